@@ -1,0 +1,1 @@
+"""Learn from private data without exposing anyone in it."""

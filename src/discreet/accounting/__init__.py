@@ -1,0 +1,1 @@
+"""Prices of events, and calibration to a target."""

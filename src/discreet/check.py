@@ -1,0 +1,160 @@
+"""Parameters made exact and held to their domain, with one error template.
+
+Each function takes one keyword, the parameter's own name, and returns it as an exact number: ``check.positive(epsilon=0.1)``
+is ``Fraction(1, 10)``. A float declared by a person means its shortest decimal (0.1 is one tenth); where a float must be
+taken as the binary number it is, such as the scale of a sampler, say ``floats="exact"``.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Literal, TypeVar
+
+from discreet.errors import InvalidParameter
+
+Number = int | float | str | Fraction | Decimal
+"""What a numeric parameter may be given as; numpy's real scalars count as int or float."""
+
+Floats = Literal["decimal", "exact"]
+
+T = TypeVar("T")
+
+LARGEST_EXPONENT = 300  # magnitudes outside 1e-300 .. 1e300 are mistakes, and floats could not hold their ratios
+LARGEST_BITS = 1 << 13  # of a numerator or denominator; a number longer than that is an attack, not a parameter
+_NUMBER = "a number: int, float, Fraction, Decimal or text like '0.1' or '1/3'"
+_RATIO = re.compile(r"\s*[+-]?\d{1,100}\s*/\s*\d{1,100}\s*")
+
+
+def rational(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
+    """The parameter as an exact rational.
+
+    >>> rational(epsilon=0.1), rational(epsilon="1/3"), rational(scale=0.5, floats="exact")
+    (Fraction(1, 10), Fraction(1, 3), Fraction(1, 2))
+
+    Raises:
+        InvalidParameter: for booleans, NaN, infinities, other types, and magnitudes no budget or scale can have.
+    """
+    name, value = _only(parameter)
+    result = _convert(name, value, floats)
+    size = abs(result)
+    if size and not Fraction(1, 10**LARGEST_EXPONENT) <= size <= 10**LARGEST_EXPONENT:
+        raise InvalidParameter(name, value, "between 1e-300 and 1e300 in size", "Such a number has no use here.")
+    if max(result.numerator.bit_length(), result.denominator.bit_length()) > LARGEST_BITS:
+        raise InvalidParameter(name, "a fraction of thousands of digits", "of reasonable length", "Round it first.")
+    return result
+
+
+def positive(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
+    """The parameter as a rational above zero.
+
+    >>> positive(epsilon=-1)
+    Traceback (most recent call last):
+    discreet.errors.InvalidParameter: Expected epsilon=-1 > 0. Pass a positive number, e.g. epsilon=0.1.
+    """
+    name, value = _only(parameter)
+    result = rational(floats=floats, **parameter)
+    if result <= 0:
+        raise InvalidParameter(name, value, "> 0", f"Pass a positive number, e.g. {name}=0.1.")
+    return result
+
+
+def not_negative(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
+    """The parameter as a rational of at least zero; minus zero is refused as a sign mistake."""
+    name, value = _only(parameter)
+    result = rational(floats=floats, **parameter)
+    minus_zero = isinstance(value, float) and value == 0 and math.copysign(1, value) < 0
+    if result < 0 or minus_zero:
+        raise InvalidParameter(name, value, ">= 0", f"Pass zero or a positive number, e.g. {name}=0.1.")
+    return result
+
+
+def probability(**parameter: object) -> Fraction:
+    """The parameter as a rational strictly between 0 and 1 (a delta, a sampling rate, a confidence)."""
+    name, value = _only(parameter)
+    result = rational(**parameter)
+    if not 0 < result < 1:
+        raise InvalidParameter(name, value, "strictly between 0 and 1")
+    return result
+
+
+def share(**parameter: object) -> Fraction:
+    """The parameter as a rational from 0 to 1, the ends included."""
+    name, value = _only(parameter)
+    result = rational(**parameter)
+    if not 0 <= result <= 1:
+        raise InvalidParameter(name, value, "between 0 and 1")
+    return result
+
+
+def integer(*, at_least: int | None = None, at_most: int | None = None, **parameter: object) -> int:
+    """The parameter as a Python int within limits; 3.0 and True are refused, numpy integers are taken.
+
+    >>> integer(count=0, at_least=1)
+    Traceback (most recent call last):
+    discreet.errors.InvalidParameter: Expected count=0 >= 1.
+    """
+    name, value = _only(parameter)
+    if _is_bool(value) or not isinstance(value, numbers.Integral):
+        raise InvalidParameter(name, value, "to be a whole number", f"Pass an int, e.g. {name}={at_least or 1}.")
+    result = int(value)
+    if at_least is not None and result < at_least:
+        raise InvalidParameter(name, value, f">= {at_least}")
+    if at_most is not None and result > at_most:
+        raise InvalidParameter(name, value, f"<= {at_most}")
+    return result
+
+
+def instance(kind: type[T], **parameter: object) -> T:
+    """The parameter, if it is of the wanted class."""
+    name, value = _only(parameter)
+    if not isinstance(value, kind):
+        raise InvalidParameter(name, value, f"to be a {kind.__name__}")
+    return value
+
+
+def _only(parameter: dict[str, object]) -> tuple[str, object]:
+    ((name, value),) = parameter.items()
+    return name, value
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool) or type(value).__name__ in ("bool_", "bool")
+
+
+def _convert(name: str, value: object, floats: Floats) -> Fraction:
+    if _is_bool(value):
+        raise InvalidParameter(name, value, f"to be {_NUMBER}", "True and False are not amounts.")
+    if isinstance(value, numbers.Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, str) and _RATIO.fullmatch(value):
+        return _ratio(name, value)
+    if isinstance(value, numbers.Real | Decimal | str):
+        return _finite(name, value, floats)
+    raise InvalidParameter(name, value, f"to be {_NUMBER}")
+
+
+def _ratio(name: str, text: str) -> Fraction:
+    top, bottom = text.split("/")
+    if int(bottom) == 0:
+        raise InvalidParameter(name, text, "to have a denominator other than 0")
+    return Fraction(int(top), int(bottom))
+
+
+def _finite(name: str, value: numbers.Real | Decimal | str, floats: Floats) -> Fraction:
+    if isinstance(value, numbers.Real) and floats == "exact":
+        number = float(value)
+        if math.isfinite(number):
+            return Fraction(number)
+    try:
+        decimal = Decimal(repr(float(value)) if isinstance(value, numbers.Real) else value)
+    except (InvalidOperation, OverflowError):
+        raise InvalidParameter(name, value, f"to be {_NUMBER}") from None
+    if not decimal.is_finite():
+        raise InvalidParameter(name, value, "to be finite", "NaN and infinity are no amounts.")
+    if decimal and abs(decimal.adjusted()) > LARGEST_EXPONENT:  # before the exponent is written out as digits
+        raise InvalidParameter(name, value, "between 1e-300 and 1e300 in size", "Such a number has no use here.")
+    return Fraction(decimal)

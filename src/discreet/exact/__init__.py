@@ -1,0 +1,23 @@
+"""Exact numbers: rational parameters, public grids, enclosures of real numbers, directed rounding."""
+
+from discreet.exact.enclosure import Enclosure, Real, Undecided, leading_bits, lower, settle, upper
+from discreet.exact.grid import Grid, exact_value
+from discreet.exact.interval import Interval
+from discreet.exact.rounding import float_above, float_below, root_above, root_below
+
+__all__ = [
+    "Enclosure",
+    "Grid",
+    "Interval",
+    "Real",
+    "Undecided",
+    "exact_value",
+    "float_above",
+    "float_below",
+    "leading_bits",
+    "lower",
+    "root_above",
+    "root_below",
+    "settle",
+    "upper",
+]

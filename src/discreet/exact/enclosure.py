@@ -1,0 +1,180 @@
+"""Real numbers enclosed between two decimals, to any number of digits: the referee of every fast approximation.
+
+Sums, products and quotients are rounded outwards by directed contexts. `Decimal.exp`, `ln` and `sqrt` are correctly rounded
+(the General Decimal Arithmetic specification, as libmpdec implements it), so one step of the last digit on each side encloses
+the true value. No result of this module is ever an estimate: the true value lies inside, always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import (
+    MAX_EMAX,
+    MIN_EMIN,
+    ROUND_CEILING,
+    ROUND_FLOOR,
+    Context,
+    Decimal,
+    DivisionByZero,
+    InvalidOperation,
+    Overflow,
+)
+from fractions import Fraction
+from functools import lru_cache
+from typing import TypeVar
+
+T = TypeVar("T")
+
+Real = Callable[[int], "Enclosure"]
+"""A real number as a recipe: given a number of digits, an enclosure computed with that many."""
+
+
+@lru_cache(maxsize=64)
+def _contexts(digits: int) -> tuple[Context, Context]:
+    traps = [InvalidOperation, DivisionByZero, Overflow]
+    down, up = (
+        Context(prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=traps)
+        for rounding in (ROUND_FLOOR, ROUND_CEILING)
+    )
+    return down, up
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """A closed interval of decimals that contains one real number.
+
+    >>> one = Enclosure.of(1, digits=6)
+    >>> (one / 3).exp()
+    Enclosure(low=Decimal('1.39560'), high=Decimal('1.39562'), digits=6)
+    """
+
+    low: Decimal
+    high: Decimal
+    digits: int
+
+    @classmethod
+    def of(cls, value: int | Fraction, digits: int) -> Enclosure:
+        """The tightest enclosure of a rational with so many digits."""
+        return cls.between(value, value, digits)
+
+    @classmethod
+    def between(cls, low: int | Fraction, high: int | Fraction, digits: int) -> Enclosure:
+        """The tightest enclosure of everything from one rational to another."""
+        down, up = _contexts(digits)
+        return cls(
+            down.divide(Decimal(low.numerator), Decimal(low.denominator)),
+            up.divide(Decimal(high.numerator), Decimal(high.denominator)),
+            digits,
+        )
+
+    def _lift(self, other: Enclosure | int | Fraction) -> Enclosure:
+        return other if isinstance(other, Enclosure) else Enclosure.of(other, self.digits)
+
+    def __neg__(self) -> Enclosure:
+        return Enclosure(self.high.copy_negate(), self.low.copy_negate(), self.digits)
+
+    def __add__(self, other: Enclosure | int | Fraction) -> Enclosure:
+        down, up = _contexts(self.digits)
+        that = self._lift(other)
+        return Enclosure(down.add(self.low, that.low), up.add(self.high, that.high), self.digits)
+
+    def __sub__(self, other: Enclosure | int | Fraction) -> Enclosure:
+        return self + -self._lift(other)
+
+    def __rsub__(self, other: int | Fraction) -> Enclosure:
+        return self._lift(other) - self
+
+    def __mul__(self, other: Enclosure | int | Fraction) -> Enclosure:
+        down, up = _contexts(self.digits)
+        that = self._lift(other)
+        ends = [(a, b) for a in (self.low, self.high) for b in (that.low, that.high)]
+        return Enclosure(
+            min(down.multiply(a, b) for a, b in ends), max(up.multiply(a, b) for a, b in ends), self.digits
+        )
+
+    def __truediv__(self, other: Enclosure | int | Fraction) -> Enclosure:
+        """The quotient; a divisor that may be zero raises `Undecided`, because more digits may separate it."""
+        down, up = _contexts(self.digits)
+        that = self._lift(other)
+        if that.low <= 0 <= that.high:
+            raise Undecided
+        ends = [(a, b) for a in (self.low, self.high) for b in (that.low, that.high)]
+        return Enclosure(min(down.divide(a, b) for a, b in ends), max(up.divide(a, b) for a, b in ends), self.digits)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __rtruediv__(self, other: int | Fraction) -> Enclosure:
+        return self._lift(other) / self
+
+    def exp(self) -> Enclosure:
+        """e to this power."""
+        down, up = _contexts(self.digits)
+        low, high = down.exp(self.low), up.exp(self.high)
+        return Enclosure(max(Decimal(0), low.next_minus(down)), high.next_plus(up), self.digits)
+
+    def log(self) -> Enclosure:
+        """The natural logarithm; raises `Undecided` while the number may be zero."""
+        if self.low <= 0:
+            raise Undecided
+        down, up = _contexts(self.digits)
+        return Enclosure(down.ln(self.low).next_minus(down), up.ln(self.high).next_plus(up), self.digits)
+
+    def sqrt(self) -> Enclosure:
+        """The square root of a number known to be at least zero."""
+        down, up = _contexts(self.digits)
+        low, high = down.sqrt(max(self.low, Decimal(0))), up.sqrt(self.high)
+        return Enclosure(max(Decimal(0), low.next_minus(down)), high.next_plus(up), self.digits)
+
+    def below(self, other: Enclosure | int | Fraction) -> bool:
+        """Whether this number is less than the other; raises `Undecided` while the enclosures overlap."""
+        that = self._lift(other)
+        if self.high < that.low:
+            return True
+        if self.low >= that.high:
+            return False
+        raise Undecided
+
+    def floor(self) -> int:
+        """The integer part; raises `Undecided` while an integer boundary lies inside."""
+        low, high = (fraction.__floor__() for fraction in self.fractions())
+        if low != high:
+            raise Undecided
+        return low
+
+    def fractions(self) -> tuple[Fraction, Fraction]:
+        """Both ends as exact rationals."""
+        return Fraction(self.low), Fraction(self.high)
+
+
+class Undecided(Exception):  # noqa: N818 - a request for more digits, caught by `settle`, never an error
+    """The digits computed so far do not decide a comparison."""
+
+
+def settle(decide: Callable[[int], T], digits: int = 40) -> T:
+    """Runs a decision with more and more digits until it no longer raises `Undecided`."""
+    while True:
+        try:
+            return decide(digits)
+        except Undecided:
+            digits *= 2
+
+
+def leading_bits(real: Real, count: int) -> int:
+    """floor(2^count * x) for an irrational x in [0, 1), certain in its last bit.
+
+    >>> bin(leading_bits(lambda digits: Enclosure.of(-1, digits).exp(), 8))  # 1/e = 0.01011110...
+    '0b1011110'
+    """
+    return settle(lambda digits: (real(digits) * (1 << count)).floor(), digits=count * 3 // 10 + 12)
+
+
+def upper(real: Real, digits: int = 40) -> Fraction:
+    """A rational just above the number."""
+    return real(digits).fractions()[1]
+
+
+def lower(real: Real, digits: int = 40) -> Fraction:
+    """A rational just below the number."""
+    return real(digits).fractions()[0]

@@ -1,0 +1,152 @@
+"""Public grids of powers of two: where real values become integers before any noise is added."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet import check
+from discreet.errors import InvalidParameter, InvalidValue
+from discreet.exact.rounding import root_above
+
+LARGEST_STEPS = 1 << 62  # integers on the grid stay in int64 with room for noise
+
+_FINITE = "to be finite"
+_FINITE_HINT = "Replace NaN and infinities by a public rule before the release, e.g. clip to public bounds."
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """All multiples of 2^exponent, a fact known to everybody before any data is seen.
+
+    Rounding is half up, floor(x / step + 1/2), because it commutes with shifts by whole steps: two values at a distance of at
+    most m steps, m whole, round to integers at most m apart. Half-to-even does not have this property (0.5 and 1.5).
+
+    >>> Grid(-3).step, Grid(-3).steps(0.3), Grid(-3).value(2)
+    (Fraction(1, 8), 2, 0.25)
+    """
+
+    exponent: int
+
+    def __post_init__(self) -> None:
+        check.integer(exponent=self.exponent, at_least=-1000, at_most=1000)
+
+    @classmethod
+    def integers(cls) -> Grid:
+        """The grid of whole numbers."""
+        return cls(0)
+
+    @classmethod
+    def finer_than(cls, width: Fraction) -> Grid:
+        """The coarsest grid whose step is at most the width."""
+        exponent = width.numerator.bit_length() - width.denominator.bit_length() + 1
+        while Fraction(2) ** exponent > width:
+            exponent -= 1
+        return cls(exponent)
+
+    @classmethod
+    def of(cls, grid: Grid | check.Number) -> Grid:
+        """A grid from itself or from its step, which must be a power of two."""
+        if isinstance(grid, Grid):
+            return grid
+        step = check.positive(grid=grid, floats="exact")
+        top, bottom = step.numerator, step.denominator
+        if top & (top - 1) or bottom & (bottom - 1):
+            raise InvalidParameter("grid", grid, "to be a power of two", "Pass e.g. grid=Fraction(1, 1024) or Grid(-10).")
+        return cls(top.bit_length() - bottom.bit_length())
+
+    @property
+    def step(self) -> Fraction:
+        """The distance between neighbouring points."""
+        return Fraction(2) ** self.exponent
+
+    def steps(self, value: Any) -> Any:
+        """The nearest grid point, as an exact count of steps: an int, or an int64 array for an array.
+
+        Raises:
+            InvalidValue: if the value is not finite or lies more than 2^62 steps from zero.
+        """
+        return self._array(np.asarray(value)) if _is_array(value) else self._scalar(value)
+
+    def _scalar(self, value: Any) -> int:
+        if isinstance(value, numbers.Integral) and self.exponent == 0:
+            return int(value)
+        ratio = exact_value(value) / self.step
+        return math.floor(ratio + Fraction(1, 2))
+
+    def _array(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        if values.dtype.kind in "iu" and self.exponent <= 0:
+            _in_range(np.abs(values.astype(np.float64)) * 2.0**-self.exponent)
+            return values.astype(np.int64) << np.int64(-self.exponent)
+        if values.dtype.kind == "f":
+            return self._floats(values.astype(np.float64))
+        if values.dtype.kind in "iuO":
+            flat = [self._scalar(value) for value in values.ravel().tolist()]
+            _in_range(np.array([float(abs(step)) for step in flat]))
+            return np.array(flat, dtype=np.int64).reshape(values.shape)
+        raise InvalidValue("to be numbers", "Pass integers, floats or Fractions.")
+
+    def _floats(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        if not np.isfinite(values).all():
+            raise InvalidValue(_FINITE, _FINITE_HINT)
+        scaled = np.ldexp(values, -self.exponent)  # exact unless it leaves the range of floats
+        tiny = (scaled == 0) & (values != 0)  # underflow: the nearest point is 0 all the same
+        _in_range(np.abs(scaled))
+        whole = np.floor(scaled)
+        up = (scaled - whole >= 0.5) & ~tiny  # the difference of a float and its floor is exact
+        return whole.astype(np.int64) + up
+
+    def value(self, steps: Any) -> Any:
+        """What a count of steps stands for: an int on a grid of whole numbers, else a float (exact up to 2^53 steps)."""
+        if isinstance(steps, np.ndarray):
+            if steps.dtype == object:
+                return np.array([self.value(step) for step in steps.ravel()]).reshape(steps.shape)
+            return steps if self.exponent == 0 else np.ldexp(steps.astype(float), self.exponent)
+        return int(steps) << self.exponent if self.exponent >= 0 else float(steps * self.step)
+
+    def on_grid(self, values: Any) -> bool:
+        """Whether every value already is a grid point, so that rounding moves nothing."""
+        array = np.asarray(values)
+        if array.dtype.kind in "iu" and self.exponent <= 0:
+            return True
+        return all((exact_value(value) / self.step).denominator == 1 for value in array.ravel().tolist())
+
+    def l1_steps(self, sensitivity: Fraction, dimension: int = 1) -> int:
+        """How far rounded vectors can be apart in the L1 norm, in steps, when the exact ones are within `sensitivity`.
+
+        A coordinate that moves by x steps moves by at most ceil(x) < x + 1 after rounding; d coordinates add up to an
+        integer below sensitivity / step + d.
+        """
+        return math.ceil(sensitivity / self.step) + dimension - 1
+
+    def l2_steps(self, sensitivity: Fraction, dimension: int = 1) -> Fraction:
+        """The same in the L2 norm: ceil for one coordinate, else the triangle inequality with d errors below one step."""
+        if dimension == 1:
+            return Fraction(math.ceil(sensitivity / self.step))
+        return sensitivity / self.step + root_above(Fraction(dimension))
+
+
+def exact_value(value: Any) -> Fraction:
+    """A private value as the exact rational it is, refused without being repeated if it is not a finite number."""
+    if isinstance(value, numbers.Rational) and not isinstance(value, bool):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        number = float(value)
+        if not math.isfinite(number):
+            raise InvalidValue(_FINITE, _FINITE_HINT)
+        return Fraction(number)
+    raise InvalidValue("to be a number", "Pass an integer, a float or a Fraction.")
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray | list | tuple) or hasattr(value, "__array__") and np.ndim(value) > 0
+
+
+def _in_range(sizes: np.ndarray[Any, Any]) -> None:
+    if sizes.size and not float(np.max(sizes)) < LARGEST_STEPS:
+        raise InvalidValue("within 2^62 steps of zero", "Clip to public bounds, or choose a coarser grid.")

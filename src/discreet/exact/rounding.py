@@ -1,0 +1,49 @@
+"""Floats that err on a known side, and rationals that bound irrational numbers from a known side."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+
+def float_above(value: Fraction | int) -> float:
+    """The smallest float that is not below the rational.
+
+    >>> Fraction(float_above(Fraction(1, 3))) >= Fraction(1, 3)
+    True
+    """
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def float_below(value: Fraction | int) -> float:
+    """The largest float that is not above the rational."""
+    return -float_above(-value)
+
+
+def root_above(value: Fraction, bits: int = 64) -> Fraction:
+    """A rational at or just above the square root, off by less than 2^-bits relative to max(1, root).
+
+    >>> root_above(Fraction(9, 4))
+    Fraction(3, 2)
+    """
+    exact = _exact_root(value)
+    if exact is not None:
+        return exact
+    shift = 2 * (bits + max(0, value.denominator.bit_length() - value.numerator.bit_length()))
+    scaled = -((-value.numerator << shift) // value.denominator)
+    return Fraction(math.isqrt(scaled - 1) + 1, 1 << (shift // 2))
+
+
+def root_below(value: Fraction, bits: int = 64) -> Fraction:
+    """A rational at or just below the square root."""
+    exact = _exact_root(value)
+    if exact is not None:
+        return exact
+    shift = 2 * (bits + max(0, value.denominator.bit_length() - value.numerator.bit_length()))
+    return Fraction(math.isqrt((value.numerator << shift) // value.denominator), 1 << (shift // 2))
+
+
+def _exact_root(value: Fraction) -> Fraction | None:
+    top, bottom = math.isqrt(value.numerator), math.isqrt(value.denominator)
+    return Fraction(top, bottom) if top * top == value.numerator and bottom * bottom == value.denominator else None

@@ -1,0 +1,1 @@
+"""The mechanisms of the field, each with its event and its error."""

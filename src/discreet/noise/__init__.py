@@ -1,0 +1,36 @@
+"""Exact integer noise from one door to randomness.
+
+Every sampler takes any positive rational parameter, has the exact law on an unbounded support, and works for one number or
+an array. `bits=None` means the secure source; `SeededBits` is for tests and marks results as not private.
+"""
+
+from discreet.noise.categorical import choose_exponential
+from discreet.noise.coin import Coin
+from discreet.noise.exponential import bernoulli_exp
+from discreet.noise.gaussian import discrete_gaussian
+from discreet.noise.laplace import discrete_laplace, geometric
+from discreet.noise.real import LazyUniform, exponential_deviate, normal_deviate, rounded
+from discreet.noise.rng import Bits, SecureBits, SeededBits, system_bits
+from discreet.noise.rounded_gaussian import rounded_gaussian, rounded_gaussians
+from discreet.noise.uniform import bernoulli, uniform_below
+
+__all__ = [
+    "Bits",
+    "Coin",
+    "LazyUniform",
+    "SecureBits",
+    "SeededBits",
+    "bernoulli",
+    "bernoulli_exp",
+    "choose_exponential",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "exponential_deviate",
+    "geometric",
+    "normal_deviate",
+    "rounded",
+    "rounded_gaussian",
+    "rounded_gaussians",
+    "system_bits",
+    "uniform_below",
+]

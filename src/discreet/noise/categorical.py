@@ -1,0 +1,73 @@
+"""One choice among many with probabilities proportional to w_i exp(-rate k_i), exactly.
+
+The float cumulative sums decide unless the uniform draw falls within their error of a boundary; then the sums are computed
+again by enclosures, and the same uniform draw is continued, until one choice is certain.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InternalError
+from discreet.exact import Enclosure, settle
+from discreet.noise.approximate import LARGEST, RELATIVE_ERROR, exponentials
+from discreet.noise.real import LazyUniform
+from discreet.noise.rng import Bits
+
+
+def choose_exponential(
+    steps: NDArray[np.int64], rate: Fraction, bits: Bits, weights: NDArray[np.int64] | None = None
+) -> int:
+    """An index i drawn with probability proportional to weights_i exp(-rate steps_i).
+
+    Args:
+        steps: whole numbers of at least 0, the smallest of which is 0 for an index of positive weight.
+        rate: a positive rational.
+        bits: the source of randomness.
+        weights: whole numbers of at least 0, below 2^62; None is all ones.
+
+    Returns:
+        The index; its law is exact.
+    """
+    counts = np.ones_like(steps) if weights is None else weights
+    possible = np.flatnonzero(counts > 0)
+    if not possible.size or steps[possible].min() != 0:
+        raise InternalError("A choice needs an index of positive weight at zero steps.")
+    uniform = LazyUniform(bits)
+    kept, sizes = steps[possible], counts[possible]
+    guess = _guess(kept, rate, sizes, uniform)
+    return int(possible[_settle(kept, rate, sizes, uniform) if guess is None else guess])
+
+
+def _guess(steps: NDArray[np.int64], rate: Fraction, weights: NDArray[np.int64], uniform: LazyUniform) -> int | None:
+    """The choice if floats are certain of it. Their sums are off by the error of each term and of n additions."""
+    x = steps.astype(np.float64) * float(rate)
+    sums = np.cumsum(np.where(x > LARGEST, 0.0, exponentials(np.minimum(x, LARGEST))) * weights.astype(np.float64))
+    total = float(sums[-1])
+    forgotten = float(weights[x > LARGEST].astype(np.float64).sum()) * 2.0**-92
+    error = 4 * (total * (2 * RELATIVE_ERROR + steps.size * 2.0**-52) + forgotten)
+    target = float(uniform(20).low) * total
+    index = int(np.searchsorted(sums, target, side="right"))
+    below = float(sums[index - 1]) if index else -np.inf
+    above = float(sums[index]) if index < sums.size - 1 else np.inf
+    return index if below + error < target < above - error else None
+
+
+def _settle(steps: NDArray[np.int64], rate: Fraction, weights: NDArray[np.int64], uniform: LazyUniform) -> int:
+    return settle(lambda digits: _decide(steps, rate, weights, uniform(digits)))
+
+
+def _decide(steps: NDArray[np.int64], rate: Fraction, weights: NDArray[np.int64], uniform: Enclosure) -> int:
+    digits = uniform.digits
+    powers = {step: Enclosure.of(-rate * step, digits).exp() for step in set(steps.tolist())}
+    sums = [Enclosure.of(0, digits)]
+    for step, weight in zip(steps.tolist(), weights.tolist(), strict=True):
+        sums.append(sums[-1] + powers[step] * weight)
+    target = uniform * sums[-1]
+    for index, bound in enumerate(sums[1:-1]):
+        if target.below(bound):
+            return index
+    return len(steps) - 1

@@ -1,0 +1,96 @@
+"""Coins whose probability is an exactly known real number, one at a time or by the array.
+
+A coin of probability t falls on 1 when a uniform real U is below t. The bits of U are drawn a few at a time and compared with
+the leading bits of t; only a tie asks for more bits of both. The bits of t come from enclosures and are certain, so the law
+is exact although nearly every toss looks at 16 bits only.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.exact import Enclosure, Real, leading_bits
+from discreet.noise.approximate import LARGEST, exponential
+from discreet.noise.rng import LANE, WORD, Bits
+
+_REST = WORD - LANE
+_MARGIN = 2.0**-36  # far above the relative error of `approximate`, for probabilities made of a few operations
+
+
+class Coin:
+    """A coin of irrational probability given by a recipe for its digits and, to start quickly, by a good float.
+
+    >>> coin = Coin(lambda digits: Enclosure.of(-1, digits).exp())
+    >>> coin.lane / 2**16  # the leading 16 bits of 1/e
+    0.3678741455078125
+    """
+
+    __slots__ = ("_chunks", "_real", "lane")
+
+    def __init__(self, real: Real, approximation: float | None = None) -> None:
+        """Keeps the recipe.
+
+        Args:
+            real: the probability, strictly between 0 and 1 and no dyadic rational.
+            approximation: the probability up to a relative error of 2^-36, or None.
+        """
+        self._real = real
+        self._chunks: list[int] = []
+        self.lane = self._first_look(approximation)
+
+    def _first_look(self, approximation: float | None) -> int:
+        if approximation is not None:
+            low, high = (int(approximation * (1 + side) * 2**LANE) for side in (-_MARGIN, _MARGIN))
+            if low == high:
+                return low
+        return self.word >> _REST
+
+    @property
+    def word(self) -> int:
+        """The leading 64 bits."""
+        return self._chunk(0)
+
+    def _chunk(self, index: int) -> int:
+        while len(self._chunks) <= index:
+            bits = leading_bits(self._real, WORD * (len(self._chunks) + 1))
+            self._chunks.append(bits & ((1 << WORD) - 1))
+        return self._chunks[index]
+
+    def toss(self, bits: Bits) -> bool:
+        """One toss."""
+        return self.resume(bits.lanes(1)[0], bits)
+
+    def resume(self, lane: int, bits: Bits) -> bool:
+        """The toss whose first 16 bits were already drawn."""
+        return lane < self.lane if lane != self.lane else self.resume_word(lane << _REST | bits.integer(_REST), bits)
+
+    def resume_word(self, drawn: int, bits: Bits) -> bool:
+        """The toss whose first 64 bits were already drawn."""
+        index = 0
+        while drawn == self._chunk(index):
+            drawn, index = bits.word(), index + 1
+        return drawn < self._chunk(index)
+
+    def toss_many(self, count: int, bits: Bits) -> NDArray[np.bool_]:
+        """An array of independent tosses."""
+        lanes = np.empty(count, dtype=np.uint16)
+        bits.fill(lanes)
+        result = lanes < self.lane
+        for index in np.flatnonzero(lanes == self.lane):
+            result[index] = self.resume(self.lane, bits)
+        return result
+
+
+@lru_cache(maxsize=4096)
+def exponential_coin(x: Fraction) -> Coin:
+    """The coin of probability exp(-x), x > 0 rational; irrational by Lindemann's theorem, so every tie ends."""
+    return Coin(lambda digits: Enclosure.of(-x, digits).exp(), _estimate(x))
+
+
+def _estimate(x: Fraction) -> float:
+    """exp(-x) up to a relative error of 2^-41 where x <= 64; beyond, anything below 2^-92 starts with the same bits."""
+    return exponential(float(x)) if x <= LARGEST else 2.0**-100

@@ -1,0 +1,183 @@
+"""Geometric and discrete Laplace noise, digit by digit.
+
+The binary digits of a geometric variable G, P(G = g) = (1 - a) a^g, are independent, and digit k is 1 with probability
+a^(2^k) / (1 + a^(2^k)), because the product of (1 + a^(2^k)) over k is 1 / (1 - a). With a = exp(-1/scale) each digit is a
+coin of an exactly known probability. Digits above the last stored one are nearly always 0: one more coin, of probability
+P(G >= 2^K) = a^(2^K), says when they are not, and then, G having no memory, the upper part is 1 plus a geometric variable
+of ratio a^(2^K). Nothing is cut off. The difference of two such variables is the discrete Laplace law.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import check
+from discreet.exact import Enclosure
+from discreet.noise.approximate import exponential
+from discreet.noise.coin import Coin, exponential_coin
+from discreet.noise.rng import Bits, system_bits
+from discreet.noise.uniform import Shape, shape_of
+
+_RARE = 11  # digits are stored up to the first K with 2^K >= 11 scale: then P(G >= 2^K) < 2^-15
+_CHUNK = 8192  # draws whose random lanes stay in the processor's cache together
+_GROUP = 14  # digits whose signed sum fits int16
+_LARGEST_ARRAY_SCALE = 1 << 52  # above, draws need not fit int64 and arrays hold Python ints
+
+
+@dataclass(frozen=True, slots=True)
+class _Digits:
+    """The coins of one scale, lowest digit first, and the coin that reaches beyond them."""
+
+    scale: Fraction
+    coins: tuple[Coin, ...]
+    beyond: Coin
+    looks: tuple[int, ...]  # 16-bit thresholds, highest digit first, that of `beyond` in front
+    lanes: NDArray[np.uint16]  # the same as a column, lowest digit first, `beyond` last
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _digits(scale: Any) -> _Digits:
+    exact = check.positive(scale=scale, floats="exact")
+    count = (math.ceil(_RARE * exact) - 1).bit_length()
+    rate = float(1 / exact)
+    coins = tuple(_digit(exact, k, math.ldexp(rate, k)) for k in range(count))
+    beyond = exponential_coin((1 << count) / exact)
+    looks = (beyond.lane, *(coin.lane for coin in reversed(coins)))
+    lanes = np.array(looks[::-1], dtype=np.uint16).reshape(-1, 1)
+    return _Digits(exact, coins, beyond, looks, lanes)
+
+
+def _digit(scale: Fraction, k: int, x: float) -> Coin:
+    """The coin of digit k, of probability exp(-x) / (1 + exp(-x)) = 1 / (1 + exp(x)) with x = 2^k / scale < 22."""
+    chance = exponential(x)
+    return Coin(lambda digits: 1 / (Enclosure.of((1 << k) / scale, digits).exp() + 1), chance / (1 + chance))
+
+
+@overload
+def geometric(scale: check.Number, size: None = None, *, bits: Bits | None = None) -> int: ...
+@overload
+def geometric(scale: check.Number, size: Shape, *, bits: Bits | None = None) -> NDArray[np.int64]: ...
+def geometric(scale: check.Number, size: Shape | None = None, *, bits: Bits | None = None) -> int | NDArray[np.int64]:
+    """Exact geometric noise, P(g) = (1 - a) a^g for g = 0, 1, 2, ... with a = exp(-1/scale).
+
+    >>> geometric("1/1000000")
+    0
+    """
+    source = bits if bits is not None else system_bits()
+    digits = _digits(scale)
+    if size is None:
+        return _one(digits, source)
+    return _array(digits, size, 1, source)
+
+
+@overload
+def discrete_laplace(scale: check.Number, size: None = None, *, bits: Bits | None = None) -> int: ...
+@overload
+def discrete_laplace(scale: check.Number, size: Shape, *, bits: Bits | None = None) -> NDArray[np.int64]: ...
+def discrete_laplace(
+    scale: check.Number, size: Shape | None = None, *, bits: Bits | None = None
+) -> int | NDArray[np.int64]:
+    """Exact discrete Laplace noise, P(z) proportional to exp(-|z| / scale) on all integers.
+
+    Args:
+        scale: any positive rational; a float is taken as the binary number it is.
+        size: None for one int, else the shape of an int64 array (of Python ints for scales above 2^52).
+        bits: the source of randomness; None is the secure one of the system.
+
+    Formal guarantee: the law is exact and its support unbounded (Ghosh, Roughgarden, Sundararajan 2009).
+
+    >>> discrete_laplace("1/1000000", (2, 3)).tolist()
+    [[0, 0, 0], [0, 0, 0]]
+    """
+    source = bits if bits is not None else system_bits()
+    digits = _digits(scale)
+    if size is None:
+        return _difference(digits, source)
+    return _array(digits, size, 2, source)
+
+
+def _one(digits: _Digits, bits: Bits) -> int:
+    return _careful(digits, bits.lanes(len(digits.looks)), bits)
+
+
+def _difference(digits: _Digits, bits: Bits) -> int:
+    """Two draws side by side: the common case, no digit tied and none beyond the stored ones, in one short loop."""
+    count = len(digits.looks)
+    drawn = bits.lanes(2 * count)
+    first, second = drawn[:count], drawn[count:]
+    value = 0
+    for threshold, plus, minus in zip(digits.looks, first, second, strict=True):
+        value += value + (plus < threshold) - (minus < threshold)
+        if plus == threshold or minus == threshold:
+            break
+    else:
+        if first[0] > digits.looks[0] < second[0]:
+            return value
+    return _careful(digits, first, bits) - _careful(digits, second, bits)
+
+
+def _careful(digits: _Digits, drawn: list[int], bits: Bits) -> int:
+    """A geometric draw from the first 16 bits of every digit."""
+    value = _upper(digits, bits) if digits.beyond.resume(drawn[0], bits) else 0
+    for coin, lane in zip(reversed(digits.coins), drawn[1:], strict=True):
+        value += value + coin.resume(lane, bits)
+    return value
+
+
+def _upper(digits: _Digits, bits: Bits) -> int:
+    """The part of a geometric draw above the stored digits, given that it is not zero."""
+    value = 1
+    while digits.beyond.toss(bits):
+        value += 1
+    return value
+
+
+def _array(digits: _Digits, size: Shape, parts: int, bits: Bits) -> NDArray[Any]:
+    shape = shape_of(size)
+    count = int(np.prod(shape, dtype=np.int64))
+    if digits.scale > _LARGEST_ARRAY_SCALE:
+        draw = _difference if parts > 1 else _one
+        return np.array([draw(digits, bits) for _ in range(count)], dtype=object).reshape(shape)
+    result = np.empty(count, dtype=np.int64)
+    for start in range(0, count, _CHUNK):
+        _fill(digits, result[start : start + _CHUNK], parts, bits)
+    return result.reshape(shape)
+
+
+def _fill(digits: _Digits, out: NDArray[np.int64], parts: int, bits: Bits) -> None:
+    """Writes geometric draws (one part) or their differences (two parts)."""
+    lanes = np.empty((parts, len(digits.lanes), out.size), dtype=np.uint16)
+    bits.fill(lanes)
+    ones = (lanes < digits.lanes).view(np.int8)
+    _combine((ones[0] - ones[1] if parts > 1 else ones[0])[:-1], out)
+    rare = lanes == digits.lanes
+    rare[:, -1] |= ones[:, -1].view(np.bool_)
+    for part, digit, index in zip(*np.unravel_index(np.flatnonzero(rare), rare.shape), strict=True):
+        late = _late(digits, int(digit), int(lanes[part, digit, index]), bits)
+        out[index] = int(out[index]) + (late if part == 0 else -late)  # past int64 this raises, never wraps
+
+
+def _late(digits: _Digits, digit: int, lane: int, bits: Bits) -> int:
+    """What an undecided digit adds once it is decided, the digits beyond the stored ones counting as one."""
+    if digit < len(digits.coins):
+        return digits.coins[digit].resume(lane, bits) << digit
+    return _upper(digits, bits) << digit if digits.beyond.resume(lane, bits) else 0
+
+
+def _combine(signed: NDArray[np.int8], out: NDArray[np.int64]) -> None:
+    """Sums digit k times 2^k over the rows, in groups small enough for 16 bits."""
+    out[:] = 0
+    for start in range(0, len(signed), _GROUP):
+        group = signed[start : start + _GROUP]
+        total = np.zeros(out.size, dtype=np.int16)
+        for row in group[::-1]:
+            total += total
+            total += row
+        out += total.astype(np.int64) << np.int64(start)

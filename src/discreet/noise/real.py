@@ -1,0 +1,82 @@
+"""Real-valued noise, released exactly: computed from lazily drawn bits until the rounded result is certain.
+
+A uniform real is a bit string without end of which a prefix is known. Everything computed from such reals is an enclosure;
+when an enclosure does not decide a comparison or a rounding, more bits are drawn and it is computed again. What comes out is
+the ideal real-valued result, rounded: post-processing of the ideal mechanism, whose guarantee carries over unchanged.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from discreet.exact import Enclosure, Real, settle
+from discreet.noise.rng import WORD, Bits
+
+_HALF = Fraction(1, 2)
+
+
+class LazyUniform:
+    """A uniform real between 0 and 1 that draws its bits when they are asked for.
+
+    Calling it with a number of digits gives an enclosure of that precision; every call agrees with the ones before.
+    """
+
+    __slots__ = ("_bits", "_count", "_prefix")
+
+    def __init__(self, bits: Bits, prefix: int | None = None) -> None:
+        """Starts from a 64-bit prefix, drawn now unless given."""
+        self._bits = bits
+        self._prefix = bits.word() if prefix is None else prefix
+        self._count = WORD
+
+    def __call__(self, digits: int) -> Enclosure:
+        wanted = 10 * digits // 3 + WORD
+        if self._count < wanted:
+            more = -(-(wanted - self._count) // WORD) * WORD
+            self._prefix = self._prefix << more | self._bits.integer(more)
+            self._count += more
+        scale = 1 << self._count
+        return Enclosure.between(Fraction(self._prefix, scale), Fraction(self._prefix + 1, scale), digits)
+
+
+def rounded(real: Real) -> int:
+    """The nearest integer to a real number that is certainly no half-integer."""
+    return settle(lambda digits: (real(digits) + _HALF).floor())
+
+
+def exponential_deviate(bits: Bits) -> Real:
+    """A standard exponential variable, -ln U."""
+    uniform = LazyUniform(bits)
+    return lambda digits: -uniform(digits).log()
+
+
+def normal_deviate(bits: Bits) -> Real:
+    """A standard normal variable by the polar method (Marsaglia, Bray 1964)."""
+    while True:
+        first, second = LazyUniform(bits), LazyUniform(bits)
+        if in_disc(first, second):
+            return polar(first, second)
+
+
+def in_disc(first: Real, second: Real) -> bool:
+    """Whether the point with two uniform coordinates, stretched to the square around the origin, is in the unit disc."""
+    return settle(lambda digits: _square_radius(first, second, digits).below(1))
+
+
+def polar(first: Real, second: Real) -> Real:
+    """The normal variable that belongs to a point of the unit disc, given by two uniform coordinates."""
+
+    def normal(digits: int) -> Enclosure:
+        square = _square_radius(first, second, digits)
+        return _signed(first, digits) * (square.log() * -2 / square).sqrt()
+
+    return normal
+
+
+def _signed(uniform: Real, digits: int) -> Enclosure:
+    return uniform(digits) * 2 - 1
+
+
+def _square_radius(first: Real, second: Real, digits: int) -> Enclosure:
+    x, y = _signed(first, digits), _signed(second, digits)
+    return x * x + y * y

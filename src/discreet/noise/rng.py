@@ -1,0 +1,182 @@
+"""The one door to randomness.
+
+`SecureBits` is AES-256 in counter mode, keyed by the operating system: indistinguishable from fair coins for anybody without
+the key, and about twenty times faster than asking the system for every byte. `SeededBits` is the same generator under a key
+that anybody can compute from the seed: for tests, and every `Estimate` drawn from it says that it is not private.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from numpy.typing import NDArray
+
+from discreet import check
+from discreet.errors import InternalError, RandomnessUnavailable
+
+WORD = 64
+LANE = 16  # bits of a first look: one tie in 65536 tosses
+_KEY_BYTES, _NONCE_BYTES = 32, 16
+_BLOCK = 2048  # lanes kept for scalar draws: small, so that little randomness waits in memory
+_ZEROS = np.zeros(1 << 16, dtype=np.uint8)
+REKEY_AFTER = 1 << 32  # bytes under one key; far below 2^68, where counter mode could be told from coins
+
+
+class Bits(ABC):
+    """A source of fair, independent random bits.
+
+    Thread-safe: no bit is handed out twice. `private` says whether results drawn from it may be released.
+    """
+
+    private: bool = False
+
+    @abstractmethod
+    def fill(self, array: NDArray[Any]) -> None:
+        """Overwrites a contiguous array with random bytes."""
+
+    @abstractmethod
+    def lanes(self, count: int) -> list[int]:
+        """A few random integers below 2^16, without the cost of an array."""
+
+    def word(self) -> int:
+        """One random integer below 2^64."""
+        a, b, c, d = self.lanes(WORD // LANE)
+        return a << 3 * LANE | b << 2 * LANE | c << LANE | d
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """An array of random integers below 2^64."""
+        array = np.empty(count, dtype=np.uint64)
+        self.fill(array)
+        return array
+
+    def integer(self, count: int) -> int:
+        """A random integer below 2^count."""
+        result = 0
+        for lane in self.lanes(-(-count // LANE)):
+            result = result << LANE | lane
+        return result >> (-count % LANE)
+
+
+class _StreamBits(Bits):
+    """AES-256-CTR under keys that a subclass provides."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: list[int] = []
+        self._used = 0
+        self._cipher: CipherContext | None = None
+        self._left = 0
+        _ALL.add(self)
+
+    @abstractmethod
+    def _key(self) -> bytes:
+        """Fresh key and nonce, 48 bytes."""
+
+    def fill(self, array: NDArray[Any]) -> None:
+        """Overwrites a contiguous array with random bytes."""
+        if not array.flags.c_contiguous:
+            raise InternalError("Random bytes can only be written to a contiguous array.")
+        with self._lock:
+            self._fill(array.reshape(-1).view(np.uint8))
+
+    def lanes(self, count: int) -> list[int]:
+        """A few random integers below 2^16, cut from a small block that waits in memory."""
+        with self._lock:
+            start = self._used
+            self._used = stop = start + count
+            if stop > len(self._waiting):
+                start, self._used, stop = 0, count, count
+                self._refill(count)
+            return self._waiting[start:stop]
+
+    def _refill(self, count: int) -> None:
+        block = np.empty(max(_BLOCK, count), dtype=np.uint16)
+        self._fill(block.view(np.uint8))
+        self._waiting = block.tolist()
+
+    def _fill(self, target: NDArray[np.uint8]) -> None:
+        for start in range(0, target.size, _ZEROS.size):
+            self._stream(target[start : start + _ZEROS.size])
+
+    def _stream(self, target: NDArray[np.uint8]) -> None:
+        if self._cipher is None or self._left < target.size:
+            key = self._key()
+            self._cipher = Cipher(algorithms.AES(key[:_KEY_BYTES]), modes.CTR(key[_KEY_BYTES:])).encryptor()
+            self._left = REKEY_AFTER
+        self._left -= target.size
+        self._cipher.update_into(_ZEROS[: target.size], target)
+
+    def after_fork(self) -> None:
+        """Makes the source usable in a child process, where the old lock may be held by a thread that is not there."""
+        self._lock = threading.Lock()
+
+
+class SecureBits(_StreamBits):
+    """Random bits fit for privacy: AES-256-CTR with keys from the operating system.
+
+    Formal guarantee: outputs are computationally indistinguishable from fair coins; after a fork parent and child share no
+    waiting lane and no key; a new key is taken every 4 GiB; if the system source fails, `RandomnessUnavailable` is raised and
+    nothing is drawn.
+    """
+
+    private = True
+
+    def after_fork(self) -> None:
+        """Drops the key and all waiting lanes, so that parent and child draw different noise."""
+        super().after_fork()
+        self._waiting, self._used = [], 0
+        self._cipher = None
+
+    def _key(self) -> bytes:
+        try:
+            key = os.urandom(_KEY_BYTES + _NONCE_BYTES)
+        except (OSError, NotImplementedError) as error:
+            raise RandomnessUnavailable("The operating system gave no random bytes; no noise can be drawn.") from error
+        if len(key) != _KEY_BYTES + _NONCE_BYTES:
+            raise RandomnessUnavailable("The operating system gave too few random bytes; no noise can be drawn.")
+        return key
+
+
+class SeededBits(_StreamBits):
+    """Reproducible bits for tests, never for release: anybody who knows the seed can subtract the noise.
+
+    >>> SeededBits(7).word() == SeededBits(7).word()
+    True
+    """
+
+    private = False
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._seed = check.integer(seed=seed)
+        self._epoch = 0
+
+    def _key(self) -> bytes:
+        self._epoch += 1
+        return hashlib.sha384(f"discreet.SeededBits/{self._seed}/{self._epoch}".encode()).digest()
+
+
+_ALL: weakref.WeakSet[_StreamBits] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for source in list(_ALL):
+        source.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+_SYSTEM = SecureBits()
+
+
+def system_bits() -> Bits:
+    """The process-wide secure source that every sampler uses unless it is given another."""
+    return _SYSTEM

@@ -1,0 +1,88 @@
+"""Uniform integers and coins of rational probability, by rejection: exact, with no modulo bias."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import check
+from discreet.noise.rng import Bits, system_bits
+
+Shape = int | tuple[int, ...]
+
+
+@overload
+def uniform_below(bound: int, size: None = None, *, bits: Bits | None = None) -> int: ...
+@overload
+def uniform_below(bound: int, size: Shape, *, bits: Bits | None = None) -> NDArray[np.int64]: ...
+def uniform_below(bound: int, size: Shape | None = None, *, bits: Bits | None = None) -> int | NDArray[np.int64]:
+    """Integers drawn uniformly from 0 to bound - 1.
+
+    Args:
+        bound: how many values there are, at least 1; at most 2^63 for an array.
+        size: None for one int, else the shape of an int64 array.
+        bits: the source of randomness; None is the secure one of the system.
+
+    >>> uniform_below(1)
+    0
+    """
+    source = bits if bits is not None else system_bits()
+    limit = check.integer(bound=bound, at_least=1)
+    if size is None:
+        return _one_below(limit, source)
+    check.integer(bound=bound, at_most=1 << 63)
+    shape = shape_of(size)
+    return _many_below(limit, int(np.prod(shape, dtype=np.int64)), source).reshape(shape)
+
+
+def _one_below(limit: int, bits: Bits) -> int:
+    width = (limit - 1).bit_length()
+    while (drawn := bits.integer(width)) >= limit:
+        pass
+    return drawn
+
+
+def _many_below(limit: int, count: int, bits: Bits) -> NDArray[np.int64]:
+    shift = np.uint64(64 - max(1, (limit - 1).bit_length()))
+    result = np.empty(count, dtype=np.int64)
+    missing = np.arange(count)
+    while missing.size:
+        drawn = (bits.words(missing.size) >> shift).astype(np.int64)
+        good = (drawn >= 0) & (drawn < limit)
+        result[missing[good]] = drawn[good]
+        missing = missing[~good]
+    return result
+
+
+@overload
+def bernoulli(probability: check.Number, size: None = None, *, bits: Bits | None = None) -> bool: ...
+@overload
+def bernoulli(probability: check.Number, size: Shape, *, bits: Bits | None = None) -> NDArray[np.bool_]: ...
+def bernoulli(
+    probability: check.Number, size: Shape | None = None, *, bits: Bits | None = None
+) -> bool | NDArray[np.bool_]:
+    """Coins that show True with an exactly rational probability.
+
+    >>> bernoulli(Fraction(1)), bernoulli(0)
+    (True, False)
+    """
+    source = bits if bits is not None else system_bits()
+    chance = check.share(probability=probability)
+    if size is None:
+        return _one_below(chance.denominator, source) < chance.numerator
+    shape = shape_of(size)
+    count = int(np.prod(shape, dtype=np.int64))
+    if chance.denominator <= 1 << 63:
+        drawn = _many_below(chance.denominator, count, source)
+        return (drawn < chance.numerator).reshape(shape)
+    tosses = [_one_below(chance.denominator, source) < chance.numerator for _ in range(count)]
+    return np.array(tosses, dtype=bool).reshape(shape)
+
+
+def shape_of(size: Shape) -> tuple[int, ...]:
+    """A size argument as a checked shape."""
+    sides = size if isinstance(size, tuple) else (size,)
+    return tuple(check.integer(size=side, at_least=0) for side in sides)

@@ -1,0 +1,100 @@
+"""A released number with its error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from discreet import check
+from discreet.check import Number
+from discreet.errors import InvalidParameter
+from discreet.exact import Interval
+from discreet.privacy.events import Event
+from discreet.privacy.frozen import assign
+
+SHOWN = 6  # entries of an array that a text shows
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False)
+class Estimate:
+    """What was released, how wrong it may be, and what was released in the sense of privacy.
+
+    Two estimates are equal only if they are the same object: arrays have no single answer to ``==``.
+
+    Args:
+        value: the released number or array.
+        low: the lower end of the interval, of the same shape.
+        high: the upper end.
+        event: the description of the release, for accounting.
+        confidence: the probability with which each interval covers what it estimates, over the noise.
+        private: False if the noise came from a seeded source, so that anybody can repeat it and take it off.
+
+    Raises:
+        InvalidParameter: if the shapes differ, the event is none, or the confidence is not strictly between 0 and 1.
+
+    >>> from discreet.privacy import events
+    >>> print(Estimate(42, 39, 45, events.Pure(1)))
+    42 [39, 45]
+    >>> print(Estimate(42, 39, 45, events.Pure(1), private=False))
+    42 [39, 45] NOT PRIVATE (seeded randomness)
+    """
+
+    value: Any
+    low: Any
+    high: Any
+    event: Event
+    confidence: Fraction
+    private: bool
+
+    def __init__(
+        self,
+        value: Any,
+        low: Any,
+        high: Any,
+        event: Event,
+        confidence: Number = Fraction(19, 20),
+        private: bool = True,
+    ) -> None:
+        for name, end in (("low", low), ("high", high)):
+            if np.shape(end) != np.shape(value):
+                raise InvalidParameter(name, f"an array of shape {np.shape(end)}", f"of the shape {np.shape(value)}")
+        assign(
+            self,
+            value=value,
+            low=low,
+            high=high,
+            event=check.instance(Event, event=event),
+            confidence=check.probability(confidence=confidence),
+            private=check.instance(bool, private=private),
+        )
+
+    @property
+    def interval(self) -> Interval:
+        """Both ends as one object.
+
+        >>> from discreet.privacy import events
+        >>> Estimate(42, 39, 45, events.Pure(1)).interval
+        Interval(low=39, high=45)
+        """
+        return Interval(self.low, self.high)
+
+    def __str__(self) -> str:
+        entries = zip(*(_entries(part) for part in (self.value, self.low, self.high)), strict=True)
+        shown = ", ".join(
+            f"{_text(value)} [{_text(low)}, {_text(high)}]" for value, low, high in islice(entries, SHOWN)
+        )
+        rest = f", ... ({np.size(self.value)} in all)" if np.size(self.value) > SHOWN else ""
+        mark = "" if self.private else " NOT PRIVATE (seeded randomness)"
+        return shown + rest + mark
+
+
+def _entries(part: Any) -> list[Any]:
+    return np.asarray(part, dtype=object).ravel().tolist() if np.ndim(part) else [part]
+
+
+def _text(number: Any) -> str:
+    return f"{float(number):.6g}" if isinstance(number, float | np.floating | Fraction) else str(number)

@@ -1,0 +1,29 @@
+"""Shared set-up: hypothesis profiles, and a fixed seed of its own for every test."""
+
+import hashlib
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from discreet.noise import SeededBits
+
+# A slow machine is no reason to fail, so nothing here depends on the clock, and every run tries the same examples.
+_STEADY = settings(
+    derandomize=True,
+    database=None,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+settings.register_profile("ci", _STEADY, max_examples=50)
+settings.register_profile("slow", _STEADY, max_examples=1000)
+settings.load_profile(os.environ.get("DISCREET_HYPOTHESIS", "ci"))
+
+
+@pytest.fixture
+def bits(request: pytest.FixtureRequest) -> SeededBits:
+    """Random bits seeded by the test's own name: the same on every run, different from every other test's."""
+    digest = hashlib.sha256(request.node.nodeid.encode()).digest()
+    return SeededBits(int.from_bytes(digest, "big"))
