@@ -1,8 +1,9 @@
 """Parameters made exact and held to their domain, with one error template.
 
-Each function takes one keyword, the parameter's own name, and returns it as an exact number: ``check.positive(epsilon=0.1)``
-is ``Fraction(1, 10)``. A float declared by a person means its shortest decimal (0.1 is one tenth); where a float must be
-taken as the binary number it is, such as the scale of a sampler, say ``floats="exact"``.
+Each function takes one keyword, the parameter's own name, and returns it as an exact number:
+``check.positive(epsilon=0.1)`` is ``Fraction(1, 10)``. A float declared by a person means its shortest decimal (0.1 is
+one tenth); where a float must be taken as the binary number it is, such as the scale of a sampler, say
+``floats="exact"``.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ T = TypeVar("T")
 
 LARGEST_EXPONENT = 300  # magnitudes outside 1e-300 .. 1e300 are mistakes, and floats could not hold their ratios
 LARGEST_BITS = 1 << 13  # of a numerator or denominator; a number longer than that is an attack, not a parameter
+LARGEST_DIGITS = LARGEST_BITS * 3 // 10
 _NUMBER = "a number: int, float, Fraction, Decimal or text like '0.1' or '1/3'"
 _RATIO = re.compile(r"\s*[+-]?\d{1,100}\s*/\s*\d{1,100}\s*")
 
@@ -72,19 +74,19 @@ def not_negative(*, floats: Floats = "decimal", **parameter: object) -> Fraction
     return result
 
 
-def probability(**parameter: object) -> Fraction:
+def probability(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
     """The parameter as a rational strictly between 0 and 1 (a delta, a sampling rate, a confidence)."""
     name, value = _only(parameter)
-    result = rational(**parameter)
+    result = rational(floats=floats, **parameter)
     if not 0 < result < 1:
         raise InvalidParameter(name, value, "strictly between 0 and 1")
     return result
 
 
-def share(**parameter: object) -> Fraction:
+def share(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
     """The parameter as a rational from 0 to 1, the ends included."""
     name, value = _only(parameter)
-    result = rational(**parameter)
+    result = rational(floats=floats, **parameter)
     if not 0 <= result <= 1:
         raise InvalidParameter(name, value, "between 0 and 1")
     return result
@@ -157,4 +159,6 @@ def _finite(name: str, value: numbers.Real | Decimal | str, floats: Floats) -> F
         raise InvalidParameter(name, value, "to be finite", "NaN and infinity are no amounts.")
     if decimal and abs(decimal.adjusted()) > LARGEST_EXPONENT:  # before the exponent is written out as digits
         raise InvalidParameter(name, value, "between 1e-300 and 1e300 in size", "Such a number has no use here.")
+    if len(decimal.as_tuple().digits) > LARGEST_DIGITS:  # before the time for a common divisor is spent
+        raise InvalidParameter(name, "a number of thousands of digits", "of reasonable length", "Round it first.")
     return Fraction(decimal)

@@ -1,1 +1,25 @@
-"""Prices of events, and calibration to a target."""
+"""What releases cost together: tight for lists fixed beforehand, safe for choices made on the way.
+
+`epsilon`, `delta` and `trade_off` take the least over basic, optimal homogeneous, zCDP, RDP, GDP and PLD composition. `Filter`
+and `Odometer` serve an analyst who chooses the next release after seeing the last. Calibration ends on the safe side.
+"""
+
+from discreet.accounting.bounds import delta, epsilon, methods, trade_off
+from discreet.accounting.calibrate import calibrate, concentrated_sigma, discrete_gaussian_sigma, gaussian_sigma
+from discreet.accounting.filters import Filter, Odometer, RenyiFilter
+from discreet.accounting.rdp import ORDERS
+
+__all__ = [
+    "ORDERS",
+    "Filter",
+    "Odometer",
+    "RenyiFilter",
+    "calibrate",
+    "concentrated_sigma",
+    "delta",
+    "discrete_gaussian_sigma",
+    "epsilon",
+    "gaussian_sigma",
+    "methods",
+    "trade_off",
+]

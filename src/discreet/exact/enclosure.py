@@ -1,12 +1,13 @@
 """Real numbers enclosed between two decimals, to any number of digits: the referee of every fast approximation.
 
-Sums, products and quotients are rounded outwards by directed contexts. `Decimal.exp`, `ln` and `sqrt` are correctly rounded
-(the General Decimal Arithmetic specification, as libmpdec implements it), so one step of the last digit on each side encloses
-the true value. No result of this module is ever an estimate: the true value lies inside, always.
+Sums, products and quotients are rounded outwards by directed contexts. `Decimal.exp`, `ln` and `sqrt` are correctly
+rounded (the General Decimal Arithmetic specification, as libmpdec implements it), so one step of the last digit on each
+side encloses the true value. No result of this module is ever an estimate: the true value lies inside, always.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import (
@@ -138,7 +139,7 @@ class Enclosure:
 
     def floor(self) -> int:
         """The integer part; raises `Undecided` while an integer boundary lies inside."""
-        low, high = (fraction.__floor__() for fraction in self.fractions())
+        low, high = math.floor(self.low), math.floor(self.high)  # never as fractions: exp(-10^9) has 4 * 10^8 digits
         if low != high:
             raise Undecided
         return low
@@ -148,8 +149,8 @@ class Enclosure:
         return Fraction(self.low), Fraction(self.high)
 
 
-class Undecided(Exception):  # noqa: N818 - a request for more digits, caught by `settle`, never an error
-    """The digits computed so far do not decide a comparison."""
+class Undecided(Exception):
+    """The digits computed so far do not decide a comparison: a request for more, caught by `settle`, never an error."""
 
 
 def settle(decide: Callable[[int], T], digits: int = 40) -> T:

@@ -24,8 +24,9 @@ _FINITE_HINT = "Replace NaN and infinities by a public rule before the release, 
 class Grid:
     """All multiples of 2^exponent, a fact known to everybody before any data is seen.
 
-    Rounding is half up, floor(x / step + 1/2), because it commutes with shifts by whole steps: two values at a distance of at
-    most m steps, m whole, round to integers at most m apart. Half-to-even does not have this property (0.5 and 1.5).
+    Rounding is half up, floor(x / step + 1/2), because it commutes with shifts by whole steps: two values at a distance
+    of at most m steps, m whole, round to integers at most m apart. Half-to-even does not have this property (0.5 and
+    1.5).
 
     >>> Grid(-3).step, Grid(-3).steps(0.3), Grid(-3).value(2)
     (Fraction(1, 8), 2, 0.25)
@@ -57,7 +58,9 @@ class Grid:
         step = check.positive(grid=grid, floats="exact")
         top, bottom = step.numerator, step.denominator
         if top & (top - 1) or bottom & (bottom - 1):
-            raise InvalidParameter("grid", grid, "to be a power of two", "Pass e.g. grid=Fraction(1, 1024) or Grid(-10).")
+            raise InvalidParameter(
+                "grid", grid, "to be a power of two", "Pass e.g. grid=Fraction(1, 1024) or Grid(-10)."
+            )
         return cls(top.bit_length() - bottom.bit_length())
 
     @property
@@ -66,43 +69,45 @@ class Grid:
         return Fraction(2) ** self.exponent
 
     def steps(self, value: Any) -> Any:
-        """The nearest grid point, as an exact count of steps: an int, or an int64 array for an array.
+        """The nearest grid point, as an exact count of steps: an int of any size, or an int64 array for an array.
 
         Raises:
-            InvalidValue: if the value is not finite or lies more than 2^62 steps from zero.
+            InvalidValue: if a value is not a finite number, or an array's entry lies 2^62 steps or more from zero.
         """
         return self._array(np.asarray(value)) if _is_array(value) else self._scalar(value)
 
     def _scalar(self, value: Any) -> int:
-        if isinstance(value, numbers.Integral) and self.exponent == 0:
-            return int(value)
+        if type(value) is int and self.exponent == 0:
+            return value
         ratio = exact_value(value) / self.step
         return math.floor(ratio + Fraction(1, 2))
 
     def _array(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if values.dtype.kind in "iu" and self.exponent <= 0:
-            _in_range(np.abs(values.astype(np.float64)) * 2.0**-self.exponent)
+            with np.errstate(over="ignore"):  # infinity is out of range too
+                _in_range(np.abs(values.astype(np.float64)) * 2.0**-self.exponent)
             return values.astype(np.int64) << np.int64(-self.exponent)
-        if values.dtype.kind == "f":
+        if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
             return self._floats(values.astype(np.float64))
-        if values.dtype.kind in "iuO":
+        if values.dtype.kind in "fiuO":  # long doubles too: as float64 they would be rounded twice
             flat = [self._scalar(value) for value in values.ravel().tolist()]
-            _in_range(np.array([float(abs(step)) for step in flat]))
+            _in_range(np.array([min(abs(step), LARGEST_STEPS) for step in flat], dtype=np.int64))
             return np.array(flat, dtype=np.int64).reshape(values.shape)
         raise InvalidValue("to be numbers", "Pass integers, floats or Fractions.")
 
     def _floats(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if not np.isfinite(values).all():
             raise InvalidValue(_FINITE, _FINITE_HINT)
-        scaled = np.ldexp(values, -self.exponent)  # exact unless it leaves the range of floats
-        tiny = (scaled == 0) & (values != 0)  # underflow: the nearest point is 0 all the same
+        with np.errstate(over="ignore", under="ignore"):  # infinity is out of range; the point nearest to dust is 0
+            scaled = np.ldexp(values, -self.exponent)  # exact inside the range of floats
         _in_range(np.abs(scaled))
         whole = np.floor(scaled)
-        up = (scaled - whole >= 0.5) & ~tiny  # the difference of a float and its floor is exact
-        return whole.astype(np.int64) + up
+        up = scaled - whole >= 0.5  # exact below 1/2, and where it is rounded it stays at or above
+        result: np.ndarray[Any, Any] = whole.astype(np.int64) + up
+        return result
 
     def value(self, steps: Any) -> Any:
-        """What a count of steps stands for: an int on a grid of whole numbers, else a float (exact up to 2^53 steps)."""
+        """What a count of steps stands for: an int on a grid of whole numbers, else a float (exact to 2^53 steps)."""
         if isinstance(steps, np.ndarray):
             if steps.dtype == object:
                 return np.array([self.value(step) for step in steps.ravel()]).reshape(steps.shape)
@@ -125,7 +130,7 @@ class Grid:
         return math.ceil(sensitivity / self.step) + dimension - 1
 
     def l2_steps(self, sensitivity: Fraction, dimension: int = 1) -> Fraction:
-        """The same in the L2 norm: ceil for one coordinate, else the triangle inequality with d errors below one step."""
+        """The same in the L2 norm: ceil for one coordinate, else the triangle inequality, d errors below one step."""
         if dimension == 1:
             return Fraction(math.ceil(sensitivity / self.step))
         return sensitivity / self.step + root_above(Fraction(dimension))
@@ -133,18 +138,25 @@ class Grid:
 
 def exact_value(value: Any) -> Fraction:
     """A private value as the exact rational it is, refused without being repeated if it is not a finite number."""
-    if isinstance(value, numbers.Rational) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        raise InvalidValue("to be a number", "Pass an integer, a float or a Fraction.")
+    if isinstance(value, numbers.Rational):
         return Fraction(int(value.numerator), int(value.denominator))
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        number = float(value)
-        if not math.isfinite(number):
+    if isinstance(value, numbers.Real):
+        if not math.isfinite(value):
             raise InvalidValue(_FINITE, _FINITE_HINT)
-        return Fraction(number)
+        return Fraction(*_ratio(value))
     raise InvalidValue("to be a number", "Pass an integer, a float or a Fraction.")
 
 
+def _ratio(value: Any) -> tuple[int, int]:
+    """A finite real number as it is; a long double loses nothing."""
+    top, bottom = value.as_integer_ratio() if hasattr(value, "as_integer_ratio") else float(value).as_integer_ratio()
+    return int(top), int(bottom)
+
+
 def _is_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray | list | tuple) or hasattr(value, "__array__") and np.ndim(value) > 0
+    return isinstance(value, np.ndarray | list | tuple) or (hasattr(value, "__array__") and np.ndim(value) > 0)
 
 
 def _in_range(sizes: np.ndarray[Any, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
 
@@ -12,7 +13,10 @@ def float_above(value: Fraction | int) -> float:
     >>> Fraction(float_above(Fraction(1, 3))) >= Fraction(1, 3)
     True
     """
-    nearest = float(value)
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -sys.float_info.max
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 

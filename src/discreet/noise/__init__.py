@@ -1,7 +1,7 @@
 """Exact integer noise from one door to randomness.
 
-Every sampler takes any positive rational parameter, has the exact law on an unbounded support, and works for one number or
-an array. `bits=None` means the secure source; `SeededBits` is for tests and marks results as not private.
+Every sampler takes any positive rational parameter, has the exact law on an unbounded support, and works for one number
+or an array. `bits=None` means the secure source; `SeededBits` is for tests and marks results as not private.
 """
 
 from discreet.noise.categorical import choose_exponential

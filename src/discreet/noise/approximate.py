@@ -1,8 +1,8 @@
 """exp(-x) in floats with a proven error, from nothing but correctly rounded additions and products.
 
-The reduced argument r = x - i/64 is exact, being a multiple of the last bit of x below 1/64. The Taylor polynomial of degree
-6 leaves out less than (1/64)^7 / 7! < 2^-54, and its roundings, two table entries and two products add less than 2^-48,
-all relative. An error of x itself below 2^-42 adds as much, relative. Together: below 2^-41.
+The reduced argument r = x - i/64 is exact, being a multiple of the last bit of x below 1/64. The Taylor polynomial of
+degree 6 leaves out less than (1/64)^7 / 7! < 2^-54, and its roundings, two table entries and two products add less than
+2^-48, all relative. An error of x itself below 2^-42 adds as much, relative. Together: below 2^-41.
 """
 
 from __future__ import annotations
@@ -41,4 +41,5 @@ def exponentials(x: NDArray[np.float64]) -> NDArray[np.float64]:
         series *= rest
         series /= -k
         series += 1
-    return _WHOLE_ARRAY[whole] * _PART_ARRAY[part] * series
+    result: NDArray[np.float64] = _WHOLE_ARRAY[whole] * _PART_ARRAY[part] * series
+    return result

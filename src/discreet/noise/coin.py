@@ -1,8 +1,8 @@
 """Coins whose probability is an exactly known real number, one at a time or by the array.
 
-A coin of probability t falls on 1 when a uniform real U is below t. The bits of U are drawn a few at a time and compared with
-the leading bits of t; only a tie asks for more bits of both. The bits of t come from enclosures and are certain, so the law
-is exact although nearly every toss looks at 16 bits only.
+A coin of probability t falls on 1 when a uniform real U is below t. The bits of U are drawn a few at a time and
+compared with the leading bits of t; only a tie asks for more bits of both. The bits of t come from enclosures and are
+certain, so the law is exact although nearly every toss looks at 16 bits only.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Coin:
             approximation: the probability up to a relative error of 2^-36, or None.
         """
         self._real = real
-        self._chunks: list[int] = []
+        self._chunks: dict[int, int] = {}
         self.lane = self._first_look(approximation)
 
     def _first_look(self, approximation: float | None) -> int:
@@ -55,9 +55,8 @@ class Coin:
         return self._chunk(0)
 
     def _chunk(self, index: int) -> int:
-        while len(self._chunks) <= index:
-            bits = leading_bits(self._real, WORD * (len(self._chunks) + 1))
-            self._chunks.append(bits & ((1 << WORD) - 1))
+        if index not in self._chunks:  # two threads may both compute it, and then store the same
+            self._chunks[index] = leading_bits(self._real, WORD * (index + 1)) & ((1 << WORD) - 1)
         return self._chunks[index]
 
     def toss(self, bits: Bits) -> bool:

@@ -6,6 +6,7 @@ error are settled in exact arithmetic, so the law is exact.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import overload
@@ -45,7 +46,7 @@ def bernoulli_exp(x: check.Number, size: Shape | None = None, *, bits: Bits | No
         return rate == 0 or exponential_coin(rate).toss(source)
     if rate == 0:
         return np.ones(shape, dtype=bool)
-    return exponential_coin(rate).toss_many(int(np.prod(shape, dtype=np.int64)), source).reshape(shape)
+    return exponential_coin(rate).toss_many(math.prod(shape), source).reshape(shape)
 
 
 def accept_many(x: NDArray[np.float64], exact: Callable[[int], Fraction], bits: Bits) -> NDArray[np.bool_]:
@@ -69,7 +70,7 @@ def accept_many(x: NDArray[np.float64], exact: Callable[[int], Fraction], bits: 
 def accept_one(x: float, exact: Callable[[], Fraction], bits: Bits) -> bool:
     """The same for a single number, from 16 bits nearly always, without the cost of arrays."""
     lane = bits.lanes(1)[0]
-    chance = exponential(x if x < LARGEST else LARGEST) * _LANES
+    chance = exponential(min(x, LARGEST)) * _LANES
     if lane + 1 < chance * (1 - _MARGIN):
         return True
     if lane > chance * (1 + _MARGIN):

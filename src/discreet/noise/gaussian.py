@@ -1,4 +1,4 @@
-"""Discrete Gaussian noise by exact rejection from discrete Laplace noise (Canonne, Kamath, Steinke 2020, Algorithm 3)."""
+"""Discrete Gaussian noise by exact rejection from discrete Laplace noise (Canonne, Kamath, Steinke 2020, Alg. 3)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
+from discreet.noise.approximate import LARGEST
 from discreet.noise.exponential import accept_many, accept_one
 from discreet.noise.laplace import discrete_laplace
 from discreet.noise.rng import Bits, system_bits
 from discreet.noise.uniform import Shape, shape_of
 
 _LARGEST_ARRAY_SIGMA = 1 << 45  # proposals stay far below 2^53, where floats hold integers exactly
+_LARGEST_HALF_PRECISION = 1 << 300  # with it x > 2^299 for z != 0 and x < 2^-300 for z = 0, and no product overflows
 _PROPOSALS = 1.4  # per draw still missing; about 0.76 of the proposals are accepted
 
 
@@ -28,19 +30,35 @@ class _Target:
     variance: Fraction
     scale: int
     centre: float  # variance / t <= sigma, where the acceptance is largest
-    half_precision: float  # 1 / (2 variance)
+    half_precision: float  # 1 / (2 variance), or 2^300 where it is more and every z but 0 is out of reach
     small: bool  # whether |z| - centre is as good in floats as the error bound of `_many` says
+
+    def approximate_rejection(self, proposal: int) -> float:
+        """The same x as `rejection`, off by less than 2^-42 wherever it is at most 64."""
+        if not self.small:
+            return float(min(self.rejection(proposal), Fraction(LARGEST)))
+        distance = abs(proposal) - self.centre
+        return distance * distance * self.half_precision
 
     def rejection(self, proposal: int) -> Fraction:
         """The x of the acceptance probability exp(-x), x = (|z| - variance / t)^2 / (2 variance)."""
         return (abs(proposal) - self.variance / self.scale) ** 2 / (2 * self.variance)
 
 
-@lru_cache(maxsize=1024, typed=True)
 def _target(sigma: Any) -> _Target:
+    try:
+        return _target_of(sigma)
+    except TypeError:
+        check.positive(sigma=sigma)  # what cannot be hashed is no number: this says so
+        raise
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _target_of(sigma: Any) -> _Target:
     exact = check.positive(sigma=sigma, floats="exact")
     variance, scale = exact * exact, math.floor(exact) + 1
-    return _Target(variance, scale, float(variance / scale), float(1 / (2 * variance)), scale <= _LARGEST_ARRAY_SIGMA)
+    half_precision = float(min(1 / (2 * variance), Fraction(_LARGEST_HALF_PRECISION)))
+    return _Target(variance, scale, float(variance / scale), half_precision, scale <= _LARGEST_ARRAY_SIGMA)
 
 
 @overload
@@ -67,7 +85,7 @@ def discrete_gaussian(
     if size is None:
         return _one(target, source)
     shape = shape_of(size)
-    count = int(np.prod(shape, dtype=np.int64))
+    count = math.prod(shape)
     if not target.small:
         return np.array([_one(target, source) for _ in range(count)], dtype=object).reshape(shape)
     return _many(target, count, source).reshape(shape)
@@ -76,16 +94,16 @@ def discrete_gaussian(
 def _one(target: _Target, bits: Bits) -> int:
     while True:
         proposal = discrete_laplace(target.scale, bits=bits)
-        distance = abs(proposal) - target.centre if target.small else float(abs(proposal) - target.variance / target.scale)
-        if accept_one(distance * distance * target.half_precision, lambda: target.rejection(proposal), bits):  # noqa: B023
+        x = target.approximate_rejection(proposal)
+        if accept_one(x, lambda: target.rejection(proposal), bits):  # noqa: B023 - called before the next turn
             return proposal
 
 
 def _many(target: _Target, count: int, bits: Bits) -> NDArray[np.int64]:
     """Fills the array with accepted proposals; `centre <= sigma` keeps the error of x below 2^-44 where x <= 64.
 
-    With d = |z| - centre, the roundings give x an absolute error of at most 2^-53 (|d| / sigma + 4 x), and |d| / sigma is
-    sqrt(2 x) <= 12.
+    With d = |z| - centre, the roundings give x an absolute error of at most 2^-53 (|d| / sigma + 4 x), and |d| / sigma
+    is sqrt(2 x) <= 12.
     """
     result = np.empty(count, dtype=np.int64)
     done = 0

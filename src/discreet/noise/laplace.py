@@ -1,10 +1,11 @@
 """Geometric and discrete Laplace noise, digit by digit.
 
 The binary digits of a geometric variable G, P(G = g) = (1 - a) a^g, are independent, and digit k is 1 with probability
-a^(2^k) / (1 + a^(2^k)), because the product of (1 + a^(2^k)) over k is 1 / (1 - a). With a = exp(-1/scale) each digit is a
-coin of an exactly known probability. Digits above the last stored one are nearly always 0: one more coin, of probability
-P(G >= 2^K) = a^(2^K), says when they are not, and then, G having no memory, the upper part is 1 plus a geometric variable
-of ratio a^(2^K). Nothing is cut off. The difference of two such variables is the discrete Laplace law.
+a^(2^k) / (1 + a^(2^k)), because the product of (1 + a^(2^k)) over k is 1 / (1 - a). With a = exp(-1/scale) each digit
+is a coin of an exactly known probability. Digits above the last stored one are nearly always 0: one more coin, of
+probability P(G >= 2^K) = a^(2^K), says when they are not, and then, G having no memory, the upper part is 1 plus a
+geometric variable of ratio a^(2^K). Nothing is cut off. The difference of two such variables is the discrete Laplace
+law.
 """
 
 from __future__ import annotations
@@ -42,8 +43,16 @@ class _Digits:
     lanes: NDArray[np.uint16]  # the same as a column, lowest digit first, `beyond` last
 
 
-@lru_cache(maxsize=1024, typed=True)
 def _digits(scale: Any) -> _Digits:
+    try:
+        return _digits_of(scale)
+    except TypeError:
+        check.positive(scale=scale)  # what cannot be hashed is no number: this says so
+        raise
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _digits_of(scale: Any) -> _Digits:
     exact = check.positive(scale=scale, floats="exact")
     count = (math.ceil(_RARE * exact) - 1).bit_length()
     rate = float(1 / exact)
@@ -115,7 +124,7 @@ def _difference(digits: _Digits, bits: Bits) -> int:
     value = 0
     for threshold, plus, minus in zip(digits.looks, first, second, strict=True):
         value += value + (plus < threshold) - (minus < threshold)
-        if plus == threshold or minus == threshold:
+        if plus == threshold or minus == threshold:  # noqa: PLR1714 - a tuple here costs a third of the draw
             break
     else:
         if first[0] > digits.looks[0] < second[0]:
@@ -141,7 +150,7 @@ def _upper(digits: _Digits, bits: Bits) -> int:
 
 def _array(digits: _Digits, size: Shape, parts: int, bits: Bits) -> NDArray[Any]:
     shape = shape_of(size)
-    count = int(np.prod(shape, dtype=np.int64))
+    count = math.prod(shape)
     if digits.scale > _LARGEST_ARRAY_SCALE:
         draw = _difference if parts > 1 else _one
         return np.array([draw(digits, bits) for _ in range(count)], dtype=object).reshape(shape)

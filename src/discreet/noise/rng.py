@@ -1,8 +1,9 @@
 """The one door to randomness.
 
-`SecureBits` is AES-256 in counter mode, keyed by the operating system: indistinguishable from fair coins for anybody without
-the key, and about twenty times faster than asking the system for every byte. `SeededBits` is the same generator under a key
-that anybody can compute from the seed: for tests, and every `Estimate` drawn from it says that it is not private.
+`SecureBits` is AES-256 in counter mode, keyed by the operating system: indistinguishable from fair coins for anybody
+without the key, and about twenty times faster than asking the system for every byte. `SeededBits` is the same generator
+under a key that anybody can compute from the seed: for tests, and every `Estimate` drawn from it says that it is not
+private.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
@@ -89,14 +90,14 @@ class _StreamBits(Bits):
     def lanes(self, count: int) -> list[int]:
         """A few random integers below 2^16, cut from a small block that waits in memory."""
         with self._lock:
+            if self._used + count > len(self._waiting):
+                self._refill(count)
             start = self._used
             self._used = stop = start + count
-            if stop > len(self._waiting):
-                start, self._used, stop = 0, count, count
-                self._refill(count)
             return self._waiting[start:stop]
 
     def _refill(self, count: int) -> None:
+        self._waiting, self._used = [], 0  # first: if no fresh lanes come, the old ones must not be served again
         block = np.empty(max(_BLOCK, count), dtype=np.uint16)
         self._fill(block.view(np.uint8))
         self._waiting = block.tolist()
@@ -111,7 +112,10 @@ class _StreamBits(Bits):
             self._cipher = Cipher(algorithms.AES(key[:_KEY_BYTES]), modes.CTR(key[_KEY_BYTES:])).encryptor()
             self._left = REKEY_AFTER
         self._left -= target.size
-        self._cipher.update_into(_ZEROS[: target.size], target)
+        self._cipher.update_into(_ZEROS.data[: target.size], target.data)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A source of random bits cannot be copied or pickled: both copies would draw the same noise.")
 
     def after_fork(self) -> None:
         """Makes the source usable in a child process, where the old lock may be held by a thread that is not there."""
@@ -121,9 +125,9 @@ class _StreamBits(Bits):
 class SecureBits(_StreamBits):
     """Random bits fit for privacy: AES-256-CTR with keys from the operating system.
 
-    Formal guarantee: outputs are computationally indistinguishable from fair coins; after a fork parent and child share no
-    waiting lane and no key; a new key is taken every 4 GiB; if the system source fails, `RandomnessUnavailable` is raised and
-    nothing is drawn.
+    Formal guarantee: outputs are computationally indistinguishable from fair coins; after a fork parent and child share
+    no waiting lane and no key; a new key is taken every 4 GiB; if the system source fails, `RandomnessUnavailable` is
+    raised and nothing is drawn.
     """
 
     private = True

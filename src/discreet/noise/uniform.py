@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+import math
 from typing import overload
 
 import numpy as np
@@ -35,7 +35,7 @@ def uniform_below(bound: int, size: Shape | None = None, *, bits: Bits | None = 
         return _one_below(limit, source)
     check.integer(bound=bound, at_most=1 << 63)
     shape = shape_of(size)
-    return _many_below(limit, int(np.prod(shape, dtype=np.int64)), source).reshape(shape)
+    return _many_below(limit, math.prod(shape), source).reshape(shape)
 
 
 def _one_below(limit: int, bits: Bits) -> int:
@@ -66,7 +66,7 @@ def bernoulli(
 ) -> bool | NDArray[np.bool_]:
     """Coins that show True with an exactly rational probability.
 
-    >>> bernoulli(Fraction(1)), bernoulli(0)
+    >>> bernoulli("2/2"), bernoulli(0)
     (True, False)
     """
     source = bits if bits is not None else system_bits()
@@ -74,7 +74,7 @@ def bernoulli(
     if size is None:
         return _one_below(chance.denominator, source) < chance.numerator
     shape = shape_of(size)
-    count = int(np.prod(shape, dtype=np.int64))
+    count = math.prod(shape)
     if chance.denominator <= 1 << 63:
         drawn = _many_below(chance.denominator, count, source)
         return (drawn < chance.numerator).reshape(shape)

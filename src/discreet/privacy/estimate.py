@@ -56,6 +56,7 @@ class Estimate:
         low: Any,
         high: Any,
         event: Event,
+        *,
         confidence: Number = Fraction(19, 20),
         private: bool = True,
     ) -> None:

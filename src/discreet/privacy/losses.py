@@ -48,7 +48,7 @@ class PureDP(Loss):
         return f"epsilon={decimal(self.epsilon)}"
 
     def _implied(self) -> dict[type[Loss], tuple[Fraction, ...]]:
-        """Approximate DP with delta 0; zCDP with rho = epsilon^2 / 2 (Bun and Steinke 2016, Proposition 3.3)."""
+        """Approximate DP with delta 0; zCDP with rho = epsilon^2 / 2 (Bun and Steinke 2016, Proposition 1.4)."""
         return {
             PureDP: (self.epsilon,),
             ApproxDP: (self.epsilon, Fraction(0)),
@@ -165,7 +165,8 @@ class ZCDP(Loss):
     Raises:
         InvalidParameter: if an amount is outside its domain, or a composition reaches delta = 1.
 
-    Formal guarantee: composition adds both amounts, also under adaptive choice (Bun and Steinke 2016, Lemmas 2.3, 8.2).
+    Formal guarantee: composition adds both amounts, also under adaptive choice (Bun and Steinke 2016, Lemma 1.7 and
+    section 8).
 
     >>> print(ZCDP(0.25) * 2, "|", ZCDP(0.25) + ZCDP(0.25, 1e-9))
     rho=0.5 | rho=0.5, delta=1e-09
@@ -263,7 +264,7 @@ class GDP(Loss):
         return f"mu={decimal(self.mu)}"
 
     def _implied(self) -> dict[type[Loss], tuple[Fraction, ...]]:
-        """zCDP with rho = mu^2 / 2, the divergence of the two normal laws (Dong, Roth, Su 2022, Corollary B.6)."""
+        """zCDP with rho = mu^2 / 2, the divergence of the two normal laws (Dong, Roth, Su 2022)."""
         return {GDP: (self.mu_squared,), ZCDP: (self.mu_squared / 2, Fraction(0))}
 
     @overload

@@ -95,9 +95,8 @@ class DiscreteGaussian(Event):
     """Release of v + Z, v an integer vector, Z of independent integers with P(z) ~ e^(-z^2 / (2 sigma^2)).
 
     v has `dimension` entries, and one unit moves it by an integer vector whose L2 norm is at most `sensitivity`. It
-    satisfies zCDP with rho = sensitivity^2 / (2 sigma^2) in any dimension (Canonne, Kamath, Steinke 2020, Theorem
-    14). It is not Gaussian DP, and in several dimensions no single shift is the hardest case: that is why the
-    dimension is recorded.
+    satisfies zCDP with rho = sensitivity^2 / (2 sigma^2) in any dimension (Canonne, Kamath, Steinke 2020). It is not
+    Gaussian DP, and in several dimensions no single shift is the hardest case: that is why the dimension is recorded.
 
     Args:
         sigma: above 0, the parameter of the law (its standard deviation is slightly smaller); a float is taken exactly.

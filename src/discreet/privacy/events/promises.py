@@ -91,8 +91,8 @@ class BoundedRange(Event):
     """Any release whose privacy loss ln(P(y) / Q(y)) on neighbours stays in an interval of length epsilon.
 
     The same interval holds for all outputs y and may depend on the pair of neighbours. The exponential mechanism has
-    this property with the epsilon of its pure guarantee (Durfee and Rogers 2019, Definition 3.1); it implies
-    epsilon-DP and epsilon^2 / 8-zCDP (Cesar and Rogers 2021, Lemma 3.2).
+    this property with the epsilon of its pure guarantee (Durfee and Rogers 2019); it implies
+    epsilon-DP and epsilon^2 / 8-zCDP (Cesar and Rogers 2021).
 
     Args:
         epsilon: above 0, the length of the interval.

@@ -152,14 +152,14 @@ def _read_event(content: Any, depth: int) -> Event:
     return KINDS[kind](**{name: read(content[name], depth) for name, read in readers.items()})
 
 
-def _read_fraction(value: Any, depth: int) -> Fraction:
+def _read_fraction(value: Any, _depth: int) -> Fraction:
     match = _RATIO.fullmatch(value) if isinstance(value, str) else None
     if match is None or not int(match[2]):
         _refuse(value if isinstance(value, str) else type(value).__name__, "to write a rational as 'p/q'")
     return Fraction(int(match[1]), int(match[2]))
 
 
-def _read_whole(value: Any, depth: int) -> int:
+def _read_whole(value: Any, _depth: int) -> int:
     if type(value) is not int:
         _refuse(type(value).__name__, "to hold a whole number")
     return value

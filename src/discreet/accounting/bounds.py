@@ -1,0 +1,152 @@
+"""The tightest valid bound for a list of releases fixed beforehand: the least over all methods that can price it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from discreet import check
+from discreet.accounting import basic, gdp, homogeneous, pld, rdp, zcdp
+from discreet.accounting.search import argmin
+from discreet.accounting.terms import Events, Terms, exact_delta, terms
+from discreet.errors import InvalidParameter, UnsupportedEvent
+from discreet.exact import float_above, float_below
+from discreet.privacy import Neighbours
+
+Bound = Callable[[Terms, float], float]
+
+_EXACT: dict[str, tuple[Bound, Bound]] = {"GDP": (gdp.epsilon, gdp.delta)}
+_OTHERS: dict[str, tuple[Bound, Bound]] = {
+    "optimal homogeneous": (homogeneous.epsilon, homogeneous.delta),
+    "zCDP": (zcdp.epsilon, zcdp.delta),
+    "RDP": (rdp.epsilon, rdp.delta),
+    "PLD": (pld.epsilon, pld.delta),
+}
+
+
+def epsilon(
+    events: Events, delta: check.Number, *, neighbours: Neighbours = Neighbours.ADD_REMOVE, method: str | None = None
+) -> float:
+    """The smallest epsilon at which the releases are certainly (epsilon, delta)-DP together.
+
+    Args:
+        events: one event or several, fixed before the first of them was released.
+        delta: from 0, where only pure events have a finite epsilon, to below 1.
+        neighbours: the relation for which the events were described; Poisson sampling needs `ADD_REMOVE`.
+        method: one of `methods()` for comparison; None takes the least of all that apply.
+
+    Returns:
+        A float that is never below the truth.
+
+    Raises:
+        UnsupportedEvent: if no method can price the list.
+
+    >>> from discreet.privacy import events
+    >>> step = events.PoissonSampled(0.01, events.Gaussian(noise_multiplier=1))
+    >>> round(epsilon(events.Repeated(step, 1000), 1e-5), 3)
+    1.828
+    """
+    released, wanted = terms(events, Neighbours(neighbours)), exact_delta(delta)
+    if not released:
+        return 0.0
+    bounds = {} if method not in (None, "basic") else _basic_epsilon(released, float_below(wanted))
+    if wanted > 0:
+        bounds |= _run(released, float_below(wanted), 0, method)
+    return _least(bounds, released, math.inf)
+
+
+def delta(
+    events: Events, epsilon: check.Number, *, neighbours: Neighbours = Neighbours.ADD_REMOVE, method: str | None = None
+) -> float:
+    """The smallest delta at which the releases are certainly (epsilon, delta)-DP together, rounded up.
+
+    >>> from discreet.privacy import events
+    >>> f"{delta(events.Laplace(noise_multiplier=1), 0.5):.6f}"
+    '0.221199'
+    """
+    released = terms(events, Neighbours(neighbours))
+    at = float_below(check.not_negative(epsilon=epsilon))
+    if not released:
+        return 0.0
+    bounds = {} if method not in (None, "basic") else _basic_delta(released, at)
+    return _least(bounds | _run(released, at, 1, method), released, 1.0)
+
+
+def trade_off(events: Events, alpha: check.Number, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
+    """The least false-negative rate of any test for one unit's presence at the false-positive rate alpha, rounded down.
+
+    The f-DP view (Dong, Roth, Su 2022): f(alpha) is the largest of 1 - delta - e^epsilon alpha and
+    e^-epsilon (1 - delta - alpha) over all (epsilon, delta) of the profile.
+
+    >>> from discreet.privacy import events
+    >>> round(1 - trade_off(events.Pure(1), 0.05), 4)  # the power of the best attacker
+    0.1359
+    """
+    rate = float_above(check.share(alpha=alpha))
+    released = terms(events, Neighbours(neighbours))
+    if not released:
+        return 1 - rate
+    try:
+        return gdp.trade_off(released, rate)
+    except UnsupportedEvent:
+        return _trade_off_from_profile(released, rate)
+
+
+def methods() -> tuple[str, ...]:
+    """The names of all methods."""
+    return "basic", *_EXACT, *_OTHERS
+
+
+def _run(released: Terms, argument: float, which: int, method: str | None) -> dict[str, float]:
+    """Every method's bound; where one is exact, the others are not asked."""
+    if method is not None and method not in methods():
+        raise InvalidParameter("method", method, f"to be one of {', '.join(methods())}")
+    if method is not None:
+        chosen = {name: pair for name, pair in (_EXACT | _OTHERS).items() if name == method}
+        return {name: pair[which](released, argument) for name, pair in chosen.items()}
+    exact = _collect(_EXACT, released, argument, which)
+    return exact or _collect(_OTHERS, released, argument, which)
+
+
+def _collect(table: dict[str, tuple[Bound, Bound]], released: Terms, argument: float, which: int) -> dict[str, float]:
+    bounds = {}
+    for name, pair in table.items():
+        try:
+            bounds[name] = pair[which](released, argument)
+        except UnsupportedEvent:
+            continue
+    return bounds
+
+
+def _basic_epsilon(released: Terms, wanted: float) -> dict[str, float]:
+    try:
+        total = basic.compose(released)
+    except UnsupportedEvent:
+        return {}
+    return {"basic": float_above(total.epsilon) if total.delta <= wanted else math.inf}
+
+
+def _basic_delta(released: Terms, at: float) -> dict[str, float]:
+    try:
+        total = basic.compose(released)
+    except UnsupportedEvent:
+        return {}
+    return {"basic": float_above(total.delta) if total.epsilon <= at else 1.0}
+
+
+def _least(bounds: dict[str, float], released: Terms, worst: float) -> float:
+    if not bounds:
+        raise UnsupportedEvent(next(iter(released)), "No method", "Describe the release by an event that has a price.")
+    return min((bound for bound in bounds.values() if not math.isnan(bound)), default=worst)
+
+
+def _trade_off_from_profile(released: Terms, rate: float) -> float:
+    def miss(log_epsilon: float) -> float:
+        at = math.exp(log_epsilon)
+        left = 1 - min(_run(released, at, 1, None).values() or [1.0])
+        return max(0.0, left - math.exp(min(at, 700)) * rate, math.exp(-at) * (left - rate))
+
+    best = argmin(lambda log: -miss(log), math.log(1e-3), math.log(100), steps=24)
+    return min(1 - rate, max(0.0, miss(best) * (1 - 2.0**-40)))
+
+

@@ -1,0 +1,128 @@
+"""Noise for a target, always ending on the safe side: what is returned was seen to satisfy the target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from discreet import check
+from discreet.accounting.bounds import epsilon as epsilon_of
+from discreet.accounting.gdp import gaussian_delta
+from discreet.accounting.lattice import discrete_gaussian_delta
+from discreet.accounting.search import smallest
+from discreet.accounting.terms import Events
+from discreet.accounting.zcdp import rho_for
+from discreet.errors import InvalidParameter
+from discreet.exact import float_below, root_above
+from discreet.privacy import Neighbours
+
+_PRECISION = 1e-4
+_LARGEST_NOISE = 2.0**60
+
+
+def gaussian_sigma(epsilon: check.Number, delta: check.Number, sensitivity: check.Number = 1) -> Fraction:
+    """The standard deviation of Gaussian noise for (epsilon, delta)-DP, by the exact profile (Balle, Wang 2018).
+
+    Args:
+        epsilon: above 0, of any size: no classical formula with its limits is used.
+        delta: strictly between 0 and 1.
+        sensitivity: how far one unit moves the value, in the L2 norm.
+
+    >>> round(float(gaussian_sigma(1, 1e-5)), 6)
+    3.730632
+    """
+    at, target = _target(epsilon, delta)
+    move = check.positive(sensitivity=sensitivity)
+    multiplier = smallest(lambda noise: gaussian_delta(1 / noise, at) <= target, start=1 / at)
+    return Fraction(multiplier) * move
+
+
+def discrete_gaussian_sigma(
+    epsilon: check.Number, delta: check.Number, sensitivity: check.Number = 1, dimension: int = 1
+) -> Fraction:
+    """The sigma of discrete Gaussian noise for (epsilon, delta)-DP, solved on the integers.
+
+    In one dimension the profile is summed over the lattice; the sigma of the continuous law would be too small there. In
+    several, no single shift is the worst, and zCDP gives the bound.
+
+    >>> round(float(discrete_gaussian_sigma(1, 1e-5)), 4)
+    3.7405
+    """
+    at, target = _target(epsilon, delta)
+    move = check.positive(sensitivity=sensitivity)
+    if check.integer(dimension=dimension, at_least=1) > 1:
+        return concentrated_sigma(rho_for(at, target), move)
+    if move.denominator != 1:
+        raise InvalidParameter("sensitivity", sensitivity, "to be whole in one dimension", "Integers move by whole steps.")
+    steps = int(move)
+    start = max(1e-3, float(steps) / at)
+    sigma = smallest(lambda noise: discrete_gaussian_delta(noise, steps, at) <= target, start=start)
+    if sigma > _LARGEST_NOISE:
+        return concentrated_sigma(rho_for(at, target), move)
+    return Fraction(sigma)
+
+
+def concentrated_sigma(rho: check.Number, sensitivity: check.Number = 1) -> Fraction:
+    """The sigma at which Gaussian noise, continuous or discrete, is rho-zCDP: sensitivity / sqrt(2 rho), rounded up.
+
+    >>> concentrated_sigma("0.5")
+    Fraction(1, 1)
+    """
+    budget = check.positive(rho=rho)
+    return check.positive(sensitivity=sensitivity) * root_above(1 / (2 * budget))
+
+
+def calibrate(
+    family: Callable[[Fraction], Events],
+    *,
+    epsilon: check.Number,
+    delta: check.Number,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    start: check.Number = 1,
+    precision: float = _PRECISION,
+) -> Fraction:
+    """The least noise of a family of events that meets a target, to a relative precision, never below it.
+
+    Args:
+        family: from a noise level to the events it would release; more noise must never cost more.
+        epsilon: the target.
+        delta: the target.
+        neighbours: the relation of the events.
+        start: where to begin.
+        precision: how much too large the noise may be.
+
+    >>> from discreet.privacy import events
+    >>> noise = calibrate(lambda s: events.Repeated(events.Gaussian(s), 4), epsilon=1, delta=1e-5)
+    >>> 7.461 < noise < 7.463  # twice the noise of one release
+    True
+    """
+    target = float_below(check.positive(epsilon=epsilon))
+    share = check.not_negative(delta=delta)
+    first = float(check.positive(start=start))
+
+    def holds(noise: float) -> bool:
+        return epsilon_of(family(Fraction(noise)), share, neighbours=neighbours) <= target
+
+    low, high = _bracket(holds, first)
+    while high - low > precision * low:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return Fraction(high)
+
+
+def _bracket(holds: Callable[[float], bool], start: float) -> tuple[float, float]:
+    """Noise that is too little and noise that is enough, a factor of two apart."""
+    high = start
+    while not holds(high):
+        high *= 2
+        if high > _LARGEST_NOISE:
+            raise InvalidParameter("epsilon", "the target", "to be met by some amount of noise", "Raise epsilon or delta.")
+    low = high / 2
+    while low > 1 / _LARGEST_NOISE and holds(low):
+        low, high = low / 2, low
+    return low, high
+
+
+def _target(epsilon: check.Number, delta: check.Number) -> tuple[float, float]:
+    return float_below(check.positive(epsilon=epsilon)), float_below(check.probability(delta=delta))

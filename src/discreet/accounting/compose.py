@@ -1,0 +1,179 @@
+"""Many privacy losses added up by Fourier transform, with every error that floats can make added to delta.
+
+The laws are tilted first, masses times e^(tilt * loss), so that the composed law has its centre where the answer is: then
+rounding errors, which are relative to the largest mass, stay far below the smallest delta. Four bounds are added:
+
+- infinite losses: 1 - (1 - mass)^count;
+- the mass above the window, by Chernoff's bound on the tilted law;
+- the rounding of the transforms: a transform of length N = 2^n errs by at most n * 16 units of roundoff relative to the
+  2-norm (Higham 2002, Theorem 24.2, gives about 7), powers by repeated squaring by sqrt(5) units per factor, and a weighted
+  sum errs by at most the product of 2-norms (Cauchy, Schwarz);
+- the rounding of losses themselves, a drift added to epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from discreet.accounting.dots import GridLaw
+from discreet.accounting.pairs import Floats
+from discreet.accounting.search import smallest
+
+_UNIT = 2.0**-53
+_TRANSFORM = 16 * _UNIT  # per halving of the length
+_DRIFT = 2.0**-45  # of a loss, relative: grid points and atoms are floats
+
+Laws = Sequence[tuple[GridLaw, int]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Composition:
+    """The composed law over a window of losses, in logarithms, with the errors that were made."""
+
+    step: float
+    first: int  # index of the window's lowest loss
+    log_above: Floats  # ln of the mass of P at or above each point
+    log_above_q: Floats  # the same for Q
+    infinite: float
+    log_error: float  # ln of the error at epsilon = 0; it falls with e^(-tilt * epsilon)
+    tilt: float
+    drift: float
+
+    def delta(self, epsilon: float) -> float:
+        """An upper bound of delta at this epsilon."""
+        at = max(epsilon - self.drift, 0.0)
+        index = math.floor(at / self.step) + 1 - self.first
+        if index < 0:
+            return 1.0
+        excess = 0.0
+        if index < self.log_above.size:
+            log_p, log_q = float(self.log_above[index]), float(self.log_above_q[index])
+            share = -math.expm1(min(0.0, at + log_q - log_p)) if log_p > -math.inf else 0.0
+            excess = _exp(log_p) * (share + self._rounding)
+        return min(1.0, self.infinite + excess + _exp(self.log_error - self.tilt * at))
+
+    @property
+    def _rounding(self) -> float:
+        """Of the running sums: a few units of roundoff for each of their terms."""
+        return 16 * _UNIT * self.log_above.size
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon seen to satisfy delta; infinity if none in the window does."""
+        if self.delta(0.0) <= delta:
+            return 0.0
+        top = (self.first + self.log_above.size) * self.step + self.drift
+        if self.delta(top) > delta:
+            return math.inf
+        return smallest(lambda at: self.delta(min(at, top)) <= delta, start=top)
+
+
+def _exp(log: float) -> float:
+    return math.exp(log) if log < 700 else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Where to look at a sum of losses.
+
+    Args:
+        tilt: the larger, the smaller the deltas that are resolved.
+        low: the lowest loss of the window.
+        steeper: how much more tilt bounds best what lies above the window.
+        log_size: the transform has 2^log_size points, and the window as many steps.
+    """
+
+    tilt: float
+    low: float
+    steeper: float
+    log_size: int
+
+
+def compose(laws: Laws, view: View) -> Composition:
+    """The law of the sum of so many independent losses of each kind, whose grids share one step."""
+    tilt, size, step = view.tilt, 1 << view.log_size, laws[0][0].step
+    first = math.floor(view.low / step)
+    cumulants = [law.cumulant(tilt) for law, _ in laws]
+    total = sum(count * cumulant for (_, count), cumulant in zip(laws, cumulants, strict=True))
+    masses, error = _power(laws, tilt, cumulants, view.log_size)
+    start = max(first, 0)  # no epsilon is negative
+    indices = np.arange(start, first + size)
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.maximum(masses[indices % size], 0.0))
+    losses = indices * step
+    lost = _log_lost(laws, tilt, view.steeper, cumulants, (first + size) * step) + total
+    roundoff = math.log(error * _weight_norm(tilt, step, size)) + total
+    return Composition(
+        step=step,
+        first=start,
+        log_above=_log_running(logs - tilt * losses + total),
+        log_above_q=_log_running(logs - (tilt + 1) * losses + total),
+        infinite=-math.expm1(sum(count * _log1p(-law.infinite) for law, count in laws)),
+        log_error=float(np.logaddexp(roundoff, lost)),
+        tilt=tilt,
+        drift=_DRIFT * sum(count * float(np.max(np.abs(law.losses))) for law, count in laws),
+    )
+
+
+def _log1p(x: float) -> float:
+    return math.log1p(x) if x > -1 else -math.inf
+
+
+def _log_running(logs: Floats) -> Floats:
+    """ln of the sums from each entry to the last."""
+    return np.logaddexp.accumulate(logs[::-1])[::-1]
+
+
+def _power(laws: Laws, tilt: float, cumulants: Sequence[float], log_size: int) -> tuple[Floats, float]:
+    """The tilted law of the sum, wrapped around the transform's circle, and a bound of its error in the 2-norm."""
+    size = 1 << log_size
+    product: NDArray[np.complex128] = np.ones(size // 2 + 1, dtype=np.complex128)
+    error = 0.0
+    for (law, count), cumulant in zip(laws, cumulants, strict=True):
+        tilted = np.exp(law.log_masses + tilt * law.losses - cumulant)
+        circle = np.bincount(law.indices % size, tilted, minlength=size)
+        product *= _integer_power(fft.rfft(circle), count)
+        error += count * (_TRANSFORM * log_size * _norm(circle))
+    masses = fft.irfft(product, size)
+    count = sum(count for _, count in laws)
+    error += (math.sqrt(5) * _UNIT * 4 * count + _TRANSFORM * log_size) * (_norm(masses) + error)
+    return masses, 2 * error
+
+
+def _integer_power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
+    """base^exponent by repeated squaring, whose rounding is easy to bound."""
+    result: NDArray[np.complex128] | None = None
+    square = base
+    while exponent:
+        if exponent & 1:
+            result = square if result is None else result * square
+        exponent >>= 1
+        if exponent:
+            square = square * square
+    return np.ones_like(base) if result is None else result
+
+
+def _weight_norm(tilt: float, step: float, size: int) -> float:
+    """The 2-norm of e^(-tilt x) (1 - e^-x) over the losses x above epsilon, at the worst position between grid points."""
+    points = np.arange(size) * step
+    weights = np.exp(-tilt * points) * -np.expm1(-(points + step))
+    return _norm(weights)
+
+
+def _norm(vector: Floats) -> float:
+    """The 2-norm, without waking the threads of a linear-algebra library for it."""
+    return math.sqrt(float(np.square(vector).sum()))
+
+
+def _log_lost(laws: Laws, tilt: float, steeper: float, cumulants: Sequence[float], top: float) -> float:
+    """ln of a bound of E[e^(-tilt S); S > top] under the tilted law: Chernoff's, at a steeper tilt."""
+    growth = sum(
+        count * (law.cumulant(tilt + steeper) - cumulant)
+        for (law, count), cumulant in zip(laws, cumulants, strict=True)
+    )
+    return growth - (steeper + tilt) * top

@@ -1,0 +1,74 @@
+"""Optimal composition of one (epsilon, delta) guarantee with itself (Kairouz, Oh, Viswanath 2015, Theorem 3.3).
+
+Tight for arbitrary mechanisms of that guarantee: the worst of them is randomized response with a leak of delta.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import gammaln
+
+from discreet.accounting.basic import basic
+from discreet.accounting.rounding import safe
+from discreet.accounting.search import smallest
+from discreet.accounting.terms import Terms
+from discreet.errors import UnsupportedEvent
+from discreet.exact import float_above
+from discreet.privacy import ApproxDP
+
+METHOD = "Optimal homogeneous composition"
+LARGEST_COUNT = 10**7
+
+
+def homogeneous_delta(guarantee: ApproxDP, count: int, epsilon: float) -> float:
+    """The smallest delta at which `count` adaptive releases of one guarantee are certainly (epsilon, delta)-DP.
+
+    >>> f"{homogeneous_delta(ApproxDP('0.1', 0), 100, 4.774568):.4g}"
+    '1e-06'
+    """
+    each = float_above(guarantee.epsilon)
+    leak = -math.expm1(count * math.log1p(-float_above(guarantee.delta)))
+    lost = _excess(each, count, epsilon)
+    return min(1.0, safe(leak + (1 - leak) * lost))
+
+
+def _excess(each: float, count: int, epsilon: float) -> float:
+    """The hockey-stick divergence of `count` randomized responses, summed in logarithms over the number of lies."""
+    lies = np.arange(max(0, min(count, math.ceil((count - epsilon / each) / 2)) + 1)) if each > 0 else np.arange(0)
+    losses = (count - 2 * lies) * each
+    lies, losses = lies[losses > epsilon], losses[losses > epsilon]
+    if not lies.size:
+        return 0.0
+    log_choose = gammaln(count + 1) - gammaln(lies + 1) - gammaln(count - lies + 1)
+    logs = log_choose - lies * each - count * math.log1p(math.exp(-each)) + np.log(-np.expm1(epsilon - losses))
+    rounding = 2.0**-48 * (1 + float(gammaln(count + 1)) + count * each)
+    largest = float(np.max(logs))
+    return min(1.0, math.exp(min(0.0, largest + rounding)) * float(np.exp(logs - largest).sum()))
+
+
+def _single(released: Terms) -> tuple[ApproxDP, int]:
+    guarantees = {basic(event): count for event, count in released.items()}
+    if len(released) != 1:
+        raise UnsupportedEvent("a list of different events", METHOD, "Use PLD, which composes any list.")
+    ((guarantee, count),) = guarantees.items()
+    if count > LARGEST_COUNT:
+        raise UnsupportedEvent(f"{count} releases", METHOD, "Use PLD.")
+    return guarantee, count
+
+
+def epsilon(released: Terms, delta: float) -> float:
+    """The epsilon of a repeated event."""
+    guarantee, count = _single(released)
+    total = float_above(guarantee.epsilon) * count
+    if homogeneous_delta(guarantee, count, total) > delta:
+        return math.inf
+    if homogeneous_delta(guarantee, count, 0.0) <= delta:
+        return 0.0
+    return safe(smallest(lambda at: homogeneous_delta(guarantee, count, at) <= delta, start=total))
+
+
+def delta(released: Terms, at: float) -> float:
+    """The delta of a repeated event."""
+    return homogeneous_delta(*_single(released), at)

@@ -1,0 +1,152 @@
+"""Discrete laws against their own shifts: exact losses and masses on the integers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import ndtr
+
+from discreet.accounting.pairs import AtomicPair, Floats, GaussianPair, Masses, Pair
+from discreet.accounting.rounding import safe
+from discreet.errors import UnsupportedEvent
+from discreet.exact import float_above, float_below
+
+_REACH = 60.0  # standard deviations beyond which a Gaussian has a share below e^-1800 of its mass
+_WIDE = 1 << 12  # sigma above which integers are summed by integrals with a bounded error
+_LARGEST_SHIFT = 1 << 45
+_UNIT = 2.0**-46
+_ON_EDGE = 2.0**-30  # an integer that misses a cell's edge by less counts as lying on it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DiscreteLaplacePair(Pair):
+    """Discrete Laplace against itself, shifted: P(z) ~ a^|z|, Q(z) = P(z - shift), a = e^-each.
+
+    For 0 < z < shift the loss is (shift - 2 z) each; all z <= 0 share the largest, all z >= shift the smallest.
+    """
+
+    each: float
+    shift: int
+
+    @property
+    def lattice(self) -> float:  # type: ignore[override]  # fixed by the parameters
+        """Neighbouring losses differ by twice `each`."""
+        return 2 * self.each
+
+    def masses(self, edges: Floats) -> Masses:
+        """Geometric sums over the integers whose losses fall into each cell."""
+        bound = np.clip(np.ceil((self.shift - edges / self.each) / 2 - _ON_EDGE), 1, self.shift)
+        start, count = bound[1:], bound[:-1] - bound[1:]  # integers start, ..., start + count - 1
+        some = -np.expm1(-self.each * count) / (1 + math.exp(-self.each))
+        p = np.exp(-self.each * start) * some
+        q = np.exp(-self.each * (self.shift - start - count + 1)) * some
+        top, bottom = 1 / (1 + math.exp(-self.each)), math.exp(-self.shift * self.each) / (1 + math.exp(-self.each))
+        largest = self.shift * self.each
+        above, below = (_holds(edges, largest), _holds(edges, -largest))
+        p, q = p + top * above + bottom * below, q + bottom * above + top * below
+        return Masses(p, q, _UNIT * p, _UNIT * q)
+
+    def span(self, log_tail: float) -> tuple[float, float]:
+        """All losses."""
+        return -self.shift * self.each, self.shift * self.each
+
+
+def _holds(edges: Floats, loss: float) -> Floats:
+    """Which cells hold one loss, an edge missed by a rounding error counting as met."""
+    slack = _UNIT * abs(loss)
+    return ((edges[:-1] < loss - slack) & (edges[1:] >= loss - slack)).astype(float)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WideGaussianPair(Pair):
+    """Discrete Gaussian of large sigma against its shift: z has loss (shift^2 - 2 z shift) / (2 sigma^2).
+
+    A sum of masses over integers is the integral between half-integers, up to the error of the midpoint rule: relative to
+    the mass at x standard deviations at most (x^2 + 1) / (16 sigma^2), for x < sigma / 8.
+    """
+
+    sigma: float
+    shift: int
+
+    def masses(self, edges: Floats) -> Masses:
+        """Normal cells whose edges are the half-integers between which the integers of a cell lie."""
+        cut = np.ceil(self.shift / 2 - edges * self.sigma**2 / self.shift - _ON_EDGE) - 0.5
+        p, p_error = self._cells(cut)
+        q, q_error = self._cells(cut - self.shift)
+        return Masses(p, q, p_error, q_error)
+
+    def _cells(self, cut: Floats) -> tuple[Floats, Floats]:
+        x = cut / self.sigma
+        upper, lower = x[:-1], x[1:]  # losses rise as integers fall
+        tails = ndtr(-np.abs(x))
+        same = np.sign(upper) == np.sign(lower)
+        mass = np.where(same, np.abs(tails[:-1] - tails[1:]), 1 - tails[:-1] - tails[1:])
+        size = np.where(same, tails[:-1] + tails[1:], 1.0)
+        square = np.minimum(np.maximum(np.abs(upper), np.abs(lower)) ** 2, 2 * _REACH**2)
+        return mass, mass * (square + 1) / (16 * self.sigma**2) + size * 2.0**-50 * (1 + square)
+
+    def span(self, log_tail: float) -> tuple[float, float]:
+        """That of the continuous law, and one integer more."""
+        low, high = GaussianPair(self.shift / self.sigma).span(log_tail)
+        step = self.shift / self.sigma**2
+        return low - 2 * step, high + 2 * step
+
+
+def discrete_laplace_pair(scale: Fraction, shift: int) -> Pair:
+    """The pair of a discrete Laplace law and its shift."""
+    if shift > _LARGEST_SHIFT:
+        raise UnsupportedEvent(f"a move of {shift} steps", "PLD", "Use a coarser grid, or price it as pure.")
+    return DiscreteLaplacePair(float_above(1 / scale), shift)
+
+
+def discrete_gaussian_pair(sigma: Fraction, shift: int) -> Pair:
+    """The pair of a discrete Gaussian law and its shift."""
+    spread = float_below(sigma)
+    if shift > 1000 * spread or spread > 2.0**60:
+        raise UnsupportedEvent(f"sigma={spread:.3g} and a move of {shift}", "PLD", "Use zCDP or RDP.")
+    return WideGaussianPair(spread, shift) if spread > _WIDE else _atoms(spread, shift)
+
+
+def _atoms(sigma: float, shift: int) -> AtomicPair:
+    reach = math.ceil(_REACH * sigma + shift + 4)
+    z = np.arange(-reach, reach + 1).astype(float)
+    logs = -(z**2) / (2 * sigma**2)
+    logs -= math.log(float(np.exp(logs).sum()))
+    step = shift / sigma**2
+    losses = (shift / 2 - z) * step
+    kept = logs > -745  # smaller masses are zero in floats
+    p = np.exp(logs[kept])
+    q = np.exp(logs[kept] - losses[kept])
+    return AtomicPair(losses=losses[kept], p=p, q=q, lattice=step, relative_error=2.0**-38)
+
+
+def discrete_gaussian_delta(sigma: float, shift: int, epsilon: float) -> float:
+    """The profile of one release, the sum of (p(z) - e^epsilon p(z - shift))+ over the integers, rounded up.
+
+    The loss of z exceeds epsilon exactly for z < shift/2 - epsilon sigma^2 / shift.
+
+    >>> f"{discrete_gaussian_delta(3.740485, 1, 1.0):.4g}"
+    '1e-05'
+    """
+    top = math.ceil(shift / 2 - epsilon * sigma**2 / shift) - 1
+    if sigma > _WIDE:
+        return _wide_delta(sigma, shift, epsilon, top)
+    reach = math.ceil(40 * sigma) + 2
+    z = np.arange(top - reach, top + 2).astype(float)  # one integer more, should the boundary be misjudged by rounding
+    lost = np.maximum(0.0, -np.expm1(epsilon - (shift / 2 - z) * shift / sigma**2))
+    wide = np.arange(-reach, reach + 1).astype(float)
+    norm = float(np.exp(-(wide**2) / (2 * sigma**2)).sum())
+    return min(1.0, safe(float((np.exp(-(z**2) / (2 * sigma**2)) * lost).sum()) / norm * (1 + 2.0**-38)))
+
+
+def _wide_delta(sigma: float, shift: int, epsilon: float, top: int) -> float:
+    x, y = (top + 0.5) / sigma, (top + 0.5 - shift) / sigma
+    p, q = float(ndtr(x)), float(ndtr(y))
+    gain = math.exp(epsilon + math.log(q)) if q > 0 else 0.0
+    error = (p + gain) * ((max(abs(x), abs(y)) ** 2 + 4) / (8 * sigma**2) + 2.0**-44)
+    return min(1.0, safe(max(0.0, p - gain) + error))
+
+

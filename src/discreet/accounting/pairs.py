@@ -1,0 +1,178 @@
+"""Dominating pairs of distributions, seen through the privacy loss L = ln(dP/dQ).
+
+A pair answers one question: how much mass of P and of Q lies where the loss is between two numbers. Poisson sampling maps
+losses monotonically and mixes the masses, so it is a pair made of a pair, for any base (Zhu, Dong, Wang 2022, Theorem 11).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri_exp
+
+Floats = NDArray[np.float64]
+
+LOW_TAIL = -40.0  # ln of a share; losses below are raised to the lowest grid point, which moves no answer
+_UNIT = 2.0**-50  # the error of one tail probability, relative to it: eight units of roundoff
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Masses:
+    """Masses of P and Q in cells of losses, each with a bound of its absolute error."""
+
+    p: Floats
+    q: Floats
+    p_error: Floats
+    q_error: Floats
+
+
+class Pair(ABC):
+    """Two distributions P and Q; the guarantee of a mechanism in one direction is theirs."""
+
+    infinite: float = 0.0
+    """The mass of P where Q has none."""
+
+    lattice: float | None = None
+    """If losses are whole multiples of a number, half that number's multiples included, the number."""
+
+    @abstractmethod
+    def masses(self, edges: Floats) -> Masses:
+        """Masses of the cells (edges[i], edges[i+1]] of increasing losses; edges may be infinite at both ends."""
+
+    @abstractmethod
+    def span(self, log_tail: float) -> tuple[float, float]:
+        """Losses between which P lies, but for a share exp(log_tail) above and a share LOW_TAIL below."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GaussianPair(Pair):
+    """N(mu, 1) against N(0, 1): the loss is N(mu^2/2, mu^2) under P and N(-mu^2/2, mu^2) under Q."""
+
+    mu: float
+
+    def masses(self, edges: Floats) -> Masses:
+        """Differences of normal tails."""
+        centred = edges / self.mu
+        p, p_error = _normal_cells(centred - self.mu / 2)
+        q, q_error = _normal_cells(centred + self.mu / 2)
+        return Masses(p, q, p_error, q_error)
+
+    def span(self, log_tail: float) -> tuple[float, float]:
+        """The mean of the loss plus and minus a normal quantile."""
+        mean = self.mu**2 / 2
+        return mean + self.mu * float(ndtri_exp(LOW_TAIL)), mean - self.mu * float(ndtri_exp(log_tail))
+
+
+def _normal_cells(x: Floats) -> tuple[Floats, Floats]:
+    """Normal masses between neighbouring points, as differences of the smaller tails."""
+    tail = ndtr(-np.abs(x))
+    left, right = tail[:-1], tail[1:]
+    straddling = (x[:-1] < 0) & (x[1:] >= 0)
+    mass = np.where(straddling, 1 - left - right, np.abs(right - left))
+    size = np.where(straddling, 1.0, left + right)
+    moved = np.minimum(np.minimum(np.abs(x[:-1]), np.abs(x[1:])) ** 2, 1e4)  # rounding x moves its tail by x^2 units
+    return mass, _UNIT * size * (1 + moved)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaplacePair(Pair):
+    """Lap(b) shifted by s against Lap(b), width = s / b: losses from -width to width, with atoms at both ends.
+
+    P(L > l) = 1 - e^((l - width)/2) / 2 and Q(L > l) = e^(-(l + width)/2) / 2 for -width <= l < width.
+    """
+
+    width: float
+
+    def masses(self, edges: Floats) -> Masses:
+        """Differences of exponentials; the atoms fall into the cells that contain the ends."""
+        w = self.width
+        inside = np.clip(edges, -w, w)
+        # Cells (l, u] with u >= w hold the upper atom: P(L = w) = 1/2; those with l < -w <= u the lower one.
+        p = np.exp((inside[1:] - w) / 2) * -np.expm1((inside[:-1] - inside[1:]) / 2) / 2
+        q = np.exp(-(inside[:-1] + w) / 2) * -np.expm1((inside[:-1] - inside[1:]) / 2) / 2
+        upper = (edges[:-1] < w) & (edges[1:] >= w)
+        lower = (edges[:-1] < -w) & (edges[1:] >= -w)
+        p += 0.5 * upper + 0.5 * math.exp(-w) * lower
+        q += 0.5 * math.exp(-w) * upper + 0.5 * lower
+        return Masses(p, q, 8 * _UNIT * p, 8 * _UNIT * q)
+
+    def span(self, log_tail: float) -> tuple[float, float]:
+        """All losses."""
+        return -self.width, self.width
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AtomicPair(Pair):
+    """Finitely many losses with their masses, and a rest of P that counts as an infinite loss."""
+
+    losses: Floats
+    p: Floats
+    q: Floats
+    infinite: float = 0.0
+    lattice: float | None = None
+    relative_error: float = 2.0**-46
+
+    def masses(self, edges: Floats) -> Masses:
+        """Sums per cell; an atom within a rounding error of an edge counts as lying on it."""
+        tolerance = 2.0**-46 * np.abs(self.losses)
+        cell = np.searchsorted(edges, self.losses - tolerance, side="left") - 1
+        inside = (cell >= 0) & (cell < edges.size - 1)
+        p = np.bincount(cell[inside], self.p[inside], minlength=edges.size - 1)
+        q = np.bincount(cell[inside], self.q[inside], minlength=edges.size - 1)
+        return Masses(p, q, self.relative_error * p, self.relative_error * q)
+
+    def span(self, log_tail: float) -> tuple[float, float]:
+        """The smallest and largest loss."""
+        return float(self.losses.min()), float(self.losses.max())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledPair(Pair):
+    """A base pair on a Poisson sample: (1-q) Q + q P against Q when a unit is removed, P against (1-q) P + q Q when added.
+
+    Removal: the loss is ln(1 - q + q e^L), so an edge at l stands for L = ln(1 + (e^l - 1) / q). Addition: the same with both
+    losses negated.
+    """
+
+    base: Pair
+    rate: float
+    removal: bool
+
+    @property
+    def infinite(self) -> float:  # type: ignore[override]  # a mixture keeps a share of the base's infinite mass
+        """Removal keeps the share of P that is sampled; in the other direction the mixture covers all of P."""
+        return self.rate * self.base.infinite if self.removal else 0.0
+
+    def masses(self, edges: Floats) -> Masses:
+        """Base masses between the edges' preimages, mixed."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            base = self.base.masses(self._preimage(edges))
+        if self.removal:
+            mixed, error = self._mix(base.q, base.p), self._mix(base.q_error, base.p_error)
+            return Masses(mixed, base.q, error, base.q_error)
+        mixed, error = self._mix(base.p, base.q), self._mix(base.p_error, base.q_error)
+        return Masses(base.p, mixed, base.p_error, error)
+
+    def _mix(self, kept: Floats, sampled: Floats) -> Floats:
+        return (1 - self.rate) * kept + self.rate * sampled
+
+    def _preimage(self, edges: Floats) -> Floats:
+        side = 1.0 if self.removal else -1.0
+        inner = np.expm1(side * edges) / self.rate
+        return side * np.where(inner > -1, np.log1p(np.maximum(inner, -1)), -np.inf)
+
+    def _image(self, loss: float) -> float:
+        side = 1.0 if self.removal else -1.0
+        if side * loss > 700:
+            return side * (side * loss + math.log(self.rate))
+        return side * math.log1p(self.rate * math.expm1(side * loss))
+
+    def span(self, log_tail: float) -> tuple[float, float]:
+        """The images of the base's span; a removed unit leaves mostly Q, which has the mirrored loss of P."""
+        low, high = self.base.span(log_tail)
+        bottom = min(low, -self.base.span(LOW_TAIL)[1]) if self.removal else low
+        return self._image(bottom), self._image(high)

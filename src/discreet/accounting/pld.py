@@ -1,0 +1,170 @@
+"""The privacy-loss-distribution accountant: tight for any list of releases that was fixed beforehand.
+
+Koskela, Jälkö, Honkela 2020; Gopi, Lee, Wutschitz 2021; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022. Each event is
+replaced by a dominating pair in either direction (a unit removed, a unit added), the losses are composed, and the worse
+direction counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.accounting.compose import Composition, View, compose
+from discreet.accounting.dominating import dominating
+from discreet.accounting.dots import GridLaw, connect
+from discreet.accounting.pairs import Floats, Pair
+from discreet.accounting.rounding import safe
+from discreet.accounting.search import smallest
+from discreet.accounting.terms import Terms
+
+_COARSE_CELLS = 2048  # of the first look, which only finds where to look closely
+_TILTS = np.geomspace(1e-4, 1e6, 160)
+_GENTLE = 8.0  # a tilt serves as well if its bound is within e^8 of the best: floats have e^36 to spare
+_LOG_SIZES = (17, 19)  # of the transform
+_POINTS = 40  # per standard deviation of one loss, if the size allows
+_TAIL = 38.0  # e^-38 of the tilted law may fall outside the window
+_MARGIN = 25.0  # infinite losses may take e^-25 of delta
+_LARGEST_GRID = 1 << 17  # points of one loss
+_SMALLEST = -690.0  # ln of the smallest delta that is told from zero
+
+Weighted = Sequence[tuple[Pair, int]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sketch:
+    """Coarse laws of all pairs: good enough to choose where to look, never used for an answer."""
+
+    laws: tuple[tuple[GridLaw, int], ...]
+
+    @classmethod
+    def of(cls, pairs: Weighted, log_delta: float) -> _Sketch:
+        """Each pair on its own grid of a few thousand points, for deltas down to this one."""
+        tail = log_delta - 2 * _MARGIN - math.log(sum(count for _, count in pairs))
+        laws = []
+        for pair, count in pairs:
+            low, high = pair.span(tail)
+            laws.append((connect(pair, max((high - low) / _COARSE_CELLS, 1e-12), tail), count))
+        return cls(tuple(laws))
+
+    def cumulants(self, tilts: Floats) -> Floats:
+        """ln E[e^(tilt S)] of the sum, for each tilt."""
+        return sum((count * law.cumulants(tilts) for law, count in self.laws), np.zeros_like(tilts))
+
+    def tilt_for_delta(self, log_delta: float) -> float:
+        """A tilt that resolves this delta: Chernoff's bound at the epsilon it gives is close to delta."""
+        cumulants = self.cumulants(_TILTS)
+        epsilon = float(((cumulants - log_delta) / _TILTS).min())
+        return _gentlest(cumulants - _TILTS * epsilon)
+
+    def tilt_for_epsilon(self, epsilon: float) -> float:
+        """A tilt that resolves the delta of this epsilon."""
+        return _gentlest(self.cumulants(_TILTS) - _TILTS * epsilon)
+
+    def log_delta(self, tilt: float, epsilon: float) -> float:
+        """ln of Chernoff's bound."""
+        return min(0.0, float(self.cumulants(np.array([tilt]))[0]) - tilt * epsilon)
+
+    def window(self, tilt: float) -> tuple[float, float, float]:
+        """Where the tilted sum lies, by Chernoff's bound on both sides, and the extra tilt that bounds it above."""
+        reaches = np.geomspace(0.1, 40, 40) / math.sqrt(sum(count * _variance(law, tilt) for law, count in self.laws))
+        base = self.cumulants(np.array([tilt]))[0]
+        highs = (self.cumulants(tilt + reaches) - base + _TAIL) / reaches
+        lows = -(self.cumulants(tilt - reaches) - base + _TAIL) / reaches
+        return float(lows.max()), float(highs.min()), float(reaches[highs.argmin()])
+
+    def finest(self, tilt: float) -> float:
+        """The smallest standard deviation of one tilted loss."""
+        return math.sqrt(min(_variance(law, tilt) for law, _ in self.laws))
+
+
+def _gentlest(log_bounds: Floats) -> float:
+    """The smallest tilt whose bound of delta is close to the best: less tilt, wider and smoother laws."""
+    return float(_TILTS[np.flatnonzero(log_bounds <= log_bounds.min() + _GENTLE)[0]])
+
+
+def _variance(law: GridLaw, tilt: float) -> float:
+    weights = np.exp(law.log_masses + tilt * law.losses - law.cumulant(tilt))
+    mean = float((weights * law.losses).sum())
+    return max(float((weights * (law.losses - mean) ** 2).sum()), law.step**2 / 4)
+
+
+def _compose(pairs: Weighted, sketch: _Sketch, tilt: float, log_delta: float) -> Composition:
+    low, high, steeper = sketch.window(tilt)
+    tail = log_delta - math.log(sum(count for _, count in pairs)) - _MARGIN
+    widest = max(top - bottom for bottom, top in (pair.span(tail) for pair, _ in pairs))
+    step, log_size = _resolution(pairs, high - low, sketch.finest(tilt), widest)
+    laws = [(connect(pair, step, tail), count) for pair, count in pairs]
+    return compose(laws, View(tilt=tilt, low=low, steeper=steeper, log_size=log_size))
+
+
+def _resolution(pairs: Weighted, width: float, finest: float, widest: float) -> tuple[float, int]:
+    """The step and the transform's size: fine enough for the narrowest loss, on the lattice if there is one."""
+    wanted = math.ceil(math.log2(max(2.0, _POINTS * width / finest)))
+    log_size = min(max(wanted, _LOG_SIZES[0]), _LOG_SIZES[1])
+    step = max(width / ((1 << log_size) - 8), widest / _LARGEST_GRID)
+    lattices = {pair.lattice for pair, _ in pairs}
+    lattice = lattices.pop() if len(lattices) == 1 else None
+    if lattice is not None and step <= lattice / 2:
+        step = lattice / 2 / math.floor(lattice / 2 / step)
+    return step, max(4, math.ceil(math.log2(width / step + 8)))
+
+
+def _directions(released: Terms) -> list[Weighted]:
+    both = [(dominating(event), count) for event, count in released.items()]
+    removal = [(pairs.removal, count) for pairs, count in both]
+    if all(pairs.symmetric for pairs, _ in both):
+        return [removal]
+    return [removal, [(pairs.addition, count) for pairs, count in both]]
+
+
+def epsilon(released: Terms, delta: float) -> float:
+    """The epsilon of a list fixed beforehand, the larger of both directions, rounded up."""
+    return max((_epsilon(pairs, delta) for pairs in _directions(released)), default=0.0)
+
+
+def _epsilon(pairs: Weighted, delta: float) -> float:
+    if _is_single(pairs):
+        return safe(_single_epsilon(pairs[0][0], delta))
+    sketch = _Sketch.of(pairs, math.log(delta))
+    tilt = sketch.tilt_for_delta(math.log(delta))
+    return safe(_compose(pairs, sketch, tilt, math.log(delta)).epsilon(delta))
+
+
+def delta(released: Terms, at: float) -> float:
+    """The delta of a list fixed beforehand, the larger of both directions, rounded up."""
+    return max((_delta(pairs, at) for pairs in _directions(released)), default=0.0)
+
+
+def _delta(pairs: Weighted, at: float) -> float:
+    if _is_single(pairs):
+        return safe(_single_delta(pairs[0][0], at))
+    sketch = _Sketch.of(pairs, _SMALLEST)
+    tilt = sketch.tilt_for_epsilon(at)
+    log_delta = max(sketch.log_delta(tilt, at), _SMALLEST)
+    return min(1.0, safe(_compose(pairs, sketch, tilt, log_delta).delta(at)))
+
+
+def _is_single(pairs: Weighted) -> bool:
+    return len(pairs) == 1 and pairs[0][1] == 1
+
+
+def _single_delta(pair: Pair, epsilon: float) -> float:
+    """P(L > epsilon) - e^epsilon Q(L > epsilon): one release needs no grid."""
+    above = pair.masses(np.array([epsilon, np.inf]))
+    p, q = float(above.p[0]), float(above.q[0])
+    error = float(above.p_error[0]) + _scaled(float(above.q_error[0]), epsilon)
+    return min(1.0, pair.infinite + max(0.0, p - _scaled(q, epsilon)) + error)
+
+
+def _scaled(mass: float, epsilon: float) -> float:
+    return math.exp(math.log(mass) + epsilon) if mass > 0 else 0.0
+
+
+def _single_epsilon(pair: Pair, delta: float) -> float:
+    if _single_delta(pair, 0.0) <= delta:
+        return 0.0
+    return smallest(lambda at: _single_delta(pair, at) <= delta, start=max(1e-6, pair.span(math.log(delta))[1]))

@@ -1,0 +1,61 @@
+"""One-dimensional searches that end on the safe side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+_DOUBLINGS = 1100  # enough to walk through all floats
+_HALVINGS = 64  # beyond the 53 bits of a float
+
+
+def smallest(holds: Callable[[float], bool], start: float) -> float:
+    """A float at which the condition was seen to hold, just above the boundary below which it fails.
+
+    The condition is false up to some positive number and true from there on. What is returned was tested: rounding can make
+    it a little too large, never too small. Infinity if the condition holds nowhere.
+
+    >>> smallest(lambda x: x * x >= 2, start=1.0)
+    1.414213562373095...
+    """
+    high = start
+    for _ in range(_DOUBLINGS):
+        if holds(high):
+            break
+        high *= 2
+    else:
+        return math.inf
+    low = high / 2
+    while low > 0 and holds(low):
+        low, high = low / 2, low
+    for _ in range(_HALVINGS):
+        middle = low + (high - low) / 2
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def least(function: Callable[[float], float], low: float, high: float, steps: int = 100) -> float:
+    """The smallest value seen of a function with one valley; where every value is a valid bound, so is the result."""
+    return function(argmin(function, low, high, steps))
+
+
+def argmin(function: Callable[[float], float], low: float, high: float, steps: int = 100) -> float:
+    """Where a function with one valley was seen lowest, by golden sections.
+
+    >>> round(argmin(lambda x: (x - 2) ** 2, 0, 5), 6)
+    2.0
+    """
+    ratio = (math.sqrt(5) - 1) / 2
+    seen: dict[float, float] = {}
+
+    def at(x: float) -> float:
+        if x not in seen:
+            seen[x] = function(x)
+        return seen[x]
+
+    for _ in range(steps):
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        low, high = (low, right) if at(left) <= at(right) else (left, high)
+    return min(seen, key=seen.__getitem__)

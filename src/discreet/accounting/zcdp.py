@@ -1,0 +1,120 @@
+"""Zero-concentrated differential privacy: rho adds up, in exact rationals, also under adaptive choice.
+
+Bun, Steinke 2016. The pairs (rho, delta) of approximate zCDP add up likewise.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+
+from discreet.accounting.basic import basic
+from discreet.accounting.rounding import safe
+from discreet.accounting.search import least, smallest
+from discreet.accounting.terms import Terms
+from discreet.errors import InvalidParameter, UnsupportedEvent
+from discreet.exact import float_above
+from discreet.privacy import ZCDP, events
+from discreet.privacy.events import Event
+
+METHOD = "zCDP"
+_ORDERS = (math.log(1e-9), math.log(1e12))  # of alpha - 1, in logarithms
+
+
+@singledispatch
+def zcdp(event: Event) -> ZCDP:
+    """The (rho, delta) of one event; a pure epsilon counts epsilon^2 / 2 (Bun, Steinke 2016, Proposition 1.4).
+
+    >>> print(zcdp(events.Pure(1)), zcdp(events.BoundedRange(1)), zcdp(events.Gaussian(noise_multiplier=1)))
+    rho=0.5 rho=0.125 rho=0.5
+    """
+    loss = basic(event)
+    return ZCDP(loss.epsilon**2 / 2, loss.delta)
+
+
+@zcdp.register
+def _(event: events.Gaussian) -> ZCDP:
+    """rho = 1 / (2 noise_multiplier^2); Bun, Steinke 2016, Proposition 1.6; tight."""
+    return ZCDP(1 / (2 * event.noise_multiplier**2))
+
+
+@zcdp.register
+def _(event: events.DiscreteGaussian) -> ZCDP:
+    """rho = sensitivity^2 / (2 sigma^2), in any dimension; Canonne, Kamath, Steinke 2020, Theorem 14."""
+    return ZCDP(event.sensitivity**2 / (2 * event.sigma**2))
+
+
+@zcdp.register
+def _(event: events.BoundedRange) -> ZCDP:
+    """rho = epsilon^2 / 8; Cesar, Rogers 2021, by Hoeffding's lemma on a loss of range epsilon."""
+    return ZCDP(event.epsilon**2 / 8)
+
+
+@zcdp.register
+def _(event: events.Concentrated) -> ZCDP:
+    return ZCDP(event.rho, event.delta)
+
+
+def compose(released: Terms) -> ZCDP:
+    """The sum over all terms."""
+    total = ZCDP(0)
+    try:
+        for event, count in released.items():
+            total = total + zcdp(event) * count
+    except InvalidParameter as error:
+        raise UnsupportedEvent("this list", METHOD, f"Its deltas add up to 1 or more ({error.condition}).") from None
+    return total
+
+
+def zcdp_epsilon(rho: float, delta: float) -> float:
+    """The smallest epsilon that rho-zCDP implies at this delta, rounded up.
+
+    Every order alpha gives a bound, alpha rho + (ln(1/delta) + alpha ln(1 - 1/alpha) - ln(alpha - 1)) / (alpha - 1)
+    (Canonne, Kamath, Steinke 2020, Proposition 12), and the least is taken.
+
+    >>> f"{zcdp_epsilon(0.5, 1e-6):.6f}"
+    '5.221534'
+    """
+    if rho <= 0:
+        return 0.0
+
+    def bound(log_excess: float) -> float:
+        excess = math.exp(log_excess)
+        order = 1 + excess
+        return order * rho + (-math.log(delta) - order * math.log1p(1 / excess) - log_excess) / excess
+
+    return safe(max(0.0, least(bound, *_ORDERS)))
+
+
+def zcdp_delta(rho: float, epsilon: float) -> float:
+    """The smallest delta that rho-zCDP implies at this epsilon, rounded up."""
+    if rho <= 0:
+        return 0.0
+
+    def log_bound(log_excess: float) -> float:
+        excess = math.exp(log_excess)
+        order = 1 + excess
+        return excess * (order * rho - epsilon) - order * math.log1p(1 / excess) - log_excess
+
+    return min(1.0, safe(math.exp(min(0.0, least(log_bound, *_ORDERS) + 1e-12))))
+
+
+def rho_for(epsilon: float, delta: float) -> float:
+    """The largest rho whose conversion stays within (epsilon, delta), rounded down."""
+    inverse = smallest(lambda x: zcdp_epsilon(1 / x, delta) <= epsilon, start=1.0)
+    return math.nextafter(1 / inverse, 0.0)
+
+
+def epsilon(released: Terms, delta: float) -> float:
+    """The epsilon of a list at this delta, of which the events' own deltas are taken first."""
+    total = compose(released)
+    left = delta - float_above(total.delta)
+    if left <= 0:
+        return math.inf if total.rho or total.delta > delta else 0.0
+    return zcdp_epsilon(float_above(total.rho), left)
+
+
+def delta(released: Terms, at: float) -> float:
+    """The delta of a list at this epsilon."""
+    total = compose(released)
+    return min(1.0, safe(zcdp_delta(float_above(total.rho), at) + float_above(total.delta)))

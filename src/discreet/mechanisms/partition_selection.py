@@ -1,0 +1,261 @@
+"""Which keys of a private table may be shown: a key that one person brought must hardly ever appear."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import accounting, check
+from discreet.errors import InvalidParameter, InvalidValue
+from discreet.exact import Enclosure, Interval, lower, root_above
+from discreet.mechanisms.base import CONFIDENCE, Mechanism
+from discreet.mechanisms.optimal_selection import OptimalRule
+from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
+from discreet.mechanisms.values import add
+from discreet.noise import Bits, discrete_gaussian, discrete_laplace, system_bits
+from discreet.privacy import Estimate, Neighbours, events
+from discreet.privacy.frozen import assign
+
+Method = Literal["optimal", "laplace", "gaussian"]
+_METHODS = ("optimal", "laplace", "gaussian")
+_MOST = 10**9
+_LARGEST_COUNT = 1 << 62
+_LARGEST_EPSILON = 10**4  # probabilities as near to 1 as 1 - e^-epsilon must be told from 1
+_SMALLEST_DELTA = Fraction(1, 10**280)  # leaves room for shares of it above 1e-300
+_REPLACE_HINT = "Build it for ADD_REMOVE and convert the loss: privacy.convert(loss, ...) doubles epsilon."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selected:
+    """The keys that may be shown.
+
+    Show them in an order that does not depend on the data, such as the alphabet's; neither the mask nor its length is
+    public, only the keys it keeps are.
+    """
+
+    kept: NDArray[np.bool_]
+    """For each key, whether it is kept."""
+
+    counts: NDArray[Any] | None
+    """A noisy count for each kept key, in the same order; None if the method gives none."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class PartitionSelection(Mechanism):
+    """Keeps keys that enough units have, under ADD_REMOVE, when each unit has at most `max_groups` keys.
+
+    Args:
+        epsilon: above 0.
+        delta: strictly between 0 and 1.
+        max_groups: the largest number of keys of one unit.
+        method: "optimal" keeps the most keys and gives no counts; "laplace" and "gaussian" keep keys whose noisy count
+            reaches a threshold, and give that count. Gaussian noise is the smaller one when units have many keys.
+        rows_per_group: how much one unit adds to the count of one key at most; 1 if units are counted.
+        neighbours: ADD_REMOVE; the proofs below hold for no other relation.
+
+    Raises:
+        InvalidParameter: outside these domains.
+
+    Formal guarantee: (epsilon, delta)-DP. Let l = max_groups, c = rows_per_group, d = 1 - (1 - delta)^(1/l).
+    *Optimal*: each key is (epsilon / l, d)-DP by `OptimalRule`, keys are independent, and l of them compose to
+    (epsilon, 1 - (1 - d)^l) (Kairouz, Oh, Viswanath 2015). *Thresholds*: keys that both neighbours have are released
+    with noise, at most l of them move, by at most c each. A key that only the unit has is kept with probability at
+    most P(c + Z >= threshold) <= d, and otherwise both neighbours show nothing of it: total variation d, over t <= l
+    such keys 1 - (1 - d)^t. The worst t is l because the count of a key does not depend on t. For the discrete
+    Laplace law P(Z >= k) = e^(-k / scale) / (1 + e^(-1 / scale)); that of the discrete Gaussian is summed on the safe
+    side. *Gaussian* splits delta in halves: one for the noise, one for the threshold.
+
+    >>> PartitionSelection(epsilon=1, delta=1e-5, method="laplace").threshold
+    13
+    >>> PartitionSelection(epsilon=1, delta=1e-5).select([0, 40, 1000]).tolist()
+    [False, True, True]
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    max_groups: int
+    method: Method
+    rows_per_group: int
+    neighbours: Neighbours
+
+    def __init__(
+        self,
+        *,
+        epsilon: check.Number,
+        delta: check.Number,
+        max_groups: int = 1,
+        method: Method = "optimal",
+        rows_per_group: int = 1,
+        neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+    ) -> None:
+        if method not in _METHODS:
+            raise InvalidParameter("method", method, f"to be one of {', '.join(_METHODS)}")
+        if Neighbours(neighbours) is not Neighbours.ADD_REMOVE:
+            raise InvalidParameter("neighbours", neighbours, "to be ADD_REMOVE", _REPLACE_HINT)
+        rows = check.integer(rows_per_group=rows_per_group, at_least=1, at_most=_MOST)
+        if method == "optimal" and rows > 1:
+            hint = "The optimal rule counts units: pass the number of distinct units of each key."
+            raise InvalidParameter("rows_per_group", rows_per_group, "to be 1", hint)
+        chance = check.probability(delta=delta)
+        if chance < _SMALLEST_DELTA:
+            raise InvalidParameter("delta", delta, ">= 1e-280", "Such a delta keeps no key.")
+        amount = check.positive(epsilon=epsilon)
+        if amount > _LARGEST_EPSILON:
+            raise InvalidParameter("epsilon", epsilon, f"<= {_LARGEST_EPSILON}", "That much protects nobody.")
+        assign(
+            self,
+            epsilon=amount,
+            delta=chance,
+            max_groups=check.integer(max_groups=max_groups, at_least=1, at_most=_MOST),
+            method=method,
+            rows_per_group=rows,
+            neighbours=Neighbours.ADD_REMOVE,
+        )
+
+    @property
+    def event(self) -> events.Event:
+        """What one selection costs."""
+        if self.method == "optimal":
+            return events.Approx(self.epsilon, self.delta)
+        return events.Composed([self._noise_event(), events.Approx(0, self._threshold_delta)])
+
+    def _noise_event(self) -> events.Event:
+        if self.method == "laplace":
+            return events.DiscreteLaplace(scale=self.scale, sensitivity=self.rows_per_group * self.max_groups)
+        return events.DiscreteGaussian(sigma=self.scale, sensitivity=self._length, dimension=self.max_groups)
+
+    @property
+    def _threshold_delta(self) -> Fraction:
+        return self.delta / 2 if self.method == "gaussian" else self.delta
+
+    @property
+    def _length(self) -> Fraction:
+        """The L2 norm of what one unit adds: c in each of at most l keys."""
+        return self.rows_per_group * root_above(Fraction(self.max_groups))
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the Laplace noise, or the sigma of the Gaussian noise."""
+        if self.method == "laplace":
+            return self.rows_per_group * self.max_groups / self.epsilon
+        if self.method == "gaussian":
+            return _sigma(self.epsilon, self.delta / 2, self._length, self.max_groups)
+        raise InvalidParameter("method", self.method, "to add noise", "Pass method='laplace' or 'gaussian'.")
+
+    @property
+    def threshold(self) -> int:
+        """The smallest noisy count that is shown: c plus the first k with P(Z >= k) <= d."""
+        share = share_of_delta(self._threshold_delta, self.max_groups)
+        return self.rows_per_group + self._reach(2 * share) + 1
+
+    def _reach(self, outside: Fraction) -> int:
+        """A whole t with P(|Z| > t) <= outside."""
+        reach = laplace_reach if self.method == "laplace" else discrete_gaussian_reach
+        return reach(self.scale, outside)
+
+    @property
+    def rule(self) -> OptimalRule:
+        """The probabilities of the optimal method."""
+        return OptimalRule.of(self.epsilon / self.max_groups, share_of_delta(self.delta, self.max_groups))
+
+    def half_kept_count(self) -> int:
+        """The smallest count that is kept with a probability of at least one half: what to expect, from public facts.
+
+        >>> PartitionSelection(epsilon=0.1, delta=1e-5).half_kept_count()
+        86
+        """
+        # Symmetric noise Z has P(Z >= 0) > 1/2 > P(Z >= 1).
+        return self.rule.reaching(Fraction(1, 2)) if self.method == "optimal" else self.threshold
+
+    def select(self, counts: Any, *, bits: Bits | None = None) -> NDArray[np.bool_]:
+        """For each key, whether it is kept: `release` without the counts."""
+        return self.release(counts, bits=bits).kept
+
+    def release(self, value: Any, *, bits: Bits | None = None) -> Selected:
+        """The keys that may be shown, given the exact count of each; a key of count 0 is never shown.
+
+        Args:
+            value: a vector of whole numbers of at least 0.
+            bits: the source of randomness; None is the secure one.
+
+        Raises:
+            InvalidValue: for anything else.
+        """
+        source = bits if bits is not None else system_bits()
+        counts = _counts(value)
+        if self.method == "optimal":
+            return Selected(self.rule.select(counts, source), None)
+        draw = discrete_laplace if self.method == "laplace" else discrete_gaussian
+        noisy = add(counts, draw(self.scale, counts.shape, bits=source))
+        kept = np.asarray((counts > 0) & (noisy >= self.threshold), dtype=bool)
+        return Selected(kept, noisy[kept])
+
+    def interval(self, released: Any, *, confidence: check.Number = CONFIDENCE) -> Interval:
+        """Where the exact counts lie.
+
+        Over the noise of each key, the probability that it is shown with an interval that misses its count is at most
+        1 - confidence; among the keys that happen to be shown the share can be larger if their counts are near the
+        threshold.
+
+        Args:
+            released: what `release` gave, or its counts; for the optimal method its mask, which only says that
+                counts of kept keys are not so small, and of dropped keys not so large, as to make that unlikely.
+            confidence: the probability of each statement.
+        """
+        chance = check.probability(confidence=confidence)
+        shown = self._shown(released)
+        if self.method == "optimal":
+            return _from_mask(self.rule, np.asarray(shown, dtype=bool), chance)
+        half = self._reach(1 - chance)
+        return Interval(np.maximum(shown - half, 1)[()], np.maximum(shown + half, 1)[()])
+
+    def _shown(self, released: Any) -> NDArray[Any]:
+        part = released
+        if isinstance(released, Selected):
+            part = released.kept if self.method == "optimal" else released.counts
+        return np.asarray(part)
+
+    def estimate(self, value: Any, *, confidence: check.Number = CONFIDENCE, bits: Bits | None = None) -> Estimate:
+        """The noisy counts of the kept keys, or the mask of the optimal method, with intervals."""
+        source = bits if bits is not None else system_bits()
+        chance = check.probability(confidence=confidence)
+        shown = self._shown(self.release(value, bits=source))
+        low, high = self.interval(shown, confidence=chance)
+        return Estimate(shown, low, high, self.event, confidence=chance, private=source.private)
+
+
+@lru_cache(maxsize=1024)
+def share_of_delta(delta: Fraction, parts: int) -> Fraction:
+    """At most 1 - (1 - delta)^(1/parts), and hardly less: what each of so many independent parts may fail with."""
+    if parts == 1:
+        return delta
+    digits = 40 + len(str(math.ceil(parts / delta)))
+    exact = lower(lambda n: 1 - (Enclosure.of(1 - delta, n).log() / parts).exp(), digits)
+    scale = 1 << (math.ceil(1 / exact).bit_length() + 64)
+    return Fraction(math.floor(exact * scale), scale)
+
+
+@lru_cache(maxsize=1024)
+def _sigma(epsilon: Fraction, delta: Fraction, sensitivity: Fraction, dimension: int) -> Fraction:
+    return accounting.discrete_gaussian_sigma(epsilon, delta, sensitivity=sensitivity, dimension=dimension)
+
+
+def _counts(value: Any) -> NDArray[np.int64]:
+    counts = np.asarray(value)
+    if counts.ndim != 1 or (counts.dtype.kind not in "iu" and counts.size):
+        raise InvalidValue("to be a vector of whole numbers", "Pass the count of each key as an int.")
+    if counts.size and not 0 <= int(counts.min()) <= int(counts.max()) < _LARGEST_COUNT:
+        raise InvalidValue("to be counts from 0 to 2^62", "Count the units or rows of each key.")
+    return counts.astype(np.int64)
+
+
+def _from_mask(rule: OptimalRule, kept: NDArray[np.bool_], confidence: Fraction) -> Interval:
+    """All counts for which the observed answer had a probability of at least 1 - confidence."""
+    smallest, largest = rule.reaching(1 - confidence), rule.reaching(confidence)
+    return Interval(np.where(kept, smallest, 0.0)[()], np.where(kept, math.inf, largest)[()])

@@ -1,0 +1,198 @@
+"""Private quantiles: the exponential mechanism over all points of a public grid, drawn exactly."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import check
+from discreet.errors import InvalidParameter, InvalidValue
+from discreet.exact import Enclosure, Grid, Interval, float_above, float_below, upper
+from discreet.mechanisms.base import CONFIDENCE, Mechanism
+from discreet.mechanisms.selection import above_or_infinite, choose_point
+from discreet.mechanisms.values import numeric, public_grid
+from discreet.noise import Bits, system_bits
+from discreet.privacy import Estimate, Neighbours, events
+from discreet.privacy.frozen import assign
+
+_FINE = 1 << 20  # points between the bounds unless a grid is given
+_MOST_POINTS = 1 << 60
+_LONGEST = 1 << 30  # of the quantile's denominator: scores stay in int64 for 2^32 values
+_BOUNDS_HINT = "Pass public limits, e.g. bounds=(0, 100); they are never read from the data."
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Quantile(Mechanism):
+    """Releases a grid point near the q-quantile of private values that are clamped to public bounds.
+
+    The loss of a point y is the distance of q n from the ranks that y can claim, the interval from the number of
+    values below y to the number of values up to y: zero for a true quantile, also where many values are equal. Point
+    y is released with probability proportional to e^(-epsilon loss / (2 sensitivity)); all points of a gap between
+    values share one loss, so a gap is drawn by its number of points and then a point uniformly.
+
+    Args:
+        epsilon: above 0.
+        quantile: q from 0 to 1, 1/2 for the median.
+        bounds: public limits (low, high); the points are those of the grid between them.
+        grid: the public grid of values and outputs; by default the coarsest one with 2^20 steps between the bounds.
+        neighbours: the relation to protect.
+
+    Raises:
+        InvalidParameter: outside these domains.
+
+    Formal guarantee: epsilon-bounded range, as for `Exponential` (Smith 2011). The loss is the largest of 0, below -
+    q n and q n - upto. One more value changes `below` and `upto` by 0 or 1 and q n by q, so each of these, and hence
+    their maximum, changes by at most max(q, 1 - q); a replaced value leaves q n alone and changes them by at most 1.
+    These are the sensitivities under ADD_REMOVE and REPLACE. Clamping and rounding act on each value by itself.
+
+    >>> median = Quantile(epsilon=100, quantile=0.5, bounds=(0, 10), grid=Grid.integers())
+    >>> median.release([4, 4, 4, 5, 9])
+    4
+    """
+
+    epsilon: Fraction
+    quantile: Fraction
+    bounds: tuple[Fraction, Fraction]
+    grid: Grid
+    neighbours: Neighbours
+
+    def __init__(
+        self,
+        *,
+        epsilon: check.Number,
+        quantile: check.Number,
+        bounds: tuple[check.Number, check.Number],
+        grid: Grid | check.Number | None = None,
+        neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+    ) -> None:
+        low, high = _limits(bounds)
+        share = check.share(quantile=quantile)
+        if share.denominator > _LONGEST:
+            raise InvalidParameter("quantile", quantile, "to have at most nine digits", "Round it.")
+        assign(
+            self,
+            epsilon=check.positive(epsilon=epsilon),
+            quantile=share,
+            bounds=(low, high),
+            grid=Grid.finer_than((high - low) / _FINE) if grid is None else public_grid(grid),
+            neighbours=Neighbours(neighbours),
+        )
+        first, last = self.ends
+        if not (1 <= last - first < _MOST_POINTS and max(abs(first), abs(last)) < _MOST_POINTS):
+            raise InvalidParameter("grid", self.grid, "to have from 2 to 2^60 points between the bounds")
+
+    @property
+    def event(self) -> events.Event:
+        """What one release costs."""
+        return events.BoundedRange(self.epsilon)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The first and the last point between the bounds, in steps."""
+        low, high = self.bounds
+        return math.ceil(low / self.grid.step), math.floor(high / self.grid.step)
+
+    @property
+    def rate(self) -> Fraction:
+        """The r of the weights e^(-r loss) when losses are counted in units of 1 / denominator of the quantile."""
+        top, bottom = self.quantile.numerator, self.quantile.denominator
+        moves = max(top, bottom - top) if self.neighbours is Neighbours.ADD_REMOVE else bottom
+        return self.epsilon / (2 * moves)
+
+    def release(self, value: Any, *, bits: Bits | None = None) -> int | float:
+        """A private quantile of the values; without any values, a uniformly random point.
+
+        Args:
+            value: a vector of numbers; infinite ones are clamped like all others.
+            bits: the source of randomness; None is the secure one.
+
+        Raises:
+            InvalidValue: if a value is NaN or no number, or the values are no vector.
+        """
+        source = bits if bits is not None else system_bits()
+        cells = self.cells(value)
+        result: int | float = self.grid.value(choose_point(*cells, self.rate, source))
+        return result
+
+    def cells(self, value: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Starts, sizes and whole losses of runs of points with equal loss: the gaps, then the distinct values."""
+        first, last = self.ends
+        points, repeats = np.unique(self._steps(value), return_counts=True)
+        upto = np.concatenate([[0], np.cumsum(repeats, dtype=np.int64)])
+        starts = np.concatenate([[first], points + 1, points])
+        sizes = np.concatenate([np.append(points, last + 1) - starts[: points.size + 1], np.ones_like(points)])
+        below, ranks = np.concatenate([upto, upto[:-1]]), np.concatenate([upto, upto[1:]])
+        top, bottom = self.quantile.numerator, self.quantile.denominator
+        wanted = top * int(upto[-1])
+        losses = np.maximum(np.maximum(bottom * below - wanted, wanted - bottom * ranks), 0)
+        return starts, sizes, losses
+
+    def _steps(self, value: Any) -> NDArray[np.int64]:
+        values = np.asarray(numeric(value))
+        if values.ndim != 1:
+            raise InvalidValue("to be a vector of numbers", "Pass one number for each unit.")
+        clamped = values if not values.size else self._near(values)
+        return np.asarray(np.clip(self.grid.steps(clamped), *self.ends), dtype=np.int64)
+
+    def _near(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values clamped to limits just outside the bounds, so that none is out of the grid's range; NaN stays NaN."""
+        low, high = self.bounds
+        if values.dtype.kind == "f":
+            return np.asarray(np.clip(values, float_below(low), float_above(high)))
+        if values.dtype.kind in "iu":
+            kind = np.iinfo(values.dtype)
+            least, most = max(math.floor(low), kind.min), min(math.ceil(high), kind.max)
+            return np.asarray(np.clip(values, least, most))
+        return np.array([_clamped(entry, low, high) for entry in values.tolist()], dtype=object)
+
+    def interval(self, released: Any, *, confidence: check.Number = CONFIDENCE) -> Interval:
+        """How many ranks the released point may be off, below and above: the same for every value and every data.
+
+        With this confidence the point's own ranks come within the distance (2 sensitivity / epsilon) ln(points / (1 -
+        confidence)) of q n, because a true quantile always is among the points.
+
+        Args:
+            released: the released value, which does not matter.
+            confidence: the probability of the statement, over the choice.
+
+        >>> Quantile(epsilon=1, quantile=0.5, bounds=(0, 100), grid=1).interval(50)
+        Interval(low=-7.5, high=7.5)
+        """
+        numeric(released)
+        chance = check.probability(confidence=confidence)
+        first, last = self.ends
+        options = (last - first + 1) / (1 - chance)
+        steps = math.floor(upper(lambda digits: Enclosure.of(options, digits).log() / self.rate))
+        ranks = above_or_infinite(Fraction(steps, self.quantile.denominator))
+        return Interval(-ranks, ranks)
+
+    def estimate(self, value: Any, *, confidence: check.Number = CONFIDENCE, bits: Bits | None = None) -> Estimate:
+        """A release with the only ends in the value's own scale that cost nothing more: the bounds."""
+        source = bits if bits is not None else system_bits()
+        chance = check.probability(confidence=confidence)
+        released = self.release(value, bits=source)
+        first, last = self.ends
+        ends = self.grid.value(first), self.grid.value(last)
+        return Estimate(released, *ends, self.event, confidence=chance, private=source.private)
+
+
+def _limits(bounds: object) -> tuple[Fraction, Fraction]:
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise InvalidParameter("bounds", bounds, "to be a pair (low, high)", _BOUNDS_HINT)
+    low, high = (check.rational(bounds=bound) for bound in bounds)
+    if low >= high:
+        raise InvalidParameter("bounds", f"({bounds[0]}, {bounds[1]})", "to have low < high", _BOUNDS_HINT)
+    return low, high
+
+
+def _clamped(entry: object, low: Fraction, high: Fraction) -> Any:
+    if isinstance(entry, bool) or not isinstance(entry, numbers.Real):
+        raise InvalidValue("to be numbers", "Pass integers, floats or Fractions.")
+    number: Any = entry
+    return high if number > high else max(number, low)  # NaN compares with nothing and stays; the grid refuses it

@@ -1,0 +1,196 @@
+"""Randomized response: each person reports the truth or a lie, and a crowd of reports still tells the frequencies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from discreet import check
+from discreet.errors import InvalidParameter, InvalidValue
+from discreet.exact import Enclosure, Interval
+from discreet.mechanisms.base import CONFIDENCE, Mechanism
+from discreet.noise import Bits, Coin, system_bits, uniform_below
+from discreet.privacy import Estimate, events
+from discreet.privacy.events.promises import MOST_OPTIONS
+from discreet.privacy.frozen import assign
+
+_MOST_COUNTED = 10**7  # options of which a table of frequencies is made
+_SLACK = 1e-9  # relative; far above the error of the incomplete beta function's inverse
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class RandomizedResponse(Mechanism):
+    """Reports one of `options` values: the true one with odds e^epsilon against each single other.
+
+    Args:
+        epsilon: above 0.
+        options: how many values there are, from 2; values are 0, 1, ..., options - 1 (or bools if there are two).
+
+    Raises:
+        InvalidParameter: outside these domains.
+
+    Formal guarantee: epsilon-DP for the person who reports, whatever the true value (Warner 1965; Kairouz, Oh,
+    Viswanath 2014). A lie is a coin of the probability (options - 1) e^-epsilon / (1 + (options - 1) e^-epsilon),
+    exact to the last bit, followed by a uniform choice of one of the other values; every other value thus has
+    e^-epsilon times the probability of the true one. The number of random bits does not depend on the value.
+
+    >>> mechanism = RandomizedResponse(epsilon=100, options=5)
+    >>> mechanism.release([0, 4, 2]).tolist()
+    [0, 4, 2]
+    >>> mechanism.event
+    RandomizedResponse(epsilon=Fraction(100, 1), options=5)
+    """
+
+    epsilon: Fraction
+    options: int
+
+    def __init__(self, *, epsilon: check.Number, options: int = 2) -> None:
+        assign(
+            self,
+            epsilon=check.positive(epsilon=epsilon),
+            options=check.integer(options=options, at_least=2, at_most=MOST_OPTIONS),
+        )
+
+    @property
+    def event(self) -> events.Event:
+        """What one report costs its sender."""
+        return events.RandomizedResponse(self.epsilon, self.options)
+
+    def probability(self, digits: int = 40) -> Enclosure:
+        """The probability of the truth, e^epsilon / (e^epsilon + options - 1), between two decimals."""
+        return 1 / (self._odds(digits) + 1)
+
+    def lie(self, digits: int = 40) -> Enclosure:
+        """The probability of a lie, of any kind."""
+        odds = self._odds(digits)
+        return odds / (odds + 1)
+
+    def _odds(self, digits: int) -> Enclosure:
+        """Of a lie against the truth."""
+        return Enclosure.of(-self.epsilon, digits).exp() * (self.options - 1)
+
+    def release(self, value: Any, *, bits: Bits | None = None) -> Any:
+        """A report for the value, or for each entry of an array, which then are reports of as many people.
+
+        Args:
+            value: an int below `options`, a bool if there are two options, or an array of such.
+            bits: the source of randomness; None is the secure one.
+
+        Returns:
+            A value of the same type.
+
+        Raises:
+            InvalidValue: if a value is not one of the options.
+        """
+        source = bits if bits is not None else system_bits()
+        truth = self._checked(value)
+        reports = self._lied(truth.ravel().astype(np.int64), source).reshape(truth.shape).astype(truth.dtype)
+        if np.ndim(value):
+            return reports
+        return bool(reports) if truth.dtype == bool else int(reports)
+
+    def _lied(self, truth: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
+        lies = _coin(self).toss_many(truth.size, bits)
+        shift = np.zeros_like(truth) if self.options == 2 else uniform_below(self.options - 1, truth.size, bits=bits)
+        other = (truth + 1 + shift) % self.options
+        return np.where(lies, other, truth)
+
+    def _checked(self, value: Any) -> NDArray[Any]:
+        array = np.asarray(value)
+        allowed = "iub" if self.options == 2 else "iu"
+        if array.dtype.kind not in allowed and not (array.size == 0 and isinstance(value, list | tuple)):
+            raise InvalidValue("to be whole numbers", f"Number the options from 0 to {self.options - 1}.")
+        if array.size and not 0 <= int(array.min()) <= int(array.max()) < self.options:
+            raise InvalidValue("to be one of the options", f"Number the options from 0 to {self.options - 1}.")
+        return array if array.dtype == bool else array.astype(np.int64)
+
+    def interval(self, released: Any, *, confidence: check.Number = CONFIDENCE) -> Interval:
+        """Where the true value lies: exactly at the report if reports are true so often, else anywhere."""
+        chance = check.probability(confidence=confidence)
+        report = self._checked(released).astype(np.int64)
+        if self.probability().fractions()[0] >= chance:
+            low = high = report
+        else:
+            low, high = np.zeros_like(report), np.full_like(report, self.options - 1)
+        return Interval(low, high) if np.ndim(released) else Interval(int(low), int(high))
+
+    def estimate_frequencies(
+        self, reports: Any, *, confidence: check.Number = CONFIDENCE, private: bool = True
+    ) -> Estimate:
+        """The share of people with each value, without bias: (share of reports - q) / (p - q).
+
+        p and q are the probabilities of the truth and of one particular lie. Estimates may lie outside [0, 1];
+        cutting them off would bias them. The intervals are those of Clopper and Pearson for the share of reports,
+        carried over: they cover the frequency in the population the people come from, each with the stated
+        confidence, and that among the people themselves, whose counts vary less around the same mean (Hoeffding
+        1956).
+
+        Args:
+            reports: what the people sent.
+            confidence: of each interval.
+            private: False if the reports were made with seeded randomness.
+
+        Returns:
+            An estimate whose value is an array with one frequency for each option.
+
+        Raises:
+            InvalidParameter: if there are no reports, or too many options for a table.
+
+        >>> RandomizedResponse(epsilon=100).estimate_frequencies([1, 0, 0, 0]).value.tolist()
+        [0.75, 0.25]
+        """
+        chance = check.probability(confidence=confidence)
+        check.integer(options=self.options, at_most=_MOST_COUNTED)
+        found = self._checked(reports).ravel()
+        if not found.size:
+            raise InvalidParameter("reports", "an empty array", "to hold at least one report")
+        counts = np.bincount(found.astype(np.int64), minlength=self.options)
+        low, high = _clopper_pearson(counts, found.size, float(1 - chance))
+        value, low, high = (self._unbiased(share) for share in (counts / found.size, low, high))
+        return Estimate(value, low, high, self.event, confidence=chance, private=private)
+
+    def variance(self, frequency: float, reports: int) -> float:
+        """The variance of an estimated frequency: m (1 - m) / (reports (p - q)^2) with m = q + frequency (p - q).
+
+        The choice of the people is included; for a rare value this is q (1 - q) / (reports (p - q)^2).
+
+        >>> round(RandomizedResponse(epsilon=1, options=4).variance(0, reports=1), 4)
+        1.5981
+        """
+        share = check.share(frequency=frequency)
+        count = check.integer(reports=reports, at_least=1)
+        lie, spread = self._single_lie()
+        reported = lie + float(share) * spread
+        return reported * (1 - reported) / (count * spread**2)
+
+    def _single_lie(self) -> tuple[float, float]:
+        """q and p - q, each computed without cancellation that matters."""
+        truth = self.probability(60)
+        lie = self.lie(60) / (self.options - 1)
+        return float(lie.low), max(float((truth - lie).low), math.ulp(0.0))
+
+    def _unbiased(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
+        lie, spread = self._single_lie()
+        return (share - lie) / spread
+
+
+@lru_cache(maxsize=1024)
+def _coin(mechanism: RandomizedResponse) -> Coin:
+    """The coin that decides to lie: e^-epsilon is transcendental, hence so is its probability, and every tie ends."""
+    return Coin(mechanism.lie)
+
+
+def _clopper_pearson(
+    counts: NDArray[np.int64], total: int, outside: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Ends within which the probability of a report lies, each missed with at most half of `outside`."""
+    low = special.betaincinv(np.maximum(counts, 1), total - counts + 1, outside / 2) * (1 - _SLACK)
+    high = 1 - special.betaincinv(np.maximum(total - counts, 1), counts + 1, outside / 2) * (1 - _SLACK)
+    return np.where(counts == 0, 0.0, low), np.where(counts == total, 1.0, high)

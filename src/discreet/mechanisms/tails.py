@@ -1,0 +1,163 @@
+"""How far noise reaches, on the safe side: tail probabilities as enclosures, and the distances they give.
+
+Every distance found here is certain: its tail was proven, in enclosures, to be at most what was asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+from scipy import special
+
+from discreet.exact import Enclosure, Real, Undecided
+
+DIGITS = 50
+_PARTS = 1 << 20  # real distances are found to this resolution
+_SUMMED = 32  # the largest sigma of a discrete Gaussian whose tail is summed term by term
+_SERIES = 5  # up to here the normal tail by its series, beyond by its continued fraction
+
+
+def at_most(real: Real, bound: Fraction) -> bool:
+    """Whether a number is certainly at most the bound; a comparison that 50 digits leave open counts as no."""
+    try:
+        return real(DIGITS).fractions()[1] <= bound
+    except Undecided:
+        return False
+
+
+def smallest_whole(good: Callable[[int], bool], known: int | None = None) -> int:
+    """The smallest whole number from 0 with a property that, once it holds, goes on to hold, as from `known` on."""
+    if good(0):
+        return 0
+    bad, found = 0, known or 1
+    while known is None and not good(found):
+        bad, found = found, 2 * found
+    while found - bad > 1:
+        middle = (bad + found) // 2
+        bad, found = (bad, middle) if good(middle) else (middle, found)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def laplace_reach(scale: Fraction, outside: Fraction) -> int:
+    """The smallest t with P(|Z| > t) = 2 a^(t + 1) / (1 + a) <= outside, a = exp(-1 / scale): discrete Laplace."""
+
+    def tail(t: int) -> Real:
+        return lambda digits: (
+            Enclosure.of(-(t + 1) / scale, digits).exp() * 2 / (Enclosure.of(-1 / scale, digits).exp() + 1)
+        )
+
+    return smallest_whole(lambda t: at_most(tail(t), outside))
+
+
+def polynomial_reach(weights: Sequence[Enclosure], outside: Fraction) -> Fraction:
+    """A distance x with e^(-x) sum_j w_j x^j / j! <= outside, for w_j >= 0 that do not increase in j.
+
+    The sum is then a tail probability: its derivative is e^(-x) sum_j (w_(j+1) - w_j) x^j / j! <= 0.
+    """
+
+    def tail(x: Fraction) -> Real:
+        return lambda digits: _horner(weights, x, digits) * Enclosure.of(-x, digits).exp()
+
+    return Fraction(smallest_whole(lambda n: at_most(tail(Fraction(n, _PARTS)), outside)), _PARTS)
+
+
+def _horner(weights: Sequence[Enclosure], x: Fraction, digits: int) -> Enclosure:
+    total = Enclosure.of(0, digits)
+    for j in range(len(weights) - 1, -1, -1):
+        total = total * (x / (j + 1)) + weights[j]
+    return total
+
+
+@lru_cache(maxsize=4096)
+def normal_reach(outside: Fraction) -> Fraction:
+    """A distance x, hardly above the smallest, with P(|N(0, 1)| > x) <= outside."""
+
+    def good(x: Fraction) -> bool:
+        return at_most(lambda digits: normal_tail(Enclosure.of(x, digits)), outside / 2)
+
+    found = Fraction(max(0.0, -float(special.ndtri(float(outside / 2)))))
+    while not good(found):
+        found += Fraction(max(1, math.ceil(found)), 1 << 34)
+    return found
+
+
+def normal_tail(x: Enclosure) -> Enclosure:
+    """P(N(0, 1) > x) for every x in the enclosure."""
+    low, high = _tail_at(Fraction(x.high), x.digits), _tail_at(Fraction(x.low), x.digits)
+    return Enclosure(low.low, high.high, x.digits)
+
+
+def _tail_at(x: Fraction, digits: int) -> Enclosure:
+    if x < 0:
+        return 1 - _tail_at(-x, digits)
+    return _by_series(x, digits) if x <= _SERIES else _by_fraction(x, digits)
+
+
+def _by_series(x: Fraction, digits: int) -> Enclosure:
+    """1/2 - density(x) sum_n x^(2n + 1) / (1 3 5 ... (2n + 1)); what is left out is at most the last term kept."""
+    extra = digits + 8  # the difference loses up to 7 digits where x <= 5
+    term = total = Enclosure.of(x, extra)
+    n = 0
+    while 2 * n + 3 < 2 * x * x or term.high > Decimal(10) ** -extra:
+        n += 1
+        term = term * (x * x / (2 * n + 1))
+        total = total + term
+    left = Enclosure(Decimal(0), term.high, extra)
+    tail = Fraction(1, 2) - _density(x, extra) * (total + left)
+    return Enclosure(max(tail.low, Decimal(0)), tail.high, digits)
+
+
+def _by_fraction(x: Fraction, digits: int) -> Enclosure:
+    """density(x) / (x + 1 / (x + 2 / (x + 3 / ...))); two successive truncations enclose the value (Laplace 1805)."""
+    depth = 8 + int((1.16 * digits / float(min(x, Fraction(digits)))) ** 2 / 2) + 4
+    ends = []
+    for levels in (depth, depth + 1):
+        bottom = Enclosure.of(x, digits)
+        for k in range(levels, 0, -1):
+            bottom = x + k / bottom
+        ends.append(_density(x, digits) / bottom)
+    return Enclosure(min(end.low for end in ends), max(end.high for end in ends), digits)
+
+
+def _density(x: Fraction, digits: int) -> Enclosure:
+    return Enclosure.of(-x * x / 2, digits).exp() / (_pi(digits) * 2).sqrt()
+
+
+@lru_cache(maxsize=64)
+def _pi(digits: int) -> Enclosure:
+    """16 arctan(1/5) - 4 arctan(1/239) (Machin 1706), each by its alternating series."""
+
+    def arctan(inverse: int) -> tuple[Fraction, Fraction]:
+        total, k = Fraction(0), 0
+        while True:
+            term = Fraction((-1) ** k, (2 * k + 1) * inverse ** (2 * k + 1))
+            if abs(term) < Fraction(1, 10 ** (digits + 5)):
+                return (total, total + term) if term > 0 else (total + term, total)
+            total, k = total + term, k + 1
+
+    (low5, high5), (low239, high239) = arctan(5), arctan(239)
+    return Enclosure.between(16 * low5 - 4 * high239, 16 * high5 - 4 * low239, digits)
+
+
+@lru_cache(maxsize=4096)
+def discrete_gaussian_reach(sigma: Fraction, outside: Fraction) -> int:
+    """A whole t with P(|Z| > t) <= outside for P(z) ~ exp(-z^2 / (2 sigma^2)); the smallest one if sigma <= 32.
+
+    Beyond, P(|Z| > t) <= P(|N(0, sigma^2)| > t): term z of the tail is below the integral from z - 1 to z, and the sum
+    over all integers is at least sqrt(2 pi) sigma by Poisson's summation formula (Canonne, Kamath, Steinke 2020).
+    """
+    if sigma > _SUMMED:
+        return math.ceil(sigma * normal_reach(outside))
+    last = math.ceil(float(sigma) * math.sqrt(2 * (math.log(1 / outside) + 60))) + 2
+    terms = [Enclosure.of(-z * z / (2 * sigma * sigma), DIGITS).exp() for z in range(last + 1)]
+    everything = sum(terms[1:], start=Enclosure.of(0, DIGITS)) * 2 + terms[0]  # a little less: the safe side
+    ratio = Enclosure.of(-last / (sigma * sigma), DIGITS).exp()
+    tail, t = terms[last] / (1 - ratio), last - 1  # the terms from `last` on, below a geometric series
+    while t > 0 and ((tail + terms[t]) * 2 / everything).fractions()[1] <= outside:
+        tail, t = tail + terms[t], t - 1
+    return t

@@ -1,0 +1,164 @@
+"""How private values enter a mechanism and how counts of steps leave it: nothing wraps and nothing overflows."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import sys
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import check
+from discreet.errors import InvalidParameter, InvalidValue
+from discreet.exact import Grid, Interval, exact_value, float_above, float_below
+
+LARGEST_EXPONENT = 900  # of a grid: values up to 2^62 steps stay finite as floats, and steps stay normal floats
+LARGEST_NOISE = Fraction(10) ** 290  # of a scale in the value's own units; its outliers are finite floats, too
+_SAFE = 1 << 62  # two summands below this do not leave int64
+_EXACT = 1 << 52  # counts of steps up to twice this many are exact as floats
+
+
+def public_grid(grid: Grid | check.Number) -> Grid:
+    """A grid given as itself or by its step, of a size that floats can carry."""
+    found = Grid.of(grid)
+    if abs(found.exponent) > LARGEST_EXPONENT:
+        raise InvalidParameter("grid", grid, f"between 2^-{LARGEST_EXPONENT} and 2^{LARGEST_EXPONENT}")
+    return found
+
+
+def reasonable_noise(scale: Fraction, name: str) -> None:
+    """Refuses parameters whose noise no float could hold, before anything is drawn."""
+    if not 1 / LARGEST_NOISE <= scale <= LARGEST_NOISE:
+        raise InvalidParameter(name, "a parameter", "to give noise between 1e-290 and 1e290 in size")
+
+
+def numeric(value: Any) -> Any:
+    """The value as a number or an array of numbers; booleans, texts and everything else are refused by type."""
+    if not isinstance(value, bool) and isinstance(value, numbers.Real):
+        return value
+    if not (isinstance(value, np.ndarray | list | tuple) or hasattr(value, "__array__")):
+        raise InvalidValue("to be a number or an array of numbers", "Pass an integer, a float, a Fraction or an array.")
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InvalidValue("to be a rectangular array", "Every row needs the same length.") from None
+    if array.dtype.kind not in "iufO":
+        raise InvalidValue("to be numbers", "Pass integers, floats or Fractions; count booleans before the release.")
+    if array.ndim == 0:
+        return numeric(array.item())
+    if array.dtype.kind != "f":
+        return array
+    return array.astype(np.float64 if array.dtype.itemsize <= 8 else object)  # long doubles are kept as they are
+
+
+def whole_by_type(value: Any, grid: Grid) -> bool:
+    """Whether the type alone says that the value is a grid point: a fact that needs no look at the value."""
+    if grid.exponent > 0:
+        return False
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "iu"
+    return isinstance(value, numbers.Integral)
+
+
+def on_grid(array: NDArray[Any], grid: Grid) -> bool:
+    """Whether every entry is a grid point, so that rounding moves nothing."""
+    if array.dtype.kind != "f":
+        return grid.on_grid(array)
+    scaled = _scaled(array, grid)
+    return bool(np.all((scaled == np.floor(scaled)) & ((scaled != 0) | (array == 0))))
+
+
+def _scaled(array: NDArray[np.float64], grid: Grid) -> NDArray[np.float64]:
+    with np.errstate(over="ignore", under="ignore"):  # what leaves the range of floats is noticed by its caller
+        return np.ldexp(array, -grid.exponent)
+
+
+def add(steps: Any, noise: Any) -> Any:
+    """The exact sum of counts of steps and noise: int64 where that is safe, else Python ints."""
+    if not isinstance(noise, np.ndarray):
+        return steps + noise
+    if noise.dtype == object or (noise.size and max(-int(noise.min()), int(noise.max())) >= _SAFE):
+        return steps.astype(object) + noise.astype(object)
+    return steps + noise
+
+
+def value_of(grid: Grid, steps: Any) -> Any:
+    """What counts of steps stand for: ints on a grid of whole numbers, else the nearest floats."""
+    if not isinstance(steps, np.ndarray):
+        return _scalar(grid, steps)
+    if steps.dtype != object:
+        return grid.value(steps)
+    values = [_scalar(grid, step) for step in steps.ravel().tolist()]
+    kind = object if grid.exponent >= 0 else np.float64
+    result = np.empty(len(values), dtype=kind)
+    result[:] = values
+    return result.reshape(steps.shape)
+
+
+def _scalar(grid: Grid, steps: int) -> int | float:
+    try:
+        value: int | float = grid.value(steps)
+    except OverflowError:  # an outlier of a heavy tail; the largest float is a multiple of every step
+        value = math.copysign(sys.float_info.max, steps)
+    return value
+
+
+def offsets(value: Any, grid: Grid) -> NDArray[np.float64] | None:
+    """The entries divided by the step if floats hold the quotients exactly, else None."""
+    array = np.asarray(value)
+    if array.dtype.kind in "iu" and (not array.size or max(-int(array.min()), int(array.max())) < _EXACT):
+        array = array.astype(np.float64)
+    if array.dtype.kind != "f":
+        return None
+    if not np.isfinite(array).all():
+        raise InvalidValue("to be finite", "Replace NaN and infinities by a public rule before the release.")
+    scaled = _scaled(array, grid)
+    exact = (np.ldexp(scaled, grid.exponent) == array).all() and (not scaled.size or np.abs(scaled).max() < _SAFE)
+    return scaled if exact else None
+
+
+def exact_offsets(value: Any, grid: Grid) -> list[Fraction]:
+    """The entries, in the order of memory, divided by the step."""
+    entries = value.ravel().tolist() if isinstance(value, np.ndarray) else [value]
+    return [exact_value(entry) / grid.step for entry in entries]
+
+
+def around(released: Any, half: Fraction, grid: Grid) -> Interval:
+    """The interval of all numbers within a distance of the released one, its ends rounded outwards."""
+    found = numeric(released)
+    if not isinstance(found, np.ndarray):
+        return _around_one(found, half, grid)
+    if found.dtype.kind == "f":
+        return _around_floats(found, half, grid)
+    ends = [_around_one(entry, half, grid) for entry in found.ravel().tolist()]
+    kind = None if half.denominator > 1 or found.dtype != object else object
+    low, high = (np.array(side, dtype=kind).reshape(found.shape) for side in zip(*ends, strict=True))
+    return Interval(low, high)
+
+
+def _around_one(released: Any, half: Fraction, grid: Grid) -> Interval:
+    if isinstance(released, numbers.Integral) and half.denominator == 1:
+        return Interval(int(released) - int(half), int(released) + int(half))
+    exact = exact_value(released)
+    far = isinstance(released, float) and abs(exact) >= _EXACT * grid.step  # where the release itself was rounded
+    reach = half + Fraction(math.ulp(released)) if far else half
+    return Interval(_float(float_below, exact - reach), _float(float_above, exact + reach))
+
+
+def _float(direction: Any, value: Fraction) -> float:
+    try:
+        return float(direction(value))
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def _around_floats(released: NDArray[np.float64], half: Fraction, grid: Grid) -> Interval:
+    if not np.isfinite(released).all():
+        raise InvalidValue("to be finite", "An interval is around a released number.")
+    reach = float_above(half)
+    far = np.abs(released) + reach >= float(_EXACT * grid.step)
+    slack = np.where(far, 2 * np.spacing(np.maximum(np.abs(released), reach)), 0.0)
+    return Interval(released - reach - slack, released + reach + slack)

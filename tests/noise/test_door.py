@@ -1,0 +1,62 @@
+"""RT-081: nothing in the library draws randomness except through noise/rng.py."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import discreet.noise
+
+SOURCE = Path(discreet.noise.__file__).resolve().parent.parent
+DOOR = SOURCE / "noise" / "rng.py"
+GENERATORS = {"random", "secrets", "uuid", "torch", "jax", "randomgen", "mimesis", "numpy.random", "scipy.stats"}
+ATTRIBUTES = {"random", "urandom", "getrandom", "rvs", "default_rng", "SystemRandom", "RandomState", "rand", "randn"}
+
+
+def imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return []
+
+
+def leaks(text: str) -> Iterator[str]:
+    """Every import of a generator, every attribute that names one, and every call of an engine's RANDOM()."""
+    for node in ast.walk(ast.parse(text)):
+        yield from (
+            name for name in imported(node) if name in GENERATORS - {"scipy.stats"} or name.startswith("numpy.random")
+        )
+        if isinstance(node, ast.Attribute) and node.attr in ATTRIBUTES:
+            yield node.attr
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "random()" in node.value.lower():
+            yield node.value
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_other_randomness(path: Path) -> None:
+    allowed = ["urandom"] if path == DOOR else []
+    assert list(leaks(path.read_text(encoding="utf-8"))) == allowed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import random",
+        "from random import gauss",
+        "import numpy.random as r",
+        "from numpy import random",
+        "import numpy as np\nnp.random.laplace()",
+        "from numpy.random import default_rng",
+        "import os\nos.urandom(8)",
+        "import secrets",
+        "from scipy import stats\nstats.laplace.rvs()",
+        "sql = 'SELECT x + RANDOM() FROM t'",
+        "import torch",
+    ],
+)
+def test_the_search_finds_what_it_looks_for(text: str) -> None:
+    assert list(leaks(text))
