@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ SCALES = (1, 10, 1000, 10**6)
 SIGMA = 10
 
 
+@cache
 def optional(name: str) -> Any:
     """A peer's module, or None."""
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 from discreet import check
 from discreet.accounting import basic, gdp, homogeneous, pld, rdp, zcdp
@@ -14,6 +15,8 @@ from discreet.exact import float_above, float_below
 from discreet.privacy import Neighbours
 
 Bound = Callable[[Terms, float], float]
+
+_FAINT = 1e-300  # a delta below it is not told from zero, except by sums of rationals
 
 _EXACT: dict[str, tuple[Bound, Bound]] = {"GDP": (gdp.epsilon, gdp.delta)}
 _OTHERS: dict[str, tuple[Bound, Bound]] = {
@@ -47,11 +50,14 @@ def epsilon(
     1.828
     """
     released, wanted = terms(events, Neighbours(neighbours)), exact_delta(delta)
+    _check_method(method)
     if not released:
         return 0.0
-    bounds = {} if method not in (None, "basic") else _basic_epsilon(released, float_below(wanted))
+    bounds = {} if method not in (None, "basic") else _basic_epsilon(released, wanted)
     if wanted > 0:
         bounds |= _run(released, float_below(wanted), 0, method)
+    elif not bounds:  # whoever has a price only with a delta has none without
+        bounds = dict.fromkeys(_run(released, _FAINT, 0, method), math.inf)
     return _least(bounds, released, math.inf)
 
 
@@ -65,11 +71,13 @@ def delta(
     '0.221199'
     """
     released = terms(events, Neighbours(neighbours))
-    at = float_below(check.not_negative(epsilon=epsilon))
+    exact = check.not_negative(epsilon=epsilon)
+    _check_method(method)
     if not released:
         return 0.0
-    bounds = {} if method not in (None, "basic") else _basic_delta(released, at)
-    return _least(bounds | _run(released, at, 1, method), released, 1.0)
+    bounds = {} if method not in (None, "basic") else _basic_delta(released, exact)
+    others = {name: max(bound, _FAINT) for name, bound in _run(released, float_below(exact), 1, method).items()}
+    return _least(bounds | others, released, 1.0)
 
 
 def trade_off(events: Events, alpha: check.Number, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
@@ -97,10 +105,13 @@ def methods() -> tuple[str, ...]:
     return "basic", *_EXACT, *_OTHERS
 
 
-def _run(released: Terms, argument: float, which: int, method: str | None) -> dict[str, float]:
-    """Every method's bound; where one is exact, the others are not asked."""
+def _check_method(method: str | None) -> None:
     if method is not None and method not in methods():
         raise InvalidParameter("method", method, f"to be one of {', '.join(methods())}")
+
+
+def _run(released: Terms, argument: float, which: int, method: str | None) -> dict[str, float]:
+    """Every method's bound; where one is exact, the others are not asked."""
     if method is not None:
         chosen = {name: pair for name, pair in (_EXACT | _OTHERS).items() if name == method}
         return {name: pair[which](released, argument) for name, pair in chosen.items()}
@@ -118,7 +129,7 @@ def _collect(table: dict[str, tuple[Bound, Bound]], released: Terms, argument: f
     return bounds
 
 
-def _basic_epsilon(released: Terms, wanted: float) -> dict[str, float]:
+def _basic_epsilon(released: Terms, wanted: Fraction) -> dict[str, float]:
     try:
         total = basic.compose(released)
     except UnsupportedEvent:
@@ -126,7 +137,7 @@ def _basic_epsilon(released: Terms, wanted: float) -> dict[str, float]:
     return {"basic": float_above(total.epsilon) if total.delta <= wanted else math.inf}
 
 
-def _basic_delta(released: Terms, at: float) -> dict[str, float]:
+def _basic_delta(released: Terms, at: Fraction) -> dict[str, float]:
     try:
         total = basic.compose(released)
     except UnsupportedEvent:
@@ -143,10 +154,8 @@ def _least(bounds: dict[str, float], released: Terms, worst: float) -> float:
 def _trade_off_from_profile(released: Terms, rate: float) -> float:
     def miss(log_epsilon: float) -> float:
         at = math.exp(log_epsilon)
-        left = 1 - min(_run(released, at, 1, None).values() or [1.0])
+        left = 1 - _least(_run(released, at, 1, None), released, 1.0)
         return max(0.0, left - math.exp(min(at, 700)) * rate, math.exp(-at) * (left - rate))
 
     best = argmin(lambda log: -miss(log), math.log(1e-3), math.log(100), steps=24)
     return min(1 - rate, max(0.0, miss(best) * (1 - 2.0**-40)))
-
-

@@ -19,6 +19,7 @@ from discreet.privacy import Neighbours
 
 _PRECISION = 1e-4
 _LARGEST_NOISE = 2.0**60
+_MARGIN = 2.0**-34
 
 
 def gaussian_sigma(epsilon: check.Number, delta: check.Number, sensitivity: check.Number = 1) -> Fraction:
@@ -125,4 +126,5 @@ def _bracket(holds: Callable[[float], bool], start: float) -> tuple[float, float
 
 
 def _target(epsilon: check.Number, delta: check.Number) -> tuple[float, float]:
-    return float_below(check.positive(epsilon=epsilon)), float_below(check.probability(delta=delta))
+    """The target, lowered so that what `accounting.epsilon` says of the result, rounded up, still meets it."""
+    return float_below(check.positive(epsilon=epsilon)) * (1 - _MARGIN), float_below(check.probability(delta=delta))

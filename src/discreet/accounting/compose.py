@@ -1,13 +1,14 @@
 """Many privacy losses added up by Fourier transform, with every error that floats can make added to delta.
 
 The laws are tilted first, masses times e^(tilt * loss), so that the composed law has its centre where the answer is: then
-rounding errors, which are relative to the largest mass, stay far below the smallest delta. Four bounds are added:
+rounding errors, which are relative to the largest mass, stay far below the smallest delta. Five bounds are added:
 
 - infinite losses: 1 - (1 - mass)^count;
 - the mass above the window, by Chernoff's bound on the tilted law;
 - the rounding of the transforms: a transform of length N = 2^n errs by at most n * 16 units of roundoff relative to the
   2-norm (Higham 2002, Theorem 24.2, gives about 7), powers by repeated squaring by sqrt(5) units per factor, and a weighted
   sum errs by at most the product of 2-norms (Cauchy, Schwarz);
+- the rounding of exponents, a factor on every mass;
 - the rounding of losses themselves, a drift added to epsilon.
 """
 
@@ -100,6 +101,7 @@ def compose(laws: Laws, view: View) -> Composition:
     first = math.floor(view.low / step)
     cumulants = [law.cumulant(tilt) for law, _ in laws]
     total = sum(count * cumulant for (_, count), cumulant in zip(laws, cumulants, strict=True))
+    total += _exponent_rounding(laws, tilt, cumulants, total, (abs(first) + size) * step)
     masses, error = _power(laws, tilt, cumulants, view.log_size)
     start = max(first, 0)  # no epsilon is negative
     indices = np.arange(start, first + size)
@@ -118,6 +120,15 @@ def compose(laws: Laws, view: View) -> Composition:
         tilt=tilt,
         drift=_DRIFT * sum(count * float(np.max(np.abs(law.losses))) for law, count in laws),
     )
+
+
+def _exponent_rounding(laws: Laws, tilt: float, cumulants: Sequence[float], total: float, top: float) -> float:
+    """How much the rounding of exponents can lower the logarithm of a mass: a few units of each part's size."""
+    size = abs(total) + (tilt + 1) * top
+    for (law, count), cumulant in zip(laws, cumulants, strict=True):
+        masses = law.log_masses[law.log_masses > -math.inf]
+        size += count * (abs(cumulant) + tilt * float(np.max(np.abs(law.losses))) + float(np.max(-masses, initial=0.0)))
+    return 4 * _UNIT * size
 
 
 def _log1p(x: float) -> float:

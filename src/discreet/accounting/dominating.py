@@ -55,7 +55,7 @@ def _randomized_response(epsilon: float, options: int, leak: float) -> AtomicPai
     total = 1 + (options - 1) * lie
     losses = np.array([epsilon, 0.0, -epsilon])
     p = np.array([1.0, (options - 2) * lie, lie]) / total * (1 - leak)
-    return _atoms(losses, p, p * np.exp(-losses), infinite=leak, lattice=2 * epsilon)
+    return _atoms(losses, p, p[::-1], infinite=leak, lattice=2 * epsilon)
 
 
 def _atoms(losses: Floats, p: Floats, q: Floats, infinite: float, lattice: float | None) -> AtomicPair:
@@ -100,6 +100,8 @@ def _(event: events.Concentrated) -> Dominating:
 def _(event: events.PoissonSampled) -> Dominating:
     """Zhu, Dong, Wang 2022, Theorem 11, from the base pairs of each direction."""
     base, rate = dominating(event.event), float_above(event.probability)
+    if rate == 1:  # closer to 1 than floats can say: a sample of everybody is never better
+        return base
     return Dominating(SampledPair(base.removal, rate, removal=True), SampledPair(base.addition, rate, removal=False))
 
 

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from discreet.accounting.pairs import Floats, Pair
 
+FLUSHED = 1e-310  # a normal tail beyond 37.6 deviations is zero in floats, and so is any mass below 5e-324
+_SUBNORMAL = 2.0**-1070  # the error of a mass too small for all its digits
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GridLaw:
@@ -59,7 +62,7 @@ def connect(pair: Pair, step: float, log_tail: float) -> GridLaw:
     points[1:] += raised[1:-1] - to_lower
     with np.errstate(divide="ignore"):
         logs = np.log(points)
-    return GridLaw(step, first, logs, pair.infinite + float(raised[-1]))
+    return GridLaw(step, first, logs, pair.infinite + float(raised[-1]) + FLUSHED)
 
 
 def _lower_share(step: float, losses: Floats, p: Floats, q: Floats, p_error: Floats, q_error: Floats) -> Floats:
@@ -67,6 +70,6 @@ def _lower_share(step: float, losses: Floats, p: Floats, q: Floats, p_error: Flo
     with np.errstate(over="ignore", invalid="ignore"):
         scale = np.exp(losses[1:])
         share = (q * scale - p) / math.expm1(step)
-        error = (q_error * scale + p_error + 2.0**-50 * p) / math.expm1(step)
+        error = ((q_error + _SUBNORMAL) * scale + p_error + 2.0**-50 * p) / math.expm1(step)
         safe = np.clip(share - error, 0.0, p)
     return np.nan_to_num(safe, nan=0.0)

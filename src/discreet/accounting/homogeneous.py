@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from discreet.accounting.basic import basic
@@ -19,7 +20,9 @@ from discreet.exact import float_above
 from discreet.privacy import ApproxDP
 
 METHOD = "Optimal homogeneous composition"
-LARGEST_COUNT = 10**7
+LARGEST_COUNT = 10**9  # the sum has some 80 sqrt(count) terms
+_REACH = 40.0
+_UNLIKELY = 2 * math.exp(-(_REACH**2) / 2)  # 10^-347: zero in floats, and below every delta that is told from zero
 
 
 def homogeneous_delta(guarantee: ApproxDP, count: int, epsilon: float) -> float:
@@ -36,7 +39,9 @@ def homogeneous_delta(guarantee: ApproxDP, count: int, epsilon: float) -> float:
 
 def _excess(each: float, count: int, epsilon: float) -> float:
     """The hockey-stick divergence of `count` randomized responses, summed in logarithms over the number of lies."""
-    lies = np.arange(max(0, min(count, math.ceil((count - epsilon / each) / 2)) + 1)) if each > 0 else np.arange(0)
+    if each <= 0 or epsilon > count * each:
+        return 0.0
+    lies = _likely(each, count, min(count, math.ceil((count - epsilon / each) / 2)))
     losses = (count - 2 * lies) * each
     lies, losses = lies[losses > epsilon], losses[losses > epsilon]
     if not lies.size:
@@ -45,7 +50,17 @@ def _excess(each: float, count: int, epsilon: float) -> float:
     logs = log_choose - lies * each - count * math.log1p(math.exp(-each)) + np.log(-np.expm1(epsilon - losses))
     rounding = 2.0**-48 * (1 + float(gammaln(count + 1)) + count * each)
     largest = float(np.max(logs))
-    return min(1.0, math.exp(min(0.0, largest + rounding)) * float(np.exp(logs - largest).sum()))
+    return min(1.0, math.exp(min(0.0, largest + rounding)) * float(np.exp(logs - largest).sum()) + _UNLIKELY)
+
+
+def _likely(each: float, count: int, most: int) -> NDArray[np.int64]:
+    """Numbers of lies up to `most`, without those more than _REACH binomial standard deviations away from the mean.
+
+    With t = _REACH sqrt(count) / 2 these have a probability of at most 2 exp(-2 t^2 / count) (Hoeffding 1963).
+    """
+    mean, reach = count / (1 + math.exp(min(each, 700.0))), _REACH * math.sqrt(count) / 2
+    first = max(0, math.floor(mean - reach))
+    return np.arange(first, max(first, min(most, math.ceil(mean + reach)) + 1))
 
 
 def _single(released: Terms) -> tuple[ApproxDP, int]:

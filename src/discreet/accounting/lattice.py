@@ -18,7 +18,7 @@ _REACH = 60.0  # standard deviations beyond which a Gaussian has a share below e
 _WIDE = 1 << 12  # sigma above which integers are summed by integrals with a bounded error
 _LARGEST_SHIFT = 1 << 45
 _UNIT = 2.0**-46
-_ON_EDGE = 2.0**-30  # an integer that misses a cell's edge by less counts as lying on it
+_ON_EDGE = 2.0**-50  # an integer that misses a cell's edge by this share of its largest size counts as lying on it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +38,7 @@ class DiscreteLaplacePair(Pair):
 
     def masses(self, edges: Floats) -> Masses:
         """Geometric sums over the integers whose losses fall into each cell."""
-        bound = np.clip(np.ceil((self.shift - edges / self.each) / 2 - _ON_EDGE), 1, self.shift)
+        bound = np.clip(np.ceil((self.shift - edges / self.each) / 2 - _ON_EDGE * self.shift), 1, self.shift)
         start, count = bound[1:], bound[:-1] - bound[1:]  # integers start, ..., start + count - 1
         some = -np.expm1(-self.each * count) / (1 + math.exp(-self.each))
         p = np.exp(-self.each * start) * some
@@ -56,7 +56,7 @@ class DiscreteLaplacePair(Pair):
 
 def _holds(edges: Floats, loss: float) -> Floats:
     """Which cells hold one loss, an edge missed by a rounding error counting as met."""
-    slack = _UNIT * abs(loss)
+    slack = _ON_EDGE * abs(loss)
     return ((edges[:-1] < loss - slack) & (edges[1:] >= loss - slack)).astype(float)
 
 
@@ -64,8 +64,9 @@ def _holds(edges: Floats, loss: float) -> Floats:
 class WideGaussianPair(Pair):
     """Discrete Gaussian of large sigma against its shift: z has loss (shift^2 - 2 z shift) / (2 sigma^2).
 
-    A sum of masses over integers is the integral between half-integers, up to the error of the midpoint rule: relative to
-    the mass at x standard deviations at most (x^2 + 1) / (16 sigma^2), for x < sigma / 8.
+    A sum of masses over integers is the integral between half-integers, up to the error of the midpoint rule, the integral
+    of |f''| / 24: relative to the mass at most (E[x^2] + 1) / (16 sigma^2), x counted in sigmas. In a cell whose edge
+    nearest to 0 is a, E[x^2] <= a^2 + a + 2, also if the cell is unbounded, by the normal hazard rate of at most a + 1.
     """
 
     sigma: float
@@ -73,7 +74,8 @@ class WideGaussianPair(Pair):
 
     def masses(self, edges: Floats) -> Masses:
         """Normal cells whose edges are the half-integers between which the integers of a cell lie."""
-        cut = np.ceil(self.shift / 2 - edges * self.sigma**2 / self.shift - _ON_EDGE) - 0.5
+        missed = _ON_EDGE * (self.shift + 40 * self.sigma)
+        cut = np.ceil(self.shift / 2 - edges * self.sigma**2 / self.shift - missed) - 0.5
         p, p_error = self._cells(cut)
         q, q_error = self._cells(cut - self.shift)
         return Masses(p, q, p_error, q_error)
@@ -85,8 +87,9 @@ class WideGaussianPair(Pair):
         same = np.sign(upper) == np.sign(lower)
         mass = np.where(same, np.abs(tails[:-1] - tails[1:]), 1 - tails[:-1] - tails[1:])
         size = np.where(same, tails[:-1] + tails[1:], 1.0)
-        square = np.minimum(np.maximum(np.abs(upper), np.abs(lower)) ** 2, 2 * _REACH**2)
-        return mass, mass * (square + 1) / (16 * self.sigma**2) + size * 2.0**-50 * (1 + square)
+        near = np.where(same, np.minimum(np.abs(upper), np.abs(lower)), 0.0)
+        near = np.minimum(near, _REACH)  # beyond, masses are zero
+        return mass, size * ((near**2 + near + 3) / (16 * self.sigma**2) + 2.0**-50 * (1 + near**2))
 
     def span(self, log_tail: float) -> tuple[float, float]:
         """That of the continuous law, and one integer more."""
@@ -120,7 +123,8 @@ def _atoms(sigma: float, shift: int) -> AtomicPair:
     kept = logs > -745  # smaller masses are zero in floats
     p = np.exp(logs[kept])
     q = np.exp(logs[kept] - losses[kept])
-    return AtomicPair(losses=losses[kept], p=p, q=q, lattice=step, relative_error=2.0**-38)
+    error = 2.0**-49 * (4 + np.abs(logs[kept]) + np.abs(losses[kept]))  # exponents are rounded relative to their size
+    return AtomicPair(losses=losses[kept], p=p, q=q, lattice=step, relative_error=error)
 
 
 def discrete_gaussian_delta(sigma: float, shift: int, epsilon: float) -> float:
@@ -146,7 +150,7 @@ def _wide_delta(sigma: float, shift: int, epsilon: float, top: int) -> float:
     x, y = (top + 0.5) / sigma, (top + 0.5 - shift) / sigma
     p, q = float(ndtr(x)), float(ndtr(y))
     gain = math.exp(epsilon + math.log(q)) if q > 0 else 0.0
-    error = (p + gain) * ((max(abs(x), abs(y)) ** 2 + 4) / (8 * sigma**2) + 2.0**-44)
+    error = (p + gain) * ((abs(y) ** 2 + abs(y) + 3) / (16 * sigma**2) + 2.0**-44)  # |y| is the farther tail
     return min(1.0, safe(max(0.0, p - gain) + error))
 
 

@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 
 LOW_TAIL = -40.0  # ln of a share; losses below are raised to the lowest grid point, which moves no answer
 _UNIT = 2.0**-50  # the error of one tail probability, relative to it: eight units of roundoff
+_ON_EDGE = 2.0**-50  # an atom that misses a cell's edge by this share of its loss counts as lying on it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,16 +115,19 @@ class AtomicPair(Pair):
     q: Floats
     infinite: float = 0.0
     lattice: float | None = None
-    relative_error: float = 2.0**-46
+    relative_error: float | Floats = 2.0**-46  # of the masses, for all or for each
 
     def masses(self, edges: Floats) -> Masses:
         """Sums per cell; an atom within a rounding error of an edge counts as lying on it."""
-        tolerance = 2.0**-46 * np.abs(self.losses)
+        tolerance = _ON_EDGE * np.abs(self.losses)
         cell = np.searchsorted(edges, self.losses - tolerance, side="left") - 1
         inside = (cell >= 0) & (cell < edges.size - 1)
-        p = np.bincount(cell[inside], self.p[inside], minlength=edges.size - 1)
-        q = np.bincount(cell[inside], self.q[inside], minlength=edges.size - 1)
-        return Masses(p, q, self.relative_error * p, self.relative_error * q)
+        error = np.broadcast_to(self.relative_error, self.p.shape)
+        sums = [
+            np.bincount(cell[inside], weights[inside], minlength=edges.size - 1)
+            for weights in (self.p, self.q, error * self.p, error * self.q)
+        ]
+        return Masses(*sums)
 
     def span(self, log_tail: float) -> tuple[float, float]:
         """The smallest and largest loss."""

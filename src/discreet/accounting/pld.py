@@ -15,11 +15,12 @@ import numpy as np
 
 from discreet.accounting.compose import Composition, View, compose
 from discreet.accounting.dominating import dominating
-from discreet.accounting.dots import GridLaw, connect
+from discreet.accounting.dots import FLUSHED, GridLaw, connect
 from discreet.accounting.pairs import Floats, Pair
-from discreet.accounting.rounding import safe
+from discreet.accounting.rounding import SLACK, safe
 from discreet.accounting.search import smallest
 from discreet.accounting.terms import Terms
+from discreet.errors import UnsupportedEvent
 
 _COARSE_CELLS = 2048  # of the first look, which only finds where to look closely
 _TILTS = np.geomspace(1e-4, 1e6, 160)
@@ -29,7 +30,10 @@ _POINTS = 40  # per standard deviation of one loss, if the size allows
 _TAIL = 38.0  # e^-38 of the tilted law may fall outside the window
 _MARGIN = 25.0  # infinite losses may take e^-25 of delta
 _LARGEST_GRID = 1 << 17  # points of one loss
+_LARGEST_INDEX = 2.0**45  # of a grid point; beyond it floats do not tell neighbouring points apart
 _SMALLEST = -690.0  # ln of the smallest delta that is told from zero
+METHOD = "PLD"
+_HINT = "Floats do not resolve them; use basic composition, zCDP or RDP."
 
 Weighted = Sequence[tuple[Pair, int]]
 
@@ -96,7 +100,11 @@ def _compose(pairs: Weighted, sketch: _Sketch, tilt: float, log_delta: float) ->
     low, high, steeper = sketch.window(tilt)
     tail = log_delta - math.log(sum(count for _, count in pairs)) - _MARGIN
     widest = max(top - bottom for bottom, top in (pair.span(tail) for pair, _ in pairs))
+    if not high - low > 0 or not math.isfinite(widest):  # also if a bound is no number
+        raise UnsupportedEvent("losses as large as these", METHOD, _HINT)
     step, log_size = _resolution(pairs, high - low, sketch.finest(tilt), widest)
+    if not max(abs(low), abs(high), widest) < step * _LARGEST_INDEX:
+        raise UnsupportedEvent("losses as large as these", METHOD, _HINT)
     laws = [(connect(pair, step, tail), count) for pair, count in pairs]
     return compose(laws, View(tilt=tilt, low=low, steeper=steeper, log_size=log_size))
 
@@ -153,11 +161,15 @@ def _is_single(pairs: Weighted) -> bool:
 
 
 def _single_delta(pair: Pair, epsilon: float) -> float:
-    """P(L > epsilon) - e^epsilon Q(L > epsilon): one release needs no grid."""
+    """P(L > epsilon) - e^epsilon Q(L > epsilon): one release needs no grid.
+
+    An atom that rounding puts on the edge would be missed, so the edge is lowered by more than that.
+    """
+    epsilon *= 1 - SLACK
     above = pair.masses(np.array([epsilon, np.inf]))
     p, q = float(above.p[0]), float(above.q[0])
     error = float(above.p_error[0]) + _scaled(float(above.q_error[0]), epsilon)
-    return min(1.0, pair.infinite + max(0.0, p - _scaled(q, epsilon)) + error)
+    return min(1.0, pair.infinite + max(0.0, p - _scaled(q, epsilon)) + error + FLUSHED)
 
 
 def _scaled(mass: float, epsilon: float) -> float:

@@ -17,7 +17,8 @@ from scipy.special import gammaln, gammasgn, log_ndtr, logsumexp
 
 from discreet.accounting.basic import basic
 from discreet.accounting.rounding import safe
-from discreet.accounting.terms import Terms
+from discreet.accounting.terms import Terms, terms
+from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
 from discreet.privacy import events
 from discreet.privacy.events import Event
@@ -73,7 +74,7 @@ def _randomized_response(epsilon: float) -> NDArray[np.float64]:
     """
     a = ORDERS
     smooth = np.logaddexp((a - 1) * epsilon, -a * epsilon) - math.log1p(math.exp(-epsilon))
-    return np.minimum(smooth, (a - 1) * np.minimum(epsilon, a * epsilon**2 / 2))
+    return np.minimum(smooth, (a - 1) * epsilon * np.minimum(1.0, a * epsilon / 2))
 
 
 @rdp.register
@@ -119,17 +120,26 @@ def _(event: events.PoissonSampled) -> Renyi:
     """Gaussian noise on a Poisson sample (Mironov, Talwar, Zhang 2019, Sections 3.3), and chords between known orders.
 
     The removal direction is the larger one for Gaussian noise (their Theorem 5). Any other event counts as the pure
-    guarantee that sampling leaves of it.
+    guarantee that sampling leaves of it, or keeps its curve: divergences are quasi-convex (see zCDP).
     """
     if not isinstance(event.event, events.Gaussian):
-        loss = basic(event)
-        return Renyi(_up(_randomized_response(float_above(loss.epsilon))), loss.delta)
+        return _sampled_otherwise(event)
     rate, precision = float_above(event.probability), float_above(1 / (2 * event.event.noise_multiplier**2))
+    if rate == 1:  # closer to 1 than floats can say: a sample of everybody is never better
+        return rdp(event.event)
     whole = [_sampled_cumulant(order, rate, precision) for order in _WHOLE_ORDERS]
     curve = np.interp(ORDERS, [1, *_WHOLE_ORDERS], [0.0, *whole])
     broken = np.isin(ORDERS, _BROKEN_ORDERS)
     curve[broken] = np.fmin(curve[broken], _broken_cumulants(rate, precision))
     return Renyi(_up(curve))
+
+
+def _sampled_otherwise(event: events.PoissonSampled) -> Renyi:
+    try:
+        loss = basic(event)
+    except UnsupportedEvent:
+        return compose(terms(event.event))
+    return Renyi(_up(_randomized_response(float_above(loss.epsilon))), loss.delta)
 
 
 def _sampled_cumulant(order: int, rate: float, precision: float) -> float:
@@ -148,7 +158,7 @@ def _broken_cumulants(rate: float, precision: float) -> NDArray[np.float64]:
     Where cancellation would cost more than 2^-30 the result is NaN, and the chord stays.
     """
     variance = 1 / (2 * precision)
-    meeting = variance * math.log(1 / rate - 1) + 0.5 if rate < 1 else -math.inf
+    meeting = variance * (math.log1p(-rate) - math.log(rate)) + 0.5
     a, i = _BROKEN_ORDERS[:, None], np.arange(_SERIES)
     signs = np.where(gammasgn(a - i + 1) > 0, 1.0, -1.0)
     log_choose = gammaln(a + 1) - gammaln(i + 1) - gammaln(a - i + 1)

@@ -11,7 +11,7 @@ from functools import singledispatch
 from discreet.accounting.basic import basic
 from discreet.accounting.rounding import safe
 from discreet.accounting.search import least, smallest
-from discreet.accounting.terms import Terms
+from discreet.accounting.terms import Terms, terms
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above
 from discreet.privacy import ZCDP, events
@@ -53,6 +53,19 @@ def _(event: events.BoundedRange) -> ZCDP:
 @zcdp.register
 def _(event: events.Concentrated) -> ZCDP:
     return ZCDP(event.rho, event.delta)
+
+
+@zcdp.register
+def _(event: events.PoissonSampled) -> ZCDP:
+    """What is pure inside is amplified; anything else keeps its price, since divergences are quasi-convex.
+
+    (1-q) Q + q P is no further from Q than P is, nor P from (1-q) P + q Q (van Erven, Harremoes 2014, Theorem 13).
+    """
+    try:
+        loss = basic(event)
+    except UnsupportedEvent:
+        return compose(terms(event.event))
+    return ZCDP(loss.epsilon**2 / 2, loss.delta)
 
 
 def compose(released: Terms) -> ZCDP:

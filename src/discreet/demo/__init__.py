@@ -1,1 +1,5 @@
 """The story that `make demo` tells."""
+
+from discreet.demo.story import tell
+
+__all__ = ["tell"]

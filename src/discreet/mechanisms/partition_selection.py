@@ -17,7 +17,7 @@ from discreet.exact import Enclosure, Interval, lower, root_above
 from discreet.mechanisms.base import CONFIDENCE, Mechanism
 from discreet.mechanisms.optimal_selection import OptimalRule
 from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
-from discreet.mechanisms.values import add
+from discreet.mechanisms.values import add, numeric, reasonable_noise
 from discreet.noise import Bits, discrete_gaussian, discrete_laplace, system_bits
 from discreet.privacy import Estimate, Neighbours, events
 from discreet.privacy.frozen import assign
@@ -26,7 +26,7 @@ Method = Literal["optimal", "laplace", "gaussian"]
 _METHODS = ("optimal", "laplace", "gaussian")
 _MOST = 10**9
 _LARGEST_COUNT = 1 << 62
-_LARGEST_EPSILON = 10**4  # probabilities as near to 1 as 1 - e^-epsilon must be told from 1
+_LARGEST_EPSILON = 1000  # probabilities as near to 1 as 1 - e^-epsilon must be told from 1
 _SMALLEST_DELTA = Fraction(1, 10**280)  # leaves room for shares of it above 1e-300
 _REPLACE_HINT = "Build it for ADD_REMOVE and convert the loss: privacy.convert(loss, ...) doubles epsilon."
 
@@ -117,6 +117,7 @@ class PartitionSelection(Mechanism):
             rows_per_group=rows,
             neighbours=Neighbours.ADD_REMOVE,
         )
+        reasonable_noise(self.rows_per_group * self.max_groups / self.epsilon, "epsilon")
 
     @property
     def event(self) -> events.Event:
@@ -247,7 +248,7 @@ def _sigma(epsilon: Fraction, delta: Fraction, sensitivity: Fraction, dimension:
 
 
 def _counts(value: Any) -> NDArray[np.int64]:
-    counts = np.asarray(value)
+    counts = np.asarray(numeric(value))
     if counts.ndim != 1 or (counts.dtype.kind not in "iu" and counts.size):
         raise InvalidValue("to be a vector of whole numbers", "Pass the count of each key as an int.")
     if counts.size and not 0 <= int(counts.min()) <= int(counts.max()) < _LARGEST_COUNT:

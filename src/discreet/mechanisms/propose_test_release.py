@@ -18,7 +18,7 @@ from discreet.mechanisms.base import CONFIDENCE, Mechanism
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.values import numeric, whole_by_type
 from discreet.noise import Bits, discrete_laplace, system_bits
-from discreet.privacy import events
+from discreet.privacy import Estimate, events
 from discreet.privacy.frozen import assign
 
 
@@ -93,6 +93,16 @@ class ProposeTestRelease(Mechanism):
         if not self.passes(far, bits=source):
             return None
         return self._laplace.release(found, bits=source)
+
+    def estimate(
+        self, value: Any, distance: Any = None, *, confidence: Number = CONFIDENCE, bits: Bits | None = None
+    ) -> Estimate:
+        """A release, or None, together with its interval, its event, and a mark if the randomness was seeded."""
+        source = bits if bits is not None else system_bits()
+        chance = check.probability(confidence=confidence)
+        released = self.release(value, distance, bits=source)
+        low, high = self.interval(released, confidence=chance)
+        return Estimate(released, low, high, self.event, confidence=chance, private=source.private)
 
     def passes(self, distance: int, *, bits: Bits | None = None) -> bool:
         """The test alone: pure epsilon-DP for distances that change by at most 1."""

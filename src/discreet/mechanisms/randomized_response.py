@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -22,6 +21,7 @@ from discreet.privacy.events.promises import MOST_OPTIONS
 from discreet.privacy.frozen import assign
 
 _MOST_COUNTED = 10**7  # options of which a table of frequencies is made
+_SMALLEST_SPREAD = 1e-40  # what 60 digits tell from zero
 _SLACK = 1e-9  # relative; far above the error of the incomplete beta function's inverse
 
 
@@ -103,7 +103,7 @@ class RandomizedResponse(Mechanism):
         return np.where(lies, other, truth)
 
     def _checked(self, value: Any) -> NDArray[Any]:
-        array = np.asarray(value)
+        array = _array(value)
         allowed = "iub" if self.options == 2 else "iu"
         if array.dtype.kind not in allowed and not (array.size == 0 and isinstance(value, list | tuple)):
             raise InvalidValue("to be whole numbers", f"Number the options from 0 to {self.options - 1}.")
@@ -166,25 +166,34 @@ class RandomizedResponse(Mechanism):
         """
         share = check.share(frequency=frequency)
         count = check.integer(reports=reports, at_least=1)
-        lie, spread = self._single_lie()
+        lie, spread = _single_lie(self)
         reported = lie + float(share) * spread
         return reported * (1 - reported) / (count * spread**2)
 
-    def _single_lie(self) -> tuple[float, float]:
-        """q and p - q, each computed without cancellation that matters."""
-        truth = self.probability(60)
-        lie = self.lie(60) / (self.options - 1)
-        return float(lie.low), max(float((truth - lie).low), math.ulp(0.0))
-
     def _unbiased(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
-        lie, spread = self._single_lie()
+        lie, spread = _single_lie(self)
         return (share - lie) / spread
+
+
+def _array(value: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise InvalidValue("to be a rectangular array", "Every row needs the same length.") from None
 
 
 @lru_cache(maxsize=1024)
 def _coin(mechanism: RandomizedResponse) -> Coin:
     """The coin that decides to lie: e^-epsilon is transcendental, hence so is its probability, and every tie ends."""
     return Coin(mechanism.lie)
+
+
+@lru_cache(maxsize=1024)
+def _single_lie(mechanism: RandomizedResponse) -> tuple[float, float]:
+    """q and p - q, from so many digits that the difference keeps more than a float holds unless epsilon is absurd."""
+    truth = mechanism.probability(60)
+    lie = mechanism.lie(60) / (mechanism.options - 1)
+    return float(lie.low), max(float((truth - lie).low), _SMALLEST_SPREAD)
 
 
 def _clopper_pearson(

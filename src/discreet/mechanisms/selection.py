@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, float_above, upper
 from discreet.mechanisms.base import CONFIDENCE, Mechanism
-from discreet.mechanisms.values import numeric, public_grid
+from discreet.mechanisms.values import numeric, public_grid, reasonable_noise
 from discreet.noise import Bits, choose_exponential, system_bits, uniform_below
 from discreet.privacy import Estimate
 from discreet.privacy.frozen import assign
@@ -59,6 +59,7 @@ class Selection(Mechanism):
             monotone=check.instance(bool, monotone=monotone),
             grid=public_grid(grid),
         )
+        reasonable_noise(1 / self.rate, "epsilon")
 
     @property
     def rate(self) -> Fraction:
@@ -81,8 +82,7 @@ class Selection(Mechanism):
             An int, or an int64 array. Each row is one event.
 
         Raises:
-            InvalidParameter: if there are no options.
-            InvalidValue: if a score is not finite or out of the grid's range.
+            InvalidValue: if there are no options, or a score is not finite or out of the grid's range.
         """
         source = bits if bits is not None else system_bits()
         rows = score_steps(scores, self.grid)
@@ -150,8 +150,7 @@ def score_steps(scores: Any, grid: Grid) -> NDArray[np.int64]:
     """Scores as whole steps of the grid: a vector, or a matrix of several, with at least one option."""
     table = np.asarray(numeric(scores))
     if table.ndim not in (1, 2) or not table.shape[-1]:
-        text = f"an array of shape {table.shape}"
-        raise InvalidParameter("scores", text, "to be a vector or matrix", "Pass one number for each option.")
+        raise InvalidValue("to be a vector or a matrix of scores", "Pass one number for each option.")
     return np.asarray(grid.steps(table), dtype=np.int64)
 
 

@@ -32,7 +32,8 @@ from discreet.noise import Bits, exponential_deviate, normal_deviate
 from discreet.privacy import Neighbours, events
 from discreet.privacy.frozen import assign
 
-_PARTS = 1 << 30  # resolution of 1 / c, relative to the largest shift
+_PARTS = 1 << 27  # resolution of 1 / c, relative to the largest shift
+_DIGITS = 28  # of a search that stops at eight
 _HALF = Fraction(1, 2)
 
 Corner = Callable[[Fraction, Fraction, Fraction], Real]
@@ -180,7 +181,7 @@ def _search(corner: Corner, epsilon: Fraction, delta: Fraction, beta: Fraction, 
     largest = 1 / least
 
     def private(n: int) -> bool:
-        return at_most(corner(largest * (_PARTS - n) / _PARTS, epsilon, beta), delta)
+        return at_most(corner(largest * (_PARTS - n) / _PARTS, epsilon, beta), delta, _DIGITS)
 
     if not private(_PARTS - 1):
         hint = "Try epsilon / (2 ln(2 / delta)), or Lomax."

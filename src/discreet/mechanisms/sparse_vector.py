@@ -15,7 +15,7 @@ from discreet.errors import InsufficientBudget, InvalidParameter, InvalidValue
 from discreet.exact import Grid, Interval
 from discreet.mechanisms.base import CONFIDENCE, Mechanism
 from discreet.mechanisms.tails import laplace_reach
-from discreet.mechanisms.values import around, numeric, public_grid, value_of
+from discreet.mechanisms.values import around, numeric, public_grid, reasonable_noise, value_of
 from discreet.noise import Bits, discrete_laplace, system_bits
 from discreet.privacy import Neighbours, events
 from discreet.privacy.frozen import assign
@@ -96,6 +96,11 @@ class SparseVector(Mechanism):
             answer_epsilon=None if answer_epsilon is None else check.positive(answer_epsilon=answer_epsilon),
             grid=public_grid(grid),
         )
+        reasonable_noise(self.threshold_scale, "epsilon")
+        reasonable_noise(self.query_scale, "epsilon")
+        if self.answer_epsilon is not None:
+            reasonable_noise(self.answer_scale, "answer_epsilon")
+        self.grid.steps(self.threshold)
 
     @property
     def event(self) -> events.Event:
@@ -150,7 +155,7 @@ class SparseVector(Mechanism):
         """
         queries = np.asarray(numeric(value))
         if queries.ndim != 1:
-            raise InvalidParameter("value", f"an array of shape {queries.shape}", "to be a vector", "Pass a list.")
+            raise InvalidValue("to be a vector of numbers", "Pass a list, or ask one query at a time in a session.")
         steps = np.asarray(self.grid.steps(queries))
         session = self.start(bits=bits)
         for step in steps.tolist():
@@ -183,7 +188,7 @@ class SparseVector(Mechanism):
 class SparseVectorSession:
     """One run of `SparseVector`: it holds the secret noise of the threshold and counts the yeses."""
 
-    __slots__ = ("_above", "_answers", "_bits", "_level", "_mechanism", "_positives")
+    __slots__ = ("_above", "_answers", "_bits", "_level", "_mechanism", "_positives", "_scale")
 
     def __init__(self, mechanism: SparseVector, bits: Bits) -> None:
         self._mechanism, self._bits = mechanism, bits
@@ -192,6 +197,7 @@ class SparseVectorSession:
         self._above: list[bool] = []
         self._answers: list[int | float] = []
         self._positives = 0
+        self._scale = mechanism.query_scale
 
     def __repr__(self) -> str:
         return f"SparseVectorSession(asked={len(self._above)}, positives={self._positives})"
@@ -232,7 +238,7 @@ class SparseVectorSession:
             hint = "Start a new session and charge its event."
             raise InsufficientBudget("one more answer", "no positives of this session", hint)
         mechanism = self._mechanism
-        above = bool(steps + discrete_laplace(mechanism.query_scale, bits=self._bits) >= self._level)
+        above = bool(steps + discrete_laplace(self._scale, bits=self._bits) >= self._level)
         self._above.append(above)
         self._positives += above
         if above and mechanism.answer_epsilon is not None:

@@ -19,7 +19,7 @@ from discreet.exact import Enclosure, Grid, Real
 from discreet.mechanisms.additive import Lattice
 from discreet.mechanisms.tails import at_most, smallest_whole
 from discreet.mechanisms.values import add, numeric, public_grid, reasonable_noise, value_of
-from discreet.noise import Bits, bernoulli_exp, geometric, system_bits, uniform_below
+from discreet.noise import Bits, Coin, geometric, system_bits, uniform_below
 from discreet.privacy import events
 from discreet.privacy.frozen import assign
 
@@ -83,21 +83,47 @@ class Stairs:
         return probability
 
     def draw(self, count: int, bits: Bits) -> NDArray[np.int64]:
-        """Independent draws: a stair, a place on it kept with its height, a sign; minus zero is drawn again."""
+        """Independent draws: a stair, its high or low part, a place on it, a sign; minus zero is drawn again."""
         result = np.empty(count, dtype=np.int64)
         missing = np.arange(count)
         while missing.size:
-            place = uniform_below(self.steps, missing.size, bits=bits)
-            kept = (place < self.high) | bernoulli_exp(self.epsilon, missing.size, bits=bits)
-            negative = uniform_below(2, missing.size, bits=bits) == 1
             stair = geometric(1 / self.epsilon, missing.size, bits=bits)
             if int(stair.max()) > LARGEST // self.steps:
-                raise OverflowError("A draw left int64; nothing was released.")  # once in e^1000 years
-            size = stair * self.steps + place
-            kept &= (size != 0) | ~negative
+                raise OverflowError("A draw left int64; nothing was released.")  # about once in e^1000 draws
+            size = stair * self.steps + self._places(missing.size, bits)
+            negative = uniform_below(2, missing.size, bits=bits) == 1
+            kept = (size != 0) | ~negative
             result[missing[kept]] = np.where(negative, -size, size)[kept]
             missing = missing[~kept]
         return result
+
+    def _places(self, count: int, bits: Bits) -> NDArray[np.int64]:
+        place = uniform_below(self.high, count, bits=bits)
+        if self.high < self.steps:
+            low = np.flatnonzero(_low_part(self).toss_many(count, bits))
+            place[low] = self.high + uniform_below(self.steps - self.high, low.size, bits=bits)
+        return place
+
+    def draw_one(self, bits: Bits) -> int:
+        """One draw of the same law, without the cost of arrays."""
+        while True:
+            low = self.high < self.steps and _low_part(self).toss(bits)
+            start, width = (self.high, self.steps - self.high) if low else (0, self.high)
+            size = geometric(1 / self.epsilon, bits=bits) * self.steps + start + uniform_below(width, bits=bits)
+            if not bits.integer(1):
+                return size
+            if size:
+                return -size
+
+
+@lru_cache(maxsize=1024)
+def _low_part(stairs: Stairs) -> Coin:
+    """The coin that says whether a draw falls on the low part of its stair, of weight b (N - r) against r.
+
+    Its probability is no rational number, because b = exp(-epsilon) is transcendental.
+    """
+    ratio = Fraction(stairs.high, stairs.steps - stairs.high)
+    return Coin(lambda digits: 1 / (Enclosure.of(stairs.epsilon, digits).exp() * ratio + 1))
 
 
 def _powers(n: int) -> tuple[int, int, int]:
@@ -192,7 +218,7 @@ class Staircase(Lattice):
         steps = self.grid.steps(found)
         source = bits if bits is not None else system_bits()
         if not isinstance(found, np.ndarray):
-            return value_of(self.grid, steps + int(self.stairs.draw(1, source)[0]))
+            return value_of(self.grid, steps + self.stairs.draw_one(source))
         if self.entries is None:
             raise InvalidValue("to be a single number", "Pass entries=, how many entries one unit can move.")
         return value_of(self.grid, add(steps, self.stairs.draw(found.size, source).reshape(found.shape)))

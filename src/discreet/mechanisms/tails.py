@@ -21,10 +21,10 @@ _SUMMED = 32  # the largest sigma of a discrete Gaussian whose tail is summed te
 _SERIES = 5  # up to here the normal tail by its series, beyond by its continued fraction
 
 
-def at_most(real: Real, bound: Fraction) -> bool:
-    """Whether a number is certainly at most the bound; a comparison that 50 digits leave open counts as no."""
+def at_most(real: Real, bound: Fraction, digits: int = DIGITS) -> bool:
+    """Whether a number is certainly at most the bound; a comparison that so many digits leave open counts as no."""
     try:
-        return real(DIGITS).fractions()[1] <= bound
+        return real(digits).fractions()[1] <= bound
     except Undecided:
         return False
 
