@@ -1,8 +1,8 @@
 """Discreet: learn from private data without exposing anyone in it.
 
-Differential privacy with exact discrete noise, a description and a price for every release, and an error bar on every number.
-The rooms load when they are first used: ``discreet.mechanisms``, ``discreet.accounting``, ``discreet.privacy``,
-``discreet.noise``, ``discreet.errors``.
+Differential privacy with exact discrete noise, a description and a price for every release, and an error bar on every
+number. The rooms load when they are first used: ``discreet.mechanisms``, ``discreet.accounting``,
+``discreet.privacy``, ``discreet.noise``, ``discreet.errors``.
 """
 
 from __future__ import annotations

@@ -34,11 +34,11 @@ def test_atomic_laws_composed_with_themselves(event: Event, law: reference.Law, 
     largest = float(max(total))
     for share in (0.0, 0.11, 0.43, 0.87):
         exact = reference.hockey_stick(total, share * largest)
-        above_and_near(accounting.delta(events.Repeated(event, count), share * largest), exact)
+        above_and_near(accounting.delta(events.Repeated(event, count), share * largest), exact, near=1e-4)
         if exact > 1e-12:
             found = accounting.epsilon(events.Repeated(event, count), float(exact))
             assert found >= share * largest * (1 - 1e-15)
-            assert found <= share * largest * (1 + 1e-6) + 1e-6
+            assert found <= share * largest * (1 + 1e-5) + 1e-5
 
 
 @pytest.mark.parametrize("sigma", [Fraction(1, 2), Fraction(3, 2), Fraction(4)])
@@ -125,7 +125,7 @@ def test_gaussian_profile_is_rounded_up(mu: float) -> None:
         exact = reference.gaussian_delta(reference.real(mu), reference.real(at))
         found = gaussian_delta(mu, at)
         assert found >= exact or exact < 1e-300
-        assert found <= exact * (1 + 1e-6) + 1e-13 * min(1.0, mu) + 1e-300
+        assert found <= exact * (1 + 1e-6) + 2.0**-44 * (1 + at)  # the rounding of both exponents is added
 
 
 def _normal(sigma: float) -> Callable[[object], object]:

@@ -102,6 +102,17 @@ def test_floor_never_writes_out_a_hopeless_exponent() -> None:
     assert Enclosure.of(Fraction(-7, 2), 10).floor() == -4
 
 
+def test_ends_too_near_to_zero_move_to_the_safe_side() -> None:
+    low, high = Enclosure.of(1, 40).log().fractions()  # 0, with one step of the last digit to each side
+    assert low < 0 < high
+    assert high - low < Fraction(1, 10**9999)
+    low, high = Enclosure.of(-(10**300), 40).exp().fractions()
+    assert low == 0 < high < Fraction(1, 10**9999)
+    low, high = (-Enclosure.of(-(10**9), 40).exp()).fractions()
+    assert -Fraction(1, 10**9999) < low < 0 == high
+    assert upper(lambda digits: Enclosure.of(1, digits).log()) > 0
+
+
 def test_settle_takes_as_many_digits_as_it_needs() -> None:
     asked: list[int] = []
 

@@ -141,7 +141,7 @@ def lomax_keeps_its_promise(build: Build, epsilon: float, beta: float) -> None:
 
 
 def trial_keeps_its_promise(mechanism: ProposeTestRelease) -> None:
-    """Exactly, in enclosures: at distance 0 the test passes with at most delta, and one step changes odds by e^epsilon."""
+    """Exactly, in enclosures: at distance 0 it passes with at most delta, and one step changes odds by e^epsilon."""
     epsilon = mechanism.epsilon
     with recorded(test_module, "discrete_laplace") as scales:
         passed = [mechanism.passes(distance) for distance in range(mechanism.cut + 2)]

@@ -15,8 +15,8 @@ from discreet.mechanisms.propose_test_release import smallest_cut
 from discreet.noise import SeededBits
 from discreet.privacy import events
 from tests.conformance.nothing import NoBits
-from tests.mechanisms.judges import recorded, trial_keeps_its_promise
 from tests.mechanisms.judges import laplace_module as release_module
+from tests.mechanisms.judges import recorded, trial_keeps_its_promise
 from tests.statistical.laws import FALSE_ALARM, share_p_value
 
 BUDGETS = [(1, "1e-5"), ("0.1", "1e-6"), ("1/3", "0.01"), (5, "1e-9"), (1, "0.6"), (1, "0.99")]

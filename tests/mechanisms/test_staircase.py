@@ -76,7 +76,7 @@ def test_one_step_to_a_stair_is_the_discrete_laplace_law(bits: SeededBits) -> No
         assert float(mechanism.stairs.tail(t)(30).low) == pytest.approx(expected, rel=1e-12)
 
 
-# On a lattice of N steps the mean differs from that of the real law by O(1/N^2) of a step squared, below 10^-5 at N = 1024.
+# On a lattice of N steps the mean differs from that of the real law by O(1 / N^2), below 10^-5 at N = 1024.
 @pytest.mark.parametrize(("epsilon", "mean"), [(1, 0.959517), (5, 0.082642)])
 def test_test_vectors_of_the_mean(epsilon: int, mean: float, bits: SeededBits) -> None:
     assert mean == pytest.approx(math.exp(epsilon / 2) / (math.exp(epsilon) - 1), abs=5e-7)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.pairs import Floats, Pair
+from discreet.accounting.pairs import Floats, Masses, Pair
 
 FLUSHED = 1e-310  # a normal tail beyond 37.6 deviations is zero in floats, and so is any mass below 5e-324
 _SUBNORMAL = 2.0**-1070  # the error of a mass too small for all its digits
@@ -54,7 +54,7 @@ def connect(pair: Pair, step: float, log_tail: float) -> GridLaw:
     first, last = math.floor(low / step) - 1, math.ceil(high / step) + 1
     losses = np.arange(first, last + 1) * step
     cells = pair.masses(np.concatenate([[-np.inf], losses, [np.inf]]))
-    to_lower = _lower_share(step, losses, cells.p[1:-1], cells.q[1:-1], cells.p_error[1:-1], cells.q_error[1:-1])
+    to_lower = _lower_share(step, losses, cells)
     raised = cells.p + cells.p_error  # an upper bound: mass counted twice is only pessimistic
     points = np.zeros(losses.size)
     points[0] = raised[0]  # everything below the grid moves up to its lowest point
@@ -65,11 +65,11 @@ def connect(pair: Pair, step: float, log_tail: float) -> GridLaw:
     return GridLaw(step, first, logs, pair.infinite + float(raised[-1]) + FLUSHED)
 
 
-def _lower_share(step: float, losses: Floats, p: Floats, q: Floats, p_error: Floats, q_error: Floats) -> Floats:
+def _lower_share(step: float, losses: Floats, cells: Masses) -> Floats:
     """How much of each cell's mass may go to its lower end: (q e^upper - p) / (e^step - 1), less what rounding may add."""
+    p, q = cells.p[1:-1], cells.q[1:-1]
     with np.errstate(over="ignore", invalid="ignore"):
-        scale = np.exp(losses[1:])
-        share = (q * scale - p) / math.expm1(step)
-        error = ((q_error + _SUBNORMAL) * scale + p_error + 2.0**-50 * p) / math.expm1(step)
-        safe = np.clip(share - error, 0.0, p)
-    return np.nan_to_num(safe, nan=0.0)
+        scale, growth = np.exp(losses[1:]), np.expm1(step)
+        error = (cells.q_error[1:-1] + _SUBNORMAL) * scale + cells.p_error[1:-1] + 2.0**-50 * p
+        share = np.clip((q * scale - p - error) / growth, 0.0, p)
+    return np.nan_to_num(share, nan=0.0)

@@ -71,7 +71,7 @@ def epsilon(released: Terms, delta: float) -> float:
 
 def delta(released: Terms, at: float) -> float:
     """The delta of a list of Gaussian releases."""
-    return safe(gaussian_delta(float_above(compose(released).mu), at))
+    return min(1.0, safe(gaussian_delta(float_above(compose(released).mu), at)))
 
 
 def trade_off(released: Terms, alpha: float) -> float:

@@ -22,14 +22,15 @@ DELTA = Fraction(1, 10**6)
 def tell(console: Console) -> None:
     """Prints the whole story."""
     console.print(
-        "\n[bold]Discreet[/bold]: exact noise, a price for every release, an error bar on every number.\n", highlight=False
+        "\n[bold]Discreet[/bold]: exact noise, a price for every release, an error bar on every number.\n",
+        highlight=False,
     )
     console.print(noisy_count())
     console.print(composition())
     console.print(meaning())
     console.print(
-        "Every draw above came from AES-256-CTR keyed by the operating system. Run it again: the noisy counts change, the "
-        "prices do not.\n",
+        "Every draw above came from AES-256-CTR keyed by the operating system. "
+        "Run it again: the noisy counts change, the prices do not.\n",
         highlight=False,
     )
 
@@ -75,7 +76,8 @@ def composition() -> Table:
         epsilon = accounting.epsilon(release, DELTA, method=accountant.method)
         table.add_row(accountant.method, f"{epsilon:.4f}", accountant.remark)
     table.add_section()
-    table.add_row("discreet.accounting.epsilon", f"{accounting.epsilon(release, DELTA):.4f}", "the least of all valid bounds")
+    least = accounting.epsilon(release, DELTA)
+    table.add_row("discreet.accounting.epsilon", f"{least:.4f}", "the least of all valid bounds")
     return table
 
 
@@ -95,7 +97,7 @@ def meaning() -> Table:
 
 
 def posterior(epsilon: float, prior: float = 0.5) -> float:
-    """The largest belief that a pure epsilon-DP release can leave where the prior was (Dwork, Roth 2014, by Bayes' rule).
+    """The largest belief that a pure epsilon-DP release can leave where the prior was, by Bayes' rule.
 
     >>> round(posterior(1.0), 4)
     0.7311

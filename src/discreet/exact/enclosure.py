@@ -27,6 +27,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+_DUST = Decimal("1e-10000")
+
 Real = Callable[[int], "Enclosure"]
 """A real number as a recipe: given a number of digits, an enclosure computed with that many."""
 
@@ -145,8 +147,13 @@ class Enclosure:
         return low
 
     def fractions(self) -> tuple[Fraction, Fraction]:
-        """Both ends as exact rationals."""
-        return Fraction(self.low), Fraction(self.high)
+        """Both ends as rationals: exact, but for ends too near to 0 to write out, which move to the safe side."""
+        low, high = self.low, self.high
+        if low and low.copy_abs() < _DUST:  # log(1) starts at -10^-(10^18)
+            low = Decimal(0) if low > 0 else _DUST.copy_negate()
+        if high and high.copy_abs() < _DUST:
+            high = _DUST if high > 0 else Decimal(0)
+        return Fraction(low), Fraction(high)
 
 
 class Undecided(Exception):

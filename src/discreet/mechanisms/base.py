@@ -18,8 +18,8 @@ CONFIDENCE = Fraction(19, 20)
 class Mechanism(ABC):
     """A randomised function of private values; its parameters are public and checked before anything is drawn.
 
-    Formal guarantee: whatever the value, one call of `release` is described by `event`, under the neighbour relation for
-    which the sensitivity was computed. Several calls are several events.
+    Formal guarantee: whatever the value, one call of `release` is described by `event`, under the neighbour relation
+    for which the sensitivity was computed. Several calls are several events.
     """
 
     __slots__ = ()

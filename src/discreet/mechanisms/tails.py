@@ -18,7 +18,7 @@ from discreet.exact import Enclosure, Real, Undecided
 DIGITS = 50
 _PARTS = 1 << 20  # real distances are found to this resolution
 _SUMMED = 32  # the largest sigma of a discrete Gaussian whose tail is summed term by term
-_SERIES = 5  # up to here the normal tail by its series, beyond by its continued fraction
+_SERIES = 7  # up to here the normal tail by its series, beyond by its continued fraction
 
 
 def at_most(real: Real, bound: Fraction, digits: int = DIGITS) -> bool:
@@ -100,7 +100,7 @@ def _tail_at(x: Fraction, digits: int) -> Enclosure:
 
 def _by_series(x: Fraction, digits: int) -> Enclosure:
     """1/2 - density(x) sum_n x^(2n + 1) / (1 3 5 ... (2n + 1)); what is left out is at most the last term kept."""
-    extra = digits + 8  # the difference loses up to 7 digits where x <= 5
+    extra = digits + 13  # the difference loses up to 12 digits where x <= 7
     term = total = Enclosure.of(x, extra)
     n = 0
     while 2 * n + 3 < 2 * x * x or term.high > Decimal(10) ** -extra:
@@ -114,7 +114,9 @@ def _by_series(x: Fraction, digits: int) -> Enclosure:
 
 def _by_fraction(x: Fraction, digits: int) -> Enclosure:
     """density(x) / (x + 1 / (x + 2 / (x + 3 / ...))); two successive truncations enclose the value (Laplace 1805)."""
-    depth = 8 + int((1.16 * digits / float(min(x, Fraction(digits)))) ** 2 / 2) + 4
+    depth = 8 + int(
+        (2.35 * digits / float(min(x, Fraction(digits)))) ** 2 / 2
+    )  # the error falls as e^(-x sqrt(2 depth))
     ends = []
     for levels in (depth, depth + 1):
         bottom = Enclosure.of(x, digits)

@@ -1,7 +1,7 @@
 """One choice among many with probabilities proportional to w_i exp(-rate k_i), exactly.
 
-The float cumulative sums decide unless the uniform draw falls within their error of a boundary; then the sums are computed
-again by enclosures, and the same uniform draw is continued, until one choice is certain.
+The float cumulative sums decide unless the uniform draw falls within their error of a boundary; then the sums are
+computed again by enclosures, and the same uniform draw is continued, until one choice is certain.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def choose_exponential(
 
 def _guess(steps: NDArray[np.int64], rate: Fraction, weights: NDArray[np.int64], uniform: LazyUniform) -> int | None:
     """The choice if floats are certain of it. Their sums are off by the error of each term and of n additions."""
-    x = steps.astype(np.float64) * float(rate)
+    with np.errstate(over="ignore"):  # infinity is beyond LARGEST, too
+        x = steps.astype(np.float64) * float(rate)
     sums = np.cumsum(np.where(x > LARGEST, 0.0, exponentials(np.minimum(x, LARGEST))) * weights.astype(np.float64))
     total = float(sums[-1])
     forgotten = float(weights[x > LARGEST].astype(np.float64).sum()) * 2.0**-92

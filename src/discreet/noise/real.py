@@ -1,8 +1,9 @@
 """Real-valued noise, released exactly: computed from lazily drawn bits until the rounded result is certain.
 
-A uniform real is a bit string without end of which a prefix is known. Everything computed from such reals is an enclosure;
-when an enclosure does not decide a comparison or a rounding, more bits are drawn and it is computed again. What comes out is
-the ideal real-valued result, rounded: post-processing of the ideal mechanism, whose guarantee carries over unchanged.
+A uniform real is a bit string without end of which a prefix is known. Everything computed from such reals is an
+enclosure; when an enclosure does not decide a comparison or a rounding, more bits are drawn and it is computed again.
+What comes out is the ideal real-valued result, rounded: post-processing of the ideal mechanism, whose guarantee carries
+over unchanged.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class LazyUniform:
         self._count = WORD
 
     def __call__(self, digits: int) -> Enclosure:
+        """An enclosure of width 10^-digits or less."""
         wanted = 10 * digits // 3 + WORD
         if self._count < wanted:
             more = -(-(wanted - self._count) // WORD) * WORD
@@ -59,7 +61,7 @@ def normal_deviate(bits: Bits) -> Real:
 
 
 def in_disc(first: Real, second: Real) -> bool:
-    """Whether the point with two uniform coordinates, stretched to the square around the origin, is in the unit disc."""
+    """Whether the point with two uniform coordinates, stretched to [-1, 1], lies in the unit disc."""
     return settle(lambda digits: _square_radius(first, second, digits).below(1))
 
 

@@ -1,8 +1,8 @@
 """Normal noise correctly rounded to integers: exactly mu-GDP in any dimension, because rounding is post-processing.
 
 Unlike the discrete Gaussian, round(a + sigma Z) with a real normal Z inherits the whole trade-off curve of the Gaussian
-mechanism. The array form evaluates the polar method in floats, certain up to an error E; the entries within E of a rounding
-boundary are computed again by enclosures from the same bits, continued.
+mechanism. The array form evaluates the polar method in floats, certain up to an error E; the entries within E of a
+rounding boundary are computed again by enclosures from the same bits, continued.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from discreet.exact import Enclosure, Real
 from discreet.noise.real import LazyUniform, in_disc, normal_deviate, polar, rounded
 from discreet.noise.rng import Bits
 
-# In the part of the disc with 2^-24 <= s <= 1 - 2^-12 the float s = x^2 + y^2 is off by less than 2^-50, hence ln s by less
-# than 2^-37 relative, trusting the library's logarithm and root for 40 of their 53 bits; |x| sqrt(-2 ln s / s) < 6 there.
-# Together the normal variable is off by less than 2^-33. Points outside this part are left to the enclosures.
+# In the part of the disc with 2^-24 <= s <= 1 - 2^-12 the float s = x^2 + y^2 is off by less than 2^-50, hence ln s by
+# less than 2^-37 relative, trusting the library's logarithm and root for 40 of their 53 bits, and |x| sqrt(-2 ln s / s)
+# is below 6. Together the normal variable is off by less than 2^-33. Points outside are left to the enclosures.
 _NORMAL_ERROR = 2.0**-32
 _INNER, _OUTER = 2.0**-24, 1 - 2.0**-12
 _LARGEST_RATIO = Fraction(1 << 20)  # of sigma and the grid step: above, too many entries would be undecided
@@ -65,7 +65,7 @@ def _shifted(normal: Real, sigma: Fraction, offset: Fraction) -> Real:
 
 @dataclass(frozen=True, slots=True)
 class _Disc:
-    """Uniform points of the unit disc: 64-bit prefixes of both coordinates, and the few whose further bits are drawn."""
+    """Uniform points of the unit disc: 64-bit prefixes of both coordinates, and the few of which more was drawn."""
 
     words: NDArray[np.uint64]
     continued: dict[int, tuple[LazyUniform, LazyUniform]]
@@ -98,8 +98,8 @@ class _Disc:
 
 
 def _squares(words: NDArray[np.uint64]) -> NDArray[np.float64]:
-    x, y = _signed(words)
-    return x * x + y * y
+    signed = _signed(words)
+    return np.asarray(signed[0] ** 2 + signed[1] ** 2)
 
 
 def _signed(words: NDArray[np.uint64]) -> NDArray[np.float64]:
@@ -110,4 +110,4 @@ def _signed(words: NDArray[np.uint64]) -> NDArray[np.float64]:
 def _normals(points: NDArray[np.uint64]) -> NDArray[np.float64]:
     square = _squares(points)
     square[(square < _INNER) | (square > _OUTER)] = np.nan
-    return _signed(points)[0] * np.sqrt(-2 * np.log(square) / square)
+    return np.asarray(_signed(points)[0] * np.sqrt(-2 * np.log(square) / square))
