@@ -1,7 +1,7 @@
 """Privacy losses computed a second way: slowly, with 60 digits, and sharing no code with the accountants.
 
-A law is a map from a loss to its mass under P. All hockey-stick divergences follow from it, because Q has the mass times
-e^-loss. Infinite losses are kept apart by the callers.
+A law is a map from a loss to its mass under P. All hockey-stick divergences follow from it, because Q has the mass
+times e^-loss. Infinite losses are kept apart by the callers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from mpmath import mp, mpf  # type: ignore[import-untyped]  # no annotations are published
+import mpmath  # type: ignore[import-untyped]  # it publishes no annotations
+
+mp: Any = mpmath.mp
+mpf: Any = mp.mpf
 
 DIGITS = 60
 mp.dps = DIGITS
@@ -53,7 +56,7 @@ def discrete_gaussian(sigma: Fraction, shift: int) -> Law:
 
 
 def sampled(law: Law, rate: Fraction, *, removal: bool) -> Law:
-    """The law on a Poisson sample: (1-q) Q + q P against Q for a removed unit, P against (1-q) P + q Q for an added one."""
+    """On a Poisson sample: (1-q) Q + q P against Q for a removed unit, P against (1-q) P + q Q for an added one."""
     q = real(rate)
     mixed = {}
     for loss, mass in law.items():
@@ -90,8 +93,11 @@ def hockey_stick(law: Law, epsilon: float) -> Any:
 def gaussian_delta(mu: Any, epsilon: Any) -> Any:
     """Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu), with enough digits for the cancellation."""
     with mp.workdps(DIGITS + 40):
-        tail = lambda x: mp.erfc(-x / mp.sqrt(2)) / 2  # noqa: E731 - one formula, used twice on the next line
-        return tail(mu / 2 - epsilon / mu) - mp.exp(epsilon) * tail(-mu / 2 - epsilon / mu)
+        return _normal(mu / 2 - epsilon / mu) - mp.exp(epsilon) * _normal(-mu / 2 - epsilon / mu)
+
+
+def _normal(x: Any) -> Any:
+    return mp.erfc(-x / mp.sqrt(2)) / 2
 
 
 def continuous_sampled_delta(density: Any, rate: Fraction, epsilon: float, kinks: list[float], *, removal: bool) -> Any:

@@ -78,7 +78,9 @@ def test_families(name: str) -> None:
 
 
 def test_where_the_search_begins_does_not_matter() -> None:
-    found = [accounting.calibrate(events.Gaussian, epsilon=1, delta="1e-5", start=start) for start in ("1e-4", 1, 10**6)]
+    found = [
+        accounting.calibrate(events.Gaussian, epsilon=1, delta="1e-5", start=start) for start in ("1e-4", 1, 10**6)
+    ]
     assert max(found) <= min(found) * Fraction(1001, 1000)
     assert min(found) >= accounting.gaussian_sigma(1, "1e-5")
 

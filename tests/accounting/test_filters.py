@@ -92,7 +92,9 @@ def test_gaussian_budgets_add_squares() -> None:
     assert refused.value.event == events.Pure(1)
 
 
-@pytest.mark.parametrize("budget", [Budget(epsilon=1, delta=1e-6), Budget(epsilon="0.01", delta="1e-12"), ApproxDP(3, "0.1")])
+@pytest.mark.parametrize(
+    "budget", [Budget(epsilon=1, delta=1e-6), Budget(epsilon="0.01", delta="1e-12"), ApproxDP(3, "0.1")]
+)
 def test_shares_of_an_approximate_budget_add_up(budget: ApproxDP) -> None:
     """Each rule is (epsilon, delta_i)-DP by itself, and the deltas add up to the budget's."""
     pure, basic, concentrated = (rule.cap for rule in rules(budget))
@@ -128,7 +130,12 @@ def test_each_rule_serves_until_it_dies() -> None:
     budget=st.sampled_from([Budget(epsilon=1), Budget(epsilon=1, delta=1e-6), Budget(rho="0.1"), GDP(1)]),
     charges=st.lists(
         st.sampled_from(
-            [events.Pure("0.2"), events.Gaussian(3), events.Approx("0.1", "1e-7"), events.Repeated(events.Laplace(9), 2)]
+            [
+                events.Pure("0.2"),
+                events.Gaussian(3),
+                events.Approx("0.1", "1e-7"),
+                events.Repeated(events.Laplace(9), 2),
+            ]
         ),
         max_size=12,
     ),
@@ -166,7 +173,9 @@ def test_threads_share_one_budget(make: Callable[[], accounting.Filter]) -> None
         start.wait()
         for _ in range(4):
             try:
-                account.charge(events.Pure("0.01") if isinstance(account.budget, PureDP) else events.Concentrated("0.01"))
+                account.charge(
+                    events.Pure("0.01") if isinstance(account.budget, PureDP) else events.Concentrated("0.01")
+                )
             except InsufficientBudget:
                 continue
             passed.append(1)
@@ -201,7 +210,7 @@ def test_odometer_counts_leaks_and_prefers_sums_while_they_are_smaller() -> None
 
 def test_renyi_filter_caps_one_order() -> None:
     """Its cap converts back to the target: (cap / (a - 1)) plus the conversion at half of delta is epsilon."""
-    account = accounting.RenyiFilter(epsilon=2, delta=1e-5, order=5)
+    account = accounting.RenyiFilter(epsilon=2, delta=1e-5, order=8)
     step = events.PoissonSampled("0.01", events.Gaussian(1))
     passed = 0
     with pytest.raises(InsufficientBudget):  # noqa: PT012 - the loop counts until the refusal
@@ -223,8 +232,8 @@ def test_an_order_too_small_for_the_target_is_refused() -> None:
     assert refused.value.name == "order"
 
 
-# An adversary over coins: after every answer it picks the next event among a few, and stops when the filter refuses all.
-# All transcripts are enumerated, with their exact probabilities on both neighbours.
+# An adversary over coins: after every answer it picks the next event among a few, and stops when the filter refuses
+# all. All transcripts are enumerated, with their exact probabilities on both neighbours.
 
 Strategy = Callable[[tuple[int, ...]], list[events.RandomizedResponse]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -52,7 +53,9 @@ def test_nesting_does_not_matter(listed: list[Event], outer: int, inner: int) ->
     assert terms(nested) == terms(listed * (outer * inner))
 
 
-@pytest.mark.parametrize("nothing", [[], Composed([]), Repeated(events.Gaussian(1), 0), PoissonSampled("0.1", Composed([]))])
+@pytest.mark.parametrize(
+    "nothing", [[], Composed([]), Repeated(events.Gaussian(1), 0), PoissonSampled("0.1", Composed([]))]
+)
 def test_nothing_costs_nothing(nothing: Event | list[Event]) -> None:
     assert accounting.epsilon(nothing, 0) == accounting.delta(nothing, 0) == 0
     assert accounting.trade_off(nothing, 0.25) == 0.75
@@ -96,7 +99,11 @@ def test_one_more_release_never_costs_less(listed: list[Event], more: Event, del
     delta=deltas,
 )
 def test_more_noise_never_costs_more(
-    family: type[events.Gaussian] | type[events.Laplace], size: Fraction, rate: Fraction | None, count: int, delta: float
+    family: type[events.Gaussian | events.Laplace],
+    size: Fraction,
+    rate: Fraction | None,
+    count: int,
+    delta: float,
 ) -> None:
     def cost(noise: Fraction) -> float:
         event: Event = family(noise)
@@ -145,7 +152,7 @@ def test_what_has_no_amplification_keeps_its_price(inside: Event) -> None:
 
 
 @pytest.mark.parametrize("around", [lambda e: e, lambda e: Repeated(e, 3), lambda e: Composed([events.Pure(1), e])])
-def test_sampling_is_refused_under_replacement(around: type[Composed]) -> None:
+def test_sampling_is_refused_under_replacement(around: Callable[[Event], Event]) -> None:
     sampled = PoissonSampled("0.1", events.Gaussian(1))
     event = around(sampled)
     with pytest.raises(UnsupportedEvent) as refused:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
 from discreet import accounting
+from discreet.accounting import pld
 from discreet.accounting.gdp import gaussian_delta
 from discreet.accounting.terms import terms
-from discreet.accounting import pld
 from discreet.privacy import events
 from discreet.privacy.events import Event
 from tests.accounting import reference
@@ -103,7 +104,9 @@ def test_a_leak_is_composed_exactly() -> None:
 
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-15, 1e-50, 1e-100])
-@pytest.mark.parametrize(("sigma", "count"), [(1, 2), (10, 100), (50, 10**4), (1000, 10**6), ("0.3", 3), (10**5, 10**6)])
+@pytest.mark.parametrize(
+    ("sigma", "count"), [(1, 2), (10, 100), (50, 10**4), (1000, 10**6), ("0.3", 3), (10**5, 10**6)]
+)
 def test_composed_gaussians_against_their_closed_form(sigma: int | str, count: int, delta: float) -> None:
     """The grid is never asked where a closed form exists, so it is asked directly here."""
     released = terms(events.Repeated(events.Gaussian(sigma), count))
@@ -128,13 +131,13 @@ def test_gaussian_profile_is_rounded_up(mu: float) -> None:
         assert found <= exact * (1 + 1e-6) + 2.0**-44 * (1 + at)  # the rounding of both exponents is added
 
 
-def _normal(sigma: float) -> Callable[[object], object]:
+def _normal(sigma: float) -> Callable[[Any], Any]:
     return lambda x: reference.mp.npdf(x, 0, sigma)
 
 
-def _laplace(scale: float) -> Callable[[object], object]:
+def _laplace(scale: float) -> Callable[[Any], Any]:
     b = reference.real(scale)
-    return lambda x: reference.mp.exp(-abs(x) / b) / (2 * b)  # type: ignore[arg-type, call-overload]
+    return lambda x: reference.mp.exp(-abs(x) / b) / (2 * b)
 
 
 @pytest.mark.parametrize("removal", [True, False])

@@ -71,9 +71,7 @@ def test_analytic_gaussian(epsilon: float, delta: float, sigma: float) -> None:
     assert accounting.gaussian_sigma(epsilon, delta, 7) == 7 * accounting.gaussian_sigma(epsilon, delta)
 
 
-@pytest.mark.parametrize(
-    ("constant", "epsilon", "delta", "true"), [(1.25, 10, 1e-6, 1.90e-6), (2, 10, 1e-6, 1.15e-6)]
-)
+@pytest.mark.parametrize(("constant", "epsilon", "delta", "true"), [(1.25, 10, 1e-6, 1.90e-6), (2, 10, 1e-6, 1.15e-6)])
 def test_classical_formulas_miss_their_delta(constant: float, epsilon: float, delta: float, true: float) -> None:
     sigma = math.sqrt(2 * math.log(constant / delta)) / epsilon
     found = accounting.delta(events.Gaussian(sigma), epsilon)
@@ -113,7 +111,7 @@ HOMOGENEOUS = [
 
 
 @pytest.mark.parametrize(("count", "each", "basic", "zcdp", "optimal", "laplace"), HOMOGENEOUS)
-def test_composition_of_one_guarantee(
+def test_composition_of_one_guarantee(  # noqa: PLR0917 - one row of the table
     count: int, each: str, basic: float, zcdp: float, optimal: float, laplace: float
 ) -> None:
     pure = events.Repeated(events.Pure(each), count)
@@ -137,7 +135,9 @@ def test_conversion_of_zcdp(rho: str, delta: float, true: float) -> None:
 
 def test_gaussian_dp_is_exact_where_zcdp_is_not() -> None:
     assert accounting.epsilon(events.Gaussian(1), 1e-6) == pytest.approx(4.886554, rel=ROOT)
-    assert accounting.epsilon([events.Gaussian("5/3"), events.Gaussian("5/4")], 1e-6) == pytest.approx(4.886554, rel=ROOT)
+    assert accounting.epsilon([events.Gaussian("5/3"), events.Gaussian("5/4")], 1e-6) == pytest.approx(
+        4.886554, rel=ROOT
+    )
 
 
 DP_SGD = [
@@ -150,7 +150,9 @@ DP_SGD = [
 
 
 @pytest.mark.parametrize(("rate", "sigma", "steps", "delta", "pld", "renyi"), DP_SGD)
-def test_noisy_gradients(rate: str, sigma: str, steps: int, delta: float, pld: float, renyi: float) -> None:
+def test_noisy_gradients(  # noqa: PLR0917 - one row of the table
+    rate: str, sigma: str, steps: int, delta: float, pld: float, renyi: float
+) -> None:
     training = events.Repeated(events.PoissonSampled(rate, events.Gaussian(sigma)), steps)
     found = accounting.epsilon(training, delta)
     assert abs(found - pld) <= 1e-3

@@ -17,11 +17,11 @@ from discreet.exact import Grid
 from discreet.mechanisms import Mechanism
 from discreet.privacy import Neighbours
 
-NOT_NUMBERS = [float("nan"), float("inf"), float("-inf"), True, None, "", "a", [], 1j]
-NOT_POSITIVE = [*NOT_NUMBERS, 0, 0.0, -0.0, -1, -0.5, 1e-320, "1e999", 10**400]
-NOT_PROBABILITIES = [*NOT_POSITIVE, 1, 2, 1.5]
-NOT_COUNTS = [*NOT_NUMBERS, 0, -1, 1.0, 2.5, "2", 10**400]
-NOT_GRIDS = [float("nan"), True, "", "a", 1j, 0, -1, 3, Fraction(1, 3), 0.1, 2.0**-950]
+NOT_NUMBERS: list[Any] = [float("nan"), float("inf"), float("-inf"), True, None, "", "a", [], 1j]
+NOT_POSITIVE: list[Any] = [*NOT_NUMBERS, 0, 0.0, -0.0, -1, -0.5, 1e-320, "1e999", 10**400]
+NOT_PROBABILITIES: list[Any] = [*NOT_POSITIVE, 1, 2, 1.5]
+NOT_COUNTS: list[Any] = [*NOT_NUMBERS, 0, -1, 1.0, 2.5, "2", 10**400]
+NOT_GRIDS: list[Any] = [float("nan"), True, "", "a", 1j, 0, -1, 3, Fraction(1, 3), 0.1, 2.0**-950]
 
 BAD: dict[str, list[Any]] = {
     "epsilon": NOT_POSITIVE,

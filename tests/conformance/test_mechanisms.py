@@ -58,9 +58,8 @@ def test_equal_bits_give_equal_releases_and_others_do_not(specimen: Specimen) ->
 
 @each
 def test_parameters_are_frozen(specimen: Specimen) -> None:
-    mechanism = specimen.mechanism()
-    assert dataclasses.is_dataclass(mechanism)
-    for field in dataclasses.fields(mechanism):
+    mechanism: Any = specimen.mechanism()
+    for field in dataclasses.fields(mechanism):  # fails for what is no dataclass
         with pytest.raises(AttributeError):
             setattr(mechanism, field.name, getattr(mechanism, field.name))
     assert specimen.mechanism() == mechanism

@@ -185,6 +185,21 @@ def test_intervals_stay_valid_where_floats_are_coarser_than_the_grid() -> None:
     assert Fraction(low[0]) <= value <= Fraction(high[0])
 
 
+def test_intervals_of_arrays_of_every_kind() -> None:
+    mechanism = Laplace(epsilon=1, sensitivity=1)
+    for array in (np.array([[5, -7]], dtype=np.int16), np.array([[5, 2**60]]), np.zeros((0, 2), int)):
+        low, high = mechanism.interval(array)
+        assert low.shape == high.shape == array.shape
+        assert ((array - low) == 3).all()
+        assert ((high - array) == 3).all()
+    huge = np.array([2**80, -(2**80)], dtype=object)
+    assert mechanism.interval(huge).low.tolist() == [2**80 - 3, -(2**80) - 3]
+    unsigned = mechanism.interval(np.array([1], dtype=np.uint64))
+    assert (unsigned.low[0], unsigned.high[0]) == (-2, 4)
+    rounded = mechanism.interval(np.array([5, -7]), rounded=True)
+    assert rounded.low.tolist() == [1.5, -10.5]
+
+
 def test_integers_only_for_the_mechanism_given_by_its_scale() -> None:
     mechanism = DiscreteLaplace(scale=2, sensitivity=1)
     assert mechanism.event == events.DiscreteLaplace(scale=2, sensitivity=1)
@@ -210,6 +225,7 @@ def test_absurd_combinations_are_refused(parameters: dict[str, Any], name: str) 
 
 
 def test_rt_011_no_parameter_has_a_default_that_could_mean_no_noise() -> None:
-    for incomplete in ({}, {"epsilon": 1}, {"sensitivity": 1}):
+    some: list[dict[str, Any]] = [{}, {"epsilon": 1}, {"sensitivity": 1}]
+    for incomplete in some:
         with pytest.raises(TypeError):
-            Laplace(**incomplete)  # type: ignore[arg-type]
+            Laplace(**incomplete)

@@ -11,11 +11,11 @@ import pytest
 from discreet.errors import InvalidValue
 from discreet.exact import Interval
 from discreet.mechanisms import Laplace, ProposeTestRelease
+from discreet.mechanisms import laplace as release_module
 from discreet.mechanisms.propose_test_release import smallest_cut
 from discreet.noise import SeededBits
 from discreet.privacy import events
 from tests.conformance.nothing import NoBits
-from tests.mechanisms.judges import laplace_module as release_module
 from tests.mechanisms.judges import recorded, trial_keeps_its_promise
 from tests.statistical.laws import FALSE_ALARM, share_p_value
 

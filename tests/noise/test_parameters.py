@@ -195,3 +195,12 @@ def test_python_numbers_come_out_of_scalar_calls(bits: SeededBits) -> None:
     assert type(uniform_below(3, bits=bits)) is int
     assert type(bernoulli("1/3", bits=bits)) is bool
     assert type(bernoulli_exp(1, bits=bits)) is bool
+
+
+@pytest.mark.parametrize("stranger", [np.float64(1), "bits", 7, object()])
+@pytest.mark.parametrize("size", [None, 3])
+def test_only_bits_are_drawn_from(stranger: Any, size: int | None) -> None:
+    for sampler in (discrete_laplace, discrete_gaussian, bernoulli_exp):
+        with pytest.raises(InvalidParameter) as caught:
+            sampler(1, size, bits=stranger)
+        assert caught.value.name == "bits"

@@ -1,4 +1,4 @@
-"""Real-valued noise: what floats decide quickly is what enclosures decide from the same bits, and the laws are right."""
+"""Real-valued noise: what floats decide is what enclosures decide from the same bits, and the laws are right."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from discreet.errors import InternalError
-from discreet.exact import Enclosure, settle
+from discreet.exact import Enclosure, Real, settle
 from discreet.noise import (
     Bits,
     LazyUniform,
@@ -84,7 +84,7 @@ def test_exponential_deviate(bits: SeededBits) -> None:
     assert all(p_value(draws, _geometric(scale * wrong)) < FALSE_ALARM for wrong in WRONG)
 
 
-def _floor(deviate: Any, scale: Fraction) -> int:
+def _floor(deviate: Real, scale: Fraction) -> int:
     return settle(lambda digits: (deviate(digits) * scale).floor())
 
 
@@ -104,7 +104,7 @@ def test_normal_deviate(bits: SeededBits) -> None:
     assert all(p_value(draws, RoundedNormal(50 * wrong)) < FALSE_ALARM for wrong in WRONG)
 
 
-def _nearest(deviate: Any) -> int:
+def _nearest(deviate: Real) -> int:
     return rounded(lambda digits: deviate(digits) * 50)
 
 
@@ -134,7 +134,7 @@ def test_wide_rounded_gaussians_are_exact_integers(bits: SeededBits) -> None:
     assert abs(float(np.mean(draws / 2.0**40))) < 0.5  # seven standard errors
 
 
-# ------------------------------------------------------------------------- the quick way equals the exact one, bit by bit
+# ------------------------------------------------------------------------------ the quick way equals the exact one
 class Recorder(Bits):
     """Remembers the words that arrays were filled with."""
 
@@ -186,7 +186,7 @@ def test_the_error_of_float_normals_is_as_small_as_claimed(bits: SeededBits) -> 
             assert low - Fraction(rounding._NORMAL_ERROR) < Fraction(value) < high + Fraction(rounding._NORMAL_ERROR)
 
 
-def test_points_on_the_rim_are_decided_by_more_bits(bits: SeededBits) -> None:
+def test_points_on_the_rim_are_decided_by_more_bits() -> None:
     # Coordinates (2u - 1)^2 + (2v - 1)^2 = 1 within 2^-60: u so near to 1, and v = 1/2.
     edge = (1 << 64) - 1
     for continuation in (0, 0xFFFF):
@@ -276,8 +276,8 @@ def test_a_wrong_normal_is_caught(monkeypatch: pytest.MonkeyPatch, bits: SeededB
 
 
 def test_a_rounded_tail_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def truncated(steps: Any, rate: Fraction, weights: Any, uniform: LazyUniform) -> int:
-        return 0 if Enclosure.of(0, 20).below(uniform(20)) else 1
+    def truncated(*arguments: Any) -> int:
+        return 0 if Enclosure.of(0, 20).below(arguments[-1](20)) else 1
 
     monkeypatch.setattr(categorical, "_settle", truncated)
     with pytest.raises(AssertionError):

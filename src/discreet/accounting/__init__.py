@@ -1,7 +1,8 @@
 """What releases cost together: tight for lists fixed beforehand, safe for choices made on the way.
 
-`epsilon`, `delta` and `trade_off` take the least over basic, optimal homogeneous, zCDP, RDP, GDP and PLD composition. `Filter`
-and `Odometer` serve an analyst who chooses the next release after seeing the last. Calibration ends on the safe side.
+`epsilon`, `delta` and `trade_off` take the least over basic, optimal homogeneous, zCDP, RDP, GDP and PLD composition.
+`Filter` and `Odometer` serve an analyst who chooses the next release after seeing the last. Calibration ends on the
+safe side.
 """
 
 from discreet.accounting.bounds import delta, epsilon, methods, trade_off

@@ -51,7 +51,7 @@ def _(event: events.DiscreteLaplace) -> ApproxDP:
 
 @basic.register
 def _(event: events.PoissonSampled) -> ApproxDP:
-    """(ln(1 + q(e^epsilon - 1)), q delta) of the composed inside (Li, Qardaji, Su 2012; Balle, Barthe, Gaboardi 2018)."""
+    """(ln(1 + q(e^epsilon - 1)), q delta) of the inside, composed (Li, Qardaji, Su 2012; Balle et al. 2018)."""
     inside = compose(terms(event.event))
     return ApproxDP(amplified(inside.epsilon, event.probability), event.probability * inside.delta)
 
@@ -64,7 +64,9 @@ def amplified(epsilon: Fraction, probability: Fraction) -> Fraction:
     """
     if not epsilon or probability == 1:
         return epsilon
-    if epsilon > LARGEST_EXPONENT:  # ln(1 + q (e^epsilon - 1)) <= epsilon + ln q + e^-epsilon / q, and less than epsilon
+    if (
+        epsilon > LARGEST_EXPONENT
+    ):  # ln(1 + q (e^epsilon - 1)) <= epsilon + ln q + e^-epsilon / q, and less than epsilon
         return epsilon
     bound = upper(lambda digits: ((Enclosure.of(epsilon, digits).exp() - 1) * probability + 1).log(), digits=60)
     return min(epsilon, bound)

@@ -44,8 +44,8 @@ def discrete_gaussian_sigma(
 ) -> Fraction:
     """The sigma of discrete Gaussian noise for (epsilon, delta)-DP, solved on the integers.
 
-    In one dimension the profile is summed over the lattice; the sigma of the continuous law would be too small there. In
-    several, no single shift is the worst, and zCDP gives the bound.
+    In one dimension the profile is summed over the lattice; the sigma of the continuous law would be too small there.
+    In several, no single shift is the worst, and zCDP gives the bound.
 
     >>> round(float(discrete_gaussian_sigma(1, 1e-5)), 4)
     3.7405
@@ -55,7 +55,9 @@ def discrete_gaussian_sigma(
     if check.integer(dimension=dimension, at_least=1) > 1:
         return concentrated_sigma(rho_for(at, target), move)
     if move.denominator != 1:
-        raise InvalidParameter("sensitivity", sensitivity, "to be whole in one dimension", "Integers move by whole steps.")
+        raise InvalidParameter(
+            "sensitivity", sensitivity, "to be whole in one dimension", "Integers move by whole steps."
+        )
     steps = int(move)
     start = max(1e-3, float(steps) / at)
     sigma = smallest(lambda noise: discrete_gaussian_delta(noise, steps, at) <= target, start=start)
@@ -118,7 +120,9 @@ def _bracket(holds: Callable[[float], bool], start: float) -> tuple[float, float
     while not holds(high):
         high *= 2
         if high > _LARGEST_NOISE:
-            raise InvalidParameter("epsilon", "the target", "to be met by some amount of noise", "Raise epsilon or delta.")
+            raise InvalidParameter(
+                "epsilon", "the target", "to be met by some amount of noise", "Raise epsilon or delta."
+            )
     low = high / 2
     while low > 1 / _LARGEST_NOISE and holds(low):
         low, high = low / 2, low

@@ -1,13 +1,14 @@
 """Many privacy losses added up by Fourier transform, with every error that floats can make added to delta.
 
-The laws are tilted first, masses times e^(tilt * loss), so that the composed law has its centre where the answer is: then
-rounding errors, which are relative to the largest mass, stay far below the smallest delta. Five bounds are added:
+The laws are tilted first, masses times e^(tilt * loss), so that the composed law has its centre where the answer is:
+then rounding errors, which are relative to the largest mass, stay far below the smallest delta. Five bounds are
+added:
 
 - infinite losses: 1 - (1 - mass)^count;
 - the mass above the window, by Chernoff's bound on the tilted law;
 - the rounding of the transforms: a transform of length N = 2^n errs by at most n * 16 units of roundoff relative to the
-  2-norm (Higham 2002, Theorem 24.2, gives about 7), powers by repeated squaring by sqrt(5) units per factor, and a weighted
-  sum errs by at most the product of 2-norms (Cauchy, Schwarz);
+  2-norm (Higham 2002, Theorem 24.2, gives about 7), powers by repeated squaring by sqrt(5) units per factor, and a
+  weighted sum errs by at most the product of 2-norms (Cauchy, Schwarz);
 - the rounding of exponents, a factor on every mass;
 - the rounding of losses themselves, a drift added to epsilon.
 """
@@ -147,7 +148,7 @@ def _power(laws: Laws, tilt: float, cumulants: Sequence[float], log_size: int) -
     error = 0.0
     for (law, count), cumulant in zip(laws, cumulants, strict=True):
         tilted = np.exp(law.log_masses + tilt * law.losses - cumulant)
-        circle = np.bincount(law.indices % size, tilted, minlength=size)
+        circle = np.bincount(law.indices % size, tilted, minlength=size).astype(np.float64, copy=False)
         product *= _integer_power(fft.rfft(circle), count)
         error += count * (_TRANSFORM * log_size * _norm(circle))
     masses = fft.irfft(product, size)
@@ -170,7 +171,7 @@ def _integer_power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.co
 
 
 def _weight_norm(tilt: float, step: float, size: int) -> float:
-    """The 2-norm of e^(-tilt x) (1 - e^-x) over the losses x above epsilon, at the worst position between grid points."""
+    """The 2-norm of e^(-tilt x) (1 - e^-x) over the losses x above epsilon, at the worst place between points."""
     points = np.arange(size) * step
     weights = np.exp(-tilt * points) * -np.expm1(-(points + step))
     return _norm(weights)

@@ -1,8 +1,9 @@
 """Budgets for releases that are chosen while one sees the answers: filters that refuse, odometers that report.
 
-A filter's guarantee holds although every event may depend on all answers before it, and also for several interactions that
-run at the same time (Rogers, Roth, Ullman, Vadhan 2016; Whitehouse, Ramdas, Rogers, Wu 2023; concurrent composition by
-Vadhan, Zhang 2023 and Haney et al. 2023). Nothing here is tight accounting of a fixed list: that is `accounting.epsilon`.
+A filter's guarantee holds although every event may depend on all answers before it, and also for several interactions
+that run at the same time (Rogers, Roth, Ullman, Vadhan 2016; Whitehouse, Ramdas, Rogers, Wu 2023; concurrent
+composition by Vadhan, Zhang 2023 and Haney et al. 2023). Nothing here is tight accounting of a fixed list: that is
+`accounting.epsilon`.
 """
 
 from __future__ import annotations
@@ -87,9 +88,9 @@ def _(budget: GDP) -> tuple[Rule, ...]:
 def _(budget: ApproxDP) -> tuple[Rule, ...]:
     """Best of several filters: all for the same epsilon, with deltas that add up to the budget's.
 
-    Pure sums cost no delta; basic sums may use half of it; approximate zCDP uses a quarter for its conversion and a quarter
-    for the deltas of the events. Cut the transcripts by the first rule that holds at their end: each class is bounded by
-    its own rule's (epsilon, delta_i), and the classes add up.
+    Pure sums cost no delta; basic sums may use half of it; approximate zCDP uses a quarter for its conversion and a
+    quarter for the deltas of the events. Cut the transcripts by the first rule that holds at their end: each class is
+    bounded by its own rule's (epsilon, delta_i), and the classes add up.
     """
     if not budget.delta:
         return rules(PureDP(budget.epsilon))
@@ -104,8 +105,8 @@ def _(budget: ApproxDP) -> tuple[Rule, ...]:
 class Filter:
     """A budget that releases chosen adaptively cannot exceed.
 
-    Formal guarantee: if every release is described by an event that was charged here before it, all of them together satisfy
-    the budget, under the one neighbour relation of the account. A refused charge spends nothing. Thread-safe.
+    Formal guarantee: if every release is described by an event that was charged here before it, all of them together
+    satisfy the budget, under the one neighbour relation of the account. A refused charge spends nothing. Thread-safe.
 
     Args:
         budget: a PureDP, ApproxDP, ZCDP or GDP.
@@ -180,7 +181,7 @@ class Filter:
 
 @singledispatch
 def _less(cap: Loss, spent: Loss) -> Loss:
-    raise InvalidParameter("cap", cap, "to be a known loss")
+    raise InvalidParameter("cap", cap, f"to be a loss from which {spent} can be taken")
 
 
 @_less.register
@@ -204,15 +205,16 @@ def _(cap: GDP, spent: GDP) -> Loss:
 
 
 def _difference(tally: _Tally) -> Loss:
-    return _less(tally.rule.cap, tally.spent)
+    """What a rule that still holds has left."""
+    return _less(tally.rule.cap, tally.rule.cap if tally.spent is None else tally.spent)
 
 
 class RenyiFilter:
     """A budget counted by Rényi divergence at one declared order.
 
-    Formal guarantee: (epsilon, delta)-DP for adaptive releases, because the sum of divergences of one order is capped so that
-    its conversion meets the target (Feldman, Zrnic 2021; Lécuyer 2021). Trying several orders and keeping the best would
-    cost delta for each: declare one.
+    Formal guarantee: (epsilon, delta)-DP for adaptive releases, because the sum of divergences of one order is capped
+    so that its conversion meets the target (Feldman, Zrnic 2021; Lécuyer 2021). Trying several orders and keeping the
+    best would cost delta for each: declare one.
 
     >>> from discreet.privacy import events
     >>> account = RenyiFilter(epsilon=2, delta=1e-5, order=10)
@@ -241,7 +243,9 @@ class RenyiFilter:
         with self._lock:
             spent, share = self._spent + cost, self._delta + price.delta
             if spent > self.cap or share > self._half:
-                raise InsufficientBudget(f"{float(cost):.6g}", f"{float(self.cap - self._spent):.6g}", "Nothing was spent.")
+                raise InsufficientBudget(
+                    f"{float(cost):.6g}", f"{float(self.cap - self._spent):.6g}", "Nothing was spent."
+                )
             self._spent, self._delta = spent, share
 
 
@@ -259,10 +263,11 @@ def _add(total: L | None, more: L | None) -> L | None:
 class Odometer:
     """A running bound of what was spent, valid at every moment although the releases are chosen adaptively.
 
-    Formal guarantee: with probability 1 - delta over everything released, the privacy loss never exceeds what was reported.
-    The sum of rho is compared with thresholds first * 2^j, each entitled to delta_j = 6 delta / (pi (j + 1))^2; the tail bound
-    rho + 2 sqrt(rho ln(1/delta_j)) holds at a random time, which sharper conversions do not (Rogers, Roth, Ullman, Vadhan
-    2016; Whitehouse et al. 2023). Pure releases alone are also bounded by their sum, without a delta.
+    Formal guarantee: with probability 1 - delta over everything released, the privacy loss never exceeds what was
+    reported. The sum of rho is compared with thresholds first * 2^j, each entitled to delta_j = 6 delta / (pi (j +
+    1))^2; the tail bound rho + 2 sqrt(rho ln(1/delta_j)) holds at a random time, which sharper conversions do not
+    (Rogers, Roth, Ullman, Vadhan 2016; Whitehouse et al. 2023). Pure releases alone are also bounded by their sum,
+    without a delta.
 
     >>> from discreet.privacy import events
     >>> meter = Odometer(delta=1e-6, first="0.01")

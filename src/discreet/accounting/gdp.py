@@ -1,7 +1,7 @@
 """Gaussian differential privacy: exact for lists of Gaussian releases, in any dimension.
 
-The profile of N(mu, 1) against N(0, 1) is delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu), and
-composition adds the squares of mu (Balle, Wang 2018, Theorem 8; Dong, Roth, Su 2022, Corollary 3.3).
+The profile of N(mu, 1) against N(0, 1) is delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 -
+epsilon/mu), and composition adds the squares of mu (Balle, Wang 2018, Theorem 8; Dong, Roth, Su 2022, Corollary 3.3).
 """
 
 from __future__ import annotations

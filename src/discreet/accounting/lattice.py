@@ -49,7 +49,7 @@ class DiscreteLaplacePair(Pair):
         p, q = p + top * above + bottom * below, q + bottom * above + top * below
         return Masses(p, q, _UNIT * p, _UNIT * q)
 
-    def span(self, log_tail: float) -> tuple[float, float]:
+    def span(self, log_tail: float) -> tuple[float, float]:  # noqa: ARG002 - nothing lies beyond
         """All losses."""
         return -self.shift * self.each, self.shift * self.each
 
@@ -64,9 +64,10 @@ def _holds(edges: Floats, loss: float) -> Floats:
 class WideGaussianPair(Pair):
     """Discrete Gaussian of large sigma against its shift: z has loss (shift^2 - 2 z shift) / (2 sigma^2).
 
-    A sum of masses over integers is the integral between half-integers, up to the error of the midpoint rule, the integral
-    of |f''| / 24: relative to the mass at most (E[x^2] + 1) / (16 sigma^2), x counted in sigmas. In a cell whose edge
-    nearest to 0 is a, E[x^2] <= a^2 + a + 2, also if the cell is unbounded, by the normal hazard rate of at most a + 1.
+    A sum of masses over integers is the integral between half-integers, up to the error of the midpoint rule, the
+    integral of |f''| / 24: relative to the mass at most (E[x^2] + 1) / (16 sigma^2), x counted in sigmas. In a cell
+    whose edge nearest to 0 is a, E[x^2] <= a^2 + a + 2, also if the cell is unbounded, by the normal hazard rate of
+    at most a + 1.
     """
 
     sigma: float
@@ -152,5 +153,3 @@ def _wide_delta(sigma: float, shift: int, epsilon: float, top: int) -> float:
     gain = math.exp(epsilon + math.log(q)) if q > 0 else 0.0
     error = (p + gain) * ((abs(y) ** 2 + abs(y) + 3) / (16 * sigma**2) + 2.0**-44)  # |y| is the farther tail
     return min(1.0, safe(max(0.0, p - gain) + error))
-
-

@@ -1,7 +1,8 @@
 """Dominating pairs of distributions, seen through the privacy loss L = ln(dP/dQ).
 
-A pair answers one question: how much mass of P and of Q lies where the loss is between two numbers. Poisson sampling maps
-losses monotonically and mixes the masses, so it is a pair made of a pair, for any base (Zhu, Dong, Wang 2022, Theorem 11).
+A pair answers one question: how much mass of P and of Q lies where the loss is between two numbers. Poisson sampling
+maps losses monotonically and mixes the masses, so it is a pair made of a pair, for any base (Zhu, Dong, Wang 2022,
+Theorem 11).
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class LaplacePair(Pair):
         q += 0.5 * math.exp(-w) * upper + 0.5 * lower
         return Masses(p, q, 8 * _UNIT * p, 8 * _UNIT * q)
 
-    def span(self, log_tail: float) -> tuple[float, float]:
+    def span(self, log_tail: float) -> tuple[float, float]:  # noqa: ARG002 - nothing lies beyond
         """All losses."""
         return -self.width, self.width
 
@@ -124,22 +125,23 @@ class AtomicPair(Pair):
         inside = (cell >= 0) & (cell < edges.size - 1)
         error = np.broadcast_to(self.relative_error, self.p.shape)
         sums = [
-            np.bincount(cell[inside], weights[inside], minlength=edges.size - 1)
+            np.bincount(cell[inside], weights[inside], minlength=edges.size - 1).astype(np.float64, copy=False)
             for weights in (self.p, self.q, error * self.p, error * self.q)
         ]
         return Masses(*sums)
 
-    def span(self, log_tail: float) -> tuple[float, float]:
+    def span(self, log_tail: float) -> tuple[float, float]:  # noqa: ARG002 - nothing lies beyond
         """The smallest and largest loss."""
         return float(self.losses.min()), float(self.losses.max())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledPair(Pair):
-    """A base pair on a Poisson sample: (1-q) Q + q P against Q when a unit is removed, P against (1-q) P + q Q when added.
+    """A base pair on a Poisson sample.
 
-    Removal: the loss is ln(1 - q + q e^L), so an edge at l stands for L = ln(1 + (e^l - 1) / q). Addition: the same with both
-    losses negated.
+    When a unit is removed it is (1-q) Q + q P against Q, when one is added P against (1-q) P + q Q. Removal: the loss
+    is ln(1 - q + q e^L), so an edge at l stands for L = ln(1 + (e^l - 1) / q). Addition: the same with both losses
+    negated.
     """
 
     base: Pair

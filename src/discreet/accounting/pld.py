@@ -1,8 +1,8 @@
 """The privacy-loss-distribution accountant: tight for any list of releases that was fixed beforehand.
 
-Koskela, Jälkö, Honkela 2020; Gopi, Lee, Wutschitz 2021; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022. Each event is
-replaced by a dominating pair in either direction (a unit removed, a unit added), the losses are composed, and the worse
-direction counts.
+Koskela, Jälkö, Honkela 2020; Gopi, Lee, Wutschitz 2021; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022. Each event
+is replaced by a dominating pair in either direction (a unit removed, a unit added), the losses are composed, and the
+worse direction counts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Rényi differential privacy: curves over orders that add up (Mironov 2017).
 
-A price is the cumulant k(alpha) = (alpha - 1) D_alpha of the privacy loss on a fixed list of orders, with the share of a
-delta that stands beside it. Cumulants are convex in alpha and vanish at 1, so a chord between two known orders is a bound.
+A price is the cumulant k(alpha) = (alpha - 1) D_alpha of the privacy loss on a fixed list of orders, with the share
+of a delta that stands beside it. Cumulants are convex in alpha and vanish at 1, so a chord between two known orders
+is a bound.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,9 +82,7 @@ def _randomized_response(epsilon: float) -> NDArray[np.float64]:
 def _(event: events.Laplace) -> Renyi:
     """ln(a/(2a-1) e^((a-1)/b) + (a-1)/(2a-1) e^(-a/b)); Mironov 2017, Proposition 6."""
     a, inverse = ORDERS, float_above(1 / event.noise_multiplier)
-    curve = np.logaddexp(
-        np.log(a / (2 * a - 1)) + (a - 1) * inverse, np.log((a - 1) / (2 * a - 1)) - a * inverse
-    )
+    curve = np.logaddexp(np.log(a / (2 * a - 1)) + (a - 1) * inverse, np.log((a - 1) / (2 * a - 1)) - a * inverse)
     return Renyi(_up(np.minimum(curve, _randomized_response(inverse))))
 
 
@@ -127,11 +126,16 @@ def _(event: events.PoissonSampled) -> Renyi:
     rate, precision = float_above(event.probability), float_above(1 / (2 * event.event.noise_multiplier**2))
     if rate == 1:  # closer to 1 than floats can say: a sample of everybody is never better
         return rdp(event.event)
+    return Renyi(_up(_sampled_curve(rate, precision)))
+
+
+@lru_cache(maxsize=64)  # a filter is charged for the same step thousands of times
+def _sampled_curve(rate: float, precision: float) -> NDArray[np.float64]:
     whole = [_sampled_cumulant(order, rate, precision) for order in _WHOLE_ORDERS]
     curve = np.interp(ORDERS, [1, *_WHOLE_ORDERS], [0.0, *whole])
     broken = np.isin(ORDERS, _BROKEN_ORDERS)
     curve[broken] = np.fmin(curve[broken], _broken_cumulants(rate, precision))
-    return Renyi(_up(curve))
+    return curve
 
 
 def _sampled_otherwise(event: events.PoissonSampled) -> Renyi:
@@ -159,7 +163,7 @@ def _broken_cumulants(rate: float, precision: float) -> NDArray[np.float64]:
     """
     variance = 1 / (2 * precision)
     meeting = variance * (math.log1p(-rate) - math.log(rate)) + 0.5
-    a, i = _BROKEN_ORDERS[:, None], np.arange(_SERIES)
+    a, i = _BROKEN_ORDERS[:, None], np.arange(_SERIES, dtype=np.float64)
     signs = np.where(gammasgn(a - i + 1) > 0, 1.0, -1.0)
     log_choose = gammaln(a + 1) - gammaln(i + 1) - gammaln(a - i + 1)
     sigma = math.sqrt(variance)
@@ -199,4 +203,3 @@ def delta(released: Terms, at: float) -> float:
     total = compose(released)
     logs = total.cumulants - (ORDERS - 1) * at + ORDERS * np.log1p(-1 / ORDERS) - np.log(ORDERS - 1)
     return min(1.0, safe(math.exp(min(0.0, float(np.min(logs)) + 1e-12)) + float_above(total.delta)))
-

@@ -12,8 +12,8 @@ _HALVINGS = 64  # beyond the 53 bits of a float
 def smallest(holds: Callable[[float], bool], start: float) -> float:
     """A float at which the condition was seen to hold, just above the boundary below which it fails.
 
-    The condition is false up to some positive number and true from there on. What is returned was tested: rounding can make
-    it a little too large, never too small. Infinity if the condition holds nowhere.
+    The condition is false up to some positive number and true from there on. What is returned was tested: rounding
+    can make it a little too large, never too small. Infinity if the condition holds nowhere.
 
     >>> smallest(lambda x: x * x >= 2, start=1.0)
     1.414213562373095...

@@ -10,7 +10,7 @@ from discreet import check
 from discreet.exact import Grid, Interval
 from discreet.mechanisms.base import CONFIDENCE, Mechanism
 from discreet.mechanisms.values import around, numeric, whole_by_type
-from discreet.noise import Bits, system_bits
+from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate
 
 HALF = Fraction(1, 2)
@@ -71,7 +71,7 @@ class Lattice(Additive):
 
     def estimate(self, value: Any, *, confidence: check.Number = CONFIDENCE, bits: Bits | None = None) -> Estimate:
         """A release together with its interval, its event, and a mark if the randomness was seeded."""
-        source = bits if bits is not None else system_bits()
+        source = source_of(bits)
         chance = check.probability(confidence=confidence)
         released = self.release(value, bits=source)
         rounded = not whole_by_type(numeric(value), self.grid)

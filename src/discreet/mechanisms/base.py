@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet import check
 from discreet.exact import Interval
-from discreet.noise import Bits, system_bits
+from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate
 from discreet.privacy.events import Event
 
@@ -39,7 +39,7 @@ class Mechanism(ABC):
 
     def estimate(self, value: Any, *, confidence: check.Number = CONFIDENCE, bits: Bits | None = None) -> Estimate:
         """A release together with its interval, its event, and a mark if the randomness was seeded."""
-        source = bits if bits is not None else system_bits()
+        source = source_of(bits)
         chance = check.probability(confidence=confidence)
         released = self.release(value, bits=source)
         low, high = self.interval(released, confidence=chance)

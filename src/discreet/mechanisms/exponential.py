@@ -14,7 +14,7 @@ from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Grid, exact_value
 from discreet.mechanisms.selection import Selection, choose_point, score_steps
-from discreet.noise import Bits, choose_exponential, system_bits
+from discreet.noise import Bits, choose_exponential, source_of
 from discreet.privacy import events
 
 _MOST_POINTS = 1 << 62
@@ -79,7 +79,7 @@ class Exponential(Selection):
         >>> Exponential(epsilon=500, sensitivity=1).choose_interval([0, 4, 5, 10], [0, 9, 0])
         4
         """
-        source = bits if bits is not None else system_bits()
+        source = source_of(bits)
         grid = Grid.of(points)
         heights = score_steps(scores, self.grid)
         if np.shape(edges) != (heights.size + 1,) or heights.ndim != 1:

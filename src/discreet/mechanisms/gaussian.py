@@ -27,7 +27,7 @@ from discreet.mechanisms.values import (
     value_of,
     whole_by_type,
 )
-from discreet.noise import Bits, discrete_gaussian, rounded_gaussian, rounded_gaussians, system_bits
+from discreet.noise import Bits, discrete_gaussian, rounded_gaussian, rounded_gaussians, source_of
 from discreet.privacy import events
 from discreet.privacy.frozen import assign
 
@@ -117,7 +117,7 @@ class Gaussian(Additive):
             InvalidValue: if the value is no finite number.
         """
         found = numeric(value)
-        source = bits if bits is not None else system_bits()
+        source = source_of(bits)
         sigma = self.sigma / self.grid.step
         if not isinstance(found, np.ndarray):
             return value_of(self.grid, rounded_gaussian(sigma, exact_offsets(found, self.grid)[0], source))

@@ -20,7 +20,7 @@ from discreet.mechanisms.additive import HALF, Additive
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.mechanisms.tails import DIGITS, polynomial_reach
 from discreet.mechanisms.values import exact_offsets, numeric, public_grid, reasonable_noise, value_of
-from discreet.noise import Bits, LazyUniform, system_bits
+from discreet.noise import Bits, LazyUniform, source_of
 from discreet.noise.real import in_disc
 from discreet.privacy import events
 from discreet.privacy.frozen import assign
@@ -118,7 +118,7 @@ class KNorm(Additive):
             size = np.size(found)
             raise InvalidValue(f"to have exactly dimension={self.dimension} entries", f"Pass dimension={size}.")
         places = exact_offsets(found, self.grid)
-        noise = _DRAWS[self.norm](self.dimension, bits if bits is not None else system_bits())
+        noise = _DRAWS[self.norm](self.dimension, source_of(bits))
         scale = self._scale / self.grid.step
         steps = settle(lambda digits: _nearest(noise(digits), scale, places), digits=FIRST_DIGITS)
         if not isinstance(found, np.ndarray):

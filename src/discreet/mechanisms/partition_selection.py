@@ -18,7 +18,7 @@ from discreet.mechanisms.base import CONFIDENCE, Mechanism
 from discreet.mechanisms.optimal_selection import OptimalRule
 from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
 from discreet.mechanisms.values import add, numeric, reasonable_noise
-from discreet.noise import Bits, discrete_gaussian, discrete_laplace, system_bits
+from discreet.noise import Bits, discrete_gaussian, discrete_laplace, source_of
 from discreet.privacy import Estimate, Neighbours, events
 from discreet.privacy.frozen import assign
 
@@ -188,7 +188,7 @@ class PartitionSelection(Mechanism):
         Raises:
             InvalidValue: for anything else.
         """
-        source = bits if bits is not None else system_bits()
+        source = source_of(bits)
         counts = _counts(value)
         if self.method == "optimal":
             return Selected(self.rule.select(counts, source), None)
@@ -224,7 +224,7 @@ class PartitionSelection(Mechanism):
 
     def estimate(self, value: Any, *, confidence: check.Number = CONFIDENCE, bits: Bits | None = None) -> Estimate:
         """The noisy counts of the kept keys, or the mask of the optimal method, with intervals."""
-        source = bits if bits is not None else system_bits()
+        source = source_of(bits)
         chance = check.probability(confidence=confidence)
         shown = self._shown(self.release(value, bits=source))
         low, high = self.interval(shown, confidence=chance)

@@ -17,7 +17,7 @@ from discreet.exact import Enclosure, Grid, Interval, settle
 from discreet.mechanisms.base import CONFIDENCE, Mechanism
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.values import numeric, whole_by_type
-from discreet.noise import Bits, discrete_laplace, system_bits
+from discreet.noise import Bits, discrete_laplace, source_of
 from discreet.privacy import Estimate, events
 from discreet.privacy.frozen import assign
 
@@ -85,7 +85,7 @@ class ProposeTestRelease(Mechanism):
         Raises:
             InvalidValue: if the value is no single finite number, or the distance is missing, negative or no integer.
         """
-        source = bits if bits is not None else system_bits()
+        source = source_of(bits)
         found, far = numeric(value), _whole(distance)
         if isinstance(found, np.ndarray):
             raise InvalidValue("to be a single number", "Release entries one by one; each is an event of its own.")
@@ -98,7 +98,7 @@ class ProposeTestRelease(Mechanism):
         self, value: Any, distance: Any = None, *, confidence: Number = CONFIDENCE, bits: Bits | None = None
     ) -> Estimate:
         """A release, or None, together with its interval, its event, and a mark if the randomness was seeded."""
-        source = bits if bits is not None else system_bits()
+        source = source_of(bits)
         chance = check.probability(confidence=confidence)
         released = self.release(value, distance, bits=source)
         low, high = self.interval(released, confidence=chance)

@@ -17,7 +17,7 @@ from discreet.exact import Enclosure, Grid, Interval, float_above, float_below, 
 from discreet.mechanisms.base import CONFIDENCE, Mechanism
 from discreet.mechanisms.selection import above_or_infinite, choose_point
 from discreet.mechanisms.values import numeric, public_grid
-from discreet.noise import Bits, system_bits
+from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours, events
 from discreet.privacy.frozen import assign
 
@@ -115,7 +115,7 @@ class Quantile(Mechanism):
         Raises:
             InvalidValue: if a value is NaN or no number, or the values are no vector.
         """
-        source = bits if bits is not None else system_bits()
+        source = source_of(bits)
         cells = self.cells(value)
         result: int | float = self.grid.value(choose_point(*cells, self.rate, source))
         return result
@@ -174,7 +174,7 @@ class Quantile(Mechanism):
 
     def estimate(self, value: Any, *, confidence: check.Number = CONFIDENCE, bits: Bits | None = None) -> Estimate:
         """A release with the only ends in the value's own scale that cost nothing more: the bounds."""
-        source = bits if bits is not None else system_bits()
+        source = source_of(bits)
         chance = check.probability(confidence=confidence)
         released = self.release(value, bits=source)
         first, last = self.ends

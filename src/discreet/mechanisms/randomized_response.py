@@ -15,7 +15,7 @@ from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Interval
 from discreet.mechanisms.base import CONFIDENCE, Mechanism
-from discreet.noise import Bits, Coin, system_bits, uniform_below
+from discreet.noise import Bits, Coin, source_of, uniform_below
 from discreet.privacy import Estimate, events
 from discreet.privacy.events.promises import MOST_OPTIONS
 from discreet.privacy.frozen import assign
@@ -89,7 +89,7 @@ class RandomizedResponse(Mechanism):
         Raises:
             InvalidValue: if a value is not one of the options.
         """
-        source = bits if bits is not None else system_bits()
+        source = source_of(bits)
         truth = self._checked(value)
         reports = self._lied(truth.ravel().astype(np.int64), source).reshape(truth.shape).astype(truth.dtype)
         if np.ndim(value):

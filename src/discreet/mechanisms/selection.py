@@ -16,7 +16,7 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, float_above, upper
 from discreet.mechanisms.base import CONFIDENCE, Mechanism
 from discreet.mechanisms.values import numeric, public_grid, reasonable_noise
-from discreet.noise import Bits, choose_exponential, system_bits, uniform_below
+from discreet.noise import Bits, choose_exponential, source_of, uniform_below
 from discreet.privacy import Estimate
 from discreet.privacy.frozen import assign
 
@@ -84,7 +84,7 @@ class Selection(Mechanism):
         Raises:
             InvalidValue: if there are no options, or a score is not finite or out of the grid's range.
         """
-        source = bits if bits is not None else system_bits()
+        source = source_of(bits)
         rows = score_steps(scores, self.grid)
         if rows.ndim == 1:
             return int(self._pick(rows[np.newaxis], source)[0])
@@ -135,7 +135,7 @@ class Selection(Mechanism):
 
     def estimate(self, value: Any, *, confidence: check.Number = CONFIDENCE, bits: Bits | None = None) -> Estimate:
         """A choice; its ends are the first and the last index, because a distance between indices means nothing."""
-        source = bits if bits is not None else system_bits()
+        source = source_of(bits)
         chance = check.probability(confidence=confidence)
         chosen = self.choose(value, bits=source)
         last = np.full_like(chosen, np.shape(value)[-1] - 1)[()]

@@ -23,7 +23,7 @@ from discreet.mechanisms.additive import HALF
 from discreet.mechanisms.base import CONFIDENCE, Mechanism
 from discreet.mechanisms.tails import at_most
 from discreet.mechanisms.values import around, numeric, public_grid, reasonable_noise, value_of
-from discreet.noise import Bits, LazyUniform, system_bits
+from discreet.noise import Bits, LazyUniform, source_of
 from discreet.privacy import Estimate, Neighbours, events
 from discreet.privacy.frozen import assign
 
@@ -115,7 +115,7 @@ class Smooth(Mechanism):
             raise InvalidValue("to be a single number", "Release entries one by one; each is an event of its own.")
         place = exact_value(found) / self.grid.step + HALF
         scale = self.scale(smooth_sensitivity) / self.grid.step
-        noise = self._draw(bits if bits is not None else system_bits())
+        noise = self._draw(source_of(bits))
         return value_of(self.grid, settle(lambda digits: (noise(digits) * scale + place).floor()))
 
     def error(self, smooth_sensitivity: Any, *, confidence: Number = CONFIDENCE) -> Fraction:
@@ -143,7 +143,7 @@ class Smooth(Mechanism):
         bits: Bits | None = None,
     ) -> Estimate:
         """A release together with its interval, its event, and a mark if the randomness was seeded."""
-        source = bits if bits is not None else system_bits()
+        source = source_of(bits)
         chance = check.probability(confidence=confidence)
         self.interval(0, confidence=chance)  # refuses before anything is drawn
         released = self.release(value, smooth_sensitivity, bits=source)

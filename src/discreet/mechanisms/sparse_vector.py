@@ -16,7 +16,7 @@ from discreet.exact import Grid, Interval
 from discreet.mechanisms.base import CONFIDENCE, Mechanism
 from discreet.mechanisms.tails import laplace_reach
 from discreet.mechanisms.values import around, numeric, public_grid, reasonable_noise, value_of
-from discreet.noise import Bits, discrete_laplace, system_bits
+from discreet.noise import Bits, discrete_laplace, source_of
 from discreet.privacy import Neighbours, events
 from discreet.privacy.frozen import assign
 
@@ -144,7 +144,7 @@ class SparseVector(Mechanism):
 
     def start(self, *, bits: Bits | None = None) -> SparseVectorSession:
         """A new session, which is one event; queries may be chosen after seeing earlier answers."""
-        return SparseVectorSession(self, bits if bits is not None else system_bits())
+        return SparseVectorSession(self, source_of(bits))
 
     def release(self, value: Any, *, bits: Bits | None = None) -> NDArray[np.bool_]:
         """The answers to a list of queries, in order; the array ends at the last yes a session allows.

@@ -19,7 +19,7 @@ from discreet.exact import Enclosure, Grid, Real
 from discreet.mechanisms.additive import Lattice
 from discreet.mechanisms.tails import at_most, smallest_whole
 from discreet.mechanisms.values import add, numeric, public_grid, reasonable_noise, value_of
-from discreet.noise import Bits, Coin, geometric, system_bits, uniform_below
+from discreet.noise import Bits, Coin, geometric, source_of, uniform_below
 from discreet.privacy import events
 from discreet.privacy.frozen import assign
 
@@ -216,7 +216,7 @@ class Staircase(Lattice):
         """
         found = numeric(value)
         steps = self.grid.steps(found)
-        source = bits if bits is not None else system_bits()
+        source = source_of(bits)
         if not isinstance(found, np.ndarray):
             return value_of(self.grid, steps + self.stairs.draw_one(source))
         if self.entries is None:

@@ -32,7 +32,8 @@ def public_grid(grid: Grid | check.Number) -> Grid:
 def reasonable_noise(scale: Fraction, name: str) -> None:
     """Refuses parameters whose noise no float could hold, before anything is drawn."""
     if not 1 / LARGEST_NOISE <= scale <= LARGEST_NOISE:
-        raise InvalidParameter(name, "a parameter", "to give noise between 1e-290 and 1e290 in size")
+        hint = "Measure the value in other units, or choose another epsilon."
+        raise InvalidParameter(name, "a number", "to give noise between 1e-290 and 1e290 in size", hint)
 
 
 def numeric(value: Any) -> Any:
@@ -109,7 +110,7 @@ def _scalar(grid: Grid, steps: int) -> int | float:
 def offsets(value: Any, grid: Grid) -> NDArray[np.float64] | None:
     """The entries divided by the step if floats hold the quotients exactly, else None."""
     array = np.asarray(value)
-    if array.dtype.kind in "iu" and (not array.size or max(-int(array.min()), int(array.max())) < _EXACT):
+    if array.dtype.kind in "iu" and _small(array):
         array = array.astype(np.float64)
     if array.dtype.kind != "f":
         return None
@@ -133,10 +134,23 @@ def around(released: Any, half: Fraction, grid: Grid) -> Interval:
         return _around_one(found, half, grid)
     if found.dtype.kind == "f":
         return _around_floats(found, half, grid)
-    ends = [_around_one(entry, half, grid) for entry in found.ravel().tolist()]
-    kind = None if half.denominator > 1 or found.dtype != object else object
-    low, high = (np.array(side, dtype=kind).reshape(found.shape) for side in zip(*ends, strict=True))
+    if found.dtype.kind in "iu" and _small(found) and half < _EXACT:
+        whole = half.denominator == 1
+        return _around_integers(found, int(half)) if whole else _around_floats(found.astype(np.float64), half, grid)
+    low, high = np.empty(found.shape, dtype=object), np.empty(found.shape, dtype=object)
+    for place in np.ndindex(found.shape):
+        low[place], high[place] = _around_one(found[place], half, grid)
     return Interval(low, high)
+
+
+def _small(array: NDArray[Any]) -> bool:
+    """Whether floats hold all the integers of an array exactly."""
+    return not array.size or max(-int(array.min()), int(array.max())) < _EXACT
+
+
+def _around_integers(released: NDArray[Any], half: int) -> Interval:
+    found = released.astype(np.int64)
+    return Interval(found - half, found + half)
 
 
 def _around_one(released: Any, half: Fraction, grid: Grid) -> Interval:

@@ -10,7 +10,7 @@ from discreet.noise.exponential import bernoulli_exp
 from discreet.noise.gaussian import discrete_gaussian
 from discreet.noise.laplace import discrete_laplace, geometric
 from discreet.noise.real import LazyUniform, exponential_deviate, normal_deviate, rounded
-from discreet.noise.rng import Bits, SecureBits, SeededBits, system_bits
+from discreet.noise.rng import Bits, SecureBits, SeededBits, source_of, system_bits
 from discreet.noise.rounded_gaussian import rounded_gaussian, rounded_gaussians
 from discreet.noise.uniform import bernoulli, uniform_below
 
@@ -31,6 +31,7 @@ __all__ = [
     "rounded",
     "rounded_gaussian",
     "rounded_gaussians",
+    "source_of",
     "system_bits",
     "uniform_below",
 ]

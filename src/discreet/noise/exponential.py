@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.noise.approximate import LARGEST, RELATIVE_ERROR, exponential, exponentials
 from discreet.noise.coin import exponential_coin
-from discreet.noise.rng import LANE, WORD, Bits, system_bits
+from discreet.noise.rng import LANE, WORD, Bits, source_of
 from discreet.noise.uniform import Shape, shape_of
 
 _MARGIN = 2 * RELATIVE_ERROR
@@ -39,7 +39,7 @@ def bernoulli_exp(x: check.Number, size: Shape | None = None, *, bits: Bits | No
     >>> bernoulli_exp(0)
     True
     """
-    source = bits if bits is not None else system_bits()
+    source = source_of(bits)
     rate = check.not_negative(x=x, floats="exact")
     shape = () if size is None else shape_of(size)
     if size is None:

@@ -15,7 +15,7 @@ from discreet import check
 from discreet.noise.approximate import LARGEST
 from discreet.noise.exponential import accept_many, accept_one
 from discreet.noise.laplace import discrete_laplace
-from discreet.noise.rng import Bits, system_bits
+from discreet.noise.rng import Bits, source_of
 from discreet.noise.uniform import Shape, shape_of
 
 _LARGEST_ARRAY_SIGMA = 1 << 45  # proposals stay far below 2^53, where floats hold integers exactly
@@ -80,7 +80,7 @@ def discrete_gaussian(
     >>> discrete_gaussian("1/100", 4).tolist()
     [0, 0, 0, 0]
     """
-    source = bits if bits is not None else system_bits()
+    source = source_of(bits)
     target = _target(sigma)
     if size is None:
         return _one(target, source)

@@ -23,7 +23,7 @@ from discreet import check
 from discreet.exact import Enclosure
 from discreet.noise.approximate import exponential
 from discreet.noise.coin import Coin, exponential_coin
-from discreet.noise.rng import Bits, system_bits
+from discreet.noise.rng import Bits, source_of
 from discreet.noise.uniform import Shape, shape_of
 
 _RARE = 11  # digits are stored up to the first K with 2^K >= 11 scale: then P(G >= 2^K) < 2^-15
@@ -79,7 +79,7 @@ def geometric(scale: check.Number, size: Shape | None = None, *, bits: Bits | No
     >>> geometric("1/1000000")
     0
     """
-    source = bits if bits is not None else system_bits()
+    source = source_of(bits)
     digits = _digits(scale)
     if size is None:
         return _one(digits, source)
@@ -105,7 +105,7 @@ def discrete_laplace(
     >>> discrete_laplace("1/1000000", (2, 3)).tolist()
     [[0, 0, 0], [0, 0, 0]]
     """
-    source = bits if bits is not None else system_bits()
+    source = source_of(bits)
     digits = _digits(scale)
     if size is None:
         return _difference(digits, source)

@@ -184,3 +184,12 @@ _SYSTEM = SecureBits()
 def system_bits() -> Bits:
     """The process-wide secure source that every sampler uses unless it is given another."""
     return _SYSTEM
+
+
+def source_of(bits: Bits | None) -> Bits:
+    """The source to draw from: the given one, or the secure one of the system.
+
+    Raises:
+        InvalidParameter: for anything else, such as a generator of another library.
+    """
+    return _SYSTEM if bits is None else check.instance(Bits, bits=bits)

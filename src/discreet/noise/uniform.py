@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.noise.rng import Bits, system_bits
+from discreet.noise.rng import Bits, source_of
 
 Shape = int | tuple[int, ...]
 
@@ -29,7 +29,7 @@ def uniform_below(bound: int, size: Shape | None = None, *, bits: Bits | None = 
     >>> uniform_below(1)
     0
     """
-    source = bits if bits is not None else system_bits()
+    source = source_of(bits)
     limit = check.integer(bound=bound, at_least=1)
     if size is None:
         return _one_below(limit, source)
@@ -69,7 +69,7 @@ def bernoulli(
     >>> bernoulli("2/2"), bernoulli(0)
     (True, False)
     """
-    source = bits if bits is not None else system_bits()
+    source = source_of(bits)
     chance = check.share(probability=probability)
     if size is None:
         return _one_below(chance.denominator, source) < chance.numerator
