@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -107,12 +108,22 @@ class Grid:
         return result
 
     def value(self, steps: Any) -> Any:
-        """What a count of steps stands for: an int on a grid of whole numbers, else a float (exact to 2^53 steps)."""
-        if isinstance(steps, np.ndarray):
-            if steps.dtype == object:
-                return np.array([self.value(step) for step in steps.ravel()]).reshape(steps.shape)
+        """What counts of steps stand for: ints on a grid of whole numbers, else floats (exact to 2^53 steps)."""
+        if not isinstance(steps, np.ndarray):
+            return self._value(int(steps))
+        if steps.dtype != object:
             return steps if self.exponent == 0 else np.ldexp(steps.astype(float), self.exponent)
-        return int(steps) << self.exponent if self.exponent >= 0 else float(steps * self.step)
+        result = np.empty(steps.size, dtype=object if self.exponent >= 0 else np.float64)
+        result[:] = [self._value(int(step)) for step in steps.ravel()]
+        return result.reshape(steps.shape)
+
+    def _value(self, steps: int) -> int | float:
+        if self.exponent >= 0:
+            return steps << self.exponent
+        try:
+            return float(steps * self.step)
+        except OverflowError:  # an outlier of a heavy tail; the largest float is a multiple of every step
+            return math.copysign(sys.float_info.max, steps)
 
     def on_grid(self, values: Any) -> bool:
         """Whether every value already is a grid point, so that rounding moves nothing."""

@@ -24,7 +24,6 @@ from discreet.mechanisms.values import (
     on_grid,
     public_grid,
     reasonable_noise,
-    value_of,
     whole_by_type,
 )
 from discreet.noise import Bits, discrete_gaussian, rounded_gaussian, rounded_gaussians, source_of
@@ -120,13 +119,13 @@ class Gaussian(Additive):
         source = source_of(bits)
         sigma = self.sigma / self.grid.step
         if not isinstance(found, np.ndarray):
-            return value_of(self.grid, rounded_gaussian(sigma, exact_offsets(found, self.grid)[0], source))
+            return self.grid.value(rounded_gaussian(sigma, exact_offsets(found, self.grid)[0], source))
         quotients = offsets(found, self.grid) if sigma <= LARGEST_ARRAY_SIGMA else None
         if quotients is not None:
-            return value_of(self.grid, rounded_gaussians(sigma, quotients, source))
+            return self.grid.value(rounded_gaussians(sigma, quotients, source))
         steps = np.empty(found.size, dtype=object)
         steps[:] = [rounded_gaussian(sigma, quotient, source) for quotient in exact_offsets(found, self.grid)]
-        return value_of(self.grid, steps.reshape(found.shape))
+        return self.grid.value(steps.reshape(found.shape))
 
     def error(self, *, confidence: check.Number = CONFIDENCE) -> Fraction:
         """The distance between the released number and the exact one that is kept with at least this probability."""
@@ -263,8 +262,8 @@ class DiscreteGaussian(Lattice):
         if self.dimension > 1 and not self.real and not whole_by_type(found, self.grid):
             self._check_on_grid(found)
         if not isinstance(found, np.ndarray):
-            return value_of(self.grid, steps + discrete_gaussian(sigma, bits=bits))
-        return value_of(self.grid, add(steps, discrete_gaussian(sigma, found.shape, bits=bits)))
+            return self.grid.value(steps + discrete_gaussian(sigma, bits=bits))
+        return self.grid.value(add(steps, discrete_gaussian(sigma, found.shape, bits=bits)))
 
     def _check_on_grid(self, found: Any) -> None:
         if not on_grid(np.asarray(found), self.grid):

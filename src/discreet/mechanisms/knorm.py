@@ -19,7 +19,7 @@ from discreet.exact import Enclosure, Grid, Real, settle
 from discreet.mechanisms.additive import HALF, Additive
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.mechanisms.tails import DIGITS, polynomial_reach
-from discreet.mechanisms.values import exact_offsets, numeric, public_grid, reasonable_noise, value_of
+from discreet.mechanisms.values import exact_offsets, numeric, public_grid, reasonable_noise
 from discreet.noise import Bits, LazyUniform, source_of
 from discreet.noise.real import in_disc
 from discreet.privacy import events
@@ -122,10 +122,10 @@ class KNorm(Additive):
         scale = self._scale / self.grid.step
         steps = settle(lambda digits: _nearest(noise(digits), scale, places), digits=FIRST_DIGITS)
         if not isinstance(found, np.ndarray):
-            return value_of(self.grid, steps[0])
+            return self.grid.value(steps[0])
         array = np.empty(found.size, dtype=object)
         array[:] = steps
-        return value_of(self.grid, _compact(array).reshape(found.shape))
+        return self.grid.value(_compact(array).reshape(found.shape))
 
     def error(self, *, confidence: check.Number = CONFIDENCE) -> Fraction:
         """The distance that the error of one entry keeps to with at least this probability."""

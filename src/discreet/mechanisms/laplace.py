@@ -14,7 +14,7 @@ from discreet.errors import InvalidValue
 from discreet.exact import Grid
 from discreet.mechanisms.additive import Lattice
 from discreet.mechanisms.tails import laplace_reach
-from discreet.mechanisms.values import add, numeric, on_grid, public_grid, reasonable_noise, value_of, whole_by_type
+from discreet.mechanisms.values import add, numeric, on_grid, public_grid, reasonable_noise, whole_by_type
 from discreet.noise import Bits, discrete_laplace
 from discreet.privacy import events
 from discreet.privacy.frozen import assign
@@ -98,12 +98,12 @@ class Laplace(Lattice):
         found = numeric(value)
         if not isinstance(found, np.ndarray):
             steps = self.grid.steps(found)
-            return value_of(self.grid, steps + discrete_laplace(self._scale, bits=bits))
+            return self.grid.value(steps + discrete_laplace(self._scale, bits=bits))
         steps = self.grid.steps(found)
         if found.size > self.dimension and not whole_by_type(found, self.grid) and not on_grid(found, self.grid):
             hint = f"Pass dimension={found.size}, which counts the rounding of every entry, or integers."
             raise InvalidValue(f"on the grid, or to have at most dimension={self.dimension} entries", hint)
-        return value_of(self.grid, add(steps, discrete_laplace(self._scale, found.shape, bits=bits)))
+        return self.grid.value(add(steps, discrete_laplace(self._scale, found.shape, bits=bits)))
 
     def noise_steps(self, outside: Fraction) -> int:
         """The smallest number of steps that the noise of one entry exceeds with at most this probability."""
@@ -160,7 +160,7 @@ class DiscreteLaplace(Lattice):
         steps = self.grid.steps(found)
         if not isinstance(found, np.ndarray):
             return int(steps + discrete_laplace(self.scale, bits=bits))
-        return value_of(self.grid, add(steps, discrete_laplace(self.scale, found.shape, bits=bits)))
+        return self.grid.value(add(steps, discrete_laplace(self.scale, found.shape, bits=bits)))
 
     def noise_steps(self, outside: Fraction) -> int:
         """The smallest number of steps that the noise of one entry exceeds with at most this probability."""

@@ -22,7 +22,7 @@ from discreet.exact import Enclosure, Grid, Interval, Real, exact_value, settle,
 from discreet.mechanisms.additive import HALF
 from discreet.mechanisms.base import CONFIDENCE, Mechanism
 from discreet.mechanisms.tails import at_most
-from discreet.mechanisms.values import around, numeric, public_grid, reasonable_noise, value_of
+from discreet.mechanisms.values import around, numeric, public_grid, reasonable_noise
 from discreet.noise import Bits, LazyUniform, source_of
 from discreet.privacy import Estimate, Neighbours, events
 from discreet.privacy.frozen import assign
@@ -95,8 +95,7 @@ class Smooth(Mechanism):
         found = Fraction(-1) if isinstance(number, np.ndarray) else exact_value(number)
         if found < 0:
             raise InvalidValue("to come with a smooth sensitivity, one number from 0", "Check how it was computed.")
-        kept = max(found, self.floor)
-        return self.factor * (kept if self.ceiling is None else min(kept, self.ceiling))
+        return self.factor * max(found, self.floor)
 
     def release(self, value: Any, smooth_sensitivity: Any = None, *, bits: Bits | None = None) -> Any:
         """The grid point nearest to the value plus noise.
@@ -116,7 +115,7 @@ class Smooth(Mechanism):
         place = exact_value(found) / self.grid.step + HALF
         scale = self.scale(smooth_sensitivity) / self.grid.step
         noise = self._draw(source_of(bits))
-        return value_of(self.grid, settle(lambda digits: (noise(digits) * scale + place).floor()))
+        return self.grid.value(settle(lambda digits: (noise(digits) * scale + place).floor()))
 
     def error(self, smooth_sensitivity: Any, *, confidence: Number = CONFIDENCE) -> Fraction:
         """The distance kept with at least this probability; as private as the smooth sensitivity itself."""
@@ -169,8 +168,8 @@ class Lomax(Smooth):
         epsilon: above 0.
         beta: above 0, below epsilon, fixed in advance; the smoothness of the sensitivities that will be passed.
         floor: above 0, public: smaller sensitivities are raised to it, which keeps them smooth.
-        ceiling: public, at least the largest move that one unit can cause at all; larger sensitivities are lowered to
-            it. Needed for intervals.
+        ceiling: public, what no smooth sensitivity exceeds, e.g. the largest move that one unit can cause at all.
+            Needed for intervals only: a larger sensitivity is never lowered, since that would break the guarantee.
         inflation: by which share the sensitivities passed may exceed the smooth function they approximate.
         exponent: a, above 2 and at most 1 + epsilon / beta, which is the default and has the lightest tails.
         grid: a `Grid`, or its step; None is the coarsest with at least 1024 steps to the smallest scale.

@@ -17,6 +17,7 @@ So one corner decides (shift 1/c, P wider by e^beta) once c is large enough for 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -40,53 +41,9 @@ Corner = Callable[[Fraction, Fraction, Fraction], Real]
 """The hockey-stick of the worst corner, from the shift 1/c, epsilon and beta."""
 
 
-class _Reference(Smooth):
-    """What the two references share: epsilon, delta, and a factor found by one hockey-stick."""
-
-    __slots__ = ()
-
-    epsilon: Fraction
-    delta: Fraction
-
-    def _build(self, epsilon: Number, delta: Number, grid: Grid | Number | None) -> None:
-        budget, slack = check.positive(epsilon=epsilon), check.probability(delta=delta)
-        ratio = below_epsilon(self, budget)
-        assign(self, epsilon=budget, delta=slack)
-        self._finish(self._smallest_factor(budget, slack, ratio), grid)
-
-    @staticmethod
-    def _smallest_factor(epsilon: Fraction, delta: Fraction, beta: Fraction) -> Fraction:
-        raise NotImplementedError
-
-    @property
-    def event(self) -> events.Approx:
-        """What one release costs, for accounting."""
-        return events.Approx(self.epsilon, self.delta)
-
-
 @dataclass(frozen=True, slots=True, init=False)
-class SmoothLaplace(_Reference):
-    """Adds Laplace noise to a number, scaled to its smooth sensitivity, rounded to a public grid, correctly.
-
-    Formal guarantee: (epsilon, delta)-DP under REPLACE, with the smallest factor that the worst pair of laws allows
-    (the proof stands at the top of the module); the setting is that of Nissim, Raskhodnikova, Smith 2007.
-
-    Args:
-        epsilon: above 0.
-        delta: strictly between 0 and 1.
-        beta: above 0; refused if no factor would do, e.g. far above epsilon / (2 ln(1 / delta)).
-        floor: above 0, public: smaller sensitivities are raised to it.
-        ceiling: public; larger sensitivities are lowered to it. Needed for intervals.
-        inflation: by which share the sensitivities passed may exceed the smooth function they approximate.
-        grid: a `Grid`, or its step; None is the coarsest with at least 1024 steps to the smallest scale.
-        neighbours: "replace".
-
-    Raises:
-        InvalidParameter: outside these domains.
-
-    >>> round(float(SmoothLaplace(epsilon=1, delta=1e-6, beta=0.02, floor=1).factor), 6)
-    1.198839
-    """
+class Reference(Smooth):
+    """What the two references share: their parameters, and a factor found by one hockey-stick."""
 
     epsilon: Fraction
     delta: Fraction
@@ -110,7 +67,46 @@ class SmoothLaplace(_Reference):
         neighbours: Neighbours | str = Neighbours.REPLACE,
     ) -> None:
         self._common(beta, floor, ceiling, inflation, neighbours)
-        self._build(epsilon, delta, grid)
+        budget, slack = check.positive(epsilon=epsilon), check.probability(delta=delta)
+        ratio = below_epsilon(self, budget)
+        assign(self, epsilon=budget, delta=slack)
+        self._finish(self._smallest_factor(budget, slack, ratio), grid)
+
+    @staticmethod
+    @abstractmethod
+    def _smallest_factor(epsilon: Fraction, delta: Fraction, beta: Fraction) -> Fraction:
+        """The least c that the worst pair of laws allows."""
+
+    @property
+    def event(self) -> events.Approx:
+        """What one release costs, for accounting."""
+        return events.Approx(self.epsilon, self.delta)
+
+
+class SmoothLaplace(Reference):
+    """Adds Laplace noise to a number, scaled to its smooth sensitivity, rounded to a public grid, correctly.
+
+    Formal guarantee: (epsilon, delta)-DP under REPLACE, with the smallest factor that the worst pair of laws allows
+    (the proof stands at the top of the module); the setting is that of Nissim, Raskhodnikova, Smith 2007.
+
+    Args:
+        epsilon: above 0.
+        delta: strictly between 0 and 1.
+        beta: above 0; refused if no factor would do, e.g. far above epsilon / (2 ln(1 / delta)).
+        floor: above 0, public: smaller sensitivities are raised to it.
+        ceiling: public, what no smooth sensitivity exceeds; needed for intervals only, and never lowers the noise.
+        inflation: by which share the sensitivities passed may exceed the smooth function they approximate.
+        grid: a `Grid`, or its step; None is the coarsest with at least 1024 steps to the smallest scale.
+        neighbours: "replace".
+
+    Raises:
+        InvalidParameter: outside these domains.
+
+    >>> round(float(SmoothLaplace(epsilon=1, delta=1e-6, beta=0.02, floor=1).factor), 6)
+    1.198839
+    """
+
+    __slots__ = ()
 
     @staticmethod
     def _smallest_factor(epsilon: Fraction, delta: Fraction, beta: Fraction) -> Fraction:
@@ -127,8 +123,7 @@ class SmoothLaplace(_Reference):
         return upper(lambda digits: -Enclosure.of(outside, digits).log())
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class SmoothGaussian(_Reference):
+class SmoothGaussian(Reference):
     """Adds normal noise to a number, scaled to its smooth sensitivity, rounded to a public grid, correctly.
 
     Formal guarantee: (epsilon, delta)-DP under REPLACE, with the smallest factor that the worst pair of laws allows
@@ -138,29 +133,7 @@ class SmoothGaussian(_Reference):
     4.9451
     """
 
-    epsilon: Fraction
-    delta: Fraction
-    beta: Fraction
-    floor: Fraction
-    ceiling: Fraction | None
-    inflation: Fraction
-    grid: Grid
-    factor: Fraction
-
-    def __init__(
-        self,
-        *,
-        epsilon: Number,
-        delta: Number,
-        beta: Number,
-        floor: Number,
-        ceiling: Number | None = None,
-        inflation: Number = 0,
-        grid: Grid | Number | None = None,
-        neighbours: Neighbours | str = Neighbours.REPLACE,
-    ) -> None:
-        self._common(beta, floor, ceiling, inflation, neighbours)
-        self._build(epsilon, delta, grid)
+    __slots__ = ()
 
     @staticmethod
     def _smallest_factor(epsilon: Fraction, delta: Fraction, beta: Fraction) -> Fraction:

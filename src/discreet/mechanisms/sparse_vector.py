@@ -15,7 +15,7 @@ from discreet.errors import InsufficientBudget, InvalidParameter, InvalidValue
 from discreet.exact import Grid, Interval
 from discreet.mechanisms.base import CONFIDENCE, Mechanism
 from discreet.mechanisms.tails import laplace_reach
-from discreet.mechanisms.values import around, numeric, public_grid, reasonable_noise, value_of
+from discreet.mechanisms.values import around, numeric, public_grid, reasonable_noise
 from discreet.noise import Bits, discrete_laplace, source_of
 from discreet.privacy import Neighbours, events
 from discreet.privacy.frozen import assign
@@ -178,7 +178,7 @@ class SparseVector(Mechanism):
             return around(released, laplace_reach(self.answer_scale, 1 - chance) * self.grid.step, self.grid)
         # P(|Z| > reach) <= 1 - chance is half of it on the one side that matters, for each of the two noises.
         width = sum(laplace_reach(scale, 1 - chance) for scale in (self.threshold_scale, self.query_scale))
-        level = value_of(self.grid, self.grid.steps(self.threshold))
+        level = self.grid.value(self.grid.steps(self.threshold))
         lowest, highest = around(level, width * self.grid.step, self.grid)
         yes = np.asarray(released)
         low, high = np.where(yes, float(lowest), -math.inf), np.where(yes, math.inf, float(highest))
@@ -243,5 +243,5 @@ class SparseVectorSession:
         self._positives += above
         if above and mechanism.answer_epsilon is not None:
             noisy = steps + discrete_laplace(mechanism.answer_scale, bits=self._bits)
-            self._answers.append(value_of(mechanism.grid, noisy))
+            self._answers.append(mechanism.grid.value(noisy))
         return above

@@ -18,7 +18,7 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Real
 from discreet.mechanisms.additive import Lattice
 from discreet.mechanisms.tails import at_most, smallest_whole
-from discreet.mechanisms.values import add, numeric, public_grid, reasonable_noise, value_of
+from discreet.mechanisms.values import add, numeric, public_grid, reasonable_noise
 from discreet.noise import Bits, Coin, geometric, source_of, uniform_below
 from discreet.privacy import events
 from discreet.privacy.frozen import assign
@@ -218,10 +218,10 @@ class Staircase(Lattice):
         steps = self.grid.steps(found)
         source = source_of(bits)
         if not isinstance(found, np.ndarray):
-            return value_of(self.grid, steps + self.stairs.draw_one(source))
+            return self.grid.value(steps + self.stairs.draw_one(source))
         if self.entries is None:
             raise InvalidValue("to be a single number", "Pass entries=, how many entries one unit can move.")
-        return value_of(self.grid, add(steps, self.stairs.draw(found.size, source).reshape(found.shape)))
+        return self.grid.value(add(steps, self.stairs.draw(found.size, source).reshape(found.shape)))
 
     def noise_steps(self, outside: Fraction) -> int:
         """The smallest number of steps that the noise of one entry exceeds with at most this probability."""

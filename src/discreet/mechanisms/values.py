@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import sys
 from fractions import Fraction
 from typing import Any
 
@@ -84,27 +83,6 @@ def add(steps: Any, noise: Any) -> Any:
     if noise.dtype == object or (noise.size and max(-int(noise.min()), int(noise.max())) >= _SAFE):
         return steps.astype(object) + noise.astype(object)
     return steps + noise
-
-
-def value_of(grid: Grid, steps: Any) -> Any:
-    """What counts of steps stand for: ints on a grid of whole numbers, else the nearest floats."""
-    if not isinstance(steps, np.ndarray):
-        return _scalar(grid, steps)
-    if steps.dtype != object:
-        return grid.value(steps)
-    values = [_scalar(grid, step) for step in steps.ravel().tolist()]
-    kind = object if grid.exponent >= 0 else np.float64
-    result = np.empty(len(values), dtype=kind)
-    result[:] = values
-    return result.reshape(steps.shape)
-
-
-def _scalar(grid: Grid, steps: int) -> int | float:
-    try:
-        value: int | float = grid.value(steps)
-    except OverflowError:  # an outlier of a heavy tail; the largest float is a multiple of every step
-        value = math.copysign(sys.float_info.max, steps)
-    return value
 
 
 def offsets(value: Any, grid: Grid) -> NDArray[np.float64] | None:
