@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from discreet import check
 from discreet.accounting import basic, gdp, homogeneous, pld, rdp, zcdp
+from discreet.accounting.rounding import SLACK, safe
 from discreet.accounting.search import argmin
 from discreet.accounting.terms import Events, Terms, exact_delta, terms
 from discreet.errors import InvalidParameter, UnsupportedEvent
@@ -15,6 +16,8 @@ from discreet.exact import float_above, float_below
 from discreet.privacy import Neighbours
 
 Bound = Callable[[Terms, float], float]
+
+_LOG_EPSILONS = (math.log(1e-4), math.log(1e3))  # where a trade-off curve is looked for
 
 _FAINT = 1e-300  # a delta below it is not told from zero, except by sums of rationals
 
@@ -152,10 +155,19 @@ def _least(bounds: dict[str, float], released: Terms, worst: float) -> float:
 
 
 def _trade_off_from_profile(released: Terms, rate: float) -> float:
-    def miss(log_epsilon: float) -> float:
-        at = math.exp(log_epsilon)
-        left = 1 - _least(_run(released, at, 1, None), released, 1.0)
-        return max(0.0, left - math.exp(min(at, 700)) * rate, math.exp(-at) * (left - rate))
+    profile = _profile(released)
 
-    best = argmin(lambda log: -miss(log), math.log(1e-3), math.log(100), steps=24)
-    return min(1 - rate, max(0.0, miss(best) * (1 - 2.0**-40)))
+    def miss(at: float) -> float:
+        left = 1 - safe(profile(at))
+        return max(left - math.exp(min(at, 700)) * rate, math.exp(-at) * (left - rate))
+
+    best = argmin(lambda log: -miss(math.exp(log)), *_LOG_EPSILONS, steps=40)
+    return min(1 - rate, max(0.0, miss(0.0), miss(math.exp(best))) * (1 - SLACK))
+
+
+def _profile(released: Terms) -> Callable[[float], float]:
+    """delta as a function of epsilon, by PLD where it has a price, else by whatever has."""
+    try:
+        return pld.profile(released)
+    except UnsupportedEvent:
+        return lambda at: _least(_run(released, at, 1, None), released, 1.0)

@@ -58,7 +58,8 @@ class Composition:
             log_p, log_q = float(self.log_above[index]), float(self.log_above_q[index])
             share = -math.expm1(min(0.0, at + log_q - log_p)) if log_p > -math.inf else 0.0
             excess = _exp(log_p) * (share + self._rounding)
-        return min(1.0, self.infinite + excess + _exp(self.log_error - self.tilt * at))
+        total = self.infinite + excess + _exp(self.log_error - self.tilt * at)
+        return min(1.0, total * (1 + 32 * _UNIT))  # each summand is right to a few units of roundoff
 
     @property
     def _rounding(self) -> float:

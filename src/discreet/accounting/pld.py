@@ -8,8 +8,9 @@ worse direction counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -19,8 +20,9 @@ from discreet.accounting.dots import FLUSHED, GridLaw, connect
 from discreet.accounting.pairs import Floats, Pair
 from discreet.accounting.rounding import SLACK, safe
 from discreet.accounting.search import smallest
-from discreet.accounting.terms import Terms
+from discreet.accounting.terms import Terms, merged_gaussian
 from discreet.errors import UnsupportedEvent
+from discreet.privacy.events import Gaussian
 
 _COARSE_CELLS = 2048  # of the first look, which only finds where to look closely
 _TILTS = np.geomspace(1e-4, 1e6, 160)
@@ -31,6 +33,7 @@ _TAIL = 38.0  # e^-38 of the tilted law may fall outside the window
 _MARGIN = 25.0  # infinite losses may take e^-25 of delta
 _LARGEST_GRID = 1 << 17  # points of one loss
 _LARGEST_INDEX = 2.0**45  # of a grid point; beyond it floats do not tell neighbouring points apart
+_TYPICAL = math.log(1e-3)
 _SMALLEST = -690.0  # ln of the smallest delta that is told from zero
 METHOD = "PLD"
 _HINT = "Floats do not resolve them; use basic composition, zCDP or RDP."
@@ -122,11 +125,20 @@ def _resolution(pairs: Weighted, width: float, finest: float, widest: float) -> 
 
 
 def _directions(released: Terms) -> list[Weighted]:
-    both = [(dominating(event), count) for event, count in released.items()]
+    both = [(dominating(event), count) for event, count in _fewer(released).items()]
     removal = [(pairs.removal, count) for pairs, count in both]
     if all(pairs.symmetric for pairs, _ in both):
         return [removal]
     return [removal, [(pairs.addition, count) for pairs, count in both]]
+
+
+def _fewer(released: Terms) -> Terms:
+    """Different Gaussian releases merged into one, which is exact and spares a transform for each."""
+    gaussian = {event: count for event, count in released.items() if isinstance(event, Gaussian)}
+    if len(gaussian) < 2:
+        return released
+    others = {event: count for event, count in released.items() if event not in gaussian}
+    return {**others, merged_gaussian(gaussian): 1}
 
 
 def epsilon(released: Terms, delta: float) -> float:
@@ -154,6 +166,19 @@ def _delta(pairs: Weighted, at: float) -> float:
     tilt = sketch.tilt_for_epsilon(at)
     log_delta = max(sketch.log_delta(tilt, at), _SMALLEST)
     return min(1.0, safe(_compose(pairs, sketch, tilt, log_delta).delta(at)))
+
+
+def profile(released: Terms) -> Callable[[float], float]:
+    """delta as a function of epsilon, for many evaluations: composed once, sharpest where delta is about 1e-3."""
+    sides = [_curve(pairs) for pairs in _directions(released)]
+    return lambda at: max((side(at) for side in sides), default=0.0)
+
+
+def _curve(pairs: Weighted) -> Callable[[float], float]:
+    if _is_single(pairs):
+        return partial(_single_delta, pairs[0][0])
+    sketch = _Sketch.of(pairs, _TYPICAL)
+    return _compose(pairs, sketch, sketch.tilt_for_delta(_TYPICAL), _TYPICAL).delta
 
 
 def _is_single(pairs: Weighted) -> bool:

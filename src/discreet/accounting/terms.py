@@ -81,12 +81,13 @@ def merge(inside: Terms) -> Event | None:
     if sum(live.values()) == 1:
         return next(iter(live))
     if live and len(gaussian) == len(live):
-        return _merged_gaussian(gaussian)
+        return merged_gaussian(gaussian)
     parts = [events.Repeated(event, count) for event, count in sorted(live.items(), key=repr)]
     return events.Composed(parts) if parts else None
 
 
-def _merged_gaussian(gaussian: Mapping[events.Gaussian, int]) -> events.Gaussian:
+def merged_gaussian(gaussian: Mapping[events.Gaussian, int]) -> events.Gaussian:
+    """Gaussian releases as one, of the root of the sum of their squared mu (Dong, Roth, Su 2022, Corollary 3.3)."""
     precision = sum((count / event.noise_multiplier**2 for event, count in gaussian.items()), Fraction(0))
     return events.Gaussian(root_below(1 / precision))
 
@@ -99,11 +100,6 @@ def _refuse_sampling(event: Event) -> None:
             "Poisson sampling amplifies privacy for neighbours that add or remove a unit: pass "
             "neighbours=Neighbours.ADD_REMOVE, or convert the guarantee with privacy.convert.",
         )
-
-
-def total_count(released: Terms) -> int:
-    """How many basic releases there are."""
-    return sum(released.values())
 
 
 def exact_delta(delta: check.Number) -> Fraction:

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.errors import InternalError, RandomnessUnavailable
+from discreet.errors import InternalError, InvalidParameter, RandomnessUnavailable
 
 WORD = 64
 LANE = 16  # bits of a first look: one tie in 65536 tosses
@@ -192,4 +192,6 @@ def source_of(bits: Bits | None) -> Bits:
     Raises:
         InvalidParameter: for anything else, such as a generator of another library.
     """
-    return _SYSTEM if bits is None else check.instance(Bits, bits=bits)
+    if bits is not None and not isinstance(bits, Bits):
+        raise InvalidParameter("bits", bits, "to be a source of bits", "Pass SecureBits(), or nothing.")
+    return _SYSTEM if bits is None else bits
