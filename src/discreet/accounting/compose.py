@@ -21,7 +21,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
 
 from discreet.accounting.dots import GridLaw
 from discreet.accounting.pairs import Floats
@@ -150,9 +149,9 @@ def _power(laws: Laws, tilt: float, cumulants: Sequence[float], log_size: int) -
     for (law, count), cumulant in zip(laws, cumulants, strict=True):
         tilted = np.exp(law.log_masses + tilt * law.losses - cumulant)
         circle = np.bincount(law.indices % size, tilted, minlength=size).astype(np.float64, copy=False)
-        product *= _integer_power(fft.rfft(circle), count)
+        product *= _integer_power(np.fft.rfft(circle), count)
         error += count * (_TRANSFORM * log_size * _norm(circle))
-    masses = fft.irfft(product, size)
+    masses = np.fft.irfft(product, size)
     count = sum(count for _, count in laws)
     error += (math.sqrt(5) * _UNIT * 4 * count + _TRANSFORM * log_size) * (_norm(masses) + error)
     return masses, 2 * error
