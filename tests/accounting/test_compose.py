@@ -32,14 +32,17 @@ def exact_delta(laws: list[tuple[GridLaw, int]], epsilon: float) -> Any:
 
 
 def check_transform(laws: list[tuple[GridLaw, int]], tilt: float, epsilons: tuple[float, ...]) -> None:
-    """Above the exact value by no more than all claimed errors; the drift moves epsilon and is tiny here."""
+    """Above the exact value by at most twice the claimed errors: once what floats did, once the bound that is added.
+
+    The drift moves epsilon and is tiny here.
+    """
     found = compose(laws, View(tilt=tilt, low=-16.0, steeper=1.0, log_size=8))
     for epsilon in epsilons:
         exact = exact_delta(laws, epsilon)
         claimed = math.exp(found.log_error - tilt * epsilon) + found._rounding + 2 * found.drift
         claimed += 1e-9 * float(exact) + 1e-300
         assert exact <= found.delta(epsilon) * (1 + 1e-15)
-        assert found.delta(epsilon) <= exact + claimed
+        assert found.delta(epsilon) <= exact + 2 * claimed
 
 
 weights = st.lists(st.integers(0, 10**6), min_size=2, max_size=7).filter(any)
