@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.noise.approximate import LARGEST
 from discreet.noise.exponential import accept_many, accept_one
-from discreet.noise.laplace import discrete_laplace
+from discreet.noise.laplace import discrete_laplace, laplace_drawer
 from discreet.noise.rng import Bits, source_of
 from discreet.noise.uniform import Shape, shape_of
 
@@ -31,6 +32,7 @@ class _Target:
     scale: int
     centre: float  # variance / t <= sigma, where the acceptance is largest
     half_precision: float  # 1 / (2 variance), or 2^300 where it is more and every z but 0 is out of reach
+    propose: Callable[[Bits], int]
     small: bool  # whether |z| - centre is as good in floats as the error bound of `_many` says
 
     def approximate_rejection(self, proposal: int) -> float:
@@ -58,7 +60,8 @@ def _target_of(sigma: Any) -> _Target:
     exact = check.positive(sigma=sigma, floats="exact")
     variance, scale = exact * exact, math.floor(exact) + 1
     half_precision = float(min(1 / (2 * variance), Fraction(_LARGEST_HALF_PRECISION)))
-    return _Target(variance, scale, float(variance / scale), half_precision, scale <= _LARGEST_ARRAY_SIGMA)
+    small = scale <= _LARGEST_ARRAY_SIGMA
+    return _Target(variance, scale, float(variance / scale), half_precision, laplace_drawer(scale), small)
 
 
 @overload
@@ -93,7 +96,7 @@ def discrete_gaussian(
 
 def _one(target: _Target, bits: Bits) -> int:
     while True:
-        proposal = discrete_laplace(target.scale, bits=bits)
+        proposal = target.propose(bits)
         x = target.approximate_rejection(proposal)
         if accept_one(x, lambda: target.rejection(proposal), bits):  # noqa: B023 - called before the next turn
             return proposal

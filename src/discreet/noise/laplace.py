@@ -11,9 +11,10 @@ law.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, overload
 
 import numpy as np
@@ -110,6 +111,11 @@ def discrete_laplace(
     if size is None:
         return _difference(digits, source)
     return _array(digits, size, 2, source)
+
+
+def laplace_drawer(scale: check.Number) -> Callable[[Bits], int]:
+    """Draws of one scale for a sampler that makes many: the parameter is checked once."""
+    return partial(_difference, _digits(scale))
 
 
 def _one(digits: _Digits, bits: Bits) -> int:
