@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 
@@ -44,6 +46,100 @@ class InsufficientBudget(DiscreetError):
     def __init__(self, requested: Any, remaining: Any, hint: str = "") -> None:
         self.requested, self.remaining = requested, remaining
         super().__init__(f"The charge needs {requested}; {remaining} remain." + (f" {hint}" if hint else ""))
+
+
+class LedgerError(DiscreetError):
+    """The book of accounts cannot be relied on or may not be written; nothing is answered.
+
+    The message never repeats a question, an answer or an idempotency key.
+    """
+
+    def __init__(self, reason: str, hint: str = "") -> None:
+        self.reason, self.hint = reason, hint
+        super().__init__(f"{reason}." + (f" {hint}" if hint else ""))
+
+
+class AccountLocked(LedgerError):
+    """The failure credits of an account are used up; it answers nothing until a steward unlocks it."""
+
+    def __init__(self, account: str, failures: int) -> None:
+        self.account, self.failures = account, failures
+        super().__init__(
+            f"Account {_short(account)} is locked after {failures} failed questions",
+            "A steward looks, then unlocks it.",
+        )
+
+
+class KeyConflict(LedgerError):
+    """An idempotency key came back with another request; nothing was charged for it."""
+
+    def __init__(self, sequence: int) -> None:
+        self.sequence = sequence
+        super().__init__(
+            f"The idempotency key belongs to another request, entry {sequence}", "Use a new key for a new question."
+        )
+
+
+class NotPermitted(LedgerError):
+    """Somebody without the needed role tried to act on an account."""
+
+    def __init__(self, who: str, act: str, hint: str = "") -> None:
+        self.who, self.act = who, act
+        super().__init__(f"{_short(who)} may not {act}", hint or "A steward can appoint them.")
+
+
+class LedgerTampered(LedgerError):
+    """The book differs from what was written into it; `sequence` is the first entry that does not fit."""
+
+    def __init__(self, sequence: int, reason: str) -> None:
+        self.sequence = sequence
+        super().__init__(f"Entry {sequence}: {reason}", "Nothing is answered. Restore a backup and check its anchor.")
+
+
+class UnsupportedQuery(DiscreetError, ValueError):
+    """A question is refused before anything is read or spent.
+
+    Args:
+        reason: why, in a sentence.
+        hint: what to do instead; everything in it between backticks is a question that is accepted.
+        position: line and column in the question's text, from 1; None if the question is not a text.
+
+    >>> raise UnsupportedQuery("A join reads two tables.", "Ask `SELECT COUNT(*) FROM visits`.", (1, 15))
+    Traceback (most recent call last):
+    discreet.errors.UnsupportedQuery: A join reads two tables. Ask `SELECT COUNT(*) FROM visits`. (line 1, column 15)
+    """
+
+    def __init__(self, reason: str, hint: str, position: tuple[int, int] | None = None) -> None:
+        self.reason, self.hint, self.position = reason, hint, position
+        where = f" (line {position[0]}, column {position[1]})" if position else ""
+        super().__init__(f"{reason} {hint}{where}")
+
+
+class UnknownTable(DiscreetError, LookupError):
+    """A question names a table that nobody declared.
+
+    >>> raise UnknownTable("vists", ["visits", "wards"])
+    Traceback (most recent call last):
+    discreet.errors.UnknownTable: No table 'vists' is declared. Did you mean 'visits'?
+    """
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        self.name, self.known = name, tuple(known)
+        near = get_close_matches(name.casefold(), self.known, n=1)
+        self.hint = f"Did you mean {near[0]!r}?" if near else f"Declared: {', '.join(map(repr, self.known)) or 'none'}."
+        super().__init__(f"No table {_short(name)} is declared. {self.hint}")
+
+
+class QueryFailed(DiscreetError):
+    """The engine could not finish; why is not said, because it can depend on the data. What was charged stays charged.
+
+    >>> raise QueryFailed
+    Traceback (most recent call last):
+    discreet.errors.QueryFailed: The question could not be answered. Its charge stays; ask the steward.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("The question could not be answered. Its charge stays; ask the steward.")
 
 
 class RandomnessUnavailable(DiscreetError):

@@ -1,0 +1,1 @@
+"""From a question to a frozen plan: schema, expressions, functions, readings."""

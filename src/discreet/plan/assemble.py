@@ -1,0 +1,278 @@
+"""From the parts of a question, however they were written, to the plan: keys, aggregates, outputs and their names.
+
+SQL and the fluent front both end here, so equal questions are equal objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import NoReturn
+
+from sqlglot import exp
+
+from discreet.plan.calls import NULL, call
+from discreet.plan.examples import RESERVED_ENDS, Examples, may_be_shown, quoted
+from discreet.plan.naming import distinct, readable
+from discreet.plan.nodes import Aggregate, Column, Expression, Key, Order, Output, Question
+from discreet.plan.reader import read
+from discreet.plan.schema import TableSchema
+from discreet.plan.scope import AnswerScope, Scope, lookup, same
+from discreet.plan.size import columns, fits, substitute
+from discreet.plan.source import Source
+from discreet.plan.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a question, the text it stands in, and the name it is given."""
+
+    node: exp.Expr
+    source: Source
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question as its author wrote it, in trees of the parser.
+
+    Args:
+        schema: the table.
+        alias: what the question calls it.
+        outputs: what is selected, with names where given.
+        where: the conditions on rows, all of which hold.
+        keys: what is grouped by; a number means an output, a name may be an output's.
+        having: the conditions on groups.
+        order: what to sort by, and whether downwards.
+        limit: how many rows to keep.
+    """
+
+    schema: TableSchema
+    alias: str
+    outputs: Sequence[Piece]
+    where: Sequence[Piece] = ()
+    keys: Sequence[Piece] = ()
+    having: Sequence[Piece] = ()
+    order: Sequence[tuple[Piece, bool]] = ()
+    limit: int | None = None
+
+
+def question(asked: Asked) -> Question:
+    """The plan of a question.
+
+    Raises:
+        UnsupportedQuery: if a part is not understood, or an output is neither key nor aggregate.
+    """
+    builder = _Builder(asked)
+    expressions = list(dict.fromkeys(builder.key(piece) for piece in asked.keys))
+    raw = [builder.answer(piece) for piece in asked.outputs]
+    keys = _keys(expressions, raw, asked)
+    builder.known = {key.expression: Column(key.name, key.expression.type) for key in keys}
+    outputs = [builder.released(piece, found) for piece, found in zip(asked.outputs, raw, strict=True)]
+    names = named(asked.outputs, outputs, builder.aggregates)
+    builder.named |= dict(zip(names, raw, strict=True))
+    asking = Question(
+        table=asked.schema.name,
+        where=builder.where(),
+        keys=tuple(keys),
+        outputs=tuple(map(Output, names, outputs)),
+        having=builder.having(),
+        order=tuple(Order(builder.ordered(piece, raw), down) for piece, down in asked.order),
+        limit=asked.limit,
+        aggregates=tuple(builder.aggregates),
+    )
+    return tidy(asking, asked.outputs[0])
+
+
+class _Builder:
+    """Reads the pieces of one question; aggregates, keys and names collect here."""
+
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
+        self.aggregates: list[Aggregate] = []
+        self.known: dict[Expression, Expression] = {}
+        self.named: dict[str, Expression] = {}
+
+    def row(self, piece: Piece) -> Expression:
+        """An expression over columns of a row."""
+        scope = Scope(source=piece.source, schema=self.asked.schema, alias=self.asked.alias)
+        return typed(read(piece.node, scope), piece)
+
+    def answer(self, piece: Piece) -> Expression:
+        """An expression over aggregates, columns of the answer, and keys as they are computed."""
+        scope = AnswerScope(
+            source=piece.source,
+            schema=self.asked.schema,
+            alias=self.asked.alias,
+            aggregates=self.aggregates,
+            named=self.named,
+        )
+        return typed(read(piece.node, scope), piece)
+
+    def key(self, piece: Piece) -> Expression:
+        """The expression of a key, which may be written as the place or the name of an output."""
+        meant = _meant(piece, self.asked)
+        expression = self.row(meant)
+        _may_be_key(expression, meant, self.asked)
+        return expression
+
+    def released(self, piece: Piece, found: Expression) -> Expression:
+        """The expression over released columns alone: what is no key and no aggregate is refused."""
+
+        def other(column: Column) -> Expression:
+            return column if column.name.startswith("#") else _not_released(column, piece, self.asked)
+
+        return substitute(found, self.known, other)
+
+    def where(self) -> Expression | None:
+        return conjunction([truth(self.row(piece), "WHERE", piece) for piece in self.asked.where])
+
+    def having(self) -> Expression | None:
+        return conjunction(
+            [self.released(piece, truth(self.answer(piece), "HAVING", piece)) for piece in self.asked.having]
+        )
+
+    def ordered(self, piece: Piece, raw: Sequence[Expression]) -> Expression:
+        place = number(piece, len(raw))
+        return self.released(piece, self.answer(piece) if place is None else raw[place])
+
+
+def typed(expression: Expression, piece: Piece) -> Expression:
+    """The expression, unless it is a NULL without a type."""
+    if expression is NULL:
+        piece.source.refuse("NULL has no type here.", "Leave it out, or write CAST(NULL AS INT): {count}.", piece.node)
+    return expression
+
+
+def truth(expression: Expression, clause: str, piece: Piece) -> Expression:
+    """The expression, if it is a condition."""
+    if expression.type is not Type.BOOL:
+        reason = f"{clause} takes a condition, not {expression.type.value}."
+        piece.source.refuse(reason, "Compare it with something: {filtered}.", piece.node)
+    return expression
+
+
+def conjunction(conditions: Sequence[Expression]) -> Expression | None:
+    """One condition that holds if all do, as AND writes it; None for none."""
+    return reduce(lambda one, other: call("and", one, other), conditions) if conditions else None
+
+
+def number(piece: Piece, outputs: int) -> int | None:
+    """Which output a number written alone means; None if the piece is no number."""
+    node = piece.node
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return None
+    if not node.name.isdecimal() or not 1 <= int(node.name[:9]) <= outputs:
+        piece.source.refuse(f"There is no output number {node.name[:40]}.", "Name the column: {top}.", node)
+    return int(node.name[:9]) - 1
+
+
+def _meant(piece: Piece, asked: Asked) -> Piece:
+    place = number(piece, len(asked.outputs))
+    if place is not None:
+        return replace(asked.outputs[place], name=None)
+    node = piece.node
+    if isinstance(node, exp.Column) and not node.table and lookup(node.name, asked.schema.columns) is None:
+        return lookup(node.name, {output.name: output for output in asked.outputs if output.name}) or piece
+    return piece
+
+
+def _may_be_key(expression: Expression, piece: Piece, asked: Asked) -> None:
+    examples, source = Examples(asked.schema), piece.source
+    read_columns = {column.name for column in columns(expression)}
+    if asked.schema.unit in read_columns:
+        reason = f"{quoted(asked.schema.unit or '')} says whose row it is: groups of it would be single people."
+        source.refuse(reason, "It may be counted and filtered on: {units}.", piece.node)
+    if not read_columns:
+        source.refuse("A key depends on the row; this one is constant.", "Group by a column: {grouped}.", piece.node)
+    if expression.type is Type.FLOAT:
+        text = piece.node.sql(dialect="duckdb")
+        whole = text if isinstance(piece.node, exp.Floor | exp.Ceil | exp.Round) else f"FLOOR(({text}) / 10)"
+        banded = f"`{examples.grouped_by(f'CAST({whole} AS INT)', 'band')}`"
+        simple = asked.alias == asked.schema.name and "`" not in text and len(text) <= 200
+        reason = "A key of type float makes groups out of rounding errors."
+        source.refuse(reason, f"Group by whole numbers, texts or dates: {banded if simple else '{bands}'}.", piece.node)
+
+
+def _not_released(column: Column, piece: Piece, asked: Asked) -> NoReturn:
+    node = next((n for n in piece.node.find_all(exp.Column) if _outside(n, column.name)), piece.node)
+    name, examples = quoted(column.name), Examples(asked.schema)
+    if column.name == asked.schema.unit:
+        reason, hint = f"{name} says whose row it is; it is never shown.", "Count people instead: {units}."
+    elif column.type is Type.FLOAT:
+        reason, hint = f"{name} is not inside an aggregate: it would publish people's values.", "Ask {mean}."
+    else:
+        reason = f"{name} is neither a key nor inside an aggregate: it would publish people's values."
+        hint = f"Group by it: `{examples.grouped_by(name)}`."
+    piece.source.refuse(reason, hint, node)
+
+
+def _outside(node: exp.Column, name: str) -> bool:
+    """Whether a name stands outside of every aggregate."""
+    return same(node.name, name) and node.find_ancestor(exp.AggFunc) is None
+
+
+def _keys(expressions: Sequence[Expression], raw: Sequence[Expression], asked: Asked) -> list[Key]:
+    """Keys with the names that their columns have in the answer."""
+    keys: list[Key] = []
+    for expression in expressions:
+        shown = [piece.name for piece, found in zip(asked.outputs, raw, strict=True) if found == expression]
+        name = next((name for name in shown if name), None) or readable(expression, {})
+        keys.append(Key(distinct(name, [key.name for key in keys]), expression))
+    return keys
+
+
+def named(pieces: Sequence[Piece], found: Sequence[Expression], aggregates: Sequence[Aggregate]) -> list[str]:
+    """A name for each output, none of them twice."""
+    given = [piece.name for piece in pieces if piece.name]
+    made = {aggregate.name: aggregate for aggregate in aggregates}
+    names: list[str] = []
+    for piece, expression in zip(pieces, found, strict=True):
+        name = piece.name or readable(expression, made)
+        if not piece.name and not isinstance(piece.node, exp.Column):
+            name = distinct(name, [*given, *names])
+        _may_be_name(name, piece, names)
+        names.append(name)
+    return names
+
+
+def _may_be_name(name: str, piece: Piece, taken: Sequence[str]) -> None:
+    source = piece.source
+    if not may_be_shown(name) or len(name) > 200:
+        ends = " or ".join(RESERVED_ENDS)
+        source.refuse(
+            f"A column of the answer cannot be called {quoted(name[:40])}.",
+            f"Ends {ends} and a leading # are our own; choose another name with AS: {{grouped}}.",
+            piece.node,
+        )
+    if any(same(name, other) for other in taken):
+        source.refuse(f"Two columns are called {quoted(name[:40])}.", "Name them apart with AS: {grouped}.", piece.node)
+
+
+def tidy(asking: Question, piece: Piece) -> Question:
+    """The question with the aggregates it uses, numbered in the order in which they are used.
+
+    Raises:
+        UnsupportedQuery: if it uses none.
+    """
+    parts = [*(output.expression for output in asking.outputs), *([asking.having] if asking.having else [])]
+    parts += [order.expression for order in asking.order]
+    if not all(fits(part) for part in parts):
+        piece.source.refuse("The question is too large.", "Ask a simpler one: {count}.", piece.node)
+    used = dict.fromkeys(column.name for part in parts for column in columns(part) if column.name.startswith("#"))
+    if not used:
+        piece.source.refuse("Nothing is counted or summed.", "Ask for an aggregate: {grouped}.", piece.node)
+    numbers = {name: f"#{i}" for i, name in enumerate(used, start=1)}
+    made = {aggregate.name: aggregate for aggregate in asking.aggregates}
+
+    def renamed(part: Expression) -> Expression:
+        return substitute(part, {}, lambda column: replace(column, name=numbers.get(column.name, column.name)))
+
+    return replace(
+        asking,
+        aggregates=tuple(replace(made[name], name=number) for name, number in numbers.items()),
+        outputs=tuple(replace(output, expression=renamed(output.expression)) for output in asking.outputs),
+        having=None if asking.having is None else renamed(asking.having),
+        order=tuple(replace(order, expression=renamed(order.expression)) for order in asking.order),
+    )

@@ -1,0 +1,112 @@
+"""Questions as text: one canonical JSON form for the ledger, and one for finding a stored release.
+
+The form is part of the ledger's format: its meaning never changes. A change of the plan's nodes means a new number in
+`VERSION`, and old texts stay what they are.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from functools import singledispatch
+from typing import Any
+
+from discreet.errors import InternalError
+from discreet.plan.nodes import Aggregate, Call, Column, Expression, Literal, Question
+
+VERSION = 1
+
+
+def canonical(question: Question) -> str:
+    """The whole question as JSON: equal for equal questions, however they were written.
+
+    >>> from discreet.plan.nodes import Output
+    >>> from discreet.plan.types import Type
+    >>> n = Aggregate(name="#1", kind="count")
+    >>> asked = Question(table="visits", aggregates=(n,), outputs=(Output("n", Column("#1", Type.INT)),), limit=3)
+    >>> print(canonical(asked))
+    {"aggregates":[{"kind":"count"}],"keys":[],"limit":3,"outputs":[["n",["#","1"]]],"table":"visits","version":1}
+    """
+    form = {
+        **_released(question),
+        "keys": [[key.name, _form(key.expression)] for key in question.keys],
+        "outputs": [[output.name, _form(output.expression)] for output in question.outputs],
+        "having": None if question.having is None else _form(question.having),
+        "order": [[_form(order.expression), order.descending] for order in question.order] or None,
+        "limit": question.limit,
+    }
+    return _json(form)
+
+
+def replay(question: Question) -> str:
+    """What is released for a question, as JSON: without outputs, HAVING, ORDER BY, LIMIT and names.
+
+    Two questions with the same text here are answered by the same release; all that differs is post-processing. The
+    aggregates are in an order of their own, given by `replay_order`.
+
+    >>> from discreet.plan.nodes import Output
+    >>> from discreet.plan.types import Type
+    >>> n = Aggregate(name="#1", kind="count")
+    >>> print(replay(Question(table="visits", aggregates=(n,), outputs=(Output("n", Column("#1", Type.INT)),))))
+    {"aggregates":[{"kind":"count"}],"keys":[],"table":"visits","version":1}
+    """
+    form = {
+        **_released(question),
+        "keys": [_form(key.expression) for key in question.keys],
+        "aggregates": [_aggregate(aggregate) for aggregate in replay_order(question)],
+    }
+    return _json(form)
+
+
+def replay_order(question: Question) -> list[Aggregate]:
+    """The aggregates in the order of the replay form, which does not depend on the order of outputs."""
+    return sorted(question.aggregates, key=lambda aggregate: _json(_aggregate(aggregate)))
+
+
+def _released(question: Question) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "table": question.table,
+        "where": None if question.where is None else _form(question.where),
+        "aggregates": [_aggregate(aggregate) for aggregate in question.aggregates],
+    }
+
+
+def _aggregate(aggregate: Aggregate) -> dict[str, Any]:
+    if aggregate.argument is None:
+        return {"kind": aggregate.kind}
+    return {"kind": aggregate.kind, "argument": _form(aggregate.argument)}
+
+
+def _json(form: dict[str, Any]) -> str:
+    shown = {name: part for name, part in form.items() if part is not None}
+    return json.dumps(shown, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+@singledispatch
+def _form(expression: Expression) -> list[Any]:
+    raise InternalError(f"A {type(expression).__name__} has no canonical form.")
+
+
+@_form.register
+def _(expression: Column) -> list[Any]:
+    if expression.name.startswith("#"):
+        return ["#", expression.name[1:]]
+    return ["column", expression.name, expression.type.value]
+
+
+@_form.register
+def _(expression: Literal) -> list[Any]:
+    return [expression.type.value, _text(expression.value)]
+
+
+@_form.register
+def _(expression: Call) -> list[Any]:
+    return [expression.function, expression.type.value, *(_form(argument) for argument in expression.arguments)]
+
+
+def _text(value: object) -> object:
+    """Doubles as their exact hexadecimal text, dates as ISO texts, the rest as JSON has it."""
+    if isinstance(value, float):
+        return value.hex()
+    return value.isoformat() if isinstance(value, dt.date) else value

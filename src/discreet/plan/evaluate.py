@@ -1,0 +1,250 @@
+"""The meanings of all functions in plain Python: what outputs, HAVING and ORDER BY are computed with.
+
+Total by construction: every function has a value, or NULL (None), for all arguments of its types.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import singledispatch
+from operator import add, eq, ge, gt, le, lt, mul, ne, sub
+from typing import Any
+
+from discreet.errors import InternalError
+from discreet.plan.nodes import Call, Column, Expression, Literal
+from discreet.plan.types import Type
+
+Values = Mapping[str, Any]
+"""Values by column; numbers may be int, float or Fraction."""
+
+INT_LOW, INT_HIGH = -(2**63), 2**63 - 1
+
+
+@singledispatch
+def evaluate(expression: Expression, values: Values) -> Any:
+    """The value of an expression, None for NULL.
+
+    >>> half = Call("divide", (Column("n", Type.FLOAT), Literal(0.0, Type.FLOAT)), Type.FLOAT)
+    >>> evaluate(half, {"n": 3.0}) is None
+    True
+    """
+    del values
+    raise InternalError(f"A {type(expression).__name__} has no value.")
+
+
+@evaluate.register
+def _(expression: Column, values: Values) -> Any:
+    return values[expression.name]
+
+
+@evaluate.register
+def _(expression: Literal, values: Values) -> Any:
+    del values
+    return expression.value
+
+
+@evaluate.register
+def _(expression: Call, values: Values) -> Any:
+    arguments = [_argument(part, evaluate(part, values)) for part in expression.arguments]
+    lenient = _LENIENT.get(expression.function)
+    if lenient is not None:
+        return lenient(arguments)
+    if any(argument is None for argument in arguments):
+        return None
+    return _RESULTS[expression.type](_STRICT[expression.function](*arguments))
+
+
+def _argument(part: Expression, value: Any) -> Any:
+    """Numbers where doubles are asked for become doubles; those that do not exist are NULL."""
+    return _double(value) if part.type is Type.FLOAT else value
+
+
+def _double(value: Any) -> float | None:
+    if value is None:
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def _whole(value: Any) -> Any:
+    return value if value is not None and INT_LOW <= value <= INT_HIGH else None
+
+
+_RESULTS: dict[Type, Callable[[Any], Any]] = {kind: lambda value: value for kind in Type}
+_RESULTS |= {Type.FLOAT: _double, Type.INT: _whole}
+
+# ------------------------------------------------------------------------------------------------------ NULL has a say
+
+
+def _and(arguments: Sequence[Any]) -> bool | None:
+    if any(argument is False for argument in arguments):
+        return False
+    return None if None in arguments else True
+
+
+def _or(arguments: Sequence[Any]) -> bool | None:
+    if any(argument is True for argument in arguments):
+        return True
+    return None if None in arguments else False
+
+
+def _present(arguments: Sequence[Any]) -> list[Any]:
+    return [argument for argument in arguments if argument is not None]
+
+
+def _null_if(arguments: Sequence[Any]) -> Any:
+    first, second = arguments
+    return None if first is not None and first == second else first
+
+
+_LENIENT: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "and": _and,
+    "or": _or,
+    "is_null": lambda arguments: arguments[0] is None,
+    "if": lambda arguments: arguments[1] if arguments[0] is True else arguments[2],
+    "coalesce": lambda arguments: next(iter(_present(arguments)), None),
+    "greatest": lambda arguments: max(_present(arguments), default=None),
+    "least": lambda arguments: min(_present(arguments), default=None),
+    "null_if": _null_if,
+}
+
+# -------------------------------------------------------------------------------------------------------------- numbers
+
+
+def _divide(a: float, b: float) -> float | None:
+    return a / b if b else None
+
+
+def _integer_divide(a: Any, b: Any) -> int | None:
+    return math.trunc(Fraction(a) / Fraction(b)) if b else None
+
+
+def _modulo(a: Any, b: Any) -> Any:
+    return a - b * math.trunc(Fraction(a) / Fraction(b)) if b else None
+
+
+def _round(value: float) -> int:
+    exact = Fraction(value)
+    size = math.floor(abs(exact) + Fraction(1, 2))
+    return size if exact >= 0 else -size
+
+
+def _to_int(value: Any) -> int | None:
+    if isinstance(value, str):
+        return int(value) if re.fullmatch(r"[+-]?[0-9]{1,18}", value) else None
+    return int(value)
+
+
+def _to_float(value: Any) -> float | None:
+    if isinstance(value, str):
+        return _double(value) if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", value) else None
+    return _double(value)
+
+
+# -------------------------------------------------------------------------------------------------------- texts, dates
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, dt.date) else str(value)
+
+
+def _to_date(value: Any) -> dt.date | None:
+    if isinstance(value, dt.datetime):
+        return value.date()
+    if isinstance(value, dt.date):
+        return value
+    try:
+        return dt.date.fromisoformat(value) if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value) else None
+    except ValueError:
+        return None
+
+
+def _day(value: dt.date) -> dt.date:
+    return value.date() if isinstance(value, dt.datetime) else value
+
+
+def _start_of_week(value: dt.date) -> dt.date | None:
+    day = _day(value)
+    number = day.toordinal() - day.weekday()
+    return dt.date.fromordinal(number) if number >= 1 else None
+
+
+def _substring(text: str, position: int, length: int) -> str:
+    begin, end = position - 1, position - 1 + max(length, 0)
+    return text[max(begin, 0) : max(end, 0)]
+
+
+def _like(text: str, pattern: str) -> bool:
+    """One step back to the last % is enough, so the time is the product of the lengths at most."""
+    at = place = 0
+    retry, resume = -1, 0  # after the last % of the pattern, and where in the text it has been tried
+    while at < len(text):
+        if place < len(pattern) and pattern[place] == "%":
+            retry, resume = place + 1, at
+            place += 1
+        elif place < len(pattern) and pattern[place] in ("_", text[at]):
+            at, place = at + 1, place + 1
+        elif retry >= 0:
+            resume += 1
+            at, place = resume, retry
+        else:
+            return False
+    return not pattern[place:].strip("%")
+
+
+_UPPER = {ord(letter): letter.upper() for letter in "abcdefghijklmnopqrstuvwxyz"}
+_LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+
+_STRICT: dict[str, Callable[..., Any]] = {
+    "add": add,
+    "subtract": sub,
+    "multiply": mul,
+    "divide": _divide,
+    "integer_divide": _integer_divide,
+    "modulo": _modulo,
+    "negate": lambda a: -a,
+    "absolute": abs,
+    "round": _round,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "equal": eq,
+    "not_equal": ne,
+    "less": lt,
+    "less_equal": le,
+    "greater": gt,
+    "greater_equal": ge,
+    "not": lambda a: not a,
+    "in": lambda a, *members: a in members,
+    "like": _like,
+    "to_int": _to_int,
+    "to_float": _to_float,
+    "to_text": _to_text,
+    "to_date": _to_date,
+    "year": lambda day: day.year,
+    "quarter": lambda day: (day.month + 2) // 3,
+    "month": lambda day: day.month,
+    "day": lambda day: day.day,
+    "day_of_week": lambda day: day.isoweekday(),
+    "hour": lambda moment: moment.hour,
+    "start_of_year": lambda day: _day(day).replace(month=1, day=1),
+    "start_of_quarter": lambda day: _day(day).replace(month=(day.month - 1) // 3 * 3 + 1, day=1),
+    "start_of_month": lambda day: _day(day).replace(day=1),
+    "start_of_week": _start_of_week,
+    "upper": lambda text: text.translate(_UPPER),
+    "lower": lambda text: text.translate(_LOWER),
+    "trim": lambda text: text.strip(" "),
+    "length": len,
+    "substring": _substring,
+}
+
+MEANINGS = frozenset(_STRICT) | frozenset(_LENIENT)
+"""The functions that have a meaning here: all of `functions.FUNCTIONS`, which a test asserts."""

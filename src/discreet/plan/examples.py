@@ -1,0 +1,189 @@
+"""Questions that a declared table accepts, made from its schema alone: what a refusal proposes instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.tokenizer_core import TokenType
+
+from discreet.plan.schema import ColumnSchema, TableSchema
+from discreet.plan.types import Type
+
+DIALECT = Dialect.get_or_raise("duckdb")
+"""The dialect that questions are read in."""
+
+RESERVED_ENDS = ("_low", "_high")
+"""Ends of the names of interval columns; no other column of an answer may have them."""
+
+_SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
+
+
+def quoted(name: str) -> str:
+    """The name as a question writes it: in quotes unless it is a plain word.
+
+    >>> quoted("ward"), quoted("Heart rate"), quoted("order"), quoted("group by")
+    ('ward', '"Heart rate"', '"order"', '"group by"')
+    """
+    if _SIMPLE.fullmatch(name) and name not in _WORDS:
+        kinds = [token.token_type for token in DIALECT.tokenize(name)]
+        if kinds == [TokenType.VAR]:
+            return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+_WORDS = {"order", "group", "by", "cast", "if", "extract", "try_cast", "nulls", "to", "at", "columns", "div"}
+
+
+def may_be_shown(name: str) -> bool:
+    """Whether a column of an answer may have this name."""
+    return bool(name.strip()) and not name.startswith("#") and not name.casefold().endswith(RESERVED_ENDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Accepted questions about one table."""
+
+    schema: TableSchema
+
+    @property
+    def table(self) -> str:
+        """The table's name, as written."""
+        return quoted(self.schema.name)
+
+    @property
+    def count(self) -> str:
+        """The number of rows."""
+        return f"SELECT COUNT(*) AS n FROM {self.table}"
+
+    @property
+    def units(self) -> str:
+        """The number of units."""
+        unit = self.schema.unit
+        return self.count if unit is None else f"SELECT COUNT(DISTINCT {quoted(unit)}) AS units FROM {self.table}"
+
+    @property
+    def mean(self) -> str:
+        """A mean, clipped in the question if no column is bounded."""
+        column = self._number()
+        return self.count if column is None else self.mean_of(column)
+
+    def mean_of(self, column: ColumnSchema, aggregate: str = "AVG") -> str:
+        """The mean of a column of numbers."""
+        name = quoted(column.name)
+        argument = name if column.bounds else f"GREATEST(LEAST({name}, 100), 0)"
+        return f"SELECT {aggregate}({argument}) AS answer FROM {self.table}"
+
+    @property
+    def filtered(self) -> str:
+        """Rows that satisfy a condition."""
+        column = self._number()
+        if column is None:
+            return self.count
+        return f"{self.count} WHERE {quoted(column.name)} >= 10"
+
+    @property
+    def conditional(self) -> str:
+        """Rows that satisfy a condition, beside all rows."""
+        column = self._number()
+        if column is None:
+            return self.count
+        case = f"CASE WHEN {quoted(column.name)} >= 10 THEN 1 ELSE 0 END"
+        return f"SELECT COUNT(*) AS n, SUM({case}) AS some FROM {self.table}"
+
+    @property
+    def grouped(self) -> str:
+        """Rows by a key."""
+        column = self._key()
+        return self.count if column is None else self.grouped_by(quoted(column.name))
+
+    def grouped_by(self, expression: str, alias: str = "key") -> str:
+        """Rows by an expression that may be a key."""
+        return f"SELECT {expression} AS {alias}, COUNT(*) AS n FROM {self.table} GROUP BY 1"
+
+    @property
+    def top(self) -> str:
+        """The largest groups."""
+        return self.count if self._key() is None else f"{self.grouped} ORDER BY n DESC LIMIT 10"
+
+    @property
+    def kept(self) -> str:
+        """The groups of a released size."""
+        return self.count if self._key() is None else f"{self.grouped} HAVING COUNT(*) > 10"
+
+    @property
+    def present(self) -> str:
+        """Rows that have a value."""
+        column = self._key() or self._number()
+        return self.count if column is None else f"{self.count} WHERE {quoted(column.name)} IS NOT NULL"
+
+    @property
+    def pattern(self) -> str:
+        """Rows whose text is like a pattern."""
+        column = self._of(Type.TEXT)
+        return self.count if column is None else f"{self.count} WHERE UPPER({column}) LIKE 'A%'"
+
+    @property
+    def since(self) -> str:
+        """Rows from a day on."""
+        column = self._of(Type.DATE, Type.TIMESTAMP)
+        return self.count if column is None else f"{self.count} WHERE {column} >= DATE '2026-01-01'"
+
+    @property
+    def weekdays(self) -> str:
+        """Rows by day of the week."""
+        column = self._of(Type.DATE, Type.TIMESTAMP)
+        return self.count if column is None else self.grouped_by(f"EXTRACT(ISODOW FROM {column})")
+
+    @property
+    def months(self) -> str:
+        """Rows by month."""
+        column = self._of(Type.DATE, Type.TIMESTAMP)
+        return self.count if column is None else self.grouped_by(f"DATE_TRUNC('month', {column})")
+
+    def _of(self, *kinds: Type) -> str | None:
+        found = (c for c in self.schema.columns.values() if c.type in kinds and c.name != self.schema.unit)
+        return next((quoted(column.name) for column in found), None)
+
+    @property
+    def bands(self) -> str:
+        """Rows by bands of a number."""
+        column = self._number()
+        if column is None:
+            return self.count
+        return self.grouped_by(f"CAST(FLOOR({quoted(column.name)} / 10) AS INT)", "band")
+
+    def _number(self) -> ColumnSchema | None:
+        numbers = [c for c in self.schema.columns.values() if c.type.is_number and c.name != self.schema.unit]
+        return next((c for c in numbers if c.bounds), numbers[0] if numbers else None)
+
+    def _key(self) -> ColumnSchema | None:
+        columns = [c for c in self.schema.columns.values() if c.type is not Type.FLOAT and c.name != self.schema.unit]
+        ranked = sorted(columns, key=lambda c: (c.keys is None, c.type is not Type.TEXT))
+        return ranked[0] if ranked else None
+
+
+def filled(template: str, examples: Examples | None) -> str:
+    """A hint with its examples, which stand in it as {name}; without a declared table there is nothing to propose.
+
+    >>> schema = TableSchema(name="visits", columns={"ward": ColumnSchema(name="ward", type=Type.TEXT)})
+    >>> filled("Count: {grouped}.", Examples(schema))
+    'Count: `SELECT ward AS key, COUNT(*) AS n FROM visits GROUP BY 1`.'
+    """
+    if examples is None:
+        return "Declare a table first, with protect."
+    return _PLACE.sub(lambda place: f"`{getattr(examples, place[1])}`", template)
+
+
+_NAMES = "count units mean filtered conditional grouped top kept present pattern since weekdays months bands"
+_PLACE = re.compile(r"\{(" + _NAMES.replace(" ", "|") + r")\}")
+
+
+def mentioned(text: str, schemas: Mapping[str, TableSchema]) -> Examples | None:
+    """Examples for the table that a text speaks of, or else for the first one."""
+    folded = text.casefold()
+    spoken = [schema for schema in schemas.values() if schema.name.casefold() in folded]
+    schema = next(iter([*spoken, *schemas.values()]), None)
+    return None if schema is None else Examples(schema)

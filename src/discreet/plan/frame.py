@@ -1,0 +1,169 @@
+"""The fluent front: the same questions in Python, the same gates, the same plan.
+
+Texts are expressions of SQL and pass the gates that a whole question passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from discreet import check
+from discreet.errors import InvalidParameter
+from discreet.plan.assemble import Asked, Piece, question
+from discreet.plan.nodes import Question
+from discreet.plan.reader import only
+from discreet.plan.schema import TableSchema
+from discreet.plan.scope import Scope
+from discreet.plan.source import Source
+from discreet.plan.sql import ordering, select
+
+_SELECT, _ORDER = "SELECT ", "SELECT 1 ORDER BY "
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """An aggregate to be named: made by `count`, `count_units`, `sum` and `mean`."""
+
+    kind: str
+    expression: str | None = None
+
+
+def count(expression: str | None = None) -> Measure:
+    """The number of rows, or of rows where an expression is not NULL."""
+    return Measure("count", expression)
+
+
+def count_units() -> Measure:
+    """The number of units: of people, where a unit is one."""
+    return Measure("count_units")
+
+
+def sum(expression: str) -> Measure:  # noqa: A001 - the name SQL and every frame library give it
+    """The sum of an expression."""
+    return Measure("sum", expression)
+
+
+def mean(expression: str) -> Measure:
+    """The mean of an expression."""
+    return Measure("mean", expression)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFrame:
+    """A question in the making; every method returns a new one.
+
+    >>> from discreet.plan.schema import ColumnSchema
+    >>> from discreet.plan.types import Type
+    >>> from discreet.plan.sql import parse
+    >>> age, ward = ColumnSchema(name="age", type=Type.INT), ColumnSchema(name="ward", type=Type.TEXT)
+    >>> visits = TableSchema(name="visits", columns={"age": age, "ward": ward})
+    >>> frame = TableFrame(schema=visits).where("age >= 40").group_by("ward").agg(n=count())
+    >>> frame.question == parse(
+    ...     "SELECT ward, COUNT(*) AS n FROM visits WHERE age >= 40 GROUP BY ward", {"visits": visits}
+    ... )
+    True
+    """
+
+    schema: TableSchema
+    conditions: tuple[Piece, ...] = ()
+    keys: tuple[Piece, ...] = ()
+    measures: tuple[Piece, ...] = ()
+    groups_kept: tuple[Piece, ...] = ()
+    orders: tuple[tuple[Piece, bool], ...] = ()
+    rows_kept: int | None = None
+
+    def where(self, condition: str) -> TableFrame:
+        """Keeps rows for which the condition is true, and the earlier ones too."""
+        return replace(self, conditions=(*self.conditions, self._piece(condition)))
+
+    def group_by(self, *expressions: str, **named: str) -> TableFrame:
+        """Groups by columns or expressions, named by keyword where the name should be another one."""
+        pieces = [self._piece(expression) for expression in expressions]
+        pieces += [self._piece(expression, name) for name, expression in named.items()]
+        return replace(self, keys=(*self.keys, *pieces))
+
+    def agg(self, **measures: Measure | str) -> TableFrame:
+        """Adds aggregates, or expressions of aggregates as text, by name."""
+        return replace(self, measures=(*self.measures, *(self._measure(made, name) for name, made in measures.items())))
+
+    def having(self, condition: str) -> TableFrame:
+        """Keeps groups whose released values satisfy the condition."""
+        return replace(self, groups_kept=(*self.groups_kept, self._piece(condition)))
+
+    def order_by(self, *expressions: str) -> TableFrame:
+        """Sorts by released values; a text may end in DESC."""
+        pieces = [piece for expression in expressions for piece in self._orders(expression)]
+        return replace(self, orders=(*self.orders, *pieces))
+
+    def limit(self, rows: int) -> TableFrame:
+        """Keeps the first rows of the answer."""
+        return replace(self, rows_kept=check.integer(rows=rows, at_least=0, at_most=10**9 - 1))
+
+    @property
+    def question(self) -> Question:
+        """The plan.
+
+        Raises:
+            UnsupportedQuery: as `parse` does.
+        """
+        if not self.measures:
+            raise InvalidParameter("agg", "nothing", "to name at least one aggregate", "Add e.g. .agg(n=count()).")
+        return question(
+            Asked(
+                schema=self.schema,
+                alias=self.schema.name,
+                outputs=[*self.keys, *self.measures],
+                where=self.conditions,
+                keys=[replace(key, name=None) for key in self.keys],
+                having=self.groups_kept,
+                order=self.orders,
+                limit=self.rows_kept,
+            )
+        )
+
+    def _piece(self, text: str, name: str | None = None) -> Piece:
+        source = self._source(_SELECT, text)
+        tree = select(source)
+        only(tree, self._scope(source), "expressions")
+        if len(tree.expressions) != 1 or isinstance(tree.expressions[0], exp.Alias):
+            source.refuse(
+                "One expression is expected here.", "Give names by keyword; for example {count}.", len(_SELECT)
+            )
+        return Piece(tree.expressions[0], source, name)
+
+    def _orders(self, text: str) -> list[tuple[Piece, bool]]:
+        source = self._source(_ORDER, text)
+        tree, scope = select(source), self._scope(source)
+        only(tree, scope, "expressions", "order")
+        return ordering(tree, source, scope)
+
+    def _measure(self, made: Measure | str, name: str) -> Piece:
+        if isinstance(made, str):
+            return self._piece(made, name)
+        made = check.instance(Measure, **{name: made})
+        inner = None if made.expression is None else self._piece(made.expression)
+        node = _MEASURES[made.kind](inner.node if inner else None, self.schema)
+        return Piece(node, inner.source if inner else Source("", {self.schema.name: self.schema}), name)
+
+    def _source(self, before: str, text: str) -> Source:
+        return Source(before + check.instance(str, expression=text), {self.schema.name: self.schema}, len(before))
+
+    def _scope(self, source: Source) -> Scope:
+        return Scope(source=source, schema=self.schema, alias=self.schema.name)
+
+
+def _units(node: exp.Expr | None, schema: TableSchema) -> exp.Expr:
+    del node
+    column = exp.column(schema.unit or "unit", quoted=True)
+    return exp.Count(this=exp.Distinct(expressions=[column]), big_int=True)
+
+
+_MEASURES: dict[str, Callable[[exp.Expr | None, TableSchema], exp.Expr]] = {
+    "count": lambda node, _: exp.Count(this=node if node is not None else exp.Star(), big_int=True),
+    "count_units": _units,
+    "sum": lambda node, _: exp.Sum(this=node),
+    "mean": lambda node, _: exp.Avg(this=node),
+}

@@ -1,0 +1,109 @@
+"""A question as a frozen plan: what the analyst's text becomes, and the only thing that the floors above ever see.
+
+An expression is a column, a literal, or the call of a function from the table in `functions`; operators, CASE, IN and
+casts are calls like any other. There is nothing else, so there is nothing else to check, to print or to run.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Literal as Choice
+
+from discreet.plan.types import Type
+
+Value = int | float | str | bool | dt.date | dt.datetime | None
+"""A value of a column or a literal; a datetime for TIMESTAMP, a date for DATE."""
+
+
+class Expression:
+    """A value computed from one row, total: it has a value, or NULL, for every row."""
+
+    __slots__ = ()
+
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Expression):
+    """The value of a column of the source; in an output, of a key or an aggregate."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expression):
+    """A value written in the question; NULL has the type that its place asks for."""
+
+    value: Value
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expression):
+    """A function of the table, with arguments of the types it takes."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An expression that rows are grouped by, and the name of its column in the answer."""
+
+    name: str
+    expression: Expression
+
+
+AggregateKind = Choice["count", "count_values", "count_units", "sum", "mean"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
+    """One aggregation: COUNT(*), COUNT(x), COUNT(DISTINCT unit), SUM(x) or AVG(x).
+
+    Args:
+        name: how outputs refer to it; not shown.
+        kind: which of the five.
+        argument: x, None for COUNT(*) and COUNT(DISTINCT unit).
+    """
+
+    name: str
+    kind: AggregateKind
+    argument: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column of the answer, computed from keys and aggregates that are already released."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An expression over outputs to sort the answer by."""
+
+    expression: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One question about one table.
+
+    `where` and the keys and arguments are computed from private rows; `outputs`, `having`, `order` and `limit` are
+    post-processing: their columns are keys, aggregates and outputs by name.
+    """
+
+    table: str
+    where: Expression | None = None
+    keys: tuple[Key, ...] = ()
+    aggregates: tuple[Aggregate, ...]
+    outputs: tuple[Output, ...]
+    having: Expression | None = None
+    order: tuple[Order, ...] = ()
+    limit: int | None = None

@@ -1,0 +1,8 @@
+"""The reader with its table filled: import it, and every kind of node that a question may use is known."""
+
+from __future__ import annotations
+
+from discreet.plan import operators, vocabulary
+from discreet.plan.grammar import only, read, refuse_node
+
+__all__ = ["only", "operators", "read", "refuse_node", "vocabulary"]

@@ -1,0 +1,80 @@
+"""What an engine is asked to compute: exact integers per group, from rows whose influence public constants bound.
+
+A reading is made of plan nodes only. It says nothing of noise, budgets or analysts, and its result is private.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal as Choice
+
+from discreet.plan.nodes import Expression, Value
+
+StatisticKind = Choice["rows", "values", "units", "sum"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistic:
+    """One exact integer per group.
+
+    *rows*: the number of kept rows. *values*: of those, how many have an argument that is not NULL. *units*: the number
+    of distinct units among kept rows (of rows, if each row is a unit). *sum*: the sum over kept rows of
+    clip(floor(x * 2^-exponent + 1/2), low, high), where a NULL x counts as 0: x on the grid 2^exponent, as whole steps.
+    `shift` is subtracted from each term that is not NULL before it is added.
+
+    Args:
+        kind: which of the four.
+        argument: x, for values and sum.
+        exponent: the grid's.
+        low: the smallest term, in steps, before the shift.
+        high: the largest.
+        shift: what each term is counted from, in steps.
+    """
+
+    kind: StatisticKind
+    argument: Expression | None = None
+    exponent: int = 0
+    low: int = 0
+    high: int = 0
+    shift: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounding:
+    """At most `groups` groups per unit and `rows` rows per unit and group, chosen by a keyed digest.
+
+    Rows whose unit is NULL, or a text of blanks, are dropped; a text id counts without spaces at its ends. Within one
+    unit, groups are ranked by a keyed mix of unit and key, and rows of one unit and group by md5(salt, unit, key, all
+    columns); ties are rows that are equal in all columns, which are interchangeable. Both are defined to the bit in
+    `engines.choosing`, so that every engine keeps the same rows.
+    """
+
+    unit: str
+    groups: int
+    rows: int
+    salt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One read of one table.
+
+    Args:
+        table: its name.
+        where: keeps rows for which this is TRUE; None keeps all.
+        keys: what rows are grouped by; none is one group of all rows.
+        public_keys: if given, rows with other keys are dropped, before contributions are bounded.
+        bounding: None if each row is one unit.
+        statistics: what to compute for each group that has a kept row.
+    """
+
+    table: str
+    where: Expression | None = None
+    keys: tuple[Expression, ...] = ()
+    public_keys: tuple[tuple[Value, ...], ...] | None = None
+    bounding: Bounding | None = None
+    statistics: tuple[Statistic, ...]
+
+
+Groups = dict[tuple[Value, ...], tuple[int, ...]]
+"""The result of a reading: for each key with a kept row its statistics. Without keys, the key is ()."""

@@ -1,0 +1,162 @@
+"""What names mean at a place of the question: columns of a row, or keys and aggregates of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import NoReturn, TypeVar
+
+from sqlglot import exp
+
+from discreet.plan.bounds import bounds
+from discreet.plan.examples import quoted
+from discreet.plan.nodes import Aggregate, AggregateKind, Column, Expression
+from discreet.plan.schema import TableSchema
+from discreet.plan.source import Source
+from discreet.plan.types import Type
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The columns of one row: the scope of WHERE, of keys and of what is aggregated.
+
+    Args:
+        source: the text, for positions.
+        schema: the table.
+        alias: what the question calls it.
+    """
+
+    source: Source
+    schema: TableSchema
+    alias: str
+
+    @property
+    def row(self) -> Scope:
+        """The scope inside an aggregate."""
+        return Scope(source=self.source, schema=self.schema, alias=self.alias)
+
+    def column(self, node: exp.Column) -> Expression:
+        """The expression that a name stands for."""
+        self._prefix(node)
+        name = self._declared(node)
+        if name.startswith("#"):
+            self.refuse("Names that begin with # are our own.", "Ask the steward to rename the column.", node)
+        return Column(name, self.schema.columns[name].type)
+
+    def aggregate(self, kind: AggregateKind, argument: Expression | None, node: exp.Expr) -> Expression:
+        """What an aggregate stands for; in a row, nothing."""
+        del kind, argument
+        self.refuse(
+            "An aggregate cannot stand inside WHERE, GROUP BY or another aggregate.",
+            "Filter groups with HAVING: {kept}.",
+            node,
+        )
+
+    def refuse(self, reason: str, hint: str, at: exp.Expr) -> NoReturn:
+        """Ends the reading at a node."""
+        self.source.refuse(reason, hint, at)
+
+    def _prefix(self, node: exp.Column) -> None:
+        if node.args.get("db") or node.args.get("catalog"):
+            self.refuse("A column is named by its table at most.", "Leave the rest out: {count}.", node)
+        if node.table and not same(node.table, self.alias):
+            self.refuse(
+                f"'{node.table[:60]}' is not the table of this question.", "Leave the prefix out: {count}.", node
+            )
+
+    def _declared(self, node: exp.Column) -> str:
+        found = lookup(node.name, {name: name for name in self.schema.columns})
+        if found is None:
+            self.refuse(f"No column '{node.name[:60]}' is declared.", self._near(node.name), node)
+        return found
+
+    def _near(self, name: str) -> str:
+        return near(name, self.schema.columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerScope(Scope):
+    """Keys and aggregates: the scope of what is selected, of HAVING and ORDER BY.
+
+    A name means a column of the answer first, where there are any yet, and a column of the row otherwise; columns of
+    the row that are no keys are refused later, when the keys are known. An aggregate is given a number and means the
+    column of that number; equal aggregates have one number.
+    """
+
+    aggregates: list[Aggregate] = field(default_factory=list)
+    named: dict[str, Expression] = field(default_factory=dict)
+
+    def column(self, node: exp.Column) -> Expression:
+        """A column of the answer, or of the row."""
+        if not node.table:
+            found = lookup(node.name, self.named)
+            if found is not None:
+                return found
+        return Scope.column(self, node)
+
+    def aggregate(self, kind: AggregateKind, argument: Expression | None, node: exp.Expr) -> Expression:
+        """The column of the aggregate, made if it is new."""
+        if kind in ("sum", "mean") and argument is not None:
+            self._bounded("SUM" if kind == "sum" else "AVG", argument, node)
+        return self._numbered(kind, argument)
+
+    def _numbered(self, kind: AggregateKind, value: Expression | None) -> Column:
+        same = [made for made in self.aggregates if made.kind == kind and made.argument == value]
+        if not same:
+            same = [Aggregate(name=f"#{len(self.aggregates) + 1}", kind=kind, argument=value)]
+            self.aggregates.extend(same)
+        return Column(same[0].name, result_type(kind, value))
+
+    def _bounded(self, word: str, value: Expression, node: exp.Expr) -> None:
+        if not value.type.is_number:
+            advice = "{conditional}" if value.type is Type.BOOL else "{grouped}"
+            self.refuse(f"{word} does not take {value.type.value}.", f"Count instead: {advice}.", node)
+        if bounds(value, self.schema) is None:
+            self.refuse(
+                f"One person could move this {word} by any amount: its values have no bounds.",
+                self._clip(word, node),
+                node,
+            )
+
+    def _clip(self, word: str, node: exp.Expr) -> str:
+        text, table = node.this.sql(dialect="duckdb"), self.schema.name
+        if "`" in text or len(text) > 200 or self.alias != table:
+            return "Clip the values to public limits of your choice with GREATEST and LEAST: {mean}."
+        clipped = f"SELECT {word}(GREATEST(LEAST({text}, 100), 0)) AS answer FROM {quoted(table)}"
+        return f"Ask the steward to declare bounds, or clip to public limits of your choice: `{clipped}`."
+
+
+def result_type(kind: AggregateKind, argument: Expression | None) -> Type:
+    """The type of an aggregate: counts are INT, a sum is what it sums, a mean is FLOAT."""
+    if kind == "mean":
+        return Type.FLOAT
+    return argument.type if kind == "sum" and argument is not None else Type.INT
+
+
+def lookup(name: str, known: Mapping[str, T]) -> T | None:
+    """What a name means: the entry spelt the same, or the only one that differs in letter case alone.
+
+    >>> lookup("WARD", {"ward": 1}), lookup("WARD", {"ward": 1, "Ward": 2})
+    (1, None)
+    """
+    if name in known:
+        return known[name]
+    similar = [key for key in known if same(key, name)]
+    return known[similar[0]] if len(similar) == 1 else None
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two names differ in letter case at most."""
+    return one.casefold() == other.casefold()
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """A hint for a name that nobody declared, from declared names only."""
+    names = {entry.casefold(): entry for entry in known}
+    close = get_close_matches(name.casefold()[:60], names, n=1)
+    if close:
+        return f"Did you mean {quoted(names[close[0]])}?"
+    return f"Declared: {', '.join(quoted(entry) for entry in names.values())}."

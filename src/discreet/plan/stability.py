@@ -1,0 +1,84 @@
+"""What one unit can change: from the extreme contributions of one row to the distances that noise must cover.
+
+A row adds a vector to the statistics of its group. Whatever the row, that vector lies in the convex hull of a few
+corners and of zero (a row that is filtered out adds nothing). Norms are convex, so their largest value is at a corner:
+the maxima below are over finitely many integer vectors, exact, and named by relation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+from discreet.plan.schema import Limits
+from discreet.privacy import Neighbours
+
+Corner = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contribution:
+    """How much of a question one unit can touch.
+
+    Args:
+        limits: at most so many groups per unit, and so many rows in each.
+        grouped: whether there are several groups; without keys all rows are in one.
+        neighbours: the relation.
+    """
+
+    limits: Limits
+    grouped: bool
+    neighbours: Neighbours
+
+    @property
+    def groups(self) -> int:
+        """Groups that one unit can enter."""
+        return self.limits.groups if self.grouped else 1
+
+    def l1(self, corners: Sequence[Corner], weights: Sequence[Fraction], *, once: bool = False) -> Fraction:
+        """The largest weighted L1 distance between the statistics of neighbours.
+
+        Args:
+            corners: extreme contributions of one row.
+            weights: of each statistic, the inverse of its noise scale.
+            once: whether a unit counts once per group, however many rows it has.
+
+        Under ADD_REMOVE rows of one unit add up, in all its groups. Under REPLACE the old rows go and others come: the
+        difference of two contributions if there is one group, else both in full, because they may fall into different
+        groups.
+        """
+        rows = 1 if once else self.limits.rows
+        one = max(_length(corner, weights) for corner in corners)
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            return self.groups * rows * one
+        if self.grouped:
+            return 2 * self.groups * rows * one
+        return rows * max(_length(move, weights) for move in _differences(corners))
+
+    def l2_squared(self, corners: Sequence[Corner], weights: Sequence[Fraction], *, once: bool = False) -> Fraction:
+        """The largest square of the weighted L2 distance; weights are inverse standard deviations.
+
+        Rows of one unit in one group add up before squaring, groups after.
+        """
+        rows = 1 if once else self.limits.rows
+        one = max(_square(corner, weights) for corner in corners)
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            return self.groups * rows**2 * one
+        moved = max(_square(move, weights) for move in _differences(corners))
+        apart = 2 * one if self.grouped else Fraction(0)
+        return self.groups * rows**2 * max(moved, apart)
+
+
+def _differences(corners: Sequence[Corner]) -> list[Corner]:
+    points = [*corners, (0,) * len(corners[0])]
+    return [tuple(a - b for a, b in zip(new, old, strict=True)) for new, old in product(points, points)]
+
+
+def _length(vector: Corner, weights: Sequence[Fraction]) -> Fraction:
+    return sum((abs(x) * w for x, w in zip(vector, weights, strict=True)), Fraction(0))
+
+
+def _square(vector: Corner, weights: Sequence[Fraction]) -> Fraction:
+    return sum(((x * w) ** 2 for x, w in zip(vector, weights, strict=True)), Fraction(0))

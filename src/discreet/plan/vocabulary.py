@@ -1,0 +1,149 @@
+"""Functions of texts and dates, casts and aggregates: how each is read."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from discreet.plan.calls import NULL, call, dated
+from discreet.plan.grammar import Read, only, read, reads, refuse_node
+from discreet.plan.nodes import AggregateKind, Expression, Literal
+from discreet.plan.scope import Scope
+from discreet.plan.types import Type
+
+WHOLE_REST = Literal(2**31 - 1, Type.INT)  # longer than any text: SUBSTRING without a length
+
+# -------------------------------------------------------------------------------------------------------- texts, dates
+
+
+@reads(exp.Substring, "this", "start", "length")
+def _substring(node: exp.Expr, scope: Scope) -> Expression:
+    length = node.args.get("length")
+    rest = read(length, scope) if length is not None else WHOLE_REST
+    return call("substring", read(node.this, scope), read(node.args["start"], scope), rest)
+
+
+_PARTS = {
+    **{name: name.lower() for name in ("YEAR", "QUARTER", "MONTH", "DAY", "HOUR")},
+    "ISODOW": "day_of_week",
+    "DAYOFWEEKISO": "day_of_week",
+    "DAYOFMONTH": "day",
+}
+_STARTS = {
+    **{name: f"start_of_{name.lower()}" for name in ("YEAR", "QUARTER", "MONTH", "WEEK")},
+    "DAY": "to_date",
+}
+
+
+@reads(exp.Extract, "this", "expression")
+def _extract(node: exp.Expr, scope: Scope) -> Expression:
+    return _part(node.this, node.expression, node, scope)
+
+
+@reads(exp.Anonymous, "this", "expressions")
+def _anonymous(node: exp.Expr, scope: Scope) -> Expression:
+    """The parser knows DATE_PART by no class of its own."""
+    if node.name.upper() not in ("DATE_PART", "DATEPART") or len(node.expressions) != 2:
+        refuse_node(node, scope)
+    return _part(node.expressions[0], node.expressions[1], node, scope)
+
+
+def _part(unit: exp.Expr, value: exp.Expr, node: exp.Expr, scope: Scope) -> Expression:
+    name = unit.name.upper() if isinstance(unit, exp.Literal | exp.Var | exp.Column) else ""
+    if name not in _PARTS:
+        names = "YEAR, QUARTER, MONTH, DAY, ISODOW (Monday 1 to Sunday 7) or HOUR"
+        scope.refuse(f"{name[:40] or 'This'} is not a part of a date in the list.", f"Use {names}: {{weekdays}}.", node)
+    return call(_PARTS[name], read(value, scope))
+
+
+def _truncate(node: exp.Expr, scope: Scope) -> Expression:
+    name = node.args["unit"].name.upper()
+    if name not in _STARTS:
+        names = "'year', 'quarter', 'month', 'week' or 'day'"
+        scope.refuse(f"Dates are not cut to {name[:40]}.", f"Use {names}: {{months}}.", node)
+    value = read(node.this, scope)
+    return value if name == "DAY" and value.type is Type.DATE else call(_STARTS[name], value)
+
+
+reads(exp.TimestampTrunc, "this", "unit")(_truncate)
+reads(exp.DateTrunc, "this", "unit", "unabbreviate")(_truncate)
+
+_CASTS = {
+    **dict.fromkeys(("INT", "BIGINT"), Type.INT),
+    **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), Type.FLOAT),
+    **dict.fromkeys(("TEXT", "VARCHAR"), Type.TEXT),
+    "DATE": Type.DATE,
+    "TIMESTAMP": Type.TIMESTAMP,
+    "TIMESTAMPNTZ": Type.TIMESTAMP,
+}
+
+
+def _cast(node: exp.Expr, scope: Scope) -> Expression:
+    kind = node.args["to"]
+    target = _CASTS.get(kind.this.name) if isinstance(kind.this, exp.DType) else None
+    if target is None:
+        word = kind.sql(dialect="duckdb")[:40]
+        scope.refuse(f"{word} is not a type of ours.", "Cast to INT, DOUBLE, TEXT or DATE: {bands}.", node)
+    value = read(node.this, scope)
+    return _converted(target, value, node, scope)
+
+
+def _converted(target: Type, value: Expression, node: exp.Expr, scope: Scope) -> Expression:
+    if value is NULL:
+        return Literal(None, target)
+    if isinstance(value, Literal) and isinstance(value.value, str) and target in (Type.DATE, Type.TIMESTAMP):
+        return dated(target, value.value)
+    if value.type is target:
+        return value
+    if target is Type.TIMESTAMP:
+        scope.refuse("Only a written timestamp is cast to TIMESTAMP.", "Compare dates instead: {since}.", node)
+    return call(f"to_{target.value}", value)
+
+
+reads(exp.Cast, "this", "to")(_cast)
+reads(exp.TryCast, "this", "to", "safe")(_cast)
+
+# ----------------------------------------------------------------------------------------------------------- aggregates
+
+
+@reads(exp.Count, "this", "big_int")
+def _count(node: exp.Expr, scope: Scope) -> Expression:
+    inner = node.this
+    if isinstance(inner, exp.Distinct):
+        return _count_units(inner, node, scope)
+    if inner is None or (isinstance(inner, exp.Star) and not any(inner.args.values())):
+        return scope.aggregate("count", None, node)
+    argument = read(inner, scope.row)
+    if argument is NULL:
+        scope.refuse("COUNT(NULL) is always 0.", "Count rows: {count}.", node)
+    if isinstance(argument, Literal):
+        return scope.aggregate("count", None, node)
+    return scope.aggregate("count_values", argument, node)
+
+
+def _count_units(distinct: exp.Distinct, node: exp.Expr, scope: Scope) -> Expression:
+    unit = scope.schema.unit
+    if unit is None:
+        scope.refuse(
+            "COUNT(DISTINCT ...) counts units, and here each row is a unit of its own.", "Count rows: {count}.", node
+        )
+    only(distinct, scope, "expressions")
+    columns = [read(part, scope.row) for part in distinct.expressions]
+    if len(columns) != 1 or getattr(columns[0], "name", None) != unit:
+        scope.refuse("COUNT(DISTINCT ...) of other columns is not answered yet.", "Count units: {units}.", node)
+    return scope.aggregate("count_units", None, node)
+
+
+def _total(kind: AggregateKind) -> Read:
+    def total(node: exp.Expr, scope: Scope) -> Expression:
+        if isinstance(node.this, exp.Distinct):
+            scope.refuse("DISTINCT is accepted in COUNT of the unit only.", "Leave it out: {mean}.", node)
+        argument = read(node.this, scope.row)
+        if argument is NULL:
+            scope.refuse("NULL has no sum.", "Name a column: {mean}.", node)
+        return scope.aggregate(kind, argument, node)
+
+    return total
+
+
+reads(exp.Sum, "this")(_total("sum"))
+reads(exp.Avg, "this")(_total("mean"))

@@ -1,0 +1,124 @@
+"""What is refused by name, and why: words and functions of SQL that a question may not use, with what to do instead.
+
+This table only chooses the explanation. What may be used stands in `tokens` and `reader`; everything else is refused
+whether or not it has an entry here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A reason, with {word} for what was written, and a hint, with names of `Examples` in braces."""
+
+    reason: str
+    hint: str
+
+
+_ONE = "Ask about one table: {grouped}."
+_WINDOW = Refusal("{word} ranks or frames single rows.", "Sort and cut the released groups instead: {top}.")
+_STATEMENT = Refusal("{word} is a statement of its own; a question is one SELECT.", "Ask, for example, {count}.")
+_FILE = Refusal("{word} reads a file or a place outside the declared tables.", "Name a declared table: {count}.")
+_NOW = Refusal("{word} has another value each time.", "Write the value itself: {since}.")
+_CHANCE = Refusal("{word} is not a function of the row.", "Leave it out: {count}. Noise is added by the curator.")
+_RAISES = Refusal("{word} could fail on some rows, and a failure would speak about them.", "Leave it out: {count}.")
+_SECRET = Refusal("{word} tells about the engine, not about the question.", "Ask the data: {count}.")
+_VALUES = Refusal("{word} would publish people's values.", "Count them instead: {grouped}.")
+_RANK = Refusal("{word} is not answered yet: it would publish one person's value.", "Ask for a mean: {mean}.")
+_SPREAD = Refusal("{word} is not answered yet.", "Ask for a mean: {mean}.")
+_SET = Refusal("{word} combines several questions.", "Ask them one by one: {count}.")
+_JOIN = Refusal("{word} reads a second table.", _ONE)
+_NESTED = Refusal("{word} makes lists or nested values.", "Use plain columns: {count}.")
+_TEXT = Refusal("{word} is not in the list of text functions.", "Use UPPER, LOWER, TRIM, SUBSTRING or LIKE: {grouped}.")
+_ESCAPE = Refusal(
+    "{word} matches patterns in a way that is not in the list.", "Use LIKE with % and _ on UPPER or LOWER: {pattern}."
+)
+_MATH = Refusal("{word} has no value on every row.", "Use + - * /, ABS, ROUND, FLOOR, CEIL, GREATEST, LEAST: {mean}.")
+_SAMPLE = Refusal("{word} reads a random part of the rows.", "Ask about all of them: {count}.")
+_ROLL = Refusal("{word} makes several groupings at once.", "Ask for one grouping: {grouped}.")
+_TURN = Refusal("{word} reshapes the table by its values.", "Group by the column instead: {grouped}.")
+
+_FAMILIES: tuple[tuple[str, Refusal], ...] = (
+    ("JOIN INNER CROSS NATURAL ASOF SEMI ANTI USING ON LATERAL POSITIONAL LEFT RIGHT FULL OUTER STRAIGHT_JOIN", _JOIN),
+    ("UNION INTERSECT EXCEPT MINUS", _SET),
+    ("OVER WINDOW PARTITION ROWS RANGE ROW_NUMBER RANK DENSE_RANK NTILE LAG LEAD PERCENT_RANK CUME_DIST", _WINDOW),
+    ("FIRST_VALUE LAST_VALUE NTH_VALUE", _WINDOW),
+    ("TABLESAMPLE SAMPLE RESERVOIR_SAMPLE", _SAMPLE),
+    ("PIVOT UNPIVOT PIVOT_WIDER", _TURN),
+    ("ROLLUP CUBE GROUPING TOTALS", _ROLL),
+    (
+        "ATTACH DETACH COPY EXPORT IMPORT INSTALL LOAD PRAGMA SET RESET CREATE DROP ALTER INSERT UPDATE DELETE",
+        _STATEMENT,
+    ),
+    (
+        "TRUNCATE MERGE REPLACE EXPLAIN DESCRIBE SUMMARIZE SHOW CALL EXECUTE PREPARE BEGIN COMMIT ROLLBACK USE",
+        _STATEMENT,
+    ),
+    ("ANALYZE VACUUM CHECKPOINT GRANT REVOKE VALUES TABLE COMMENT CACHE REFRESH KILL DECLARE DESC", _STATEMENT),
+    ("READ_CSV READ_CSV_AUTO READ_PARQUET READ_JSON READ_JSON_AUTO READ_TEXT READ_BLOB PARQUET_SCAN GLOB", _FILE),
+    (
+        "SNIFF_CSV PG_READ_FILE LO_IMPORT PARQUET_METADATA PARQUET_SCHEMA DBLINK POSTGRES_SCAN SQLITE_SCAN ARROW_SCAN",
+        _FILE,
+    ),
+    ("NOW TODAY CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_DATETIME LOCALTIME LOCALTIMESTAMP", _NOW),
+    ("TRANSACTION_TIMESTAMP GETDATE SYSDATE CLOCK_TIMESTAMP CURRENT_LOCALTIMESTAMP", _NOW),
+    ("RANDOM RAND UUID GEN_RANDOM_UUID SETSEED NEXTVAL CURRVAL HASH MD5 SHA256 SHA1", _CHANCE),
+    ("ERROR RAISE_ERROR ASSERT_TRUE STRPTIME JSON JSON_EXTRACT TO_JSON REGEXP_REPLACE", _RAISES),
+    ("DUCKDB_TABLES DUCKDB_SETTINGS DUCKDB_COLUMNS STATS PRAGMA_STORAGE_INFO PG_STATS CURRENT_USER", _SECRET),
+    ("SESSION_USER USER VERSION CURRENT_SCHEMA CURRENT_DATABASE TYPEOF GETENV CURRENT_SETTING WRITE_LOG", _SECRET),
+    ("STRING_AGG GROUP_CONCAT LISTAGG ARRAY_AGG ANY_VALUE FIRST LAST ARBITRARY ARG_MAX ARG_MIN MAX_BY MIN_BY", _VALUES),
+    ("MODE HISTOGRAM APPROX_TOP_K ENTROPY", _VALUES),
+    ("MIN MAX MEDIAN QUANTILE QUANTILE_CONT QUANTILE_DISC PERCENTILE_CONT PERCENTILE_DISC APPROX_QUANTILE", _RANK),
+    ("VARIANCE VAR_POP VAR_SAMP STDDEV STDDEV_POP STDDEV_SAMP COVAR_POP COVAR_SAMP CORR SKEWNESS KURTOSIS", _SPREAD),
+    ("GEOMETRIC_MEAN PRODUCT BIT_AND BIT_OR BIT_XOR BOOL_AND BOOL_OR FSUM KAHAN_SUM FAVG MAD REGR_SLOPE", _SPREAD),
+    ("STRUCT MAP LIST ARRAY UNNEST EXPLODE RANGE GENERATE_SERIES LIST_VALUE STRUCT_PACK ROW", _NESTED),
+    (
+        "CONCAT CONCAT_WS REPEAT LPAD RPAD REVERSE REPLACE LTRIM RTRIM SPLIT_PART STRING_SPLIT INSTR STRPOS POSITION",
+        _TEXT,
+    ),
+    ("INITCAP FORMAT PRINTF CHR ASCII TRANSLATE STRFTIME TO_CHAR CONTAINS STARTS_WITH", _TEXT),
+    ("ILIKE RLIKE REGEXP REGEXP_MATCHES REGEXP_LIKE SIMILAR ESCAPE REGEXP_EXTRACT COLLATE", _ESCAPE),
+    ("SQRT LN LOG LOG2 LOG10 EXP POWER POW SIN COS TAN ASIN ACOS ATAN ATAN2 CBRT FACTORIAL GAMMA SIGN TRUNC", _MATH),
+)
+
+_SINGLE: dict[str, Refusal] = {
+    "JOINS": Refusal("A list of tables is a join.", _ONE),
+    "EXPRESSIONS": Refusal("There are more arguments than the function takes.", "Leave them out: {count}."),
+    "DISTINCT": Refusal("SELECT DISTINCT lists people's values.", "Group and count them: {grouped}."),
+    "NULLS FIRST": Refusal("NULL always sorts last.", "Leave NULLS FIRST out: {top}."),
+    "WITH": Refusal("WITH names a question inside the question.", "Write one SELECT from a table: {grouped}."),
+    "RECURSIVE": Refusal("RECURSIVE repeats a question.", "Write one SELECT from a table: {grouped}."),
+    "FILTER": Refusal("FILTER is not accepted.", "Put the condition into the aggregate with CASE: {conditional}."),
+    "QUALIFY": Refusal("QUALIFY filters by ranks of single rows.", "Filter released groups with HAVING: {kept}."),
+    "EXISTS": Refusal("EXISTS asks a question inside a condition.", "Ask it by itself: {filtered}."),
+    "ANY": Refusal("ANY compares with a list of values.", "Write IN with the values: {filtered}."),
+    "SOME": Refusal("SOME compares with a list of values.", "Write IN with the values: {filtered}."),
+    "ALL": Refusal("ALL is not accepted.", "Name the columns and keys one by one: {grouped}."),
+    "OFFSET": Refusal("OFFSET is not accepted.", "The whole answer costs the same, so take it with LIMIT: {top}."),
+    "FETCH": Refusal("FETCH is not accepted.", "Write LIMIT: {top}."),
+    "TOP": Refusal("TOP is not accepted.", "Write LIMIT: {top}."),
+    "INTO": Refusal("INTO writes a table.", "Take the answer as a frame: {grouped}."),
+    "LOCKS": Refusal("A question does not lock rows.", "Leave FOR out: {count}."),
+    "INTERVAL": Refusal("INTERVAL is not accepted.", "Compare with a date: {since}."),
+    "COUNT_IF": Refusal("COUNT_IF is not accepted.", "Sum a CASE: {conditional}."),
+    "COUNTIF": Refusal("COUNTIF is not accepted.", "Sum a CASE: {conditional}."),
+    "APPROX_COUNT_DISTINCT": Refusal("A sketch's error depends on the data.", "Count units exactly: {units}."),
+    "COLUMNS": Refusal("COLUMNS stands for columns by pattern.", "Name them one by one: {grouped}."),
+    "DOW": Refusal("The first day of DOW differs between engines.", "Use ISODOW, Monday 1 to Sunday 7: {weekdays}."),
+    "DATE_DIFF": Refusal("Differences of dates differ between engines.", "Compare the dates: {since}."),
+    "MEAN": Refusal("MEAN is called AVG in SQL.", "Write AVG: {mean}."),
+    "SYMMETRIC": Refusal("SYMMETRIC is not accepted.", "Put the smaller end first: {filtered}."),
+}
+_SINGLE["DAYOFWEEK"] = _SINGLE["WEEKDAY"] = _SINGLE["DAYNAME"] = _SINGLE["DOW"]
+_SINGLE["DATEDIFF"] = _SINGLE["DATE_ADD"] = _SINGLE["DATE_SUB"] = _SINGLE["AGE"] = _SINGLE["DATE_DIFF"]
+
+REFUSALS: dict[str, Refusal] = {name: refusal for names, refusal in _FAMILIES for name in names.split()} | _SINGLE
+"""Refused words and functions, in capitals."""
+
+UNKNOWN_FUNCTION = Refusal(
+    "{word} is not in the list of functions.",
+    "Use arithmetic, CASE, COALESCE, LIKE, ROUND, dates and COUNT, SUM, AVG: {mean}.",
+)
+UNKNOWN_WORD = Refusal("{word} has no place in a question.", "If it is a name, put it in double quotes; else {count}.")

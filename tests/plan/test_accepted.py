@@ -1,0 +1,360 @@
+"""Questions that are accepted, and what they become: aggregates, keys and outputs with their types."""
+
+from __future__ import annotations
+
+import pytest
+
+from discreet.errors import UnsupportedQuery
+from discreet.plan.nodes import Call, Column, Literal, Question
+from discreet.plan.sql import parse
+from discreet.plan.types import Type
+from tests.plan.tables import SCHEMAS
+
+# The question; the kinds of its aggregates; its keys; its outputs.
+ACCEPTED: list[tuple[str, str, str, str]] = [
+    ("SELECT COUNT(*) FROM visits", "count", "", "count:int"),
+    ("SELECT COUNT(*) AS n FROM visits", "count", "", "n:int"),
+    ("SELECT COUNT(*) n FROM visits", "count", "", "n:int"),
+    ("select count(*) from VISITS", "count", "", "count:int"),
+    ("SELECT COUNT(1) FROM visits", "count", "", "count:int"),
+    ("SELECT COUNT() FROM visits", "count", "", "count:int"),
+    ("SELECT COUNT(age) FROM visits", "count_values", "", "count_age:int"),
+    ("SELECT COUNT(DISTINCT patient_id) FROM visits", "count_units", "", "count_units:int"),
+    ("SELECT SUM(charge) FROM visits", "sum", "", "sum_charge:float"),
+    ("SELECT AVG(charge) FROM visits", "mean", "", "avg_charge:float"),
+    ("SELECT AVG(age) AS a, AVG(age) AS b FROM visits", "mean", "", "a:float b:float"),
+    ("SELECT COUNT(*), COUNT(*) FROM visits", "count", "", "count:int count_2:int"),
+    ("SELECT SUM(age) / COUNT(*) AS mean FROM visits", "sum count", "", "mean:float"),
+    ("SELECT 100 * AVG(charge) - 3 FROM visits", "mean", "", "value:float"),
+    ("SELECT -SUM(age) FROM visits", "sum", "", "value:int"),
+    ("SELECT ROUND(AVG(charge)) FROM visits", "mean", "", "round_avg_charge:float"),
+    ("SELECT ROUND(AVG(charge), 2) FROM visits", "mean", "", "value:float"),
+    ("SELECT ROUND(AVG(charge), -2) FROM visits", "mean", "", "value:float"),
+    ("SELECT CAST(AVG(charge) AS INT) AS whole FROM visits", "mean", "", "whole:int"),
+    ("SELECT AVG(charge)::INT AS whole FROM visits", "mean", "", "whole:int"),
+    ("SELECT CASE WHEN COUNT(*) > 100 THEN 'many' ELSE 'few' END AS size FROM visits", "count", "", "size:text"),
+    ("SELECT COALESCE(SUM(charge) / COUNT(*), 0) AS mean FROM visits", "sum count", "", "mean:float"),
+    ("SELECT 1 AS one, COUNT(*) AS n FROM visits", "count", "", "one:int n:int"),
+    ("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", "count", "ward:text", "ward:text n:int"),
+    (
+        "SELECT ward, COUNT(*) AS n, AVG(charge) AS cost FROM visits GROUP BY ward",
+        "count mean",
+        "ward:text",
+        "ward:text n:int cost:float",
+    ),
+    ("SELECT COUNT(*) AS n FROM visits GROUP BY ward", "count", "ward:text", "n:int"),
+    ("SELECT ward AS w, COUNT(*) AS n FROM visits GROUP BY w", "count", "w:text", "w:text n:int"),
+    ("SELECT ward, COUNT(*) AS n FROM visits GROUP BY 1", "count", "ward:text", "ward:text n:int"),
+    ("SELECT UPPER(ward) AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:text", "w:text count:int"),
+    (
+        "SELECT UPPER(ward), COUNT(*) FROM visits GROUP BY UPPER(ward)",
+        "count",
+        "upper_ward:text",
+        "upper_ward:text count:int",
+    ),
+    ("SELECT UPPER(ward) AS u, COUNT(*) AS n FROM visits GROUP BY ward", "count", "ward:text", "u:text n:int"),
+    (
+        "SELECT ward, age, COUNT(*) AS n FROM visits GROUP BY ward, age",
+        "count",
+        "ward:text age:int",
+        "ward:text age:int n:int",
+    ),
+    (
+        "SELECT ward, age, COUNT(*) AS n FROM visits GROUP BY 2, 1",
+        "count",
+        "age:int ward:text",
+        "ward:text age:int n:int",
+    ),
+    ("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward, ward", "count", "ward:text", "ward:text n:int"),
+    ("SELECT ward AS a, ward AS b, COUNT(*) AS n FROM visits GROUP BY ward", "count", "a:text", "a:text b:text n:int"),
+    (
+        "SELECT CAST(FLOOR(age / 10) AS INT) AS band, COUNT(*) AS n FROM visits GROUP BY band",
+        "count",
+        "band:int",
+        "band:int n:int",
+    ),
+    ("SELECT age // 10 AS band, COUNT(*) AS n FROM visits GROUP BY band", "count", "band:int", "band:int n:int"),
+    ("SELECT 10 * (age // 10) AS band, COUNT(*) AS n FROM visits GROUP BY 1", "count", "band:int", "band:int n:int"),
+    ("SELECT age % 2, COUNT(*) AS n FROM visits GROUP BY age % 2", "count", "value:int", "value:int n:int"),
+    ("SELECT MOD(age, 2) AS odd, COUNT(*) AS n FROM visits GROUP BY odd", "count", "odd:int", "odd:int n:int"),
+    ("SELECT age DIV 10 AS band, COUNT(*) AS n FROM visits GROUP BY band", "count", "band:int", "band:int n:int"),
+    ("SELECT smoker, COUNT(*) AS n FROM visits GROUP BY smoker", "count", "smoker:bool", "smoker:bool n:int"),
+    ("SELECT day, COUNT(*) AS n FROM visits GROUP BY day", "count", "day:date", "day:date n:int"),
+    (
+        "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n FROM visits GROUP BY month",
+        "count",
+        "month:date",
+        "month:date n:int",
+    ),
+    (
+        "SELECT DATE_TRUNC('week', seen) AS week, COUNT(*) AS n FROM visits GROUP BY week",
+        "count",
+        "week:date",
+        "week:date n:int",
+    ),
+    (
+        "SELECT DATE_TRUNC('quarter', seen) AS q, COUNT(*) AS n FROM visits GROUP BY q",
+        "count",
+        "q:date",
+        "q:date n:int",
+    ),
+    ("SELECT DATE_TRUNC('year', day) AS y, COUNT(*) AS n FROM visits GROUP BY y", "count", "y:date", "y:date n:int"),
+    ("SELECT DATE_TRUNC('day', seen) AS d, COUNT(*) AS n FROM visits GROUP BY d", "count", "d:date", "d:date n:int"),
+    ("SELECT DATE_TRUNC('day', day) AS d, COUNT(*) AS n FROM visits GROUP BY d", "count", "d:date", "d:date n:int"),
+    ("SELECT CAST(seen AS DATE) AS d, COUNT(*) AS n FROM visits GROUP BY d", "count", "d:date", "d:date n:int"),
+    ("SELECT EXTRACT(YEAR FROM day) AS y, COUNT(*) AS n FROM visits GROUP BY y", "count", "y:int", "y:int n:int"),
+    ("SELECT EXTRACT(month FROM seen) AS m, COUNT(*) AS n FROM visits GROUP BY m", "count", "m:int", "m:int n:int"),
+    (
+        "SELECT EXTRACT(ISODOW FROM day), COUNT(*) AS n FROM visits GROUP BY 1",
+        "count",
+        "isodow_day:int",
+        "isodow_day:int n:int",
+    ),
+    ("SELECT DATE_PART('hour', seen) AS h, COUNT(*) AS n FROM visits GROUP BY h", "count", "h:int", "h:int n:int"),
+    (
+        "SELECT YEAR(day), MONTH(day), COUNT(*) FROM visits GROUP BY 1, 2",
+        "count",
+        "year_day:int month_day:int",
+        "year_day:int month_day:int count:int",
+    ),
+    (
+        "SELECT QUARTER(day) AS q, DAY(day) AS d, COUNT(*) FROM visits GROUP BY q, d",
+        "count",
+        "q:int d:int",
+        "q:int d:int count:int",
+    ),
+    ("SELECT HOUR(seen) AS h, COUNT(*) FROM visits GROUP BY h", "count", "h:int", "h:int count:int"),
+    ("SELECT ISODOW(day) AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:int", "w:int count:int"),
+    (
+        "SELECT CASE WHEN age < 18 THEN 'child' WHEN age < 65 THEN 'adult' ELSE 'old' END AS band, COUNT(*) FROM visits GROUP BY band",  # noqa: E501 - one question
+        "count",
+        "band:text",
+        "band:text count:int",
+    ),
+    (
+        "SELECT CASE ward WHEN 'A' THEN 'first' WHEN 'B' THEN 'second' END AS place, COUNT(*) FROM visits GROUP BY place",  # noqa: E501 - one question
+        "count",
+        "place:text",
+        "place:text count:int",
+    ),
+    (
+        "SELECT IF(smoker, 'yes', 'no') AS smokes, COUNT(*) FROM visits GROUP BY smokes",
+        "count",
+        "smokes:text",
+        "smokes:text count:int",
+    ),
+    ("SELECT COALESCE(ward, 'none') AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:text", "w:text count:int"),
+    ("SELECT IFNULL(ward, 'none') AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:text", "w:text count:int"),
+    ("SELECT NULLIF(ward, '') AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:text", "w:text count:int"),
+    ("SELECT LOWER(TRIM(ward)) AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:text", "w:text count:int"),
+    ("SELECT SUBSTRING(ward, 1, 2) AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:text", "w:text count:int"),
+    (
+        "SELECT SUBSTRING(ward FROM 2 FOR 3) AS w, COUNT(*) FROM visits GROUP BY w",
+        "count",
+        "w:text",
+        "w:text count:int",
+    ),
+    ("SELECT SUBSTR(ward, 2) AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:text", "w:text count:int"),
+    ("SELECT LENGTH(note) AS l, COUNT(*) FROM visits GROUP BY l", "count", "l:int", "l:int count:int"),
+    ("SELECT CAST(age AS TEXT) AS t, COUNT(*) FROM visits GROUP BY t", "count", "t:text", "t:text count:int"),
+    (
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 10",
+        "count",
+        "ward:text",
+        "ward:text n:int",
+    ),
+    ("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING n > 10", "count", "ward:text", "ward:text n:int"),
+    (
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING AVG(age) > 40 AND ward <> 'A'",
+        "count mean",
+        "ward:text",
+        "ward:text n:int",
+    ),
+    ("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n", "count", "ward:text", "ward:text n:int"),
+    (
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC, ward LIMIT 3",
+        "count",
+        "ward:text",
+        "ward:text n:int",
+    ),
+    ("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY 2 DESC", "count", "ward:text", "ward:text n:int"),
+    (
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY SUM(charge) DESC NULLS LAST",
+        "count sum",
+        "ward:text",
+        "ward:text n:int",
+    ),
+    (
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY LENGTH(ward) ASC LIMIT 0",
+        "count",
+        "ward:text",
+        "ward:text n:int",
+    ),
+    ("SELECT COUNT(*) FROM visits WHERE age >= 40", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE age > 40.5", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE age BETWEEN 20 AND 40", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE age NOT BETWEEN 20 AND 40", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE ward = 'A'", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE ward <> 'A' AND ward != 'B'", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE ward IN ('A', 'B')", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE ward NOT IN ('A', 'B')", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE age IN (1, -2, 3)", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE day IN ('2026-01-01', DATE '2026-01-02')", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE ward LIKE 'A%'", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE ward NOT LIKE '_B%'", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE ward IS NULL", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE ward IS NOT NULL", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE smoker", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE NOT smoker", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE smoker IS TRUE", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE smoker IS NOT FALSE", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE smoker = TRUE OR age > 3", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE day >= '2026-01-01'", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE '2026-01-01' <= day", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE day BETWEEN DATE '2026-01-01' AND '2026-12-31'", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE seen >= TIMESTAMP '2026-01-01 10:30:00'", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE seen >= '2026-01-01'", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE seen >= DATE '2026-01-01'", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE seen < '2026-01-01T10:30:15.25'", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE patient_id = 7", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE patient_id IN (7, 8)", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE 1 / (age - 40) > 0", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE CAST(ward AS INT) > 3", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE TRY_CAST(ward AS DOUBLE) > 3", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE ward::DATE = '2026-01-01'", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE ABS(charge - 100) < 5", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE CEIL(charge) = FLOOR(charge)", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE GREATEST(age, 3, charge) > LEAST(age, 4)", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE index = 3", "count", "", "count:int"),
+    ('SELECT COUNT(*) FROM visits WHERE "index" = 3', "count", "", "count:int"),
+    ('SELECT COUNT(*) FROM visits WHERE "Heart rate" > 60', "count", "", "count:int"),
+    ('SELECT COUNT(*) FROM visits WHERE "heart RATE" > 60', "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE visits.age > 60", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits AS v WHERE v.age > 60", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits v WHERE V.AGE > 60", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE ward = 'it''s'", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE ward = '-- no comment; /* */'", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE ward = 'Müller 李'", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE age = -9223372036854775808", "count", "", "count:int"),
+    ("SELECT COUNT(*) FROM visits WHERE charge < 1.5e3", "count", "", "count:int"),
+    ("SELECT SUM(CASE WHEN smoker THEN 1 ELSE 0 END) AS smokers FROM visits", "sum", "", "smokers:int"),
+    ("SELECT SUM(CASE WHEN smoker THEN charge END) AS cost FROM visits", "sum", "", "cost:float"),
+    ("SELECT AVG(GREATEST(LEAST(weight, 200), 0)) AS kilos FROM visits", "mean", "", "kilos:float"),
+    ("SELECT SUM(age * 2 + 1) FROM visits", "sum", "", "sum:int"),
+    ("SELECT AVG(charge / 1000) AS thousands FROM visits", "mean", "", "thousands:float"),
+    ("SELECT AVG(COALESCE(charge, 0)) FROM visits", "mean", "", "avg_charge:float"),
+    ('SELECT AVG("Heart rate") FROM visits', "mean", "", "avg_Heart rate:float"),
+    ("SELECT SUM(1) AS n FROM visits", "sum", "", "n:int"),
+    ("SELECT COUNT(*) AS index FROM visits", "count", "", "index:int"),
+    ("SELECT COUNT(*) AS date FROM visits", "count", "", "date:int"),
+    ('SELECT COUNT(*) AS "n of visits" FROM visits', "count", "", "n of visits:int"),
+    ("SELECT COUNT(*) FROM visits;", "count", "", "count:int"),
+    ("SELECT age, COUNT(*) FROM rows_only GROUP BY age", "count", "age:int", "age:int count:int"),
+    (
+        "SELECT w, n FROM (SELECT ward AS w, COUNT(*) AS n FROM visits GROUP BY ward) AS t",
+        "count",
+        "w:text",
+        "w:text n:int",
+    ),
+    (
+        "SELECT w, n / 2 AS half FROM (SELECT ward AS w, COUNT(*) AS n FROM visits GROUP BY ward) WHERE n > 3 ORDER BY half LIMIT 2",  # noqa: E501 - one question
+        "count",
+        "w:text",
+        "w:text half:float",
+    ),
+    ("SELECT t.n * 2 AS twice FROM (SELECT COUNT(*) AS n, SUM(age) AS s FROM visits) t", "count", "", "twice:int"),
+    (
+        "SELECT s / n AS mean FROM (SELECT COUNT(*) AS n, SUM(age) AS s FROM visits HAVING n > 2) WHERE s > 0 ORDER BY 1 DESC",  # noqa: E501 - one question
+        "sum count",
+        "",
+        "mean:float",
+    ),
+]
+
+
+def kinds(question: Question) -> tuple[str, str, str]:
+    """The three texts of the table."""
+    return (
+        " ".join(aggregate.kind for aggregate in question.aggregates),
+        " ".join(f"{key.name}:{key.expression.type.value}" for key in question.keys),
+        " ".join(f"{output.name}:{output.expression.type.value}" for output in question.outputs),
+    )
+
+
+def test_the_table_is_long_enough() -> None:
+    assert len(ACCEPTED) >= 120
+
+
+@pytest.mark.parametrize(("text", "aggregates", "keys", "outputs"), ACCEPTED)
+def test_accepted(text: str, aggregates: str, keys: str, outputs: str) -> None:
+    assert kinds(parse(text, SCHEMAS)) == (aggregates, keys, outputs)
+
+
+SAME = [
+    ("SELECT COUNT(*) FROM visits WHERE age >= 40", 'select  count( * )\nfrom "Visits" where "AGE">=40 ;'),
+    ("SELECT AVG(charge) AS c FROM visits", "SELECT AVG(v.charge) AS c FROM visits AS v"),
+    ("SELECT COUNT(*) FROM visits WHERE charge > 10", "SELECT COUNT(*) FROM visits WHERE charge > 10.0"),
+    (
+        "SELECT COUNT(*) FROM visits WHERE day > '2026-01-01'",
+        "SELECT COUNT(*) FROM visits WHERE day > DATE '2026-01-01'",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE age BETWEEN 1 AND 2",
+        "SELECT COUNT(*) FROM visits WHERE age >= 1 AND age <= 2",
+    ),
+    ("SELECT COUNT(*) FROM visits WHERE ward IS NOT NULL", "SELECT COUNT(*) FROM visits WHERE NOT (ward IS NULL)"),
+    ("SELECT COUNT(1) AS n FROM visits", "SELECT COUNT(*) AS n FROM visits"),
+    ("SELECT COUNT(*) AS n FROM visits WHERE CAST(age AS INT) > 1", "SELECT COUNT(*) AS n FROM visits WHERE age > 1"),
+    ("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", "SELECT ward, COUNT(*) AS n FROM visits GROUP BY 1"),
+    (
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING n > 1",
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 1",
+    ),
+    (
+        "SELECT n FROM (SELECT ward, COUNT(*) AS n, SUM(age) AS s FROM visits GROUP BY ward)",
+        "SELECT COUNT(*) AS n FROM visits GROUP BY ward",
+    ),
+    (
+        "SELECT IF(smoker, 1, 2) AS s, COUNT(*) FROM visits GROUP BY s",
+        "SELECT CASE WHEN smoker THEN 1 ELSE 2 END AS s, COUNT(*) FROM visits GROUP BY s",
+    ),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_different_words_for_the_same_question(one: str, other: str) -> None:
+    assert parse(one, SCHEMAS) == parse(other, SCHEMAS)
+
+
+def where(condition: str) -> object:
+    return parse(f"SELECT COUNT(*) FROM visits WHERE {condition}", SCHEMAS).where
+
+
+def test_conversions_are_written_into_the_plan() -> None:
+    age = Column("age", Type.INT)
+    as_float = Call("to_float", (age,), Type.FLOAT)
+    assert where("age > 1.5") == Call("greater", (as_float, Literal(1.5, Type.FLOAT)), Type.BOOL)
+    assert where("age > 1") == Call("greater", (age, Literal(1, Type.INT)), Type.BOOL)
+
+
+def test_null_takes_the_type_of_its_place() -> None:
+    found = where("CASE WHEN smoker THEN age END > 1")
+    assert isinstance(found, Call)
+    assert isinstance(found.arguments[0], Call)
+    assert found.arguments[0].arguments[2] == Literal(None, Type.INT)
+
+
+def test_a_key_hides_no_other_column_of_its_name() -> None:
+    with pytest.raises(UnsupportedQuery, match="neither a key"):
+        parse("SELECT UPPER(ward) AS ward, ward AS w, COUNT(*) FROM visits GROUP BY 1", SCHEMAS)
+
+
+def test_group_by_means_the_column_before_the_alias() -> None:
+    asked = parse("SELECT UPPER(ward) AS ward, COUNT(*) FROM visits GROUP BY ward", SCHEMAS)
+    assert asked.keys[0].expression == Column("ward", Type.TEXT)
+    assert asked.outputs[0].expression == Call("upper", (Column("ward", Type.TEXT),), Type.TEXT)
+
+
+def test_unused_aggregates_of_an_inner_select_are_not_paid_for() -> None:
+    asked = parse("SELECT n FROM (SELECT SUM(age) AS s, COUNT(*) AS n FROM visits)", SCHEMAS)
+    assert [(aggregate.name, aggregate.kind) for aggregate in asked.aggregates] == [("#1", "count")]

@@ -1,0 +1,132 @@
+"""What holds for every expression: printing and reading are inverse, values exist, bounds hold them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.errors import InvalidParameter, UnknownTable, UnsupportedQuery
+from discreet.plan.bounds import bounds
+from discreet.plan.canonical import canonical, replay
+from discreet.plan.evaluate import MEANINGS, evaluate
+from discreet.plan.finish import Noisy, cell
+from discreet.plan.frame import TableFrame, count
+from discreet.plan.functions import FUNCTIONS
+from discreet.plan.nodes import Call, Column, Expression, Literal
+from discreet.plan.sql import parse
+from discreet.plan.types import Type
+from tests.plan.expressions import expressions, rows, sql
+from tests.plan.tables import SCHEMAS, VISITS
+
+BOUNDED = {"age": (0, 120), "charge": (0, 50_000), "index": (1, 5), "Heart rate": (20, 250), "debt": (-10, 10)}
+conditions = expressions(Type.BOOL)
+
+
+@given(conditions)
+def test_printing_and_reading_are_inverse(condition: Expression) -> None:
+    text = f"SELECT COUNT(*) AS n FROM visits WHERE {sql(condition)}"
+    asked = parse(text, SCHEMAS)
+    assert asked.where == condition
+    assert TableFrame(schema=VISITS).where(sql(condition)).agg(n=count()).question == asked
+    assert canonical(parse(text.lower() if text.isascii() and "'" not in text else text, SCHEMAS)) == canonical(asked)
+
+
+@given(st.one_of(*(expressions(kind) for kind in Type)), rows({}))
+def test_every_expression_has_a_value_of_its_type(expression: Expression, row: dict[str, Any]) -> None:
+    value = evaluate(expression, row)
+    if value is not None and expression.type is Type.FLOAT:
+        assert math.isfinite(value)
+    if value is not None and expression.type is Type.INT:
+        assert -(2**63) <= value < 2**63
+
+
+@given(st.one_of(expressions(Type.INT), expressions(Type.FLOAT)), rows(BOUNDED))
+def test_bounds_hold_every_value(expression: Expression, row: dict[str, Any]) -> None:
+    found, value = bounds(expression, VISITS), evaluate(expression, row)
+    if found is not None and value is not None:
+        assert found.low <= Fraction(value) <= found.high
+
+
+LITERALS = st.one_of(
+    st.integers(-1000, 1000).map(lambda n: Literal(n, Type.INT)), st.floats(-9, 9).map(lambda x: Literal(x, Type.FLOAT))
+)
+
+
+@st.composite
+def arithmetic(draw: st.DrawFn, depth: int = 3) -> Expression:
+    if depth == 0 or draw(st.integers(0, 3)) == 0:
+        return draw(st.one_of(st.sampled_from([Column("#1", Type.FLOAT), Column("#2", Type.FLOAT)]), LITERALS))
+    name = draw(st.sampled_from(["add", "subtract", "multiply", "divide", "absolute", "round", "greatest", "coalesce"]))
+    parts = tuple(draw(arithmetic(depth - 1)) for _ in range(1 if name in ("absolute", "round") else 2))
+    return Call(name, parts, Type.FLOAT)
+
+
+@st.composite
+def noisy(draw: st.DrawFn) -> tuple[Noisy, float]:
+    """A released number, and a true one from its interval."""
+    low, value, true, high = sorted(draw(st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4)))
+    return Noisy(value, low, high), true
+
+
+@given(arithmetic(), noisy(), noisy())
+def test_intervals_of_outputs_hold_the_truth(
+    output: Expression, one: tuple[Noisy, float], other: tuple[Noisy, float]
+) -> None:
+    found = cell(output, {"#1": one[0], "#2": other[0]})
+    truth = evaluate(output, {"#1": one[1], "#2": other[1]})
+    if isinstance(found, Noisy):
+        assert found.value is None or found.low <= found.value <= found.high
+        assert truth is None or found.low <= truth <= found.high
+
+
+def test_every_function_has_a_meaning() -> None:
+    assert set(FUNCTIONS) == MEANINGS
+
+
+WORDS = tuple(
+    word
+    for line in (
+        "SELECT FROM WHERE GROUP BY HAVING ORDER LIMIT AS AND OR NOT IN IS NULL LIKE BETWEEN CASE WHEN THEN ELSE END",
+        "visits ward age charge patient_id day COUNT SUM AVG ( ) , . * + - / // % = < >= <> 1 2.5 'a' CAST INT DATE ::",
+        'DISTINCT TRUE EXTRACT YEAR UPPER JOIN ON WITH UNION OVER ALL FOR INTERVAL [ ] { } ? $ @ : -- /* */ || "age"',
+        "TIMESTAMP SUBSTRING ROUND COALESCE EXISTS ANY TABLE VALUES UNNEST LATERAL IF DATE_TRUNC NULLS FIRST USING ' ;",
+    )
+    for word in line.split()
+)
+soup = st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join)
+
+
+@given(st.one_of(soup, soup.map("SELECT COUNT(*) FROM visits ".__add__), soup.map("SELECT ".__add__), st.text()))
+def test_soup_is_refused_or_understood(text: str) -> None:
+    try:
+        asked = parse(text, SCHEMAS)
+    except (UnsupportedQuery, UnknownTable):
+        return
+    assert asked.aggregates
+    assert canonical(asked)
+
+
+@given(st.one_of(soup, st.text()))
+def test_soup_in_the_fluent_front(text: str) -> None:
+    frame = TableFrame(schema=VISITS)
+    builds: list[Callable[[], TableFrame]] = [
+        lambda: frame.where(text).agg(n=count()),
+        lambda: frame.group_by(text).agg(n=text),
+        lambda: frame.agg(n=count(text)).order_by(text).having(text),
+    ]
+    for build in builds:
+        with suppress(UnsupportedQuery):
+            assert replay(build().question)
+
+
+@pytest.mark.parametrize("value", [None, 3, b"SELECT COUNT(*) FROM visits", ["SELECT"]])
+def test_only_texts_are_read(value: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        parse(value, SCHEMAS)

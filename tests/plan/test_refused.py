@@ -1,0 +1,367 @@
+"""Questions that are refused: with a reason in words, at the right place, and with a remedy that is itself accepted."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from discreet.errors import UnknownTable, UnsupportedQuery
+from discreet.plan.frame import TableFrame, count
+from discreet.plan.sql import parse
+from tests.plan.tables import BARE, ROWS, SCHEMAS, VISITS
+
+MARK = "¦"  # stands before the character that a refusal points at
+
+# The question with its mark, and a part of the reason.
+REFUSED: list[tuple[str, str]] = [
+    # RT-054, RT-109, RT-110: statements
+    ("¦ATTACH 'x.db'", "statement"),
+    ("¦COPY visits TO 'x.csv'", "statement"),
+    ("¦EXPORT DATABASE 'x'", "statement"),
+    ("¦PRAGMA database_list", "statement"),
+    ("¦INSTALL httpfs", "statement"),
+    ("¦LOAD httpfs", "statement"),
+    ("¦SET memory_limit = '1TB'", "statement"),
+    ("¦EXPLAIN SELECT COUNT(*) FROM visits", "statement"),
+    ("¦EXPLAIN ANALYZE SELECT COUNT(*) FROM visits", "statement"),
+    ("¦SUMMARIZE visits", "statement"),
+    ("¦DESCRIBE visits", "statement"),
+    ("¦DROP TABLE visits", "statement"),
+    ("¦INSERT INTO visits VALUES (1)", "statement"),
+    ("¦DELETE FROM visits", "statement"),
+    ("¦VALUES (1)", "statement"),
+    ("¦FROM visits", "begins with SELECT"),
+    ("¦(SELECT COUNT(*) FROM visits)", "begins with SELECT"),
+    ("¦hello", "begins with SELECT"),
+    ("SELECT COUNT(*) FROM visits¦; DROP TABLE visits", "several statements"),
+    ("SELECT COUNT(*) FROM visits¦; SELECT COUNT(*) FROM visits", "several statements"),
+    ("¦", "empty"),
+    ("¦;;", "empty"),
+    ("¦SELECT", "selects something"),
+    ("¦SELECT FROM visits", "selects something"),
+    ("¦SELECT 1", "selects something"),
+    # RT-107, RT-108, RT-052: places outside the declared tables
+    ("SELECT COUNT(*) FROM ¦'/etc/passwd'", "not a file"),
+    ("SELECT COUNT(*) FROM ¦'s3://bucket/x.parquet'", "not a file"),
+    ("SELECT COUNT(*) FROM ¦read_csv('/etc/passwd')", "reads a file"),
+    ("SELECT COUNT(*) FROM ¦read_text('/etc/passwd')", "reads a file"),
+    ("SELECT COUNT(*) FROM ¦read_parquet('x')", "reads a file"),
+    ("SELECT COUNT(*) FROM ¦glob('*')", "reads a file"),
+    ("SELECT COUNT(*) FROM ¦duckdb_tables()", "engine"),
+    ("SELECT COUNT(*) FROM ¦duckdb_settings()", "engine"),
+    ("SELECT COUNT(*) FROM ¦range(1000000000)", "lists"),
+    ("SELECT COUNT(*) FROM ¦unnest([1])", "lists"),
+    ("SELECT COUNT(*) FROM ¦pragma_storage_info('visits')", "engine"),
+    ("SELECT COUNT(*) FROM ¦main.visits", "without schema"),
+    ("SELECT COUNT(*) FROM ¦a.b.visits", "without schema"),
+    ("SELECT ¦current_user FROM visits", "engine"),
+    ("SELECT ¦stats(age) FROM visits", "engine"),
+    # RT-038, RT-056: functions that raise, and functions of chance and time
+    ("SELECT COUNT(*) FROM visits WHERE ¦error('x')", "could fail"),
+    ("SELECT COUNT(*) FROM visits WHERE CASE WHEN age = 7 THEN ¦error('x') END", "could fail"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦raise_error('x')", "could fail"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦strptime(ward, '%Y') > day", "could fail"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦random() < 0.5", "function of the row"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦uuid() = ward", "function of the row"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦setseed(1)", "function of the row"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦nextval('s') = 1", "function of the row"),
+    ("SELECT COUNT(*) FROM visits WHERE seen < ¦now()", "each time"),
+    ("SELECT COUNT(*) FROM visits WHERE day < ¦today()", "each time"),
+    ("SELECT COUNT(*) FROM visits WHERE day < ¦CURRENT_DATE", "each time"),
+    ("SELECT COUNT(*) FROM visits WHERE seen < ¦current_timestamp", "each time"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦sqrt(age) > 2", "every row"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦repeat(ward, 2000000000) = ''", "text functions"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦foo(age) = 1", "FOO is not in the list"),
+    ('SELECT COUNT(*) FROM visits WHERE ¦"abs"(age) = 1', "not in the list"),
+    # RT-046: aggregates
+    ("SELECT ¦MIN(age) FROM visits", "one person's value"),
+    ("SELECT ¦MAX(age) FROM visits", "one person's value"),
+    ("SELECT ¦MEDIAN(age) FROM visits", "one person's value"),
+    ("SELECT ¦quantile_cont(age, 0.5) FROM visits", "one person's value"),
+    ("SELECT ¦STRING_AGG(ward, ',') FROM visits", "publish people's values"),
+    ("SELECT ¦ANY_VALUE(ward) FROM visits", "publish people's values"),
+    ("SELECT ¦first(ward) FROM visits", "publish people's values"),
+    ("SELECT ¦mode(ward) FROM visits", "publish people's values"),
+    ("SELECT ¦arg_max(ward, age) FROM visits", "publish people's values"),
+    ("SELECT ¦list(ward) FROM visits", "lists"),
+    ("SELECT ¦array_agg(ward) FROM visits", "publish people's values"),
+    ("SELECT ¦STDDEV(age) FROM visits", "not answered yet"),
+    ("SELECT ¦CORR(age, charge) FROM visits", "not answered yet"),
+    ("SELECT ¦approx_count_distinct(ward) FROM visits", "sketch"),
+    ("SELECT ¦COUNT_IF(smoker) FROM visits", "COUNT_IF"),
+    ("SELECT ¦COUNT(DISTINCT ward) FROM visits", "not answered yet"),
+    ("SELECT ¦COUNT(DISTINCT patient_id, ward) FROM visits", "not answered yet"),
+    ("SELECT ¦COUNT(DISTINCT ward) FROM rows_only", "unit of its own"),
+    ("SELECT ¦SUM(DISTINCT age) FROM visits", "DISTINCT"),
+    ("SELECT COUNT(¦ALL age) FROM visits", "ALL"),
+    ("SELECT COUNT(age, ¦ward) FROM visits", "more arguments"),
+    ("SELECT COUNT(*) ¦FILTER (WHERE age > 3) FROM visits", "FILTER"),
+    ("SELECT ¦COUNT(NULL) FROM visits", "always 0"),
+    ("SELECT ¦SUM(NULL) FROM visits", "NULL"),
+    ("SELECT ¦SUM(ward) FROM visits", "does not take text"),
+    ("SELECT ¦SUM(smoker) FROM visits", "does not take bool"),
+    ("SELECT ¦AVG(day) FROM visits", "does not take date"),
+    ("SELECT SUM(¦COUNT(*)) FROM visits", "inside"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦COUNT(*) > 3", "inside"),
+    ("SELECT COUNT(*) FROM visits GROUP BY ¦COUNT(*)", "inside"),
+    ("SELECT ¦COUNT(*), ward FROM visits GROUP BY 1", "inside"),
+    # RT-011, RT-024: nothing is summed without public bounds
+    ("SELECT ¦SUM(weight) FROM visits", "no bounds"),
+    ("SELECT ward, ¦AVG(visits_before) FROM visits GROUP BY ward", "no bounds"),
+    ("SELECT ¦SUM(1 / (age - 40)) FROM visits", "no bounds"),
+    ("SELECT ¦AVG(v.weight) FROM visits v", "no bounds"),
+    ("SELECT ¦SUM(GREATEST(weight, 0)) FROM visits", "no bounds"),
+    ("SELECT ¦SUM(CAST(ward AS INT)) FROM visits", "no bounds"),
+    # rows and people are not shown
+    ("SELECT ¦* FROM visits", "publish rows"),
+    ("SELECT * ¦EXCLUDE (age) FROM visits", "EXCLUDE"),
+    ("SELECT visits.¦* FROM visits", "publish rows"),
+    ("SELECT ¦COLUMNS('a.*') FROM visits", "pattern"),
+    ("SELECT ¦ward FROM visits", "neither a key"),
+    ("SELECT ¦charge FROM visits", "not inside an aggregate"),
+    ("SELECT ward, ¦age, COUNT(*) FROM visits GROUP BY ward", "neither a key"),
+    ("SELECT AVG(age) + ¦age FROM visits", "neither a key"),
+    ("SELECT ¦patient_id, COUNT(*) FROM visits GROUP BY 1", "whose row"),
+    ("SELECT COUNT(*) FROM visits GROUP BY ¦patient_id", "whose row"),
+    ("SELECT COUNT(*) FROM visits GROUP BY ¦patient_id % 10", "whose row"),
+    ("SELECT ¦patient_id, COUNT(*) FROM visits GROUP BY ward", "never shown"),
+    ("SELECT COUNT(*) FROM visits GROUP BY ward HAVING ¦age > 3", "neither a key"),
+    ("SELECT COUNT(*) FROM visits GROUP BY ward ORDER BY ¦age", "neither a key"),
+    ("SELECT ¦DISTINCT ward FROM visits", "people's values"),
+    ("SELECT ¦ward FROM visits GROUP BY ward", "Nothing is counted"),
+    # RT-032: keys
+    ("SELECT COUNT(*) FROM visits GROUP BY ¦charge", "float"),
+    ("SELECT ¦FLOOR(age / 10), COUNT(*) FROM visits GROUP BY 1", "float"),
+    ("SELECT COUNT(*) FROM visits v GROUP BY ¦v.charge", "float"),
+    ("SELECT COUNT(*) FROM visits GROUP BY ¦'a'", "constant"),
+    ("SELECT COUNT(*) FROM visits GROUP BY ¦7", "output number 7"),
+    ("SELECT COUNT(*) FROM visits GROUP BY ¦ALL", "ALL"),
+    ("SELECT COUNT(*) FROM visits GROUP BY ¦ROLLUP (ward)", "several groupings"),
+    ("SELECT COUNT(*) FROM visits GROUP BY ¦CUBE (ward)", "several groupings"),
+    # RT-048, RT-050, RT-051: other shapes of questions
+    ("SELECT COUNT(*) FROM visits ¦JOIN rows_only ON TRUE", "second table"),
+    ("SELECT COUNT(*) FROM visits ¦LEFT JOIN rows_only USING (ward)", "second table"),
+    ("SELECT COUNT(*) FROM visits, ¦rows_only", "join"),
+    ("SELECT COUNT(*) FROM visits ¦CROSS JOIN rows_only", "second table"),
+    ("SELECT COUNT(*) FROM visits ¦UNION ALL SELECT COUNT(*) FROM visits", "combines"),
+    ("SELECT COUNT(*) FROM visits ¦EXCEPT SELECT 1", "combines"),
+    ("¦WITH t AS (SELECT 1) SELECT COUNT(*) FROM visits", "inside the question"),
+    ("¦WITH RECURSIVE t AS (SELECT 1 UNION ALL SELECT 1 FROM t) SELECT COUNT(*) FROM t", "inside the question"),
+    ("SELECT COUNT(*) FROM visits WHERE age IN (¦SELECT 1)", "inside the question"),
+    ("SELECT COUNT(*) FROM visits WHERE age = (¦SELECT 1)", "inside the question"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦EXISTS (SELECT 1)", "EXISTS"),
+    ("SELECT COUNT(*) ¦OVER () FROM visits", "single rows"),
+    ("SELECT ¦ROW_NUMBER() OVER (PARTITION BY ward) FROM visits", "single rows"),
+    ("SELECT ¦LAG(age) OVER (ORDER BY age) FROM visits", "single rows"),
+    ("SELECT COUNT(*) FROM visits ¦QUALIFY TRUE", "QUALIFY"),
+    ("SELECT COUNT(*) FROM visits ¦TABLESAMPLE 10%", "random part"),
+    ("SELECT COUNT(*) FROM visits ¦PIVOT (COUNT(*) FOR ward IN ('a'))", "reshapes"),
+    ("SELECT COUNT(*) FROM visits LIMIT 3 ¦OFFSET 1", "OFFSET"),
+    ("SELECT COUNT(*) FROM visits ¦FETCH FIRST 3 ROWS ONLY", "FETCH"),
+    ("SELECT ¦TOP 3 COUNT(*) FROM visits", "TOP"),
+    ("SELECT COUNT(*) ¦INTO x FROM visits", "INTO"),
+    ("SELECT ¦AVG(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)", "Aggregates of aggregates"),
+    ("SELECT COUNT(*) FROM (SELECT ¦ward FROM visits)", "neither a key"),
+    ("SELECT ¦x FROM (SELECT COUNT(*) AS n FROM visits)", "no column 'x'"),
+    ("SELECT n FROM (SELECT COUNT(*) AS n FROM visits LIMIT ¦3)", "outer SELECT"),
+    ("SELECT n FROM (SELECT n FROM (¦SELECT COUNT(*) AS n FROM visits))", "declared table"),
+    ("SELECT n FROM (SELECT COUNT(*) AS n FROM visits) GROUP BY ¦n", "GROUP"),
+    ("SELECT COUNT(*) FROM visits ¦v(a)", "not in the list"),
+    # RT-092, names
+    ("SELECT COUNT(*) FROM visits WHERE ¦agee > 3", "No column 'agee'"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦other.age > 3", "not the table"),
+    ("SELECT COUNT(*) FROM visits AS v WHERE ¦visits.age > 3", "not the table"),
+    ("SELECT ¦COUNT(*) AS n_low FROM visits", "cannot be called"),
+    ("SELECT ¦COUNT(*) AS N_HIGH FROM visits", "cannot be called"),
+    ('SELECT ¦COUNT(*) AS "#1" FROM visits', "cannot be called"),
+    ("SELECT COUNT(*) AS n, ¦SUM(age) AS N FROM visits", "Two columns"),
+    # types
+    ("SELECT COUNT(*) FROM visits WHERE ¦age", "takes a condition"),
+    ("SELECT COUNT(*) FROM visits HAVING ¦COUNT(*)", "takes a condition"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦age = 'x'", "int and text"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦ward + 1 = 2", "does not take"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦day = seen", "date and timestamp"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦day > '2026-02-30'", "not a date that exists"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦day > 'yesterday'", "not a date that exists"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦seen > '2026-01-01 25:00'", "not a timestamp"),
+    ("SELECT COUNT(*) FROM visits WHERE seen > TIMESTAMP ¦'2026-01-01 10:00:00+02'", "not a timestamp"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦ward = NULL", "equals NULL"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦age IN (1, NULL)", "without NULL"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦age IN (index)", "list of values"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦charge IN (1.5)", "IN does not take"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦ward LIKE note", "written out"),
+    ("SELECT COUNT(*) FROM visits WHERE ward ¦ILIKE 'a%'", "patterns"),
+    ("SELECT COUNT(*) FROM visits WHERE ward LIKE 'a!%' ¦ESCAPE '!'", "patterns"),
+    ("SELECT COUNT(*) FROM visits WHERE NOT ¦age", "NOT does not take"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦smoker AND age", "AND does not take"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦charge % 2 = 0", "does not take float"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦HOUR(day) = 3", "does not take date"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦CAST(age AS BOOLEAN)", "type of ours"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦CAST(charge AS TEXT) = ''", "does not take float"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦CAST(day AS TIMESTAMP) = seen", "written timestamp"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦EXTRACT(dow FROM day) = 1", "DOW"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦EXTRACT(epoch FROM seen) = 1", "EPOCH"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦dayofweek(day) = 1", "differs"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦DATE_TRUNC('hour', seen) = day", "not cut to HOUR"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦CASE WHEN smoker THEN 1 ELSE 'a' END = 1", "does not take"),
+    ("SELECT COUNT(*) FROM visits WHERE ROUND(charge, ¦index) = 1", "places"),
+    ("SELECT ¦NULL AS x, COUNT(*) FROM visits", "no type"),
+    # literals
+    ("SELECT COUNT(*) FROM visits WHERE age > ¦99999999999999999999", "too large"),
+    ("SELECT COUNT(*) FROM visits WHERE age > ¦9223372036854775808", "too large"),
+    ("SELECT COUNT(*) FROM visits WHERE charge > ¦1e999", "too large"),
+    ("SELECT COUNT(*) FROM visits WHERE charge > ¦1e-999", "too small"),
+    ("SELECT COUNT(*) FROM visits WHERE age > ¦0x1F", "decimal"),
+    ("SELECT COUNT(*) FROM visits WHERE ward = ¦x'00'", "without prefix"),
+    ("SELECT COUNT(*) FROM visits WHERE ward = ¦E'a'", "prefix"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦'a' 'b' = ward", "text functions"),
+    ("SELECT COUNT(*) FROM visits WHERE age = ¦$1", "parameter"),
+    ("SELECT COUNT(*) FROM visits WHERE age = ¦?", "parameter"),
+    ("SELECT COUNT(*) FROM visits WHERE age = ¦:x", "parameter"),
+    ("SELECT COUNT(*) FROM visits WHERE age = ¦@x", "parameter"),
+    ("SELECT COUNT(*) FROM visits WHERE ward ¦|| 'a' = 'b'", "||"),
+    ("SELECT COUNT(*) FROM visits WHERE age::INT¦[] = 1", "list"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦{'a': 1} = 1", "struct"),
+    ("SELECT COUNT(*) FROM visits WHERE ward ¦-> 'a' = 1", "arrow"),
+    # comments and characters
+    ("SELECT COUNT(*) FROM visits ¦-- hello", "Comments"),
+    ("SELECT ¦/*+ no_index */ COUNT(*) FROM visits", "Comments"),
+    ("SELECT COUNT(*) ¦/* FROM a */ FROM visits", "Comments"),
+    ("SELECT COUNT(*) FROM visits WHERE ward = 'a¦\u202e'", "cannot be seen"),
+    ("SELECT COUNT(*) FROM visits WHERE ward = 'a¦\x00'", "cannot be seen"),
+    ("SELECT COUNT(*) FROM visits WHERE ward = 'a¦\ud800'", "cannot be seen"),
+    ("¦\ufeffSELECT COUNT(*) FROM visits", "cannot be seen"),
+    ("SELECT COUNT(*) FROM visits WHERE ¦\u0430ge > 3", "No column"),  # a Cyrillic letter
+    # what is no SQL
+    ("SELECT COUNT(¦*", "be read"),
+    ("SELECT COUNT(*) FROM visits ¦WHERE", "be read"),
+    ("SELECT COUNT(*) FROM visits WHERE age > ¦ORDER BY 1", "be read"),
+    ("¦SELECT COUNT(*) FROM visits WHERE ward = 'a", "never closed"),
+    ("SELECT COUNT(*)\nFROM visits\n  WHERE ¦agee > 3", "No column"),
+    ("SELECT COUNT(*) FROM visits LIMIT ¦1.5", "whole number"),
+    ("SELECT COUNT(*) FROM visits ORDER BY ¦3", "output number 3"),
+    ("SELECT COUNT(*) FROM visits ORDER BY count NULLS ¦FIRST", "sorts last"),
+    ("SELECT COUNT(*) FROM visits FOR ¦UPDATE", "statement"),
+    ("¦SELECT COUNT(*) FROM visits FOR SHARE", "lock"),
+    ("SELECT COUNT(*) FROM visits WHERE age BETWEEN ¦SYMMETRIC 3 AND 1", "SYMMETRIC"),
+]
+
+
+def refusal(text: str) -> UnsupportedQuery:
+    with pytest.raises(UnsupportedQuery) as caught:
+        parse(text, SCHEMAS)
+    return caught.value
+
+
+def expected(marked: str) -> tuple[int, int]:
+    ahead = marked[: marked.index(MARK)]
+    return ahead.count("\n") + 1, len(ahead.rpartition("\n")[2]) + 1
+
+
+def accepted(hint: str) -> None:
+    """Everything between backticks is a question that is accepted."""
+    assert hint
+    for proposal in re.findall("`([^`]*)`", hint):
+        parse(proposal, SCHEMAS)
+
+
+def test_the_table_is_long_enough() -> None:
+    assert len(REFUSED) >= 120
+
+
+@pytest.mark.parametrize(("marked", "reason"), REFUSED, ids=[ascii(marked) for marked, _ in REFUSED])
+def test_refused(marked: str, reason: str) -> None:
+    error = refusal(marked.replace(MARK, ""))
+    assert reason in error.reason
+    assert error.position == expected(marked)
+    accepted(error.hint)
+
+
+@pytest.mark.parametrize("schema", [BARE, ROWS, VISITS], ids=lambda schema: schema.name)
+@pytest.mark.parametrize("marked", [marked for marked, _ in REFUSED], ids=ascii)
+def test_remedies_fit_the_table(schema: object, marked: str) -> None:
+    """Whatever the table declares, what is proposed is accepted for it."""
+    name = getattr(schema, "name", "")
+    text = marked.replace(MARK, "").replace("visits", name)
+    schemas = {name: SCHEMAS[name]}
+    with pytest.raises((UnsupportedQuery, UnknownTable)) as caught:
+        parse(text, schemas)
+    for proposal in re.findall("`([^`]*)`", str(caught.value)):
+        parse(proposal, schemas)
+
+
+def test_unknown_tables_come_with_declared_names_only() -> None:
+    with pytest.raises(UnknownTable) as caught:
+        parse("SELECT COUNT(*) FROM vists", SCHEMAS)
+    assert caught.value.known == tuple(SCHEMAS)
+    assert caught.value.hint == "Did you mean 'visits'?"
+    with pytest.raises(UnknownTable):
+        parse('SELECT COUNT(*) FROM "/etc/passwd"', SCHEMAS)
+
+
+def test_no_tables_at_all() -> None:
+    with pytest.raises(UnsupportedQuery, match="protect"):
+        parse("SELECT MEDIAN(x) FROM t", {})
+
+
+def subjects(levels: int) -> str:
+    """Each level compares the one inside it three times, so the plan would have 3^levels parts."""
+    inner = "age"
+    for _ in range(levels):
+        inner = f"CASE age + ({inner}) WHEN 1 THEN 2 WHEN 3 THEN 4 WHEN 5 THEN 6 END"
+    return f"SELECT COUNT(*) FROM visits WHERE {inner} = 1"
+
+
+BOMBS = {
+    "subjects": subjects(18),
+    "brackets": "SELECT " + "(" * 3_000 + "1" + ")" * 3_000,
+    "not": "SELECT COUNT(*) FROM visits WHERE " + "NOT " * 3_000 + "smoker",
+    "minus": "SELECT COUNT(*) FROM visits WHERE " + "- " * 3_000 + "age > 1",
+    "mixed prefixes": "SELECT COUNT(*) FROM visits WHERE " + "NOT - " * 2_000 + "age > 1",
+    "case": "SELECT " + "CASE WHEN smoker THEN " * 800 + "1" + " END" * 800 + " FROM visits",
+    "sum": "SELECT COUNT(*) FROM visits WHERE 0 < " + "1+" * 2_000 + "1",
+    "and": "SELECT COUNT(*) FROM visits WHERE " + "smoker AND " * 1_500 + "smoker",
+    "casts": "SELECT COUNT(*) FROM visits WHERE age" + "::INT" * 2_000 + " = 1",
+    "doubling": "SELECT COUNT(*) FROM visits WHERE "
+    + "CASE WHEN " * 30
+    + "age"
+    + " BETWEEN 1 AND 2 THEN 1 ELSE 2 END" * 30
+    + " = 1",
+    "long": "SELECT COUNT(*) FROM visits WHERE ward = '" + "a" * 20_000 + "'",
+    "words": "SELECT COUNT(*) FROM visits WHERE age IN (" + "1," * 6_000 + "1)",
+    "dots": "SELECT a" + ".a" * 2_000 + " FROM visits",
+    "selects": "SELECT COUNT(*) FROM " + "(SELECT n FROM " * 900 + "visits" + ")" * 900,
+    "equals": "SELECT COUNT(*) FROM visits WHERE age" + " = age" * 1_500,
+    "commas": "SELECT " + "," * 4_000,
+    "structs": "SELECT COUNT(*) FROM visits WHERE CAST(age AS " + "STRUCT<a " * 1_000 + "INT" + ">" * 1_000 + ") = 1",
+    "aliases": "SELECT COUNT(*)" + " AS a" * 2_000 + " FROM visits",
+    "inlining": "SELECT "
+    + "+".join(["n"] * 90)
+    + " AS x FROM (SELECT "
+    + "+".join(["COUNT(*)"] * 90)
+    + " AS n FROM visits)",
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_bombs_are_refused(name: str) -> None:
+    """RT-112: no text makes the parser fall over."""
+    error = refusal(BOMBS[name])
+    assert error.reason
+    accepted(error.hint)
+
+
+def test_long_lists_and_chains_of_a_bearable_length_are_accepted() -> None:
+    parse("SELECT COUNT(*) FROM visits WHERE age IN (" + "1, " * 2_000 + "1)", SCHEMAS)
+    parse("SELECT COUNT(*) FROM visits WHERE " + "smoker AND " * 60 + "smoker", SCHEMAS)
+    parse("SELECT COUNT(*) FROM visits WHERE " + "(" * 30 + "smoker" + ")" * 30, SCHEMAS)
+
+
+def test_positions_in_the_fluent_front_count_from_the_text_itself() -> None:
+    with pytest.raises(UnsupportedQuery) as caught:
+        _ = TableFrame(schema=VISITS).where("age > 3 AND agee = 1").agg(n=count()).question
+    assert caught.value.position == (1, 13)
+    with pytest.raises(UnsupportedQuery) as caught:
+        _ = TableFrame(schema=VISITS).where("smoker").where("agee = 1").agg(n=count()).question
+    assert caught.value.position == (1, 1)
