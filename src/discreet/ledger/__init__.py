@@ -1,0 +1,27 @@
+"""The durable book of accounts: charged before data are read, append-only, chained, exact.
+
+`Book` is what the rest of the house uses. Money is counted by `tallies` (best of several filters over exact sums),
+`charging` writes it, `outcomes` keeps answers for free replay, `stewardship` and `policy` say who may change what,
+`verify` proves it afterwards, `store` is all that a database must offer and `sqlite` offers it.
+"""
+
+from discreet.ledger.account import FAILURE_CREDITS, Account, Balance, Role
+from discreet.ledger.book import Book, restore
+from discreet.ledger.charging import Receipt
+from discreet.ledger.entry import Entry, Head
+from discreet.ledger.policy import OWNER
+from discreet.ledger.store import Stored
+
+__all__ = [
+    "FAILURE_CREDITS",
+    "OWNER",
+    "Account",
+    "Balance",
+    "Book",
+    "Entry",
+    "Head",
+    "Receipt",
+    "Role",
+    "Stored",
+    "restore",
+]

@@ -1,0 +1,264 @@
+"""What an account is: declared once, then only charged, amended, renewed, locked and unlocked.
+
+`Account` never changes. `Standing` and `Member` are values too: every act makes a new one, and `verify` makes them
+again from the entries alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+from discreet.errors import InvalidParameter
+from discreet.ledger.tallies import CURRENCIES, Tallies, rules
+from discreet.ledger.text import canonical, read_loss, read_unit, write_loss, write_unit
+from discreet.privacy import Loss, Neighbours, Unit
+
+FAILURE_CREDITS = 3
+"""Failed questions until an account locks: failing is one bit about the data that nobody paid for."""
+
+
+class Role(Enum):
+    """What somebody may do on an account.
+
+    Raises:
+        InvalidParameter: from ``Role(text)`` if the text names no role.
+    """
+
+    STEWARD = "steward"
+    """Amends, renews, appoints, unlocks, and may ask."""
+
+    ANALYST = "analyst"
+    """Asks."""
+
+    AUDITOR = "auditor"
+    """Reads the book; asks nothing."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Role:
+        raise InvalidParameter("role", value, "to be 'steward', 'analyst' or 'auditor'")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """Who is protected, in which relation, and the budget it was opened with; fixed for ever.
+
+    Attributes:
+        salt: a secret of the account, by which rows of one unit are chosen; it never leaves the curator.
+    """
+
+    name: str
+    unit: Unit
+    neighbours: Neighbours
+    budget: Loss
+    salt: bytes = dataclasses.field(repr=False)
+
+    def write(self) -> str:
+        """The account as canonical JSON."""
+        return canonical(
+            {
+                "budget": write_loss(self.budget),
+                "name": self.name,
+                "neighbours": self.neighbours.value,
+                "salt": self.salt.hex(),
+                "unit": write_unit(self.unit),
+            }
+        )
+
+    @classmethod
+    def read(cls, text: str) -> Account:
+        """The account that `write` wrote."""
+        fields = json.loads(text)
+        return cls(
+            name=fields["name"],
+            unit=read_unit(fields["unit"]),
+            neighbours=Neighbours(fields["neighbours"]),
+            budget=read_loss(fields["budget"]),
+            salt=bytes.fromhex(fields["salt"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where an account stands: budget, sums of this period and of its whole life, failures.
+
+    >>> from discreet.ledger.tallies import prices
+    >>> from discreet.privacy import Budget, events
+    >>> budget = Budget(epsilon=1)
+    >>> after = Standing.opened(budget).charged(prices(events.Pure(0.4), budget, Neighbours.ADD_REMOVE))
+    >>> print(after.spent.remaining(budget), "|", after.renewed(budget).spent.remaining(budget))
+    epsilon=0.6 | epsilon=1
+    """
+
+    budget: Loss
+    period: int
+    spent: Tallies
+    lifetime: Tallies
+    failures: int = 0
+    listed: bool = False
+    """Whether analysts were appointed: from then on only they may ask."""
+
+    @classmethod
+    def opened(cls, budget: Loss) -> Standing:
+        """A new account's."""
+        return cls(budget=budget, period=1, spent=Tallies.zero(budget), lifetime=Tallies.zero(budget))
+
+    @property
+    def locked(self) -> bool:
+        """Whether the failure credits are used up."""
+        return self.failures >= FAILURE_CREDITS
+
+    def charged(self, price: Tallies) -> Standing:
+        """After one more charge; whether any rule still holds is for the caller to ask."""
+        return dataclasses.replace(self, spent=self.spent + price, lifetime=self.lifetime + price)
+
+    def amended(self, budget: Loss) -> Standing:
+        """With another budget of the same currency, and everything spent so far still counted."""
+        return dataclasses.replace(self, budget=same_currency(self.budget, budget))
+
+    def renewed(self, budget: Loss) -> Standing:
+        """A new period that starts with nothing spent; the lifetime goes on."""
+        budget = same_currency(self.budget, budget)
+        return dataclasses.replace(self, budget=budget, period=self.period + 1, spent=Tallies.zero(budget))
+
+    def write(self) -> str:
+        """The standing as canonical JSON."""
+        return canonical(
+            {
+                "budget": write_loss(self.budget),
+                "failures": self.failures,
+                "lifetime": self.lifetime.write(),
+                "listed": self.listed,
+                "period": self.period,
+                "spent": self.spent.write(),
+            }
+        )
+
+    @classmethod
+    def read(cls, text: str) -> Standing:
+        """The standing that `write` wrote."""
+        fields = json.loads(text)
+        return cls(
+            budget=read_loss(fields["budget"]),
+            period=fields["period"],
+            spent=Tallies.read(fields["spent"]),
+            lifetime=Tallies.read(fields["lifetime"]),
+            failures=fields["failures"],
+            listed=fields["listed"],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One person on one account: a role and a cap if a steward gave them, and what they have spent in any case."""
+
+    period: int
+    spent: Tallies
+    lifetime: Tallies
+    role: Role | None = None
+    cap: Loss | None = None
+
+    @classmethod
+    def of(cls, standing: Standing) -> Member:
+        """Somebody new."""
+        zero = Tallies.zero(standing.budget)
+        return cls(period=standing.period, spent=zero, lifetime=zero)
+
+    def in_period(self, standing: Standing) -> Member:
+        """The same person after the account's renewals."""
+        if self.period == standing.period:
+            return self
+        return dataclasses.replace(self, period=standing.period, spent=Tallies.zero(standing.budget))
+
+    def charged(self, price: Tallies) -> Member:
+        """After one more charge."""
+        return dataclasses.replace(self, spent=self.spent + price, lifetime=self.lifetime + price)
+
+    def write(self) -> str:
+        """The member as canonical JSON."""
+        return canonical(
+            {
+                "cap": None if self.cap is None else write_loss(self.cap),
+                "lifetime": self.lifetime.write(),
+                "period": self.period,
+                "role": None if self.role is None else self.role.value,
+                "spent": self.spent.write(),
+            }
+        )
+
+    @classmethod
+    def read(cls, text: str) -> Member:
+        """The member that `write` wrote."""
+        fields = json.loads(text)
+        return cls(
+            period=fields["period"],
+            spent=Tallies.read(fields["spent"]),
+            lifetime=Tallies.read(fields["lifetime"]),
+            role=None if fields["role"] is None else Role(fields["role"]),
+            cap=None if fields["cap"] is None else read_loss(fields["cap"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balance:
+    """An account's figures, or one person's on it, for people to read.
+
+    Attributes:
+        total: the budget, or the person's cap.
+        spent: of this period, in the currency of the rule that leaves most room to say so.
+        remaining: what that rule leaves.
+        largest_pure: the largest epsilon that a single pure question may still have.
+        lifetime: everything ever spent, renewals or not; None if no rule can bound it any more.
+    """
+
+    total: Loss
+    spent: Loss | None
+    remaining: Loss
+    largest_pure: Fraction
+    lifetime: Loss | None
+    period: int
+    failures: int = 0
+    locked: bool = False
+
+    @classmethod
+    def of(cls, standing: Standing) -> Balance:
+        """An account's balance."""
+        return _balance(standing.budget, standing, standing.failures, standing.locked)
+
+    @classmethod
+    def of_member(cls, member: Member, standing: Standing) -> Balance:
+        """A person's; without a cap the account's budget is theirs as well."""
+        return _balance(member.cap or standing.budget, member.in_period(standing), 0, standing.locked)
+
+
+def _balance(total: Loss, spender: Standing | Member, failures: int, locked: bool) -> Balance:
+    return Balance(
+        total=total,
+        spent=spender.spent.spent(total),
+        remaining=spender.spent.remaining(total),
+        largest_pure=spender.spent.largest_pure(total),
+        lifetime=spender.lifetime.spent(total),
+        period=spender.period,
+        failures=failures,
+        locked=locked,
+    )
+
+
+def same_currency(old: Loss, new: Loss) -> Loss:
+    """The new amount, if it is one of the account's currency.
+
+    Raises:
+        InvalidParameter: otherwise: what was spent in one currency cannot be counted in another.
+    """
+    rules(new)
+    if type(new) is not type(old):
+        raise InvalidParameter(
+            "budget",
+            new,
+            f"to be {CURRENCIES[type(old)]} like {old}",
+            "The currency is fixed when an account is opened.",
+        )
+    return new

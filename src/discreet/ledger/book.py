@@ -1,0 +1,376 @@
+"""The book of accounts: who is protected, what may be spent, what was spent on which question."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from itertools import islice
+from types import TracebackType
+from typing import Self
+
+from discreet.errors import LedgerError
+from discreet.ledger import changes, charging, outcomes, policy, stewardship
+from discreet.ledger.account import Account, Balance, Role
+from discreet.ledger.charging import Receipt
+from discreet.ledger.entry import Entry, Head
+from discreet.ledger.journal import Journal
+from discreet.ledger.sqlite import SqliteStore
+from discreet.ledger.store import Stored
+from discreet.ledger.text import name, text
+from discreet.privacy import Loss, Neighbours, Unit
+from discreet.privacy.events import Event
+
+_POLL = 0.01  # seconds between looks for an answer that somebody else is computing
+
+
+class Book:
+    """A durable, append-only, hash-chained book of accounts in one SQLite file.
+
+    Args:
+        path: the file, made with mode 0600 if there is none; ":memory:" for play.
+        timeout: seconds to wait for other processes that write.
+        read_only: refuses every write and creates nothing.
+        anchor: a head exported earlier; a book that does not contain it is frozen.
+
+    Raises:
+        LedgerError: if the file cannot be used.
+
+    Formal guarantee: if data are read only for receipts of `charge` that are not `repeated`, once each, everything that
+    was released from an account between two renewals satisfies the account's budget, for its unit and its relation,
+    although every question may depend on all answers before it (`ledger.tallies`). A receipt is returned after the
+    charge is durable. Nothing is ever given back.
+
+    >>> from discreet.privacy import Budget, events
+    >>> book = Book()
+    >>> _ = book.open_account("patients", unit=Unit("patient", "patient_id"), budget=Budget(epsilon=1))
+    >>> receipt = book.charge("patients", events.Pure(0.4), analyst="ana", question='{"count":"visits"}')
+    >>> print(receipt.sequence, receipt.cost, receipt.remaining)
+    2 epsilon=0.4 epsilon=0.6
+    >>> book.charge("patients", events.Pure(0.7), analyst="ana", question='{"sum":"age"}')
+    Traceback (most recent call last):
+    discreet.errors.InsufficientBudget: The charge needs epsilon=0.7; epsilon=0.6 remain. Nothing was spent ...
+    """
+
+    def __init__(
+        self,
+        path: str = ":memory:",
+        *,
+        timeout: float = 30.0,
+        read_only: bool = False,
+        anchor: Head | None = None,
+    ) -> None:
+        self._journal = Journal(SqliteStore(path, timeout=timeout, read_only=read_only))
+        self._accounts: dict[str, Account] = {}
+        if anchor is not None:
+            self.check_anchor(anchor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._journal.store.close()
+
+    # ------------------------------------------------------------------------------------------------- accounts
+
+    def open_account(
+        self,
+        account: str,
+        *,
+        unit: Unit,
+        neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+        budget: Loss | None = None,
+        by: str = policy.OWNER,
+    ) -> Account:
+        """Opens an account, or returns the one that was opened with the same declarations.
+
+        Raises:
+            InvalidParameter: if it was opened with other declarations; a steward may amend its budget, nothing else.
+        """
+        with self._journal.acting() as rows:
+            return stewardship.open_account(
+                rows,
+                name(account=account),
+                unit=unit,
+                neighbours=Neighbours(neighbours),
+                budget=budget,
+                by=name(by=by),
+            )
+
+    def attach(self, table: str, *, account: str, declaration: str, version: str = "", by: str = policy.OWNER) -> None:
+        """Puts a table, or a new declared version of it, under an account; doing it again changes nothing.
+
+        Args:
+            table: its name, one in the whole book.
+            account: the account of the people in it.
+            declaration: everything the steward declared about it, as canonical JSON.
+            version: as the steward declared it; never a function of the content.
+            by: the steward.
+
+        Raises:
+            InvalidParameter: if the table was declared otherwise, or belongs to another account.
+        """
+        with self._journal.acting() as rows:
+            stewardship.attach(
+                rows,
+                name(table=table),
+                account=name(account=account),
+                declaration=text(declaration=declaration),
+                version=text(version=version),
+                by=name(by=by),
+            )
+
+    def amend(self, account: str, *, budget: Loss, by: str = policy.OWNER, note: str = "") -> Balance:
+        """Gives an account another budget of its currency; what was spent stays spent."""
+        with self._journal.acting() as rows:
+            stewardship.amend(rows, account, budget=budget, by=name(by=by), note=text(note=note))
+        return self.balance(account)
+
+    def renew(self, account: str, *, budget: Loss | None = None, by: str = policy.OWNER, note: str = "") -> Balance:
+        """Starts a new period of an account with nothing spent; its lifetime spending goes on and is shown."""
+        with self._journal.acting() as rows:
+            stewardship.renew(rows, account, budget=budget, by=name(by=by), note=text(note=note))
+        return self.balance(account)
+
+    def appoint(
+        self, who: str, role: Role | str, *, account: str = "", cap: Loss | None = None, by: str = policy.OWNER
+    ) -> None:
+        """Gives somebody a role on an account, or on the whole book, and perhaps a cap under the account's own."""
+        with self._journal.acting() as rows:
+            stewardship.appoint(rows, name(who=who), Role(role), account=account, cap=cap, by=name(by=by))
+
+    def unlock(self, account: str, *, by: str = policy.OWNER, note: str = "") -> None:
+        """Gives an account its failure credits back; a steward's act."""
+        with self._journal.acting() as rows:
+            stewardship.unlock(rows, account, by=name(by=by), note=text(note=note))
+
+    # -------------------------------------------------------------------------------------------------- spending
+
+    def admit(self, account: str, analyst: str) -> None:
+        """Lets pass who may ask on an account, also for what is free.
+
+        Raises:
+            NotPermitted: for everybody else.
+            InvalidParameter: if there is no such account.
+        """
+        with self._journal.reading() as rows:
+            now = changes.standing(rows, account)
+            if now is None:
+                raise stewardship.unknown(account)
+            policy.require_asking(rows, account, analyst, changes.member(rows, account, analyst, now), now)
+
+    def charge(
+        self,
+        account: str,
+        event: Event,
+        *,
+        analyst: str = policy.OWNER,
+        question: str = "{}",
+        key: str | None = None,
+    ) -> Receipt:
+        """Charges one event to one account, durably, or raises and spends nothing.
+
+        Args:
+            account: the account to charge.
+            event: what will be released.
+            analyst: who asks.
+            question: the canonical JSON of what is asked.
+            key: an idempotency key of the analyst's own. The same key with the same request returns the same receipt,
+                marked `repeated`, and charges nothing.
+
+        Raises:
+            InsufficientBudget: if the account or the analyst's cap would not hold.
+            AccountLocked: if the account's failure credits are used up.
+            NotPermitted: if the analyst may not ask.
+            KeyConflict: if the key came with another request before.
+            LedgerError: if the book cannot be written.
+        """
+        (receipt,) = self.charge_all({account: event}, analyst=analyst, question=question, key=key)
+        return receipt
+
+    def charge_all(
+        self,
+        charges: Mapping[str, Event],
+        *,
+        analyst: str = policy.OWNER,
+        question: str = "{}",
+        key: str | None = None,
+    ) -> tuple[Receipt, ...]:
+        """Charges several accounts in one transaction, each in full: all of them or none.
+
+        Returns:
+            One receipt for each account, in the order of their names; the answer belongs to the first.
+        """
+        asked = charging.request(charges, self.account, analyst=analyst, question=question, key=key)
+        with self._journal.acting() as rows:
+            return charging.earlier(rows, asked) or charging.charge(rows, asked)
+
+    def fail(self, *receipts: Receipt) -> None:
+        """Notes that a question failed after its charge: one of three credits of the account; then it locks."""
+        with self._journal.acting() as rows:
+            for receipt in receipts:
+                outcomes.fail(rows, receipt)
+
+    # --------------------------------------------------------------------------------------------------- answers
+
+    def store_answer(self, receipt: Receipt, replay_key: str, payload: bytes | str) -> None:
+        """Keeps an answer, durably, before it is sent.
+
+        Raises:
+            LedgerError: if this charge was already answered otherwise, has failed, or was found under its key.
+        """
+        data = payload.encode() if isinstance(payload, str) else bytes(payload)
+        with self._journal.acting() as rows:
+            outcomes.store_answer(rows, receipt, text(replay_key=replay_key), data)
+
+    def stored(self, replay_key: str) -> tuple[Stored, ...]:
+        """The answers kept under a replay key, oldest first; giving one again costs nothing.
+
+        >>> Book().stored("no such question")
+        ()
+        """
+        with self._journal.reading() as rows:
+            return outcomes.stored(rows, replay_key)
+
+    def answer(self, receipt: Receipt, *, wait: float = 0.0) -> bytes | None:
+        """The answer of a charge, waiting so many seconds for whoever computes it; None if there is none."""
+        deadline = time.monotonic() + wait
+        while True:
+            with self._journal.reading() as rows:
+                ended, payload = outcomes.answer(rows, receipt)
+            if ended or time.monotonic() >= deadline:
+                return payload
+            time.sleep(_POLL)
+
+    # --------------------------------------------------------------------------------------------------- reading
+
+    def account(self, account: str) -> Account:
+        """What an account was opened as.
+
+        Raises:
+            InvalidParameter: if there is none of that name.
+        """
+        known = self._accounts.get(account)
+        if known is None:
+            with self._journal.reading() as rows:
+                found = rows.get("account", account)
+            if found is None:
+                raise stewardship.unknown(account)
+            known = self._accounts[account] = Account.read(found)
+        return known
+
+    def accounts(self) -> tuple[str, ...]:
+        """The names of all accounts."""
+        with self._journal.reading() as rows:
+            return tuple(place for scope, place, _ in rows.states() if scope == "account")
+
+    def tables(self) -> dict[str, str]:
+        """The account of every table."""
+        with self._journal.reading() as rows:
+            found = [(place, content) for scope, place, content in rows.states() if scope == "table"]
+        return {place: json.loads(content)["account"] for place, content in found}
+
+    def declaration(self, table: str) -> str | None:
+        """What was declared about a table, as JSON; None if it was never attached."""
+        with self._journal.reading() as rows:
+            known = changes.table(rows, table)
+        return None if known is None else str(known["declaration"])
+
+    def balance(self, account: str, *, analyst: str | None = None) -> Balance:
+        """What an account, or one analyst on it, may spend, has spent and has left; lifetime included."""
+        with self._journal.reading() as rows:
+            now = changes.standing(rows, account)
+            if now is None:
+                raise stewardship.unknown(account)
+            if analyst is None:
+                return Balance.of(now)
+            return Balance.of_member(changes.member(rows, account, analyst, now), now)
+
+    def role(self, account: str, who: str) -> Role | None:
+        """The role of somebody on an account, or (account "") on the whole book."""
+        with self._journal.reading() as rows:
+            return policy.role(rows, account, who)
+
+    def history(self, account: str | None = None, *, after: int = 0, limit: int | None = None) -> tuple[Entry, ...]:
+        """Entries in order of their sequence, of one account or of the whole book."""
+        with self._journal.reading() as rows:
+            return tuple(islice(rows.entries(after, account), limit))
+
+    # ----------------------------------------------------------------------------------------------------- trust
+
+    def head(self) -> Head:
+        """The last entry's place and hash; keep a copy elsewhere, it anchors the book."""
+        return self._journal.head()
+
+    def verify(self) -> Head:
+        """Walks the whole chain and adds all charges up again.
+
+        Returns:
+            The head.
+
+        Raises:
+            LedgerTampered: with the first entry that does not fit. This process then writes no more.
+        """
+        return self._journal.verify()
+
+    def check_anchor(self, anchor: Head) -> None:
+        """Compares the book with a head that was exported from it.
+
+        Raises:
+            LedgerTampered: if the book does not contain it: it is older, or another one. It is then read-only until a
+                steward resumes it, and both are entries.
+        """
+        self._journal.check_anchor(anchor)
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the book is read-only until a steward resumes it."""
+        return self._journal.frozen()
+
+    def resume(self, *, by: str = policy.OWNER, note: str = "") -> None:
+        """Lets a frozen book be written again; whoever does it answers for the charges that were lost."""
+        self._journal.resume(by=name(by=by), note=text(note=note))
+
+    def backup(self, path: str) -> Head:
+        """Writes a copy of the book to a new file.
+
+        Returns:
+            The head of the copy. Keep it apart from the file: it is what `restore` compares.
+        """
+        self._journal.store.backup(path)
+        with Book(path, read_only=True) as copy:
+            return copy.head()
+
+
+def restore(source: str, target: str, *, anchor: Head) -> Book:
+    """Puts a backup in the place of a lost book.
+
+    Args:
+        source: the backup.
+        target: where the book shall be; nothing may be there.
+        anchor: the latest head that was exported from the lost book.
+
+    Returns:
+        The book, verified. If it lacks entries up to the anchor it is frozen: charges were lost, and a steward must
+        amend the accounts before resuming.
+
+    Raises:
+        LedgerTampered: if the backup was altered.
+        LedgerError: if there is already a file.
+    """
+    with Book(source, read_only=True) as copy:
+        copy.verify()
+        copy._journal.store.backup(target)
+    book = Book(target)
+    try:
+        book.check_anchor(anchor)
+    except LedgerError:
+        if not book.frozen:
+            raise
+    return book

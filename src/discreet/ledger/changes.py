@@ -1,0 +1,180 @@
+"""What each kind of entry does to the book: pure functions from a state and an entry to the next state.
+
+The book applies them as it writes; `verify` applies them again to an empty book and compares. A kind that is not listed
+is refused.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from discreet.errors import LedgerTampered
+from discreet.ledger.account import Account, Member, Role, Standing
+from discreet.ledger.entry import Entry
+from discreet.ledger.tallies import Tallies
+from discreet.ledger.text import canonical, read_loss
+
+
+class States(Protocol):
+    """Where states are kept: in the store, or in memory while verifying."""
+
+    def get(self, scope: str, name: str) -> str | None:
+        """The text of a state, if there is one."""
+
+    def put(self, scope: str, name: str, text: str) -> None:
+        """Replaces it."""
+
+
+class MemoryStates:
+    """States in a dictionary."""
+
+    def __init__(self) -> None:
+        self.texts: dict[tuple[str, str], str] = {}
+
+    def get(self, scope: str, name: str) -> str | None:
+        """See `States.get`."""
+        return self.texts.get((scope, name))
+
+    def put(self, scope: str, name: str, text: str) -> None:
+        """See `States.put`."""
+        self.texts[scope, name] = text
+
+
+def standing(states: States, account: str) -> Standing | None:
+    """Where an account stands."""
+    text = states.get("standing", account)
+    return None if text is None else Standing.read(text)
+
+
+def member(states: States, account: str, who: str, now: Standing) -> Member:
+    """A person on an account, in its present period; somebody new if they never asked and were never appointed."""
+    text = states.get("member", f"{account}\n{who}")
+    return Member.of(now) if text is None else Member.read(text).in_period(now)
+
+
+def put_member(states: States, account: str, who: str, person: Member) -> None:
+    """Writes a person's state."""
+    states.put("member", f"{account}\n{who}", person.write())
+
+
+def book(states: States) -> dict[str, Any]:
+    """The state of the book as a whole."""
+    text = states.get("book", "")
+    return {"frozen": False} if text is None else dict(json.loads(text))
+
+
+def table(states: States, name: str) -> dict[str, Any] | None:
+    """A table's account, declaration and versions."""
+    text = states.get("table", name)
+    return None if text is None else dict(json.loads(text))
+
+
+def apply(states: States, entry: Entry) -> None:
+    """Takes one entry into account.
+
+    Raises:
+        LedgerTampered: if the kind is unknown, or the account was never opened.
+    """
+    change = _CHANGES.get(entry.kind)
+    if change is None:
+        raise LedgerTampered(entry.sequence, "is of no known kind")
+    change(states, entry)
+
+
+def charge(states: States, account: str, who: str, price: Tallies) -> tuple[Standing, Member]:
+    """Adds a price to an account's sums and to a person's, in this period and for life."""
+    before = _opened(states, account)
+    after = before.charged(price)
+    person = member(states, account, who, before).charged(price)
+    states.put("standing", account, after.write())
+    put_member(states, account, who, person)
+    return after, person
+
+
+def _opened(states: States, account: str) -> Standing:
+    found = standing(states, account)
+    if found is None:
+        raise LedgerTampered(0, "an entry is about an account that was never opened")
+    return found
+
+
+def _open(states: States, entry: Entry) -> None:
+    account = Account.read(canonical(entry.content["account"]))
+    states.put("account", account.name, account.write())
+    states.put("standing", account.name, Standing.opened(account.budget).write())
+
+
+def _attach(states: States, entry: Entry) -> None:
+    content = entry.content
+    known = table(states, content["table"])
+    versions = [] if known is None else known["versions"]
+    declared = {"account": entry.account, "declaration": content["declaration"]}
+    states.put("table", content["table"], canonical({**declared, "versions": [*versions, content["version"]]}))
+
+
+def _amend(states: States, entry: Entry) -> None:
+    after = _opened(states, entry.account).amended(read_loss(entry.content["budget"]))
+    states.put("standing", entry.account, after.write())
+
+
+def _renew(states: States, entry: Entry) -> None:
+    after = _opened(states, entry.account).renewed(read_loss(entry.content["budget"]))
+    states.put("standing", entry.account, after.write())
+
+
+def _appoint(states: States, entry: Entry) -> None:
+    content = entry.content
+    if not entry.account:
+        states.put("role", content["name"], canonical({"role": content["role"]}))
+        return
+    now = _opened(states, entry.account)
+    role, cap = Role(content["role"]), content["cap"]
+    person = member(states, entry.account, content["name"], now)
+    person = dataclasses.replace(person, role=role, cap=None if cap is None else read_loss(cap))
+    put_member(states, entry.account, content["name"], person)
+    now = dataclasses.replace(now, listed=now.listed or role is Role.ANALYST)
+    states.put("standing", entry.account, now.write())
+
+
+def _charge(states: States, entry: Entry) -> None:
+    charge(states, entry.account, entry.who, Tallies.read(json.loads(entry.price)))
+
+
+def _fail(states: States, entry: Entry) -> None:
+    now = _opened(states, entry.account)
+    states.put("standing", entry.account, dataclasses.replace(now, failures=now.failures + 1).write())
+
+
+def _unlock(states: States, entry: Entry) -> None:
+    states.put("standing", entry.account, dataclasses.replace(_opened(states, entry.account), failures=0).write())
+
+
+def _freeze(states: States, _entry: Entry) -> None:
+    states.put("book", "", canonical({"frozen": True}))
+
+
+def _resume(states: States, _entry: Entry) -> None:
+    states.put("book", "", canonical({"frozen": False}))
+
+
+def _nothing(_states: States, _entry: Entry) -> None:
+    """An answer changes no balance."""
+
+
+_CHANGES: dict[str, Callable[[States, Entry], None]] = {
+    "amend": _amend,
+    "answer": _nothing,
+    "appoint": _appoint,
+    "attach": _attach,
+    "charge": _charge,
+    "fail": _fail,
+    "freeze": _freeze,
+    "open": _open,
+    "renew": _renew,
+    "resume": _resume,
+    "unlock": _unlock,
+}
+"""The kinds of entries; a name is never changed, removed or given to another meaning."""

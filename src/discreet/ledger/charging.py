@@ -1,0 +1,205 @@
+"""The one way to spend: check, write and acknowledge a charge inside a single transaction.
+
+Formal guarantee: the sums that are checked are read in the same exclusive transaction that writes the entry, so no two
+charges, in whatever threads or processes, can both rely on the same rest of a budget. A refused charge writes nothing.
+A charge is never given back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from discreet.errors import AccountLocked, InsufficientBudget, InternalError, InvalidParameter, KeyConflict
+from discreet.ledger import changes, policy
+from discreet.ledger.account import Account, Member, Standing
+from discreet.ledger.entry import Entry, digest
+from discreet.ledger.store import Rows
+from discreet.ledger.tallies import Tallies, prices, rules
+from discreet.ledger.text import canonical, name, read_loss, text, write_loss
+from discreet.privacy import Loss, events
+from discreet.privacy.events import Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """Proof that a charge is in the book, durably: data may be read once for it.
+
+    Attributes:
+        sequence: its place in the book; the order of everything.
+        cost: what was charged, in the currency of the rule that holds.
+        remaining: what that rule left afterwards.
+        hash: of the entry.
+        repeated: True if the charge was found under its idempotency key. Then somebody else has read data for it, and
+            only the stored answer may be given.
+    """
+
+    sequence: int
+    account: str
+    analyst: str
+    event: Event
+    cost: Loss
+    remaining: Loss
+    hash: str
+    repeated: bool = False
+
+    @classmethod
+    def of(cls, entry: Entry, *, repeated: bool) -> Receipt:
+        """The receipt of a charge as it is written in the book."""
+        content = entry.content
+        return cls(
+            sequence=entry.sequence,
+            account=entry.account,
+            analyst=entry.who,
+            event=events.from_json(content["event"]),
+            cost=read_loss(content["cost"]),
+            remaining=read_loss(content["remaining"]),
+            hash=entry.hash,
+            repeated=repeated,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One account's part of a request, priced before the book is locked."""
+
+    account: Account
+    event: Event
+    event_text: str
+    price: Tallies
+    price_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A checked request; `digest` covers accounts, events and question."""
+
+    orders: tuple[Order, ...]
+    who: str
+    question: str
+    key: str
+    digest: str
+
+
+def request(
+    charges: Mapping[str, Event], find: Callable[[str], Account], *, analyst: str, question: str, key: str | None
+) -> Request:
+    """Checks and prices a request; touches no balance.
+
+    Raises:
+        InvalidParameter: if there is nothing to charge, an account is unknown, or a text is out of bounds.
+        UnsupportedEvent: if an account has no price for its event.
+    """
+    if not charges:
+        raise InvalidParameter("charges", "nothing", "to name at least one account")
+    orders = tuple(_order(find(name(account=account)), charges[account]) for account in sorted(charges))
+    asked = text(question=question)
+    marks = [[order.account.name, order.event_text] for order in orders]
+    return Request(
+        orders,
+        name(analyst=analyst),
+        asked,
+        "" if key is None else name(key=key),
+        digest(canonical([marks, asked]).encode()),
+    )
+
+
+@lru_cache(maxsize=1024)
+def _order(account: Account, event: Event) -> Order:
+    """An order depends on what never changes, so it is worked out once for each account and event."""
+    price = prices(event, account.budget, account.neighbours)
+    return Order(account, event, events.to_json(event), price, canonical(price.write()))
+
+
+def charge(rows: Rows, asked: Request) -> tuple[Receipt, ...]:
+    """Charges every account of a request, or none.
+
+    Raises:
+        InsufficientBudget: if an account, or the analyst's cap on it, would not hold.
+        AccountLocked: if an account's failure credits are used up.
+        NotPermitted: if the analyst may not ask.
+    """
+    return tuple(_charge_one(rows, asked, place) for place in range(len(asked.orders)))
+
+
+def earlier(rows: Rows, asked: Request) -> tuple[Receipt, ...]:
+    """The receipts of an earlier charge under the same key; none if the key is new or not given.
+
+    Raises:
+        KeyConflict: if the key belongs to another request.
+    """
+    first = rows.by_key(asked.who, asked.key) if asked.key else None
+    if first is None:
+        return ()
+    if first.content["request"] != asked.digest:
+        raise KeyConflict(first.sequence)
+    entries = [rows.entry(first.sequence + place) for place in range(len(asked.orders))]
+    return tuple(Receipt.of(entry, repeated=True) for entry in entries if entry is not None)
+
+
+def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
+    order = asked.orders[place]
+    account = order.account.name
+    now, person = _admitted(rows, account, asked.who)
+    after = now.charged(order.price)
+    rule = after.spent.holding(now.budget)
+    if rule is None:
+        raise _refusal(now.spent, now.budget, order.price, f"Nothing was spent on account {account!r}.")
+    person = _within_cap(person, order.price, f"That is {asked.who!r}'s own cap on account {account!r}.")
+    rows.put("standing", account, after.write())
+    changes.put_member(rows, account, asked.who, person)
+    cost, remaining = _known(order.price.of(rule)), after.spent.left(rule)
+    body: dict[str, object] = {
+        "cost": write_loss(cost),
+        "event": order.event_text,
+        "joined": len(asked.orders),
+        "question": asked.question,
+        "remaining": write_loss(remaining),
+    }
+    key = "" if place else asked.key
+    if key:
+        body["request"] = asked.digest
+    entry = rows.add("charge", body, who=asked.who, account=account, price=order.price_text, key=key)
+    return Receipt(
+        sequence=entry.sequence,
+        account=account,
+        analyst=asked.who,
+        event=order.event,
+        cost=cost,
+        remaining=remaining,
+        hash=entry.hash,
+    )
+
+
+def _admitted(rows: Rows, account: str, who: str) -> tuple[Standing, Member]:
+    now = changes.standing(rows, account)
+    if now is None:
+        raise InternalError("An account lost its standing.")
+    if now.locked:
+        raise AccountLocked(account, now.failures)
+    person = changes.member(rows, account, who, now)
+    policy.require_asking(rows, account, who, person, now)
+    return now, person
+
+
+def _within_cap(person: Member, price: Tallies, hint: str) -> Member:
+    after = person.charged(price)
+    if person.cap is not None and after.spent.holding(person.cap) is None:
+        raise _refusal(person.spent, person.cap, price, hint)
+    return after
+
+
+def _refusal(spent: Tallies, cap: Loss, price: Tallies, hint: str) -> InsufficientBudget:
+    """Names a rule that can tell both what was asked and what is left, if there is one."""
+    for rule in rules(cap):
+        cost = price.of(rule)
+        if cost is not None and spent.of(rule) is not None:
+            return InsufficientBudget(cost, spent.left(rule), hint)
+    return InsufficientBudget(price.spent(cap), cap * 0, hint)
+
+
+def _known(cost: Loss | None) -> Loss:
+    if cost is None:
+        raise InternalError("A charge was accepted under a rule that has no price for it.")
+    return cost

@@ -1,0 +1,99 @@
+"""One line of the book, and the chain of hashes that ties each line to all before it.
+
+The hash of an entry is SHA-256 over the hash of the entry before it and every field of its own, one to a line. Only
+the last field, the body, could hold a line break, and canonical JSON holds none: two different entries never have the
+same text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from discreet.errors import InvalidParameter, LedgerTampered
+
+GENESIS = "0" * 64
+"""What stands before the first entry."""
+
+_HEAD = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
+
+
+class Entry(NamedTuple):
+    """What happened: order is the sequence, never the clock; `time` is there for people only."""
+
+    sequence: int
+    time: str
+    kind: str
+    account: str
+    """Empty for an act on the book as a whole."""
+    who: str
+    price: str
+    """Of a charge: its sums under each rule, as canonical JSON."""
+    key: str
+    """The idempotency key of a charge, or empty."""
+    about: int
+    """The sequence of the charge whose outcome this is, or 0."""
+    body: str
+    hash: str
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The body, parsed.
+
+        Raises:
+            LedgerTampered: if it is no JSON object any more.
+        """
+        try:
+            return dict(json.loads(self.body))
+        except (TypeError, ValueError):
+            raise LedgerTampered(self.sequence, "cannot be read") from None
+
+    def __repr__(self) -> str:
+        """Leaves out the body and the key, which may hold sensitive literals."""
+        return f"Entry(sequence={self.sequence}, kind={self.kind!r}, account={self.account!r}, who={self.who!r})"
+
+
+class Head(NamedTuple):
+    """The last entry's place and hash: exported elsewhere, it anchors everything before it.
+
+    >>> Head.parse(str(Head(0, GENESIS))) == Head(0, GENESIS)
+    True
+    """
+
+    sequence: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.sequence}:{self.hash}"
+
+    @classmethod
+    def parse(cls, text: str) -> Head:
+        """The head that was printed as "sequence:hash".
+
+        Raises:
+            InvalidParameter: if the text is nothing of the kind.
+        """
+        match = _HEAD.fullmatch(text.strip())
+        if match is None:
+            raise InvalidParameter("head", text, "to be 'sequence:hash'", "Pass what str(book.head()) gave.")
+        return cls(int(match[1]), match[2])
+
+
+def seal(previous: str, sequence: int, fields: tuple[str, str, str, str, str, str, int, str]) -> Entry:
+    """The entry that follows another: its fields (time to body) with their hash."""
+    entry = Entry(sequence, *fields, "")
+    return entry._replace(hash=chained(previous, entry))
+
+
+def chained(previous: str, entry: Entry) -> str:
+    """The hash that an entry must have after another."""
+    sequence, time, kind, account, who, price, key, about, body, _ = entry
+    lines = f"{previous}\n{sequence}\n{time}\n{kind}\n{account}\n{who}\n{price}\n{key}\n{about}\n{body}"
+    return sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 as text."""
+    return sha256(data).hexdigest()

@@ -1,0 +1,356 @@
+"""The book in one SQLite file: write-ahead log, a sync for every commit, one writer at a time.
+
+Formal guarantee: `writing` begins with BEGIN IMMEDIATE, so that nothing it reads can change before it writes, in this
+or any other process; it ends after the log was synced (synchronous=FULL), so that what was acknowledged survives a
+crash. After an error while committing nobody can know what is on the disk (a second fsync may report success for lost
+pages), so this process never writes to the file again. The file must be on a local disk.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from hashlib import sha256
+
+from discreet.errors import LedgerError, LedgerTampered
+from discreet.ledger import schema
+from discreet.ledger.entry import GENESIS, Entry, Head
+from discreet.ledger.store import Rows, Store, Stored
+
+MEMORY = ":memory:"
+_ENTRY = "SELECT sequence, time, kind, account, who, price, key, about, body, hash FROM entries"
+_TAIL = "SELECT sequence, hash FROM entries"
+_ANSWER = "SELECT sequence, charge, replay_key, payload FROM answers"
+_BROKEN: set[str] = set()  # files to which a commit failed in this process
+_BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")  # how the names of passing obstacles begin
+
+
+class SqliteStore(Store):
+    """One connection for writing and one for reading, each behind a lock, made anew after a fork.
+
+    Args:
+        path: the file, created with mode 0600 if there is none; ":memory:" for a book that dies with the process.
+        timeout: seconds to wait for other writers.
+        read_only: refuses every write, and never creates a file.
+
+    Raises:
+        LedgerError: if the file cannot be opened, is no ledger, or was written by a newer version.
+    """
+
+    def __init__(self, path: str, *, timeout: float = 30.0, read_only: bool = False) -> None:
+        self.path = path if path == MEMORY else os.path.realpath(path)
+        self._timeout, self._read_only = timeout, read_only
+        with _translated():
+            if self.path != MEMORY:
+                _ready_file(self.path, create=not read_only)
+            self._connect()
+
+    def _connect(self) -> None:
+        self._process = os.getpid()
+        self._writer = self._open()
+        self._write_lock = threading.RLock()
+        self._reader, self._read_lock = self._writer, self._write_lock
+        if self.path != MEMORY:
+            self._reader, self._read_lock = self._open(), threading.RLock()
+            self._identity = _identity(self.path)
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=self._timeout, isolation_level=None, check_same_thread=False, cached_statements=64
+        )
+        try:
+            _recognise(connection)
+            _configure(connection, self._timeout, durable=self.path != MEMORY)
+            if self._read_only:
+                connection.execute("PRAGMA query_only=ON")
+            else:
+                _create(connection)
+            _check_statements(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Rows]:
+        """See `Store.writing`."""
+        self._after_fork()
+        with self._write_lock, _translated():
+            self._refuse_doubtful_file()
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield SqliteRows(self._writer)
+            except BaseException:
+                self._roll_back()
+                raise
+            self._commit()
+
+    @contextmanager
+    def reading(self) -> Iterator[Rows]:
+        """See `Store.reading`."""
+        self._after_fork()
+        with self._read_lock, _translated():
+            self._refuse_moved_file()
+            self._reader.execute("BEGIN")
+            try:
+                yield SqliteRows(self._reader)
+            finally:
+                if self._reader.in_transaction:
+                    self._reader.execute("ROLLBACK")
+
+    def backup(self, path: str) -> None:
+        """See `Store.backup`; the copy is private to its owner, synced, and replaces nothing."""
+        self._after_fork()
+        with self._read_lock, _translated():
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            with closing(sqlite3.connect(path, isolation_level=None)) as copy:
+                copy.execute("PRAGMA synchronous=FULL")
+                self._reader.backup(copy)
+            _sync(path)
+            _sync(os.path.dirname(os.path.abspath(path)))
+
+    def close(self) -> None:
+        """See `Store.close`; a connection inherited over a fork is left alone."""
+        if self._process == os.getpid():
+            self._reader.close()
+            self._writer.close()
+
+    def _commit(self) -> None:
+        try:
+            self._writer.execute("COMMIT")
+        except sqlite3.Error as error:
+            _BROKEN.add(self.path)
+            self._roll_back()
+            raise LedgerError(
+                f"A commit failed ({_name(error)}); whether it is on the disk is not known",
+                "This process writes no more. Check the disk, start again, and ask again under the same key.",
+            ) from None
+
+    def _roll_back(self) -> None:
+        try:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+        except sqlite3.Error:  # the transaction is then still open: nothing may follow it
+            _BROKEN.add(self.path)
+
+    def _refuse_doubtful_file(self) -> None:
+        if self.path == MEMORY:
+            return
+        if self.path in _BROKEN:
+            raise LedgerError("An earlier commit failed in this process", "Check the disk and start again.")
+        self._refuse_moved_file()
+
+    def _refuse_moved_file(self) -> None:
+        if self.path != MEMORY and _identity(self.path) != self._identity:
+            raise LedgerError("The ledger file was moved or replaced while it was open", "Open it again, verify it.")
+
+    def _after_fork(self) -> None:
+        """SQLite connections do not survive a fork: the child opens its own and never touches the parent's."""
+        if self._process == os.getpid():
+            return
+        if self.path == MEMORY:
+            raise LedgerError("A ledger in memory stays in the process that made it", "Use a file.")
+        self._inherited = self._writer, self._reader  # kept: closing them here could drop the parent's locks
+        with _translated():
+            self._connect()
+
+
+class SqliteRows(Rows):
+    """The rows of a ledger file, through one connection inside a transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._tail: Head | None = None  # nobody else writes during a transaction
+
+    def tail(self) -> Head:
+        """See `Rows.tail`."""
+        if self._tail is None:
+            row = self._connection.execute(f"{_TAIL} ORDER BY sequence DESC LIMIT 1").fetchone()
+            self._tail = Head(*row) if row else Head(0, GENESIS)
+        return self._tail
+
+    def append(self, entry: Entry) -> None:
+        """See `Rows.append`."""
+        self._connection.execute("INSERT INTO entries VALUES (?,?,?,?,?,?,?,?,?,?)", entry)
+        self._tail = Head(entry.sequence, entry.hash)
+
+    def entry(self, sequence: int) -> Entry | None:
+        """See `Rows.entry`."""
+        return self._one(f"{_ENTRY} WHERE sequence = ?", sequence)
+
+    def by_key(self, who: str, key: str) -> Entry | None:
+        """See `Rows.by_key`."""
+        return self._one(f"{_ENTRY} WHERE who = ? AND key = ? AND key <> ''", who, key)
+
+    def outcome(self, charge: int) -> Entry | None:
+        """See `Rows.outcome`."""
+        return self._one(f"{_ENTRY} WHERE about = ? AND about > 0", charge)
+
+    def entries(self, after: int = 0, account: str | None = None) -> Iterator[Entry]:
+        """See `Rows.entries`."""
+        chosen = "" if account is None else " AND account = ?"
+        values = (after,) if account is None else (after, account)
+        last = after
+        try:
+            for row in self._connection.execute(f"{_ENTRY} WHERE sequence > ?{chosen} ORDER BY sequence", values):
+                last = row[0]
+                yield Entry._make(row)
+        except sqlite3.DatabaseError:
+            raise LedgerTampered(last + 1, "cannot be read") from None
+
+    def get(self, scope: str, name: str) -> str | None:
+        """See `Rows.get`.
+
+        Raises:
+            LedgerTampered: if the text does not fit its seal.
+        """
+        row = self._connection.execute(
+            "SELECT text, seal FROM states WHERE scope = ? AND name = ?", (scope, name)
+        ).fetchone()
+        if row is None:
+            return None
+        text, seal = row
+        if not isinstance(text, str) or seal != _seal(scope, name, text):
+            raise LedgerTampered(self.tail().sequence, f"the stored {scope} does not fit its seal")
+        return text
+
+    def put(self, scope: str, name: str, text: str) -> None:
+        """See `Rows.put`."""
+        self._connection.execute(
+            "INSERT INTO states VALUES (?,?,?,?) ON CONFLICT DO UPDATE SET text = excluded.text, seal = excluded.seal",
+            (scope, name, text, _seal(scope, name, text)),
+        )
+
+    def states(self) -> Iterator[tuple[str, str, str]]:
+        """See `Rows.states`."""
+        rows = self._connection.execute("SELECT scope, name FROM states ORDER BY scope, name").fetchall()
+        for scope, name in rows:
+            yield scope, name, self.get(scope, name) or ""
+
+    def add_answer(self, sequence: int, charge: int, replay_key: str, payload: bytes) -> None:
+        """See `Rows.add_answer`."""
+        self._connection.execute("INSERT INTO answers VALUES (?,?,?,?)", (sequence, charge, replay_key, payload))
+
+    def answers(self, replay_key: str | None = None) -> Iterator[Stored]:
+        """See `Rows.answers`."""
+        chosen, values = ("", ()) if replay_key is None else (" WHERE replay_key = ?", (replay_key,))
+        for place, charge, key, payload in self._connection.execute(f"{_ANSWER}{chosen} ORDER BY sequence", values):
+            yield Stored(place, charge, key, payload if isinstance(payload, bytes) else b"")
+
+    def check(self) -> None:
+        """See `Rows.check`."""
+        _check_statements(self._connection)
+        if self._connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+            raise LedgerTampered(0, "the pages of the file are damaged")
+
+    def _one(self, query: str, *values: int | str) -> Entry | None:
+        row = self._connection.execute(query, values).fetchone()
+        return Entry._make(row) if row else None
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Errors of the database and the file system under our own name, without the values that caused them."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        hint = "Others are writing to it; try again." if _name(error).startswith(_BUSY) else "Nothing was written."
+        raise LedgerError(f"The ledger cannot be used ({_name(error)})", hint) from None
+    except UnicodeDecodeError:  # in the texts of the schema itself
+        raise LedgerTampered(0, "the file holds bytes that are no text") from None
+    except OSError as error:
+        raise LedgerError(f"The ledger file cannot be used ({error.strerror})", "Check the path.") from None
+
+
+def _name(error: sqlite3.Error) -> str:
+    return getattr(error, "sqlite_errorname", None) or type(error).__name__
+
+
+def _seal(scope: str, name: str, text: str) -> str:
+    return sha256(f"{scope}\n{name}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _identity(path: str) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
+
+
+def _ready_file(path: str, *, create: bool) -> None:
+    """A file that only its owner can read; a new one is in its directory for good before anything is written."""
+    if not os.path.exists(path) and create:
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            _sync(os.path.dirname(path))
+        except FileExistsError:  # another process was faster
+            pass
+    found = os.stat(path)
+    if create and found.st_mode & 0o077 and found.st_uid == os.getuid():
+        os.chmod(path, 0o600)
+
+
+def _sync(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _configure(connection: sqlite3.Connection, timeout: float, *, durable: bool) -> None:
+    for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "fullfsync=ON", "checkpoint_fullfsync=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+    if durable:
+        _write_ahead(connection, timeout)
+    connection.execute("PRAGMA synchronous=FULL")
+    if connection.execute("PRAGMA synchronous").fetchone() != (2,):
+        raise LedgerError("SQLite refuses to sync every commit", "Use another build of SQLite.")
+
+
+def _write_ahead(connection: sqlite3.Connection, timeout: float) -> None:
+    """Turning the log on for the first time does not wait for others by itself."""
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
+            break
+        except sqlite3.OperationalError as error:
+            if not _name(error).startswith(_BUSY) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+    if mode != "wal":
+        raise LedgerError("The file system does not support a write-ahead log", "Put the ledger on a local disk.")
+
+
+def _recognise(connection: sqlite3.Connection) -> None:
+    """Refuses what is no ledger, or one of the future, before anything about the file is changed."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (size,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if (version or application or size) and application != schema.APPLICATION:
+        raise LedgerError("The file is no ledger", "Pass the path of a ledger, or of a new file.")
+    if version > schema.VERSION:
+        raise LedgerError(f"The ledger was written by a newer version (schema {version})", "Upgrade discreet.")
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    """Makes the tables, once, whoever comes first."""
+    if connection.execute("PRAGMA user_version").fetchone() != (0,):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    if connection.execute("PRAGMA user_version").fetchone() == (0,):
+        for statement in schema.STATEMENTS:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id={schema.APPLICATION}")
+        connection.execute(f"PRAGMA user_version={schema.VERSION}")
+    connection.execute("COMMIT")
+
+
+def _check_statements(connection: sqlite3.Connection) -> None:
+    """Refuses a file whose tables or triggers are not exactly those that were created."""
+    rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
+    if {sql for (sql,) in rows} != set(schema.STATEMENTS):
+        raise LedgerTampered(0, "the tables or triggers of the file were altered")

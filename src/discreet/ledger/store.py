@@ -1,0 +1,113 @@
+"""What the book needs from a database: a few rows read and written inside one transaction.
+
+A store makes three promises. `writing` is exclusive among all threads and processes, and what was written is durable
+when it ends without an exception, and gone when it ends with one. `reading` sees one state of the book. Entries and
+answers are only ever added. SQLite keeps them in `ledger.sqlite`; another database needs these two classes only.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from discreet.ledger.entry import Entry, Head, seal
+from discreet.ledger.text import canonical
+
+
+class Stored(NamedTuple):
+    """An answer as it was kept: the entry that recorded it, its charge, and the bytes that were sent."""
+
+    sequence: int
+    charge: int
+    replay_key: str
+    payload: bytes
+
+    def __repr__(self) -> str:
+        """Leaves out the payload."""
+        return f"Stored(sequence={self.sequence}, charge={self.charge}, {len(self.payload)} bytes)"
+
+
+class Rows(ABC):
+    """The rows of the book inside one transaction."""
+
+    @abstractmethod
+    def tail(self) -> Head:
+        """The last entry's place and hash."""
+
+    def add(
+        self, kind: str, body: object, *, who: str, account: str = "", price: str = "", key: str = "", about: int = 0
+    ) -> Entry:
+        """Writes the next entry of the chain."""
+        tail = self.tail()
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        fields = (now, kind, account, who, price, key, about, canonical(body))
+        entry = seal(tail.hash, tail.sequence + 1, fields)
+        self.append(entry)
+        return entry
+
+    @abstractmethod
+    def append(self, entry: Entry) -> None:
+        """Adds an entry; a second one with the same place, key or charge is refused."""
+
+    @abstractmethod
+    def entry(self, sequence: int) -> Entry | None:
+        """The entry at a place."""
+
+    @abstractmethod
+    def by_key(self, who: str, key: str) -> Entry | None:
+        """The charge of an idempotency key; keys of different people are different."""
+
+    @abstractmethod
+    def outcome(self, charge: int) -> Entry | None:
+        """The entry that says how a charge ended."""
+
+    @abstractmethod
+    def entries(self, after: int = 0, account: str | None = None) -> Iterator[Entry]:
+        """Entries in order of their sequence."""
+
+    @abstractmethod
+    def get(self, scope: str, name: str) -> str | None:
+        """A state: what the entries so far amount to."""
+
+    @abstractmethod
+    def put(self, scope: str, name: str, text: str) -> None:
+        """Replaces a state."""
+
+    @abstractmethod
+    def states(self) -> Iterator[tuple[str, str, str]]:
+        """Every state, as (scope, name, text), in order."""
+
+    @abstractmethod
+    def add_answer(self, sequence: int, charge: int, replay_key: str, payload: bytes) -> None:
+        """Adds the bytes of an answer."""
+
+    @abstractmethod
+    def answers(self, replay_key: str | None = None) -> Iterator[Stored]:
+        """Answers in order of their sequence."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raises `LedgerTampered` if the database finds its own structure damaged."""
+
+
+class Store(ABC):
+    """A durable place for the rows of one book."""
+
+    @abstractmethod
+    def writing(self) -> AbstractContextManager[Rows]:
+        """A transaction that excludes all other writers and is durable when it ends."""
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[Rows]:
+        """A view of one state of the book, which does not hinder writers."""
+
+    @abstractmethod
+    def backup(self, path: str) -> None:
+        """Writes a copy of one state of the book to a new file."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Lets go of the database."""

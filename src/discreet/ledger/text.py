@@ -1,0 +1,122 @@
+"""How the book writes amounts, units and everything else: one canonical JSON text for each thing, for ever.
+
+Keys are sorted, there are no spaces, and only ASCII is written, so no text holds a line break. A rational is "p/q". A
+loss is an object that names its amounts, and the names say which kind it is.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from discreet.errors import InternalError, InvalidParameter
+from discreet.privacy import ZCDP, ApproxDP, Loss, PureDP, Unit
+
+LONGEST_NAME = 200  # characters of an account, a table, an analyst or a key
+LONGEST_TEXT = 1 << 20  # characters of a question, a declaration or a note
+
+
+def canonical(content: object) -> str:
+    """The one JSON text of plain dictionaries, lists, texts, booleans and whole numbers.
+
+    >>> canonical({"b": [1, True], "a": "x"})
+    '{"a":"x","b":[1,true]}'
+    """
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def write_loss(loss: Loss) -> dict[str, str]:
+    """A loss as its amounts, by name.
+
+    >>> write_loss(ApproxDP(2, 1e-6))
+    {'epsilon': '2/1', 'delta': '1/1000000'}
+    """
+    if isinstance(loss, PureDP):
+        return {"epsilon": _ratio(loss.epsilon)}
+    if isinstance(loss, ApproxDP):
+        return {"epsilon": _ratio(loss.epsilon), "delta": _ratio(loss.delta)}
+    if isinstance(loss, ZCDP):
+        return {"rho": _ratio(loss.rho), "delta": _ratio(loss.delta)}
+    raise InvalidParameter("loss", loss, "to be a PureDP, ApproxDP or ZCDP", "Build it with Budget(...).")
+
+
+def read_loss(fields: dict[str, str]) -> Loss:
+    """The loss that `write_loss` wrote.
+
+    >>> read_loss({"epsilon": "1/10"}) == PureDP("0.1")
+    True
+    """
+    return _loss(fields.get("epsilon"), fields.get("rho"), fields.get("delta"))
+
+
+@lru_cache(maxsize=256)
+def _loss(epsilon: str | None, rho: str | None, delta: str | None) -> Loss:
+    """Budgets are read with every charge, and are mostly the same."""
+    if rho is not None and delta is not None:
+        return ZCDP(ratio(rho), ratio(delta))
+    if epsilon is None:
+        raise InternalError("A loss in the ledger names no amount.")
+    return PureDP(ratio(epsilon)) if delta is None else ApproxDP(ratio(epsilon), ratio(delta))
+
+
+def write_unit(unit: Unit) -> dict[str, Any]:
+    """A unit of privacy as JSON fields."""
+    return {"name": unit.name, "columns": list(unit.columns)}
+
+
+def read_unit(fields: dict[str, Any]) -> Unit:
+    """The unit that `write_unit` wrote."""
+    return Unit(fields["name"], fields["columns"])
+
+
+def name(**parameter: object) -> str:
+    """A name of an account, table, analyst or key: short, printable, on one line.
+
+    Raises:
+        InvalidParameter: otherwise; the message shows no more than the kind of mistake, since a key may be a secret.
+
+    >>> name(account="patients")
+    'patients'
+    """
+    ((what, value),) = parameter.items()
+    if not isinstance(value, str):
+        raise InvalidParameter(what, type(value).__name__, "to be a text")
+    if not 0 < len(value) <= LONGEST_NAME or not value.isprintable() or value != value.strip():
+        raise InvalidParameter(
+            what,
+            f"{len(value)} characters",
+            f"to be 1 to {LONGEST_NAME} printable characters without spaces around them",
+        )
+    return value
+
+
+def text(**parameter: object) -> str:
+    """A longer text, such as a question in canonical form.
+
+    Raises:
+        InvalidParameter: if it is no text or absurdly long; the message never repeats it.
+    """
+    ((what, value),) = parameter.items()
+    if not isinstance(value, str):
+        raise InvalidParameter(what, type(value).__name__, "to be a text")
+    if len(value) > LONGEST_TEXT:
+        raise InvalidParameter(what, f"{len(value)} characters", f"to have at most {LONGEST_TEXT} characters")
+    return value
+
+
+def _ratio(amount: Fraction) -> str:
+    return f"{amount.numerator}/{amount.denominator}"
+
+
+def ratio(text: str) -> Fraction:
+    """The rational that is written as "p/q".
+
+    >>> ratio("1/10")
+    Fraction(1, 10)
+    """
+    top, bar, bottom = text.partition("/")
+    if not bar:
+        raise InternalError("An amount in the ledger is not written as 'p/q'.")
+    return Fraction(int(top), int(bottom))

@@ -1,0 +1,61 @@
+"""Small books for tests, and ways to spoil them behind the book's back."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from discreet.errors import InsufficientBudget
+from discreet.ledger import Book, schema
+from discreet.privacy import Budget, Loss, Unit, events
+from discreet.privacy.events import Event
+
+PATIENTS = Unit("patient", "patient_id")
+TENTH = events.Pure("0.1")
+
+
+def opened(path: str | Path = ":memory:", budget: Loss | None = None, account: str = "patients") -> Book:
+    book = Book(str(path))
+    book.open_account(account, unit=PATIENTS, budget=budget or Budget(epsilon=1))
+    return book
+
+
+def spend(book: Book, event: Event = TENTH, most: int = 1000, account: str = "patients") -> int:
+    """How many charges pass until one is refused."""
+    for passed in range(most):
+        try:
+            book.charge(account, event)
+        except InsufficientBudget:
+            return passed
+    return most
+
+
+def busy_book(path: Path) -> None:
+    """A book in which every kind of act happened."""
+    with opened(path) as book:
+        book.attach("visits", account="patients", declaration='{"age":[0,120]}', version="2026-11")
+        book.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="1/2"))
+        book.appoint("sue", "steward")
+        first = book.charge("patients", TENTH, analyst="ana", question='{"count":"visits"}', key="k1")
+        book.store_answer(first, "visits@2026-11/count", b"\x00answer\xff")
+        failed = book.charge("patients", events.Pure("1/3"), analyst="sue", question='{"sum":"age"}')
+        book.fail(failed)
+        book.unlock("patients", by="sue", note="a full disk")
+        book.amend("patients", budget=Budget(epsilon=2), by="sue", note="agreed by the board")
+        book.renew("patients", by="sue", note="a new year")
+        for _ in range(5):
+            book.charge("patients", events.Laplace(noise_multiplier=20), analyst="ana", question="{}")
+
+
+def tamper(path: Path, *statements: str) -> None:
+    """Runs SQL on a closed book with its triggers taken off and put back again."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        triggers = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
+        for name in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            connection.execute(statement)
+        for statement in schema.STATEMENTS:
+            if statement.startswith("CREATE TRIGGER"):
+                connection.execute(statement)

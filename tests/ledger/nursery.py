@@ -1,0 +1,183 @@
+"""A process that forks spenders from one warm interpreter, kills them if asked, and prints what they acknowledged.
+
+    python nursery.py crowd PATH PROCESSES THREADS   several at once until the budget is gone
+    python nursery.py killed PATH RUNS SEED          one after the other, each killed at some point with SIGKILL
+
+A spender writes a line to its pipe after every step that returned: "charged KEY SEQUENCE HASH" and "answered KEY".
+Whoever reads such a line has been promised what it says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from discreet.errors import InsufficientBudget, LedgerError
+from discreet.ledger import Book, charging, sqlite
+from discreet.ledger.account import Member, Standing
+from discreet.ledger.store import Rows
+from discreet.noise import SeededBits
+from discreet.privacy import events
+
+TENTH = events.Pure("0.1")
+
+
+def spend(book: Book, who: str, pipe: int, keys: Callable[[], str]) -> None:
+    """Charges and answers until the budget refuses."""
+    while True:
+        key = keys()
+        try:
+            receipt = book.charge("patients", TENTH, analyst=who, question=key, key=key)
+        except InsufficientBudget:
+            return
+        os.write(pipe, f"charged {key} {receipt.sequence} {receipt.hash}\n".encode())
+        with contextlib.suppress(LedgerError):  # a repeated charge is not answered again
+            book.store_answer(receipt, f"replay {key}", key)
+            os.write(pipe, f"answered {key}\n".encode())
+
+
+def counter(prefix: str, start: int = 0) -> Callable[[], str]:
+    places = iter(range(start, 10**9))
+    return lambda: f"{prefix}-{next(places)}"
+
+
+def forked(work: Callable[[int], None]) -> tuple[int, int]:
+    """A child with a pipe to us."""
+    read, write = os.pipe()
+    process = os.fork()
+    if process == 0:
+        os.close(read)
+        try:
+            work(write)
+        except BaseException as error:  # noqa: BLE001 - said to the reader, who will not expect it
+            os.write(write, f"error {error!r}\n".encode())
+        os._exit(0)
+    os.close(write)
+    return process, read
+
+
+def collect(process: int, read: int) -> None:
+    with os.fdopen(read, "rb") as pipe:
+        sys.stdout.buffer.write(pipe.read())
+    os.waitpid(process, 0)
+
+
+def crowd(path: str, processes: int, threads: int) -> None:
+    def work(pipe: int) -> None:
+        with Book(path) as book:
+            names = [f"{os.getpid()}-{place}" for place in range(threads)]
+            crew = [threading.Thread(target=spend, args=(book, who, pipe, counter(who))) for who in names]
+            for thread in crew:
+                thread.start()
+            for thread in crew:
+                thread.join()
+
+    children = [forked(work) for _ in range(processes)]
+    for child in children:
+        collect(*child)
+
+
+def killed(path: str, runs: int, seed: int) -> None:
+    """Half of the children kill themselves at a chosen SQL statement, half are killed after an acknowledgement."""
+    bits = SeededBits(seed)
+    for run in range(runs):
+        step, acknowledged = 1 + bits.word() % 60, bits.word() % 6
+
+        def work(pipe: int, run: int = run, step: int = step) -> None:
+            book = Book(path)
+            if run % 2 == 0:
+                fall_at(book, step)
+            spend(book, "ana", pipe, counter("key", run // 3))  # keys overlap with those of earlier runs
+
+        process, read = forked(work)
+        if run % 2:
+            pass_on(read, acknowledged)
+            os.kill(process, signal.SIGKILL)
+        collect(process, read)
+
+
+def pass_on(read: int, lines: int) -> None:
+    """Waits for so many acknowledgements, and for none after the end."""
+    while lines and (byte := os.read(read, 1)):
+        sys.stdout.buffer.write(byte)
+        lines -= byte == b"\n"
+
+
+def fall_at(book: Book, step: int) -> None:
+    """Dies at the start of the n-th SQL statement: every step of a charge and of an answer is one."""
+    left = [step]
+
+    def count(_statement: str) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    store: Any = book._journal.store
+    store._writer.set_trace_callback(count)
+
+
+def uncharged() -> None:
+    """Acknowledges without writing."""
+
+    def pretend(rows: Rows, asked: charging.Request) -> tuple[charging.Receipt, ...]:
+        receipts = honest(rows, asked)
+        rows._connection.execute("ROLLBACK")  # type: ignore[attr-defined]
+        rows._connection.execute("BEGIN IMMEDIATE")  # type: ignore[attr-defined]
+        return receipts
+
+    honest, charging.charge = charging.charge, pretend
+
+
+def late() -> None:
+    """Acknowledges first and commits with the next charge but two."""
+    honest = sqlite.SqliteStore._commit
+    begun = sqlite.SqliteStore.writing
+    count = [0]
+
+    def commit(store: sqlite.SqliteStore) -> None:
+        count[0] += 1
+        if count[0] % 3 == 0:
+            honest(store)
+
+    @contextlib.contextmanager
+    def writing(store: sqlite.SqliteStore) -> Iterator[Rows]:
+        if store._writer.in_transaction:
+            yield sqlite.SqliteRows(store._writer)
+            store._commit()
+        else:
+            with begun(store) as rows:
+                yield rows
+
+    sqlite.SqliteStore._commit = commit  # type: ignore[method-assign,assignment]
+    sqlite.SqliteStore.writing = writing  # type: ignore[method-assign,assignment]
+
+
+def race() -> None:
+    """Looks at the balance first and writes later, each in a transaction of its own."""
+    admitted, charged = charging._admitted, Book.charge_all
+    seen = threading.local()
+
+    def look(book: Book, charges: Any, **details: Any) -> tuple[charging.Receipt, ...]:
+        with book._journal.reading() as rows:
+            seen.standing = admitted(rows, "patients", details["analyst"])
+        threading.Event().wait(0.003)  # the others look, too
+        return charged(book, charges, **details)
+
+    def remember(_rows: Rows, _account: str, _who: str) -> tuple[Standing, Member]:
+        standing, member = seen.standing
+        return standing, member
+
+    charging._admitted, Book.charge_all = remember, look  # type: ignore[method-assign,assignment]
+
+
+MUTANTS = {"": lambda: None, "uncharged": uncharged, "late": late, "race": race}
+
+if __name__ == "__main__":
+    MUTANTS[os.environ.get("MUTANT", "")]()
+    what, path, *numbers = sys.argv[1:]
+    {"crowd": crowd, "killed": killed}[what](path, *map(int, numbers))

@@ -1,0 +1,172 @@
+"""One charge, one outcome: keys that repeat, answers kept before they are sent, failures that use up credits."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import AccountLocked, InsufficientBudget, KeyConflict, LedgerError
+from discreet.ledger import FAILURE_CREDITS, Book, Receipt
+from discreet.privacy import PureDP, events
+from tests.ledger.books import TENTH, opened
+
+CANARY = "Herr-Geheim-1954"
+
+
+def test_a_key_returns_the_stored_receipt() -> None:
+    book = opened()
+    first = book.charge("patients", TENTH, analyst="ana", question='{"q":1}', key="k")
+    again = book.charge("patients", TENTH, analyst="ana", question='{"q":1}', key="k")
+    assert (first.repeated, again.repeated) == (False, True)
+    assert (again.sequence, again.event, again.cost, again.remaining, again.hash) == (
+        first.sequence,
+        TENTH,
+        first.cost,
+        first.remaining,
+        first.hash,
+    )
+    assert book.balance("patients").spent == PureDP("0.1")
+    assert book.answer(again) is None
+    book.store_answer(first, "replay", "text")
+    assert book.answer(again) == b"text"
+    other = book.charge("patients", TENTH, analyst="bob", question='{"q":2}', key="k")
+    assert not other.repeated  # keys belong to people
+
+
+@pytest.mark.parametrize(
+    ("event", "question"), [(TENTH, '{"q":2}'), (events.Pure("0.2"), '{"q":1}'), (events.Laplace(10), '{"q":1}')]
+)
+def test_a_key_with_another_request_is_a_conflict(event: events.Event, question: str) -> None:
+    book = opened()
+    first = book.charge("patients", TENTH, question='{"q":1}', key="k")
+    before = book.head()
+    with pytest.raises(KeyConflict) as caught:
+        book.charge("patients", event, question=question, key="k")
+    assert caught.value.sequence == first.sequence
+    assert book.head() == before
+
+
+def test_a_hundred_threads_with_one_key(tmp_path: Path) -> None:  # RT-061
+    with opened(tmp_path / "book") as book, opened(tmp_path / "book") as second:
+        gate = threading.Barrier(100)
+
+        def ask(place: int) -> tuple[Receipt, bytes | None]:
+            mine = book if place % 2 else second
+            gate.wait()
+            receipt = mine.charge("patients", TENTH, analyst="ana", question="{}", key="k")
+            if not receipt.repeated:
+                mine.store_answer(receipt, "replay", f"from {place}")
+            return receipt, mine.answer(receipt, wait=20)
+
+        with ThreadPoolExecutor(100) as pool:
+            found = list(pool.map(ask, range(100)))
+        assert len({receipt.sequence for receipt, _ in found}) == 1
+        assert sum(not receipt.repeated for receipt, _ in found) == 1
+        assert len({payload for _, payload in found}) == 1
+        assert found[0][1] is not None
+        assert book.balance("patients").spent == PureDP("0.1")
+        book.verify()
+
+
+def test_a_charge_has_one_answer() -> None:
+    book = opened()
+    receipt = book.charge("patients", TENTH, key="k")
+    book.store_answer(receipt, "replay", b"one")
+    before = book.head()
+    book.store_answer(receipt, "replay", b"one")
+    assert book.head() == before
+    with pytest.raises(LedgerError):
+        book.store_answer(receipt, "replay", b"two")
+    with pytest.raises(LedgerError):
+        book.fail(receipt)
+    repeated = book.charge("patients", TENTH, key="k")
+    with pytest.raises(LedgerError):
+        book.store_answer(repeated, "replay", b"one")
+    assert [answer.payload for answer in book.stored("replay")] == [b"one"]
+    assert book.stored("other") == ()
+
+
+def test_answers_under_one_replay_key_come_in_order() -> None:
+    book = opened()
+    for payload in (b"b", b"a", b"b"):
+        book.store_answer(book.charge("patients", TENTH), "replay", payload)
+    assert [answer.payload for answer in book.stored("replay")] == [b"b", b"a", b"b"]
+    book.verify()
+
+
+def test_receipts_of_another_book_are_refused() -> None:
+    mine, other = opened(), opened()
+    receipt = other.charge("patients", TENTH)
+    with pytest.raises(LedgerError):
+        mine.store_answer(receipt, "replay", b"")
+    mine.charge("patients", TENTH)
+    for act in (mine.fail, lambda forged: mine.store_answer(forged, "replay", b"")):
+        with pytest.raises(LedgerError):
+            act(receipt)
+
+
+def test_three_failures_lock_the_account_and_the_charges_stay() -> None:
+    book = opened()
+    for failures in range(1, FAILURE_CREDITS + 1):
+        receipt = book.charge("patients", TENTH)
+        book.fail(receipt)
+        book.fail(receipt)  # the same failure is counted once
+        assert book.balance("patients").failures == failures
+        assert book.answer(receipt, wait=5) is None
+        with pytest.raises(LedgerError):
+            book.store_answer(receipt, "replay", b"too late")
+    assert book.balance("patients").locked
+    with pytest.raises(AccountLocked) as caught:
+        book.charge("patients", TENTH)
+    assert (caught.value.account, caught.value.failures) == ("patients", FAILURE_CREDITS)
+    assert book.balance("patients").spent == PureDP("0.3")
+    book.unlock("patients", note="looked at it")
+    book.charge("patients", TENTH)
+    book.verify()
+
+
+def test_no_error_repeats_a_question_an_answer_or_a_key(tmp_path: Path) -> None:
+    with opened(tmp_path / "book") as book:
+        question = f'{{"where":"name = {CANARY}"}}'
+        receipt = book.charge("patients", TENTH, question=question, key=CANARY)
+        book.store_answer(receipt, CANARY, CANARY)
+        told: list[str] = [repr(receipt), repr(book.history()), repr(book.stored(CANARY))]
+        for act in (
+            lambda: book.charge("patients", events.Pure(5), question=question),
+            lambda: book.charge("patients", TENTH, question=question + " ", key=CANARY),
+            lambda: book.charge("patients", TENTH, question=question, key=CANARY + "\n"),
+            lambda: book.charge("patients", TENTH, question=[question]),  # type: ignore[arg-type]
+            lambda: book.charge("patients", TENTH, question=question * 100_000),
+            lambda: book.store_answer(receipt, CANARY, CANARY * 2),
+            lambda: book.fail(receipt),
+        ):
+            with pytest.raises(Exception) as caught:  # noqa: PT011 - whatever it is, its text is looked at
+                act()
+            told.append(f"{caught.value} {caught.value!r}")
+        book._journal.store._writer.execute("PRAGMA query_only=ON")  # type: ignore[attr-defined]
+        with pytest.raises(LedgerError) as refused:
+            book.charge("patients", TENTH, question=question)
+        told.append(f"{refused.value} {refused.value.__cause__} {refused.value.__context__}")
+    assert not [text for text in told if CANARY in text]
+
+
+def test_refused_charges_leave_no_trace() -> None:
+    book = opened()
+    before = book.head()
+    with pytest.raises(InsufficientBudget):
+        book.charge("patients", events.Pure(2), analyst="stranger", key="k")
+    assert book.head() == before
+    assert book.balance("patients", analyst="stranger").spent == PureDP(0)
+    assert not book.charge("patients", TENTH, analyst="stranger", key="k").repeated
+
+
+def test_history_pages_in_order() -> None:
+    book = opened()
+    for _ in range(4):
+        book.charge("patients", TENTH)
+    assert [entry.sequence for entry in book.history("patients", after=2, limit=2)] == [3, 4]
+    assert book.history("nobody") == ()
+    assert Book().history() == ()

@@ -1,0 +1,223 @@
+"""Disks fill up, files vanish, processes fork: nothing is charged by halves and nothing is answered in doubt."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import warnings
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.errors import LedgerError
+from discreet.ledger import Book, schema, sqlite
+from discreet.privacy import Budget, PureDP
+from tests.ledger.books import PATIENTS, TENTH, opened, spend
+
+
+class Faulty:
+    """A connection whose chosen statements fail the way SQLite does when the disk does."""
+
+    def __init__(self, real: sqlite3.Connection, statement: str, *, after: bool = False) -> None:
+        self._real, self._statement, self._after = real, statement, after
+
+    def execute(self, query: str, *values: Any) -> sqlite3.Cursor:
+        if not query.startswith(self._statement):
+            return self._real.execute(query, *values)
+        if self._after:  # it reached the disk, but nobody was told
+            self._real.execute(query, *values)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+def spoil(book: Book, statement: str, *, after: bool = False) -> None:
+    store: Any = book._journal.store
+    store._writer = Faulty(store._writer, statement, after=after)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    opened(tmp_path / "book").close()
+    return tmp_path / "book"
+
+
+def test_files_are_private(path: Path) -> None:
+    with Book(str(path)) as book:
+        book.charge("patients", TENTH)
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    assert modes == {"book": 0o600, "book-wal": 0o600, "book-shm": 0o600}
+
+
+def test_a_copied_file_becomes_private_again(path: Path) -> None:
+    path.chmod(0o644)
+    Book(str(path)).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_every_commit_is_synced(path: Path) -> None:
+    with Book(str(path)) as book:
+        connection = book._journal.store._writer  # type: ignore[attr-defined]
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_full_disk_refuses_and_recovers(path: Path) -> None:  # RT-076
+    with Book(str(path)) as book:
+        connection = book._journal.store._writer  # type: ignore[attr-defined]
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count={pages}")
+        with pytest.raises(LedgerError) as caught:
+            book.charge("patients", TENTH, question="x" * 20_000)
+        assert "SQLITE_FULL" in caught.value.reason
+        assert book.balance("patients").spent == PureDP(0)
+        connection.execute("PRAGMA max_page_count=1000000")
+        book.charge("patients", TENTH)
+        book.verify()
+
+
+@pytest.mark.parametrize("statement", ["BEGIN", "SELECT", "INSERT INTO entries", "INSERT INTO states"])
+def test_an_error_before_the_commit_writes_nothing(path: Path, statement: str) -> None:
+    with Book(str(path)) as book:
+        spoil(book, statement)
+        with pytest.raises(LedgerError):
+            book.charge("patients", TENTH)
+    with Book(str(path)) as book:
+        assert spend(book) == 10
+        book.verify()
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_after_a_failed_commit_this_process_writes_no_more(path: Path, after: bool) -> None:  # RT-063, RT-076
+    with Book(str(path)) as book:
+        spoil(book, "COMMIT", after=after)
+        with pytest.raises(LedgerError, match="not known"):
+            book.charge("patients", TENTH, key="k")
+        with pytest.raises(LedgerError, match="earlier commit"):
+            book.charge("patients", TENTH, key="k")
+    with Book(str(path)) as again:
+        with pytest.raises(LedgerError, match="earlier commit"):
+            again.charge("patients", TENTH, key="k")
+        again.verify()
+        assert again.balance("patients").spent == PureDP("1/10" if after else 0)
+    sqlite._BROKEN.discard(str(path))  # another process
+    with Book(str(path)) as other:
+        assert other.charge("patients", TENTH, key="k").repeated is after
+        assert other.balance("patients").spent == PureDP("1/10")
+
+
+def test_a_read_only_book_answers_nothing(path: Path) -> None:  # RT-077
+    with Book(str(path), read_only=True) as book:
+        assert book.balance("patients").remaining == PureDP(1)
+        book.verify()
+        with pytest.raises(LedgerError, match="SQLITE_READONLY"):
+            book.charge("patients", TENTH)
+
+
+def test_unreachable_and_foreign_files_are_refused(tmp_path: Path, path: Path) -> None:
+    for lost in (tmp_path / "no" / "where", tmp_path):
+        with pytest.raises(LedgerError):
+            Book(str(lost))
+    with pytest.raises(LedgerError):
+        Book(str(tmp_path / "missing"), read_only=True)
+    assert not (tmp_path / "missing").exists()
+    (tmp_path / "text").write_text("no database, but long enough to look like one " * 100)
+    with pytest.raises(LedgerError):
+        Book(str(tmp_path / "text"))
+    with closing(sqlite3.connect(tmp_path / "other")) as connection:
+        connection.execute("CREATE TABLE t (a)")
+    before = (tmp_path / "other").read_bytes()
+    with pytest.raises(LedgerError, match="no ledger"):
+        Book(str(tmp_path / "other"))
+    assert (tmp_path / "other").read_bytes() == before
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version={schema.VERSION + 1}")
+    with pytest.raises(LedgerError, match="newer"):
+        Book(str(path))
+
+
+def test_a_file_replaced_under_an_open_book_is_noticed(path: Path, tmp_path: Path) -> None:
+    opened(tmp_path / "fresh").close()
+    with Book(str(path)) as book:
+        book.charge("patients", TENTH)
+        os.replace(tmp_path / "fresh", path)
+        for act in (lambda: book.charge("patients", TENTH), lambda: book.balance("patients")):
+            with pytest.raises(LedgerError, match="moved or replaced"):
+                act()
+        path.unlink()
+        with pytest.raises(LedgerError):
+            book.charge("patients", TENTH)
+
+
+def test_waiting_for_others_ends(path: Path) -> None:
+    with Book(str(path), timeout=0.05) as book, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="SQLITE_BUSY"):
+            book.charge("patients", TENTH)
+        assert book.balance("patients").spent == PureDP(0)  # readers do not wait
+        other.execute("ROLLBACK")
+        book.charge("patients", TENTH)
+
+
+def test_two_books_on_one_file(path: Path) -> None:
+    with Book(str(path)) as one, Book(str(path)) as two:
+        for _ in range(5):
+            one.charge("patients", TENTH)
+            two.charge("patients", TENTH)
+        assert one.balance("patients") == two.balance("patients")
+        assert spend(one) == spend(two) == 0
+        one.verify()
+
+
+def test_an_interrupted_charge_is_undone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with Book(str(path)) as book:
+        with monkeypatch.context() as patch:
+            patch.setattr(sqlite.SqliteRows, "append", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                book.charge("patients", TENTH)
+        assert book.balance("patients").spent == PureDP(0)
+        assert spend(book) == 10
+        book.verify()
+
+
+def child(work: Any) -> int:
+    """The exit code of a forked process that does some work."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer Pythons warn of forks beside threads
+        process = os.fork()
+    if process == 0:
+        try:
+            work()
+        except BaseException:  # noqa: BLE001 - reported through the exit code
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def test_a_forked_process_opens_its_own_connection(path: Path) -> None:
+    with Book(str(path)) as book:
+        book.charge("patients", TENTH)
+        assert child(lambda: book.charge("patients", TENTH)) == 0
+        assert book.charge("patients", TENTH).remaining == PureDP("0.7")
+        book.verify()
+
+
+def test_a_book_in_memory_does_not_survive_a_fork() -> None:
+    book = opened()
+    assert child(lambda: book.charge("patients", TENTH)) == 1
+    assert book.charge("patients", TENTH).remaining == PureDP("0.9")
+
+
+def test_books_in_memory_are_apart() -> None:
+    one, two = opened(), opened()
+    one.charge("patients", TENTH)
+    assert two.balance("patients").spent == PureDP(0)
+    two.open_account("more", unit=PATIENTS, budget=Budget(rho=1))
+    assert one.accounts() == ("patients",)

@@ -1,0 +1,135 @@
+"""Mistakes that ledgers have made, each put into the code and caught by a check that the real code passes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import InsufficientBudget
+from discreet.ledger import charging, outcomes, sqlite
+from discreet.ledger.account import Member, Standing
+from discreet.ledger.store import Rows
+from discreet.ledger.tallies import Tallies
+from discreet.privacy import Budget, PureDP, events
+from tests.ledger.books import TENTH, opened, spend
+from tests.ledger.crowds import check, run
+
+Patch = pytest.MonkeyPatch
+
+
+@pytest.mark.parametrize("mutant", ["uncharged", "race"])
+def test_a_crowd_kills(tmp_path: Path, mutant: str) -> None:
+    """The check of `test_spending_at_once_answers_exactly_what_the_budget_allows`."""
+    path = tmp_path / "book"
+    opened(path, Budget(epsilon=3)).close()
+    command = ("killed", path, 8, 3) if mutant == "uncharged" else ("crowd", path, 3, 2)
+    lines = run(*command, mutant=mutant)
+    with pytest.raises(AssertionError):
+        assert check(path, lines, 30) == 30
+
+
+def test_kills_kill_an_acknowledgement_before_the_commit(tmp_path: Path) -> None:
+    """The check of `test_kills_lose_nothing_that_was_promised`."""
+    path = tmp_path / "book"
+    opened(path, Budget(epsilon=10**6)).close()
+    lines = run("killed", path, 24, 4, mutant="late")
+    with pytest.raises(AssertionError):
+        check(path, lines, 10**7)
+
+
+def check_synced(path: Path) -> None:
+    with opened(path) as book:
+        assert book._journal.store._writer.execute("PRAGMA synchronous").fetchone() == (2,)  # type: ignore[attr-defined]
+
+
+def check_caps(_: Path) -> None:
+    book = opened()
+    book.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=5))
+    with pytest.raises(InsufficientBudget):
+        book.charge("patients", events.Pure(2), analyst="ana")
+    book.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="0.1"))
+    with pytest.raises(InsufficientBudget):
+        book.charge("patients", events.Pure("0.2"), analyst="ana")
+
+
+def check_exact(_: Path) -> None:
+    assert spend(opened()) == 10
+
+
+def check_lifetime(_: Path) -> None:
+    book = opened()
+    book.charge("patients", TENTH)
+    assert book.renew("patients").lifetime == PureDP("0.1")
+
+
+def check_one_answer(_: Path) -> None:
+    book = opened()
+    receipt = book.charge("patients", TENTH, key="k")
+    again = book.charge("patients", TENTH, key="k")
+    book.store_answer(receipt, "r", b"one")
+    with pytest.raises(Exception, match="Charge 2"):
+        book.store_answer(again, "r", b"two")
+
+
+def unsynced(patch: Patch) -> None:
+    def configure(connection: sqlite3.Connection, timeout: float, *, durable: bool) -> None:
+        if durable:
+            sqlite._write_ahead(connection, timeout)
+        connection.execute("PRAGMA synchronous=NORMAL")
+
+    patch.setattr(sqlite, "_configure", configure)
+
+
+def no_cap(patch: Patch) -> None:
+    patch.setattr(charging, "_within_cap", lambda person, price, _hint: person.charged(price))
+
+
+def cap_instead_of_account(patch: Patch) -> None:
+    honest = charging._admitted
+
+    def admitted(rows: Rows, account: str, who: str) -> tuple[Standing, Member]:
+        now, person = honest(rows, account, who)
+        return (now.amended(person.cap) if person.cap else now), person
+
+    patch.setattr(charging, "_admitted", admitted)
+
+
+def floats(patch: Patch) -> None:
+    honest = Tallies.__add__
+
+    def add(self: Tallies, other: Tallies) -> Tallies:
+        exact = honest(self, other).sums
+        return Tallies({k: v and tuple(type(a)(float(a) * (1 + 1e-12)) for a in v) for k, v in exact.items()})
+
+    patch.setattr(Tallies, "__add__", add)
+
+
+def forgotten_life(patch: Patch) -> None:
+    patch.setattr(Standing, "renewed", lambda _self, budget: Standing.opened(budget))
+
+
+def answered_twice(patch: Patch) -> None:
+    patch.setattr(outcomes, "store_answer", lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("mutate", "judge"),
+    [
+        (unsynced, check_synced),
+        (no_cap, check_caps),
+        (cap_instead_of_account, check_caps),
+        (floats, check_exact),
+        (forgotten_life, check_lifetime),
+        (answered_twice, check_one_answer),
+    ],
+)
+def test_mutants_die(
+    mutate: Callable[[Patch], None], judge: Callable[[Path], None], monkeypatch: Patch, tmp_path: Path
+) -> None:
+    judge(tmp_path / "honest")
+    mutate(monkeypatch)
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        judge(tmp_path / "mutant")
