@@ -1,0 +1,138 @@
+"""A reading held against the declared columns and the table of functions, before any row is touched: fail closed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Mapping
+
+from discreet import check
+from discreet.errors import InvalidParameter
+from discreet.plan.functions import FUNCTIONS
+from discreet.plan.nodes import Call, Column, Expression, Literal, Value
+from discreet.plan.reading import Bounding, Reading, Statistic
+from discreet.plan.types import Type
+
+LARGEST_STEPS = 1 << 62
+LARGEST_EXPONENT = 1000
+DEEPEST = 120
+INT_LOW, INT_HIGH = -(1 << 63), (1 << 63) - 1
+
+_PYTHON: Mapping[Type, type] = {
+    Type.INT: int,
+    Type.FLOAT: float,
+    Type.BOOL: bool,
+    Type.TEXT: str,
+    Type.DATE: dt.date,
+    Type.TIMESTAMP: dt.datetime,
+}
+_LITERALS_ONLY = {"in": 1, "like": 1}  # from which argument on
+
+
+def wanted(call: Call) -> tuple[Type, ...]:
+    """The types to which the arguments are converted: an INT becomes a FLOAT where the signature asks for one.
+
+    Raises:
+        InvalidParameter: for a function that is not in the table, arguments it does not take, or another result type.
+    """
+    given = tuple(argument.type for argument in call.arguments)
+    function = FUNCTIONS.get(call.function)
+    signature = function.result(given) if function else None
+    if signature is None or signature.result is not call.type:
+        kinds = ", ".join(kind.value for kind in given)
+        raise InvalidParameter("function", f"{call.function}({kinds})", "to be a function of the table")
+    missing = len(given) - len(signature.arguments)
+    return signature.arguments + signature.arguments[-1:] * missing
+
+
+def check_reading(reading: Reading, columns: Mapping[str, Type]) -> None:
+    """Refuses whatever an engine could not run with the documented meaning.
+
+    Raises:
+        InvalidParameter: naming the part that is wrong.
+    """
+    for expression in _expressions(reading):
+        _check_expression(expression, columns)
+    if reading.where is not None and reading.where.type is not Type.BOOL:
+        raise InvalidParameter("where", reading.where.type.value, "to be a condition of type bool")
+    for key in reading.keys:
+        if key.type is Type.FLOAT:
+            raise InvalidParameter("key", "float", "not to be of type float", "Group by to_int, round or a text.")
+    for values in reading.public_keys or ():
+        _check_key(values, reading.keys)
+    if reading.bounding is not None:
+        _check_bounding(reading.bounding, columns)
+    if not reading.statistics:
+        raise InvalidParameter("statistics", "()", "to ask for something")
+    for statistic in reading.statistics:
+        _check_statistic(statistic)
+
+
+def _expressions(reading: Reading) -> Iterable[Expression]:
+    if reading.where is not None:
+        yield reading.where
+    yield from reading.keys
+    yield from (statistic.argument for statistic in reading.statistics if statistic.argument is not None)
+
+
+def _check_expression(expression: Expression, columns: Mapping[str, Type], depth: int = 0) -> None:
+    if depth > DEEPEST:
+        raise InvalidParameter("expression", "nested too deeply", f"to be at most {DEEPEST} calls deep")
+    if isinstance(expression, Call):
+        wanted(expression)
+        first = _LITERALS_ONLY.get(expression.function, len(expression.arguments))
+        for argument in expression.arguments[first:]:
+            if not isinstance(argument, Literal) or argument.value is None:
+                raise InvalidParameter(expression.function, "an expression", "to be given literals to compare with")
+        for argument in expression.arguments:
+            _check_expression(argument, columns, depth + 1)
+    elif isinstance(expression, Literal):
+        check_value(expression.value, expression.type)
+    elif not isinstance(expression, Column) or columns.get(expression.name) is not expression.type:
+        raise InvalidParameter("column", getattr(expression, "name", expression), "to be declared with this type")
+
+
+def check_value(value: Value, kind: Type) -> None:
+    """Refuses a literal or a public key that is not a value of its type."""
+    if value is None:
+        return
+    good = type(value) is _PYTHON[kind]
+    good = good and (kind is not Type.INT or INT_LOW <= int(value) <= INT_HIGH)  # type: ignore[arg-type]
+    good = good and (kind is not Type.FLOAT or math.isfinite(value))  # type: ignore[arg-type]
+    good = good and (kind is not Type.TEXT or _is_unicode(str(value)))
+    good = good and getattr(value, "tzinfo", None) is None
+    if not good:
+        raise InvalidParameter("value", value, f"to be of type {kind.value}")
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _check_key(values: tuple[Value, ...], keys: tuple[Expression, ...]) -> None:
+    if len(values) != len(keys):
+        raise InvalidParameter("public_keys", values, f"to have {len(keys)} values each")
+    for value, key in zip(values, keys, strict=True):
+        check_value(value, key.type)
+
+
+def _check_bounding(bounding: Bounding, columns: Mapping[str, Type]) -> None:
+    if columns.get(bounding.unit) in (None, Type.FLOAT):
+        raise InvalidParameter("unit", bounding.unit, "to be a declared column of whole or text ids")
+    check.integer(groups=bounding.groups, at_least=1, at_most=10**9)
+    check.integer(rows=bounding.rows, at_least=1, at_most=10**9)
+    check_value(bounding.salt, Type.TEXT)
+
+
+def _check_statistic(statistic: Statistic) -> None:
+    if statistic.kind not in ("rows", "values", "units", "sum"):
+        raise InvalidParameter("statistic", statistic.kind, "to be rows, values, units or sum")
+    if (statistic.argument is None) is (statistic.kind in ("values", "sum")):
+        raise InvalidParameter("argument", statistic.kind, "to be given for values and sum only")
+    if statistic.kind == "sum":
+        if statistic.argument is None or not statistic.argument.type.is_number:
+            raise InvalidParameter("argument", "this expression", "to be a number")
+        check.integer(low=statistic.low, at_least=-LARGEST_STEPS, at_most=statistic.high)
+        check.integer(high=statistic.high, at_most=LARGEST_STEPS)
+        check.integer(shift=statistic.shift, at_least=-LARGEST_STEPS, at_most=LARGEST_STEPS)
+        check.integer(exponent=statistic.exponent, at_least=-LARGEST_EXPONENT, at_most=LARGEST_EXPONENT)

@@ -1,0 +1,157 @@
+"""Tables and engines for the tests: one list of dicts, given to every engine in the form that it takes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.engines import DuckDB, Engine, Memory
+from discreet.plan.nodes import Call, Column, Expression, Literal, Value
+from discreet.plan.reading import Bounding, Groups, Reading, Statistic
+from discreet.plan.types import Type
+
+N, F, B, T, D, S = Type.INT, Type.FLOAT, Type.BOOL, Type.TEXT, Type.DATE, Type.TIMESTAMP
+Rows = Sequence[Mapping[str, Any]]
+
+ARROW = {N: pa.int64(), F: pa.float64(), B: pa.bool_(), T: pa.string(), D: pa.date32(), S: pa.timestamp("us")}
+
+EDGES: dict[Type, list[Any]] = {
+    N: [None, 0, 1, -1, 2, 7, -7, 10**18, -(1 << 63), (1 << 63) - 1, (1 << 62) + 1, 3037000500],
+    F: [
+        *(None, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -2.5, 0.49999999999999994, -0.49999999999999994, 5e-324, 1e308),
+        *(
+            -1.7976931348623157e308,
+            9223372036854775808.0,
+            -9223372036854775808.0,
+            9223372036854774784.0,
+            4503599627370497.5,
+        ),
+        *(float("nan"), float("inf"), float("-inf")),
+    ],
+    B: [None, True, False],
+    T: [
+        *(
+            None,
+            "",
+            "a",
+            "A",
+            " a ",
+            "abc",
+            "%",
+            "_",
+            "a\nb",
+            "it's",
+            '";--',
+            "\\",
+            "\0",
+            "naïve",
+            "e\u0301",
+            "ß",
+            "🤦🏼‍♂️x",
+        ),
+        *(
+            "12",
+            "-0",
+            "+7",
+            "9223372036854775807",
+            "9223372036854775808",
+            "-9223372036854775808",
+            "99999999999999999999",
+        ),
+        *("1.5", ".5", "5.", "1e3", "1e999", "-1e-999", "1_0", "0x1", "٣", "nan", "inf", "2024-02-29", "2023-02-29"),
+        *("0000-01-01", "0001-01-01", "9999-12-31", "2024-1-1", "2024-02-30", "\u00a0x\t", "İ"),
+    ],
+    D: [None, dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.date(1970, 1, 1), dt.date(2024, 2, 29), dt.date(2023, 1, 1)],
+    S: [
+        None,
+        dt.datetime(1, 1, 1),
+        dt.datetime(9999, 12, 31, 23, 59, 59, 999999),
+        dt.datetime(1969, 12, 31, 23, 59, 59, 999999),
+        dt.datetime(2024, 2, 29, 12, 30),
+    ],
+}
+"""Values where engines disagree or fail, for every type."""
+
+
+def arrow(rows: Rows, columns: Mapping[str, Type]) -> pa.Table:
+    return pa.table({name: pa.array([row.get(name) for row in rows], ARROW[kind]) for name, kind in columns.items()})
+
+
+@dataclass
+class Bench:
+    """An engine and the way tables get into it; the referee beside it."""
+
+    engine: Engine
+    give: Callable[[Rows, Mapping[str, Type]], Any]
+
+    def load(self, rows: Rows, columns: Mapping[str, Type]) -> None:
+        self.engine.register("t", self.give(rows, columns), columns)
+        self.referee = Memory()
+        self.referee.register("t", list(rows), columns)
+
+    def agreed(self, reading: Reading) -> Groups:
+        """The engine's answer, after the referee has confirmed it."""
+        answer = self.engine.read(reading)
+        assert answer == self.referee.read(reading)
+        assert all(type(number) is int for numbers in answer.values() for number in numbers)
+        return answer
+
+
+def benches(folder: Path) -> dict[str, Callable[[], Bench]]:
+    """Every engine by name; a new one is added here and runs every test."""
+
+    def parquet(rows: Rows, columns: Mapping[str, Type]) -> Path:
+        path = folder / "table.parquet"
+        pq.write_table(arrow(rows, columns), path, row_group_size=1000)
+        return path
+
+    return {
+        "memory": lambda: Bench(Memory(), lambda rows, _: list(rows)),
+        "duckdb-frame": lambda: Bench(DuckDB(threads=1), arrow),
+        "duckdb-parquet": lambda: Bench(DuckDB(threads=2), parquet),
+    }
+
+
+ENGINES = ("memory", "duckdb-frame", "duckdb-parquet")
+PRINTERS = ("duckdb-frame",)  # one for each way of computing functions that is not the referee's own
+
+
+def col(name: str, kind: Type) -> Column:
+    return Column(name, kind)
+
+
+def lit(value: Value, kind: Type) -> Literal:
+    return Literal(value, kind)
+
+
+def call(function: str, kind: Type, *arguments: Expression) -> Call:
+    return Call(function, arguments, kind)
+
+
+WIDE = 1 << 62
+
+
+def witnesses(expression: Expression) -> tuple[tuple[Expression, ...], tuple[Statistic, ...]]:
+    """Keys and statistics from which the value of an expression on a row can be told apart from others."""
+    present = Statistic(kind="values", argument=expression)
+    if expression.type is not F:
+        return (expression,), (present,)
+    exponents = (-1000, -50, 0, 940)
+    sums = (Statistic(kind="sum", argument=expression, exponent=e, low=-WIDE, high=WIDE) for e in exponents)
+    return (), (present, *sums)
+
+
+def value_of(expression: Expression) -> Reading:
+    """A reading that tells the value of an expression on every row of a table with the column `id`."""
+    keys, statistics = witnesses(expression)
+    return Reading(table="t", keys=(col("id", N), *keys), statistics=statistics)
+
+
+def bounding(groups: int = 1, rows: int = 1, *, unit: str = "u", salt: str = "salt") -> Bounding:
+    return Bounding(unit=unit, groups=groups, rows=rows, salt=salt)

@@ -1,0 +1,162 @@
+"""RT-039: every function of the table on every value that makes engines fail or disagree; then whole expressions."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.engines import DuckDB, Memory
+from discreet.errors import InvalidParameter
+from discreet.plan.functions import FUNCTIONS, Signature
+from discreet.plan.nodes import Call, Expression
+from discreet.plan.types import Type
+from tests.engines.tables import EDGES, PRINTERS, B, Bench, D, F, N, S, T, arrow, call, col, lit, value_of
+
+SHORT: dict[Type, int] = {T: 12, F: 12, N: 10}  # of each list, where three arguments are combined
+PATTERNS = ["", "%", "_", "a%", "%b", "%a%", "a_b", "\\", "a\\%", "_%", "%%", "it's", "\0", "é", "_____x", "'; DROP"]
+
+
+def signatures() -> list[tuple[str, Signature]]:
+    return [(name, signature) for name, function in FUNCTIONS.items() for signature in function.signatures]
+
+
+def calls(name: str, signature: Signature) -> Iterator[Call]:
+    """The function on columns a0, a1, ...; on literals where it takes only those."""
+    kinds = signature.arguments + signature.arguments[-1:] * (signature.variadic and name != "in")
+    columns = [col(f"a{i}", kind) for i, kind in enumerate(kinds)]
+    if name == "like":
+        yield from (call("like", B, columns[0], lit(pattern, T)) for pattern in PATTERNS)
+    elif name == "in":
+        values = [lit(v, kinds[0]) for v in EDGES[kinds[0]] if v is not None]
+        yield call("in", B, columns[0], *values[:4])
+        yield call("in", B, columns[0], *values[1:])
+    else:
+        yield call(name, signature.result, *columns)
+
+
+@pytest.mark.parametrize("bench", PRINTERS, indirect=True)
+@pytest.mark.parametrize(("name", "signature"), signatures(), ids=lambda v: v if isinstance(v, str) else "")
+def test_every_function_on_every_edge(bench: Bench, name: str, signature: Signature) -> None:
+    kinds = signature.arguments + signature.arguments[-1:] * signature.variadic
+    lists = [EDGES[kind][: SHORT.get(kind) if len(kinds) > 2 else None] for kind in kinds]
+    rows = [
+        {"id": i, **{f"a{j}": value for j, value in enumerate(values)}}
+        for i, values in enumerate(itertools.product(*lists))
+    ]
+    bench.load(rows, {"id": N, **{f"a{j}": kind for j, kind in enumerate(kinds)}})
+    for expression in calls(name, signature):
+        bench.agreed(value_of(expression))
+
+
+def test_an_int_serves_as_a_float(bench: Bench) -> None:
+    bench.load([{"id": i, "a": v} for i, v in enumerate(EDGES[N])], {"id": N, "a": N})
+    for expression in (
+        call("divide", F, col("a", N), lit(3, N)),
+        call("add", F, col("a", N), lit(0.5, F)),
+        call("greatest", F, col("a", N), lit(2.5, F)),
+        call("if", F, call("is_null", B, col("a", N)), col("a", N), lit(0.5, F)),
+        call("less", B, col("a", N), lit(9.3e18, F)),
+    ):
+        bench.agreed(value_of(expression))
+
+
+def test_null_literals_have_the_type_of_their_place(bench: Bench) -> None:
+    bench.load([{"id": 1}], {"id": N})
+    for kind in Type:
+        bench.agreed(value_of(call("coalesce", kind, lit(None, kind), lit(EDGES[kind][1], kind))))
+
+
+COLUMNS = {"id": N, "n": N, "m": N, "x": F, "y": F, "b": B, "s": T, "t": T, "d": D, "z": S}
+
+
+@cache
+def both() -> tuple[Memory, DuckDB]:
+    rows = [
+        {
+            "id": i,
+            **{
+                name: EDGES[kind][(i * 7 + i // 3 + 5 * j) % len(EDGES[kind])]
+                for j, (name, kind) in enumerate(COLUMNS.items())
+                if name != "id"
+            },
+        }
+        for i in range(60)
+    ]
+    memory, engine = Memory(), DuckDB(threads=1)
+    memory.register("t", rows, COLUMNS)
+    engine.register("t", arrow(rows, COLUMNS), COLUMNS)
+    return memory, engine
+
+
+def literals(kind: Type) -> st.SearchStrategy[Expression]:
+    finite = [value for value in EDGES[kind] if kind is not F or value is None or abs(value) < float("inf")]
+    return st.sampled_from(finite).map(lambda value: lit(value, kind))
+
+
+def leaves(kind: Type) -> st.SearchStrategy[Expression]:
+    return st.sampled_from([col(name, k) for name, k in COLUMNS.items() if k is kind]) | literals(kind)
+
+
+@cache
+def expressions(kind: Type, depth: int) -> st.SearchStrategy[Expression]:
+    if depth == 0:
+        return leaves(kind)
+    made = [
+        st.tuples(*(expressions(k, depth - 1) for k in signature.arguments)).map(
+            lambda arguments, name=name: Call(name, arguments, kind)  # type: ignore[misc]
+        )
+        for name, signature in signatures()
+        if signature.result is kind and name not in ("in", "like")
+    ]
+    return st.one_of(leaves(kind), st.one_of(made))
+
+
+@pytest.mark.parametrize("kind", list(Type), ids=lambda kind: kind.value)
+@given(data=st.data())
+def test_random_expressions_are_total_and_mean_the_same(kind: Type, data: st.DataObject) -> None:
+    expression = data.draw(expressions(kind, 4))
+    memory, engine = both()
+    reading = value_of(expression)
+    assert engine.read(reading) == memory.read(reading)
+
+
+def test_text_of_a_statement_grows_with_the_plan_not_with_its_power() -> None:
+    memory, engine = both()
+    expression: Expression = col("x", F)
+    for _ in range(100):
+        expression = call("null_if", F, call("divide", F, expression, lit(1.5, F)), expression)
+    deep = value_of(expression)
+    with pytest.raises(InvalidParameter):
+        engine.read(deep)
+    expression = col("x", F)
+    for _ in range(50):
+        expression = call("divide", F, expression, lit(1.5, F))
+    assert engine.read(value_of(expression)) == memory.read(value_of(expression))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        call("error", N, lit(1, N)),
+        call("add", N, col("s", T), lit(1, N)),
+        call("add", F, col("n", N), lit(1, N)),
+        call("read_bool", B, col("s", T)),
+        call("like", B, col("s", T), col("t", T)),
+        call("in", B, col("n", N), col("m", N)),
+        col("absent", N),
+        col("n", F),
+        lit(1 << 63, N),
+        lit(float("nan"), F),
+        lit("\ud800", T),
+        lit(True, N),
+    ],
+)
+def test_what_is_not_in_the_table_is_refused_before_anything_is_read(bench: Bench, wrong: Expression) -> None:
+    bench.load([{"id": 1, "n": 1, "m": 2, "s": "a", "t": "b"}], {"id": N, "n": N, "m": N, "s": T, "t": T})
+    with pytest.raises(InvalidParameter):
+        bench.engine.read(value_of(wrong))
