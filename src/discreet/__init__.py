@@ -1,8 +1,8 @@
 """Discreet: learn from private data without exposing anyone in it.
 
 Differential privacy with exact discrete noise, a description and a price for every release, and an error bar on every
-number. The rooms load when they are first used: ``discreet.mechanisms``, ``discreet.accounting``,
-``discreet.privacy``, ``discreet.noise``, ``discreet.errors``.
+number. `Curator` holds tables and answers questions; the rooms behind it load when they are first used:
+``discreet.mechanisms``, ``discreet.accounting``, ``discreet.privacy``, ``discreet.noise``, ``discreet.errors`` ...
 """
 
 from __future__ import annotations
@@ -11,15 +11,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from discreet import accounting, errors, exact, mechanisms, noise, privacy
+    from discreet import accounting, engines, errors, exact, ledger, mechanisms, noise, plan, privacy
+    from discreet.curator import Answer, Curator
+    from discreet.plan.frame import count, count_units, mean, sum  # noqa: A004 - the name every frame library gives it
+    from discreet.plan.schema import Limits
     from discreet.privacy import Budget
 
 __version__ = "0.1.0"
 
-_ROOMS = ("accounting", "errors", "exact", "mechanisms", "noise", "privacy")
-_NAMES = {"Budget": "discreet.privacy"}
+_ROOMS = ("accounting", "engines", "errors", "exact", "ledger", "mechanisms", "noise", "plan", "privacy")
+_NAMES = {
+    "Answer": "discreet.curator",
+    "Budget": "discreet.privacy",
+    "Curator": "discreet.curator",
+    "Limits": "discreet.plan.schema",
+    **dict.fromkeys(("count", "count_units", "mean", "sum"), "discreet.plan.frame"),
+}
 
-__all__ = ["Budget", "accounting", "errors", "exact", "mechanisms", "noise", "privacy"]
+__all__ = [
+    "Answer",
+    "Budget",
+    "Curator",
+    "Limits",
+    "accounting",
+    "count",
+    "count_units",
+    "engines",
+    "errors",
+    "exact",
+    "ledger",
+    "mean",
+    "mechanisms",
+    "noise",
+    "plan",
+    "privacy",
+    "sum",
+]
 
 
 def __getattr__(name: str) -> object:

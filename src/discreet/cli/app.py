@@ -1,0 +1,201 @@
+"""The commands: each reads its options, calls one function of the curator or the book, and prints what comes back."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from discreet import check
+from discreet.cli import accounts, answers, curating, explaining
+from discreet.cli.config import FILE, Config, load
+from discreet.cli.failures import Guarded
+from discreet.cli.template import TEMPLATE
+from discreet.cli.words import printable
+from discreet.errors import InvalidParameter
+from discreet.ledger import OWNER, Book, Head
+
+app = typer.Typer(
+    cls=Guarded,
+    name="discreet",
+    help="Private answers about tables of people, with an error bar on every number and a book of what they cost.",
+    epilog="Exit codes: 0 answered, 2 wrong usage, 3 budget refused, 4 question refused, 5 failed.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+ConfigFile = Annotated[Path, typer.Option("--config", help="The declarations.", dir_okay=False)]
+Question = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, e.g. 'SELECT COUNT(*) AS n FROM visits'.")]
+Epsilon = Annotated[str, typer.Option(help="What the answer may cost; kept exactly, e.g. 0.2 or 1/3.")]
+Delta = Annotated[str | None, typer.Option(help="Needed for private groups; default: a hundredth of the account's.")]
+Groups = Annotated[int | None, typer.Option("--limits-groups", help="Groups that one unit may enter.")]
+Rows = Annotated[int | None, typer.Option("--limits-rows", help="Rows that one unit may have in each.")]
+Confidence = Annotated[str, typer.Option(help="Of each interval.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Account = Annotated[str | None, typer.Option(help="Only this account.")]
+
+_HERE = Path(FILE)
+
+
+class Form(Enum):
+    """How an answer is printed."""
+
+    TABLE, JSON, CSV = "table", "json", "csv"
+
+
+@app.command()
+def init(*, config: ConfigFile = _HERE) -> None:
+    """Write a commented discreet.toml to fill in; an existing one is never overwritten."""
+    try:
+        with config.open("x", encoding="utf-8") as file:
+            file.write(TEMPLATE)
+    except FileExistsError:
+        hint = "It is left as it is; edit it, or name another file with --config."
+        raise InvalidParameter("config", str(config), "not to exist yet", hint) from None
+    _say(f"Wrote {config}. Declare your tables in it, then run: discreet protect")
+
+
+@app.command()
+def protect(*, config: ConfigFile = _HERE) -> None:
+    """Open the declared accounts, attach the tables and appoint the analysts; again, it changes nothing."""
+    declared = load(config)
+    curating.protect(declared)
+    drawn = Table(highlight=False)
+    for heading in ("table", "account", "unit", "budget"):
+        drawn.add_column(heading)
+    for table in declared.tables:
+        cells = table.name, table.account, table.unit or "each row", str(declared.budgets[table.account])
+        drawn.add_row(*(Text(printable(cell)) for cell in cells))
+    Console().print(drawn)
+    _say("Protected. Ask with: discreet ask 'SELECT COUNT(*) AS n FROM ...' --epsilon 0.1")
+
+
+@app.command()
+def ask(
+    question: Question,
+    *,
+    epsilon: Epsilon,
+    delta: Delta = None,
+    limits_groups: Groups = None,
+    limits_rows: Rows = None,
+    analyst: Annotated[str, typer.Option(help="Who asks, and pays from their cap.")] = OWNER,
+    confidence: Confidence = "0.95",
+    json: Json = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV: x, x_low and x_high for every number.")] = False,
+    config: ConfigFile = _HERE,
+) -> None:
+    """Ask a question and pay for it; the same question again is answered from the book for free."""
+    form = _form(json, csv)
+    declared = load(config)
+    with Console(stderr=True).status("Answering"):
+        curator = curating.protected(declared)
+        limits = curating.limits(curator, question, epsilon, delta, groups=limits_groups, rows=limits_rows)
+        answer = curator.ask(
+            question, epsilon=epsilon, delta=delta, limits=limits, analyst=analyst, confidence=confidence
+        )
+    if form is Form.TABLE:
+        answers.show(answer, Console())
+    else:
+        typer.echo(answers.as_json(answer) if form is Form.JSON else answers.as_csv(answer), nl=form is Form.JSON)
+
+
+@app.command()
+def explain(
+    question: Question,
+    *,
+    epsilon: Epsilon,
+    delta: Delta = None,
+    limits_groups: Groups = None,
+    limits_rows: Rows = None,
+    confidence: Confidence = "0.95",
+    rows: Annotated[int, typer.Option(help="Imagined rows of a group, which the error of a mean depends on.")] = 1000,
+    config: ConfigFile = _HERE,
+) -> None:
+    """Show what a question would cost and how wrong its answer would be; reads no data, spends nothing."""
+    declared = load(config)
+    chance = check.probability(confidence=confidence)
+    check.integer(rows=rows, at_least=1)
+    curator = curating.protected(declared)
+    limits = curating.limits(curator, question, epsilon, delta, groups=limits_groups, rows=limits_rows)
+    program = curator.explain(question, epsilon=epsilon, delta=delta, limits=limits)
+    with _book(declared) as book:
+        account = book.account(book.tables()[program.question.table])
+        remaining = book.balance(account.name).remaining
+    explaining.show(program, account, remaining, Console(), confidence=chance, rows=rows)
+
+
+@app.command()
+def budget(*, account: Account = None, json: Json = False, config: ConfigFile = _HERE) -> None:
+    """Show what each account may spend, has spent, has left, and has spent in its lifetime."""
+    with _book(load(config)) as book:
+        balances = {name: book.balance(name) for name in ([account] if account else book.accounts())}
+    if json:
+        typer.echo(accounts.budgets_json(balances))
+    else:
+        Console().print(accounts.budgets(balances))
+
+
+@app.command()
+def history(*, account: Account = None, json: Json = False, config: ConfigFile = _HERE) -> None:
+    """List the entries of the book: sequence, time, who, what, cost."""
+    with _book(load(config)) as book:
+        entries = book.history(account and book.account(account).name)
+    if json:
+        typer.echo(accounts.history_json(entries))
+    else:
+        Console().print(accounts.history(entries))
+
+
+@app.command()
+def verify(
+    *,
+    anchor: Annotated[str | None, typer.Option(metavar="SEQ:HASH", help="A head that was printed earlier.")] = None,
+    config: ConfigFile = _HERE,
+) -> None:
+    """Walk the whole book and print its head; keep that elsewhere, and pass it as --anchor the next time."""
+    kept = None if anchor is None else _anchor(anchor)
+    declared = load(config)
+    with _book(declared) as book:
+        head = book.verify()
+    if kept is not None:
+        with Book(str(declared.ledger)) as book:  # a book that lacks its anchor is frozen, which is an entry
+            book.check_anchor(kept)
+    _say(f"The book is as it was written: {head.sequence} entries.")
+    if kept is not None:
+        _say(f"It contains the anchor, entry {kept.sequence}.")
+    typer.echo(str(head))
+
+
+def main() -> None:
+    """Runs the command line."""
+    app()
+
+
+def _book(config: Config) -> Book:
+    if not config.ledger.exists():
+        raise InvalidParameter("ledger", str(config.ledger), "to exist", "Run `discreet protect` first.")
+    return Book(str(config.ledger), read_only=True)
+
+
+def _anchor(text: str) -> Head:
+    try:
+        return Head.parse(text)
+    except InvalidParameter as error:
+        hint = "Pass the last line that an earlier `discreet verify` printed."
+        raise InvalidParameter("anchor", text, error.condition, hint) from None
+
+
+def _form(json: bool, csv: bool) -> Form:
+    if json and csv:
+        raise InvalidParameter("--csv", "given", "without --json", "Choose one of them.")
+    return Form.JSON if json else Form.CSV if csv else Form.TABLE
+
+
+def _say(text: str) -> None:
+    Console(highlight=False, markup=False).print(text, soft_wrap=True)

@@ -1,0 +1,27 @@
+"""What limits, bounds and noise mean for an answer, in sentences: functions of public facts alone."""
+
+from __future__ import annotations
+
+from discreet.curator.program import Program
+
+
+def notes(program: Program) -> tuple[str, ...]:
+    """Everything a reader must know to read the numbers right."""
+    limits, reading = program.contribution.limits, program.reading
+    said = []
+    if reading.bounding is not None:
+        said.append(
+            f"At most {_times(limits.rows, 'row')} per {reading.bounding.unit} and group are counted"
+            + (f", in at most {_times(limits.groups, 'group')}." if program.contribution.grouped else ".")
+        )
+    if any(statistic.kind == "sum" for statistic in reading.statistics):
+        said.append("Values are clipped to their public bounds before they are added.")
+    if program.threshold is not None:
+        said.append(f"Groups are shown only if their noisy count reaches {program.threshold.smallest}.")
+    law = "Laplace" if program.measures[0].law == "laplace" else "Gaussian"
+    said.append(f"Noise is exact discrete {law} noise; a count can come out negative.")
+    return tuple(said)
+
+
+def _times(count: int, word: str) -> str:
+    return f"{count} {word}" + ("" if count == 1 else "s")

@@ -1,0 +1,97 @@
+"""A program at work: one read, noise, and rows of finished aggregates. Called after the charge, never before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.curator.program import Program
+from discreet.noise import Bits
+from discreet.plan.aggregates import Noised
+from discreet.plan.finish import Cell, Noisy, finish
+from discreet.plan.nodes import Expression, Value
+from discreet.plan.reading import Groups, Reading
+from discreet.plan.size import columns
+
+Key = tuple[Value, ...]
+Integers = NDArray[np.object_]
+
+
+class Reader(Protocol):
+    """All that a program needs of an engine."""
+
+    def read(self, reading: Reading) -> Groups:
+        """Exact integers for each group."""
+
+
+class Released:
+    """Noisy statistics of the groups that may be shown: released values, from which anything may be computed."""
+
+    def __init__(self, program: Program, keys: Sequence[Key], noisy: Sequence[Integers]) -> None:
+        self.program, self.keys, self.noisy = program, tuple(keys), tuple(noisy)
+
+    def rows(self, confidence: Fraction) -> list[dict[str, Cell]]:
+        """The answer: outputs by name, each number with an interval of this confidence.
+
+        An output made of k aggregates gets them with intervals of k times smaller risk, so that it keeps its own.
+        """
+        question = self.program.question
+        counts = {output.name: max(1, self._aggregates(output.expression)) for output in question.outputs}
+        answers = {k: finish(question, list(self._groups((1 - confidence) / k))) for k in sorted(set(counts.values()))}
+        length = len(next(iter(answers.values())))
+        return [{name: answers[k][i][name] for name, k in counts.items()} for i in range(length)]
+
+    def _aggregates(self, expression: Expression) -> int:
+        return len({column.name for column in columns(expression)} & set(self.program.uses))
+
+    def _groups(self, outside: Fraction) -> Iterator[dict[str, Cell]]:
+        """Keys and aggregates of each group, with intervals that miss with at most this probability each."""
+        errors = [measure.errors(outside) for measure in self.program.measures]
+        for index, key in enumerate(self.keys):
+            row: dict[str, Cell] = {k.name: value for k, value in zip(self.program.question.keys, key, strict=True)}
+            for name, use in self.program.uses.items():
+                noised = [Noised(int(v), e) for v, e in zip(self.noisy[use][index], errors[use], strict=True)]
+                found = self.program.measures[use].form.finish(noised)
+                row[name] = Noisy(_plain(found.value), _plain(found.low), _plain(found.high))
+            yield row
+
+
+def _plain(number: Fraction) -> int | Fraction:
+    return number.numerator if number.denominator == 1 else number
+
+
+def run(program: Program, engine: Reader, bits: Bits) -> Released:
+    """Reads the exact statistics, adds noise, and keeps the groups that may be shown.
+
+    Public keys are all there, in their declared order, zeros included. Private ones are shown in an order of their
+    values, which does not depend on how the data lie.
+    """
+    groups = engine.read(program.reading)
+    keys = program.reading.public_keys
+    shown: Sequence[Key] = keys if keys is not None else _ordered(program, groups)
+    width = len(program.reading.statistics)
+    exact = np.zeros((len(shown), width), dtype=object)
+    for index, key in enumerate(shown):
+        exact[index] = groups.get(key, (0,) * width)
+    noisy = _noisy(program, exact, bits)
+    if program.threshold is None:
+        return Released(program, shown, noisy)
+    kept = [i for i, row in enumerate(noisy[program.threshold.measure]) if row[0] >= program.threshold.smallest]
+    return Released(program, [shown[i] for i in kept], [part[kept] for part in noisy])
+
+
+def _ordered(program: Program, groups: Groups) -> list[Key]:
+    return sorted(groups, key=repr) if program.question.keys else [()]
+
+
+def _noisy(program: Program, exact: Integers, bits: Bits) -> list[Integers]:
+    parts, start = [], 0
+    for measure in program.measures:
+        stop = start + len(measure.form.statistics)
+        parts.append(measure.release(exact[:, start:stop], bits))
+        start = stop
+    return parts

@@ -1,0 +1,99 @@
+"""Releases as the ledger keeps them: noisy statistics, from which all that follows is answered for free."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.curator.declare import declaration
+from discreet.curator.program import Program
+from discreet.curator.run import Released
+from discreet.plan.canonical import replay
+from discreet.plan.schema import TableSchema
+from discreet.privacy import events
+
+VERSION = 1
+
+Rebuild = Callable[[Fraction, Fraction], Program]
+"""The same question's program at another epsilon and delta."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The budget a release was chosen for."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+
+def replay_key(program: Program, schema: TableSchema) -> str:
+    """What two questions must share for one release to serve both: everything but budget and post-processing."""
+    limits = program.contribution.limits
+    parts = [
+        replay(program.question),
+        declaration(schema),
+        schema.version,
+        schema.neighbours.value,
+        [limits.groups, limits.rows],
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def pack(released: Released, asked: Asked) -> str:
+    """A release as JSON: exact integers, keys with their types, and what it was chosen for."""
+    return json.dumps(
+        {
+            "version": VERSION,
+            "epsilon": str(asked.epsilon),
+            "delta": str(asked.delta),
+            "event": events.to_json(released.program.event),
+            "keys": [[_written(value) for value in key] for key in released.keys],
+            "noisy": [[[int(v) for v in row] for row in part] for part in released.noisy],
+        }
+    )
+
+
+def unpack(payload: bytes | str, rebuild: Rebuild) -> Released | None:
+    """The release that `pack` wrote; None if this version of the library would have released it differently."""
+    fields = json.loads(payload)
+    if fields["version"] != VERSION:
+        return None
+    program = rebuild(Fraction(fields["epsilon"]), Fraction(fields["delta"]))
+    if events.to_json(program.event) != fields["event"]:
+        return None
+    keys = [tuple(_read(value) for value in key) for key in fields["keys"]]
+    noisy = [
+        np.array(part, dtype=object).reshape(len(keys), len(measure.form.statistics))
+        for part, measure in zip(fields["noisy"], program.measures, strict=True)
+    ]
+    return Released(program, keys, noisy)
+
+
+def serves(released: Released, wanted: Program) -> bool:
+    """Whether a release has, for each aggregate, noise no larger than the one asked for."""
+    given = released.program
+    return all(
+        given.measures[given.uses[name]].variance <= wanted.measures[use].variance for name, use in wanted.uses.items()
+    )
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, dt.datetime):
+        return {"timestamp": value.isoformat()}
+    if isinstance(value, dt.date):
+        return {"date": value.isoformat()}
+    return value
+
+
+def _read(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    ((kind, text),) = value.items()
+    return dt.date.fromisoformat(text) if kind == "date" else dt.datetime.fromisoformat(text)

@@ -1,0 +1,34 @@
+"""Every command and option is documented, or the build is red."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from discreet.cli import app
+from tests.cli.clinic import run
+
+COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_commands_and_their_options_are_documented(name: str) -> None:
+    _, _, section = DOCUMENT.partition(f"## discreet {name}\n")
+    section = section.partition("\n## ")[0]
+    assert section
+    options = [option for parameter in COMMANDS[name].params for option in parameter.opts if option.startswith("--")]
+    assert [option for option in options if option not in section and option not in ("--config", "--help")] == []
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_help_tells_what_a_command_does(name: str) -> None:
+    told = run(name, "--help")
+    assert told.code == 0
+    assert COMMANDS[name].help.split(";")[0].split()[0] in told.out
+
+
+def test_all_commands_are_there() -> None:
+    assert {"init", "protect", "ask", "explain", "budget", "history", "verify"} <= set(COMMANDS)

@@ -1,0 +1,209 @@
+"""Scripted mistakes: each has its exit code, names what was wrong and says what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from discreet.engines.duckdb import DuckDB
+from tests.cli.clinic import BY_WARD, COUNT, CSV, TOML, run, write
+
+DECLARATIONS = [
+    # what is replaced in the file, by what, the key that the error names, and a part of its hint
+    ("[tables.visits]", "[tables.visits", "discreet.toml", "at line"),
+    ("[tables.visits]", '[tables.visits]\nsource = "a.csv"\nunit = ""\n[tables.visits]', "discreet.toml", "twice"),
+    ("max_rows", "max_row", "tables.visits.max_row", "Did you mean max_rows?"),
+    ("[budgets.patients]", "[budget.patients]", "budget", "Did you mean budgets?"),
+    ("[budgets.patients]\nepsilon = 2", "[budgets.patients]\nepsilon = -2", "budgets.patients.epsilon", "positive"),
+    ("epsilon = 2", "epsilon = nan", "budgets.patients.epsilon", "NaN"),
+    ("epsilon = 2", "epsilon = true", "budgets.patients.epsilon", "not amounts"),
+    ("epsilon = 2", "epsilon = 2\nrho = 1", "budgets.patients.rho", "Pass epsilon=1"),
+    ('"1e-6"', '"2"', "budgets.patients.delta", "guarantee"),
+    ("[budgets.patients]", "[budgets.visits]", "budgets.patients", "Add [budgets.patients]"),
+    ('unit = "patient_id"\n', "", "tables.visits.unit", "Name the column"),
+    ('unit = "patient_id"', 'unit = "person"', "tables.visits.unit", "patient_id"),
+    ('unit = "patient_id"', "unit = 3", "tables.visits.unit", "quotes"),
+    ('unit = "patient_id"', 'unit = "charge"', "tables.visits.unit", "whole or text ids"),
+    ('source = "visits.csv"\n', "", "tables.visits.source", "Name the file"),
+    ('"visits.csv"', '"missing.csv"', "tables.visits.source", "Name one file"),
+    ('"visits.csv"', '"discreet.toml"', "tables.visits.source", "Convert the file"),
+    ("[0, 120]", "[120, 0]", "tables.visits.bounds", "public limits"),
+    ("[0, 120]", "120", "tables.visits.bounds.age", "brackets"),
+    ("[0, 120]", "[0, 60, 120]", "tables.visits.bounds['age']", "(0, 120)"),
+    ("bounds = { age", "bounds = { years", "tables.visits.bounds", "Its columns are"),
+    ('["A", "B", "C"]', '["A", "A"]', "tables.visits.keys['ward']", "List each key once"),
+    ('["A", "B", "C"]', "[1, 2]", "tables.visits.keys['ward']", "List every public key"),
+    ('age = "int"', 'age = "integer"', "tables.visits.types", ""),
+    ("max_groups = 2", "max_groups = 0", "tables.visits.max_groups", ""),
+    ("max_rows = 1", 'neighbours = "both"', "tables.visits.neighbours", "ADD_REMOVE"),
+    ("[budgets", '[tables.VISITS]\nsource = "visits.csv"\nunit = ""\n[budgets', "tables.visits", "another name"),
+    ("[budgets", "[analysts.ana.nobody]\nepsilon = 1\n[budgets", "analysts.ana.nobody", "Add [budgets.nobody]"),
+    ("[budgets", "[analysts.ana.patients]\nepsilon = 0\n[budgets", "analysts.ana.patients.epsilon", "positive"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "name", "hint"), DECLARATIONS)
+def test_mistakes_in_the_file(folder: Path, old: str, new: str, name: str, hint: str) -> None:
+    assert old in TOML
+    write(folder, TOML.replace(old, new, 1))
+    refused = run("protect")
+    assert refused.code == 2
+    assert refused.error["InvalidParameter"].startswith(f"Expected {name}=")
+    assert hint in refused.error.get("Hint", "")
+    assert refused.out == ""
+
+
+class Mistake(NamedTuple):
+    sql: str
+    options: list[str]
+    code: int
+    kind: str
+    part: str  # of the reason or the hint
+    position: str | None = None
+
+
+CHEAP = ["--epsilon", "0.1"]
+QUESTIONS = [
+    Mistake("SELECT COUNT(*) FROM vists", CHEAP, 4, "UnknownTable", "Did you mean 'visits'?"),
+    Mistake("SELECT AVG(agee) AS a FROM visits", CHEAP, 4, "UnsupportedQuery", "age", "line 1, column 12"),
+    Mistake("SELEC COUNT(*) FROM visits", CHEAP, 4, "UnsupportedQuery", "", "line 1, column 1"),
+    Mistake("SELECT age FROM visits", CHEAP, 4, "UnsupportedQuery", "", "line 1, column 8"),
+    Mistake("SELECT MAX(age) AS m FROM visits", CHEAP, 4, "UnsupportedQuery", "mean", "line 1, column 8"),
+    Mistake(COUNT, ["--epsilon", "-1"], 2, "InvalidParameter", "epsilon='-1' > 0"),
+    Mistake(COUNT, ["--epsilon", "nan"], 2, "InvalidParameter", "NaN"),
+    Mistake(COUNT, ["--epsilon", "much"], 2, "InvalidParameter", "a number"),
+    Mistake(COUNT, ["--epsilon", "0.1", "--confidence", "2"], 2, "InvalidParameter", "confidence"),
+    Mistake(COUNT, ["--epsilon", "0.1", "--limits-rows", "0"], 2, "InvalidParameter", "rows=0"),
+    Mistake(COUNT, ["--epsilon", "5"], 3, "InsufficientBudget", "epsilon=5"),
+    Mistake(COUNT, ["--epsilon", "0.1", "--json", "--csv"], 2, "InvalidParameter", "Choose one"),
+]
+
+
+@pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize("mistake", QUESTIONS)
+def test_mistakes_in_a_question(mistake: Mistake) -> None:
+    before = run("verify").out
+    refused = run("ask", mistake.sql, *mistake.options)
+    assert refused.code == mistake.code
+    assert mistake.part in f"{refused.error[mistake.kind]} {refused.error.get('Hint', '')}"
+    assert refused.error.get("Position") == mistake.position
+    assert refused.out == ""
+    assert run("verify").out == before  # nothing was spent
+    for proposed in re.findall(r"`(SELECT[^`]*)`", refused.err):
+        assert run("explain", proposed, "--epsilon", "0.1").code == 0
+
+
+@pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize(
+    "arguments", [["ask", COUNT], ["ask", "--epsilon", "1"], ["answer"], ["ask", COUNT, "--epsilon", "1", "--loud"]]
+)
+def test_wrong_usage(arguments: list[str]) -> None:
+    assert run(*arguments).code == 2
+
+
+def test_csv_without_types_gets_a_line_to_paste_from_the_header_alone(folder: Path) -> None:
+    line = 'types = { patient_id = "text", ward = "text", age = "text", charge = "text" }'
+    bare = "\n".join(row for row in TOML.splitlines() if not row.startswith(("types", "bounds")))
+    write(folder, bare)
+    refused = run("protect")
+    assert refused.code == 2
+    assert refused.error["InvalidParameter"].startswith("Expected tables.visits.types=")
+    assert line in refused.err.splitlines()
+    (folder / "visits.csv").write_text(CSV.splitlines()[0] + "\nx,y,z,1999-01-01\n")
+    assert run("protect").err == refused.err  # other rows, the same words
+    write(folder, bare.replace("unit =", f"{line}\nunit ="))
+    assert run("protect").code == 0
+
+
+def test_a_file_that_is_there_is_not_overwritten(folder: Path) -> None:
+    refused = run("init")
+    assert refused.code == 2
+    assert "left as it is" in refused.error["Hint"]
+    assert (folder / "discreet.toml").read_text() == TOML
+
+
+@pytest.mark.parametrize("command", [["protect"], ["budget"], ["ask", COUNT, "--epsilon", "1"], ["verify"]])
+def test_without_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = run(*command)
+    assert refused.code == 2
+    assert "discreet init" in refused.error["Hint"]
+
+
+@pytest.mark.parametrize("command", [["budget"], ["history"], ["ask", COUNT, "--epsilon", "1"], ["verify"]])
+def test_before_protecting(folder: Path, command: list[str]) -> None:
+    refused = run(*command)
+    assert refused.code == 2
+    assert "discreet protect" in refused.error["Hint"]
+    assert not (folder / "clinic.ledger").exists()
+
+
+def test_other_declarations_than_before(clinic: Path) -> None:
+    for old, new, name in (
+        ("max_rows = 1", "max_rows = 5", "tables.visits.declaration"),
+        ("epsilon = 2", "epsilon = 3", "budgets.patients"),
+    ):
+        write(clinic, TOML.replace(old, new))
+        refused = run("protect")
+        assert refused.code == 2
+        assert refused.error["InvalidParameter"].startswith(f"Expected {name}=")
+
+
+@pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize("command", ["budget", "history"])
+def test_unknown_account(command: str) -> None:
+    refused = run(command, "--account", "nobody")
+    assert (refused.code, "account='nobody'" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize("ledger", ["no/such/folder/clinic.ledger", "."])
+def test_a_ledger_that_cannot_be_written(folder: Path, ledger: str) -> None:
+    write(folder, TOML.replace("clinic.ledger", ledger))
+    failed = run("protect")
+    assert failed.code == 5
+    assert "LedgerError" in failed.error
+
+
+def test_an_analyst_nobody_appointed(folder: Path) -> None:
+    write(folder, f"{TOML}\n[analysts.ana.patients]\n")
+    assert run("protect").code == 0
+    refused = run("ask", COUNT, "--epsilon", "0.1", "--analyst", "bob")
+    assert refused.code == 5
+    assert "'bob' may not ask" in refused.error["NotPermitted"]
+
+
+@pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize("anchor", ["7", "7:beef", "x:y"])
+def test_an_anchor_that_is_none(anchor: str) -> None:
+    refused = run("verify", "--anchor", anchor)
+    assert refused.code == 2
+    assert "discreet verify" in refused.error["Hint"]
+
+
+@pytest.mark.usefixtures("clinic")
+def test_a_failed_read_says_nothing_and_stays_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> Iterator[object]:
+        yield from ()
+        raise ValueError("p7 is 41 years old")
+
+    monkeypatch.setattr(DuckDB, "_results", fail)
+    failed = run("ask", COUNT, "--epsilon", "0.1")
+    assert failed.code == 5
+    assert failed.error == {"QueryFailed": "The question could not be answered. Its charge stays; ask the steward."}
+    assert "epsilon=0.1" in run("budget").out
+
+
+@pytest.mark.usefixtures("clinic")
+def test_what_nobody_foresaw_shows_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("p7 is 41 years old")
+
+    monkeypatch.setattr("discreet.cli.curating.protect", fail)
+    failed = run("ask", BY_WARD, "--epsilon", "0.1")
+    assert failed.code == 5
+    assert "p7" not in failed.err
+    assert "RuntimeError" in failed.error["InternalError"]

@@ -1,0 +1,184 @@
+"""The way of a user: init, declare, protect, explain, ask, look at the book, verify it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from discreet.cli import curating
+from discreet.cli.config import load
+from discreet.cli.template import TEMPLATE
+from discreet.ledger import Book
+from tests.cli.clinic import BY_WARD, COUNT, TOML, run, write
+
+
+def test_from_an_empty_folder_to_a_verified_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("init").code == 0
+    assert (tmp_path / "discreet.toml").read_text() == TEMPLATE
+    write(tmp_path)
+    protected = run("protect")
+    assert protected.code == 0
+    assert "patients" in protected.out
+    assert stat.S_IMODE((tmp_path / "clinic.ledger").stat().st_mode) == 0o600
+
+    explained = run("explain", BY_WARD, "--epsilon", "0.25")
+    assert explained.code == 0
+    assert "epsilon=0.25; remaining on account 'patients': epsilon=2" in explained.out
+    assert json.loads(run("budget", "--json").out)["patients"]["spent"]["epsilon"] == "0/1"
+
+    answered = run("ask", BY_WARD, "--epsilon", "0.25")
+    assert answered.code == 0
+    assert "95 % interval" in answered.out
+    assert "Cost: epsilon=0.25" in answered.out
+    again = run("ask", BY_WARD, "--epsilon", "0.25")
+    assert "Replayed" in again.out
+    assert again.out.splitlines()[:6] == answered.out.splitlines()[:6]
+
+    spent = run("budget").out
+    assert all(
+        word in spent for word in ("total", "spent", "remaining", "lifetime", "epsilon=2, delta=1e-06", "epsilon=0.25")
+    )
+    told = run("history").out
+    assert all(word in told for word in ("open with", "attach visits", "charge visits: ward, n, cost", "owner"))
+    head = run("verify")
+    assert head.code == 0
+    anchored = run("verify", "--anchor", head.out.splitlines()[-1])
+    assert (anchored.code, anchored.out.splitlines()[-1]) == (0, head.out.splitlines()[-1])
+
+
+@pytest.mark.usefixtures("clinic")
+def test_protecting_again_changes_nothing() -> None:
+    before = run("verify").out
+    assert run("protect").code == 0
+    assert run("verify").out == before
+
+
+def test_the_template_without_its_marks_is_accepted(tmp_path: Path) -> None:
+    lines = [line[2:] if line.startswith("# ") and "---" not in line else line for line in TEMPLATE.splitlines()[3:]]
+    text = "\n".join(line for line in lines if line != "#")
+    path = tmp_path / "discreet.toml"
+    path.write_text(text)
+    config = load(path)
+    assert set(tomllib.loads(text)["tables"]["visits"]) == {*config.tables[0].declared, "source", "unit", "account"}
+    assert (config.tables[0].account, config.analysts[0].name) == ("patients", "ana")
+
+
+@pytest.mark.parametrize("written", ["0.1", '"0.1"', '"1/10"', "1e-1"])
+def test_amounts_mean_what_was_written(folder: Path, written: str) -> None:
+    write(folder, TOML.replace("epsilon = 2", f"epsilon = {written}"))
+    assert run("protect").code == 0
+    assert json.loads(run("budget", "--json").out)["patients"]["total"]["epsilon"] == "1/10"
+
+
+def test_json_is_the_answer(clinic: Path) -> None:
+    printed = json.loads(run("ask", BY_WARD, "--epsilon", "0.5", "--json", "--confidence", "0.9").out)
+    answer = curating.protected(load(clinic / "discreet.toml")).ask(BY_WARD, epsilon="0.5", confidence="0.9")
+    assert answer.replayed
+    assert printed["rows"] == list(answer.records)
+    assert printed["columns"] == list(answer.columns)
+    assert (printed["cost"], printed["replayed"], printed["private"]) == ({"epsilon": "1/2"}, False, True)
+    assert (printed["confidence"], printed["notes"]) == (0.9, list(answer.notes))
+
+
+@pytest.mark.usefixtures("clinic")
+def test_csv_has_intervals() -> None:
+    rows = list(csv.DictReader(io.StringIO(run("ask", BY_WARD, "--epsilon", "0.5", "--csv").out)))
+    assert [row["ward"] for row in rows] == ["A", "B", "C"]
+    assert all(int(row["n_low"]) <= int(row["n"]) <= int(row["n_high"]) for row in rows)
+    assert all(float(row["cost_low"]) <= float(row["cost"]) <= float(row["cost_high"]) for row in rows)
+
+
+@pytest.mark.usefixtures("clinic")
+def test_limits_belong_to_the_question() -> None:
+    usual = run("explain", BY_WARD, "--epsilon", "0.5").out
+    assert "groups per unit: 2; rows per unit and group: 1" in usual
+    other = run("explain", BY_WARD, "--epsilon", "0.5", "--limits-rows", "3").out
+    assert "groups per unit: 2; rows per unit and group: 3" in other
+    assert run("ask", COUNT, "--epsilon", "0.5", "--limits-groups", "1", "--limits-rows", "3").code == 0
+
+
+@pytest.mark.usefixtures("clinic")
+def test_explaining_shows_the_error_that_the_answer_has() -> None:
+    explained = run("explain", COUNT, "--epsilon", "0.5").out
+    row = json.loads(run("ask", COUNT, "--epsilon", "0.5", "--json").out)["rows"][0]
+    assert f"± {row['n_high'] - row['n']} " in explained
+
+
+@pytest.mark.usefixtures("clinic")
+def test_a_ratio_whose_denominator_may_be_zero_is_an_answer() -> None:
+    ratio = "SELECT SUM(charge) / COUNT(*) AS r FROM visits"
+    assert "unbounded" in run("explain", ratio, "--epsilon", "0.001", "--rows", "1").out
+    row = json.loads(run("ask", ratio, "--epsilon", "0.001", "--json").out)["rows"][0]
+    assert set(row) == {"r", "r_low", "r_high"}
+
+
+@pytest.mark.usefixtures("clinic")
+def test_private_groups_have_a_threshold() -> None:
+    by_age = "SELECT age, COUNT(*) AS n FROM visits GROUP BY age"
+    assert "private, shown from a noisy count of" in run("explain", by_age, "--epsilon", "0.5").out
+    answered = run("ask", by_age, "--epsilon", "0.1", "--delta", "1e-9")
+    assert answered.code == 0
+    assert "No group was large enough" in answered.out  # the threshold is far above 2, the people of one age
+
+
+def test_analysts_are_appointed_once_and_held_to_their_caps(folder: Path) -> None:
+    write(folder, f'{TOML}\n[analysts.ana.patients]\nepsilon = "0.5"\ndelta = "1e-7"\n[analysts.ben.patients]\n')
+    assert run("protect").code == 0
+    entries = run("verify").out
+    assert run("protect").code == 0
+    assert run("verify").out == entries
+    assert run("ask", COUNT, "--epsilon", "0.4", "--analyst", "ana").code == 0
+    refused = run("ask", f"{COUNT} WHERE age > 30", "--epsilon", "0.4", "--analyst", "ana")
+    assert refused.code == 3
+    assert "cap" in refused.error["InsufficientBudget"]
+    assert run("ask", f"{COUNT} WHERE age > 30", "--epsilon", "0.4", "--analyst", "ben").code == 0
+
+
+@pytest.mark.parametrize("amounts", ["epsilon = 1", "rho = 0.1", 'rho = "1/10"\ndelta = 1e-6'])
+def test_each_currency_and_tables_of_one_account(folder: Path, amounts: str) -> None:
+    table, _ = TOML.split("[budgets.patients]")
+    write(folder, f"{table}{table[table.index('[') :].replace('visits]', 'again]')}[budgets.patients]\n{amounts}\n")
+    assert run("protect").code == 0
+    for sql in (BY_WARD, BY_WARD.replace("visits", "again")):
+        assert run("explain", sql, "--epsilon", "0.1").code == 0
+        assert run("ask", sql, "--epsilon", "0.1").code == 0
+    assert list(json.loads(run("budget", "--json").out)) == ["patients"]
+    kinds = [entry["kind"] for entry in json.loads(run("history", "--json", "--account", "patients").out)]
+    assert kinds == ["open", "attach", "attach", "charge", "answer", "charge", "answer"]
+
+
+def test_each_row_may_be_a_person(folder: Path) -> None:
+    write(folder, TOML.replace('"patient_id"\n', '""\n').replace("max_groups = 2\n", ""))
+    assert "each row" in run("protect").out
+    assert run("ask", BY_WARD, "--epsilon", "0.1").code == 0
+
+
+def test_a_group_cannot_steer_the_terminal(folder: Path) -> None:
+    write(folder, TOML.replace('"C"]', r'"\u001b[31m", "[bold]x[/bold]"]'))
+    assert run("protect").code == 0
+    out = run("ask", BY_WARD, "--epsilon", "0.5").out
+    assert "\x1b" not in out
+    assert r"\x1b[31m" in out
+    assert "[bold]x[/bold]" in out
+
+
+def test_another_file_may_be_named(folder: Path) -> None:
+    (folder / "discreet.toml").rename(folder / "other.toml")
+    assert run("protect", "--config", "other.toml").code == 0
+    assert run("ask", COUNT, "--epsilon", "0.1", "--config", "other.toml").code == 0
+
+
+def test_a_book_that_was_changed_or_lacks_its_anchor_fails(clinic: Path) -> None:
+    wrong = run("verify", "--anchor", f"7:{'0' * 64}")
+    assert wrong.code == 5
+    assert "older than its anchor" in wrong.error["LedgerTampered"]
+    with Book(str(clinic / "clinic.ledger"), read_only=True) as book:
+        assert book.frozen
+    assert run("ask", COUNT, "--epsilon", "0.1").code == 5

@@ -1,0 +1,243 @@
+"""Record and replay: on neighbouring tables every input of noise is as near as its event says."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.curator import measure as measure_module
+from discreet.curator import program as program_module
+from discreet.curator.declare import declare
+from discreet.curator.program import Program, Threshold, choose
+from discreet.curator.run import run
+from discreet.engines import Memory
+from discreet.noise import SeededBits
+from discreet.plan.reading import Groups
+from discreet.plan.schema import Limits, TableSchema
+from discreet.plan.sql import parse
+from discreet.privacy import Neighbours, events
+from tests.curator.clinic import DECLARED, TYPES, Row, visits
+
+QUESTIONS = (
+    "SELECT COUNT(*) AS n FROM visits",
+    "SELECT COUNT(age) AS n, COUNT(DISTINCT patient) AS people FROM visits WHERE ward = 'A'",
+    "SELECT SUM(charge) AS s FROM visits",
+    "SELECT AVG(charge) AS m, AVG(age) AS a FROM visits WHERE kind <> 'other'",
+    "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward",
+    "SELECT ward, AVG(charge) AS m, SUM(age) / COUNT(*) AS r FROM visits GROUP BY ward",
+    "SELECT ward, SUM(CASE WHEN age > 40 THEN charge ELSE 0 END) AS s FROM visits GROUP BY ward",
+    "SELECT ward, COUNT(DISTINCT patient) AS people FROM visits GROUP BY ward",
+    "SELECT kind, COUNT(*) AS n, AVG(age) AS a FROM visits GROUP BY kind",
+)
+
+
+def schema(*, unit: str | None, limits: Limits, neighbours: Neighbours) -> TableSchema:
+    return declare(
+        "visits",
+        TYPES,
+        unit=unit,
+        bounds=DECLARED["bounds"],
+        keys=DECLARED["keys"],
+        limits=limits,
+        neighbours=neighbours,
+        version="1",
+    )
+
+
+def exact(program: Program, rows: Sequence[Row]) -> Groups:
+    engine = Memory()
+    engine.register("visits", rows, TYPES)
+    return engine.read(program.reading)
+
+
+def differences(program: Program, one: Sequence[Row], other: Sequence[Row]) -> list[list[tuple[int, ...]]]:
+    """For each measure the differences of its inputs, group by group; a group that is not there is zero."""
+    a, b = exact(program, one), exact(program, other)
+    width = len(program.reading.statistics)
+    moved = [
+        tuple(x - y for x, y in zip(a.get(key, (0,) * width), b.get(key, (0,) * width), strict=True))
+        for key in {**a, **b}
+    ]
+    result, start = [], 0
+    for measure in program.measures:
+        stop = start + len(measure.form.statistics)
+        result.append([move[start:stop] for move in moved])
+        start = stop
+    return result
+
+
+def check_within(program: Program, one: Sequence[Row], other: Sequence[Row]) -> None:
+    """Laplace: the L1 distance over the scale is at most the epsilon charged. Gaussian: half the square at most rho."""
+    for measure, moves in zip(program.measures, differences(program, one, other), strict=True):
+        ratios = [Fraction(x) / scale for move in moves for x, scale in zip(move, measure.scales, strict=True)]
+        if isinstance(measure.event, events.DiscreteLaplace):
+            assert sum(abs(r) for r in ratios) <= measure.event.sensitivity / measure.event.scale
+        else:
+            assert isinstance(measure.event, events.Concentrated)
+            assert sum(r * r for r in ratios) / 2 <= measure.event.rho
+
+
+def check_keys(program: Program, one: Sequence[Row], other: Sequence[Row]) -> None:
+    """Private groups that only one table has: few, small, and below the threshold without luck."""
+    if program.threshold is None:
+        return
+    a, b = exact(program, one), exact(program, other)
+    limits = program.contribution.limits
+    alone = [values[0] for key, values in a.items() if key not in b]
+    assert len(alone) <= limits.groups
+    assert all(count <= limits.rows for count in alone)
+    assert all(count < program.threshold.smallest for count in alone)
+
+
+def plan(sql: str, declared: TableSchema, delta: str) -> Program:
+    return choose(parse(sql, {"visits": declared}), declared, epsilon=Fraction(1), delta=Fraction(delta), salt="pepper")
+
+
+def answerable(sql: str, declared: TableSchema, delta: str) -> bool:
+    private = "GROUP BY kind" in sql
+    if "DISTINCT patient" in sql and declared.unit is None:
+        return False
+    return not private or (delta != "0" and declared.neighbours is Neighbours.ADD_REMOVE)
+
+
+limits_of = st.builds(Limits, st.integers(1, 3), st.integers(1, 2))
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+@pytest.mark.parametrize("sql", QUESTIONS)
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 10**6), limits=limits_of, neighbours=st.sampled_from(list(Neighbours)), who=st.integers(0, 11)
+)
+def test_one_patient_moves_no_input_farther_than_charged(  # noqa: PLR0917 - hypothesis passes them by name
+    sql: str, delta: str, seed: int, limits: Limits, neighbours: Neighbours, who: int
+) -> None:
+    declared = schema(unit="patient", limits=limits, neighbours=neighbours)
+    if not answerable(sql, declared, delta):
+        return
+    program = plan(sql, declared, delta)
+    rows = visits(seed)
+    without = [row for row in rows if row["patient"] != who]
+    if neighbours is Neighbours.ADD_REMOVE:
+        check_within(program, rows, without)
+        check_keys(program, rows, without)
+        return
+    others = [{**row, "patient": who} for row in visits(seed + 1) if row["patient"] == 0]
+    check_within(program, rows, without + others)
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+@pytest.mark.parametrize("sql", QUESTIONS)
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10**6), neighbours=st.sampled_from(list(Neighbours)))
+def test_one_row_moves_no_input_farther_than_charged(sql: str, delta: str, seed: int, neighbours: Neighbours) -> None:
+    declared = schema(unit=None, limits=Limits(), neighbours=neighbours)
+    if not answerable(sql, declared, delta):
+        return
+    program = plan(sql, declared, delta)
+    rows = visits(seed)
+    other = rows[1:] if neighbours is Neighbours.ADD_REMOVE else [*rows[1:], visits(seed + 7)[0]]
+    check_within(program, rows, other)
+    if neighbours is Neighbours.ADD_REMOVE:
+        check_keys(program, rows, other)
+
+
+def greedy(limits: Limits) -> list[Row]:
+    """A patient who takes all that the limits allow, at the top of all bounds, and is alone with one kind of visit."""
+    place = [(ward, kind) for ward in ("A", "B", "C") for kind in ("check", "fever", "alone")]
+    row: Row = {"patient": 99, "age": 120, "charge": 1000.0}
+    return [{**row, "ward": ward, "kind": kind} for ward, kind in place for _ in range(limits.rows)]
+
+
+def check_greedy(sql: str, delta: str, limits: Limits) -> None:
+    """The checks on a table with and without the greedy patient."""
+    declared = schema(unit="patient", limits=limits, neighbours=Neighbours.ADD_REMOVE)
+    program = plan(sql, declared, delta)
+    crowd = visits(5)
+    check_within(program, crowd + greedy(limits), crowd)
+    check_keys(program, crowd + greedy(limits), crowd)
+
+
+@pytest.mark.parametrize("limits", [Limits(1, 1), Limits(2, 2), Limits(3, 2)], ids=str)
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+@pytest.mark.parametrize("sql", QUESTIONS[:-1])
+def test_a_greedy_patient(sql: str, delta: str, limits: Limits) -> None:
+    check_greedy(sql, delta, limits)
+
+
+def test_a_greedy_patient_with_a_private_key() -> None:
+    check_greedy(QUESTIONS[-1], "1e-6", Limits(3, 2))
+
+
+def test_mutant_half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = measure_module.Measure.laplace.__func__  # type: ignore[attr-defined]
+
+    def halved(cls: Any, *arguments: Any) -> Any:
+        found = right(cls, *arguments)
+        scales = tuple(scale / 2 for scale in found.scales)
+        return cls(form=found.form, law=found.law, scales=scales, event=found.event)
+
+    monkeypatch.setattr(measure_module.Measure, "laplace", classmethod(halved))
+    with pytest.raises(AssertionError):
+        check_greedy("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", "0", Limits(3, 2))
+
+
+def test_mutant_no_bounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_module, "_bounding", lambda *_: None)
+    with pytest.raises(AssertionError):
+        check_greedy("SELECT COUNT(*) AS n FROM visits", "0", Limits(1, 1))
+
+
+def test_mutant_threshold_too_low(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_module, "_threshold", lambda *arguments: Threshold(0, 1, arguments[-1]))
+    with pytest.raises(AssertionError):
+        check_greedy(QUESTIONS[-1], "1e-6", Limits(3, 2))
+
+
+def test_mutant_one_group_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = program_module._bounding
+
+    def generous(*arguments: Any) -> Any:
+        found = right(*arguments)
+        assert found is not None
+        return dataclasses.replace(found, groups=found.groups + 1)
+
+    monkeypatch.setattr(program_module, "_bounding", generous)
+    with pytest.raises(AssertionError):
+        check_greedy("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", "0", Limits(2, 1))
+
+
+def test_the_event_is_what_was_asked() -> None:
+    declared = schema(unit="patient", limits=Limits(2, 1), neighbours=Neighbours.ADD_REMOVE)
+    for sql in QUESTIONS[:-1]:
+        program = plan(sql, declared, "0")
+        parts = program.event.events if isinstance(program.event, events.Composed) else ()
+        total = sum(
+            (part.sensitivity / part.scale for part in parts if isinstance(part, events.DiscreteLaplace)), Fraction(0)
+        )
+        assert total == 1
+        assert len(parts) == len(program.measures)
+
+
+def test_noise_is_added_to_every_statistic(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    right = measure_module._noise
+
+    def recorded(*arguments: Any) -> Any:
+        seen.append(arguments)
+        return right(*arguments)
+
+    monkeypatch.setattr(measure_module, "_noise", recorded)
+    declared = schema(unit="patient", limits=Limits(2, 1), neighbours=Neighbours.ADD_REMOVE)
+    program = plan(QUESTIONS[5], declared, "0")
+    engine = Memory()
+    engine.register("visits", visits(1), TYPES)
+    run(program, engine, SeededBits(3))
+    assert len(seen) == len(program.reading.statistics)
+    assert {size for _, _, size, _ in seen} == {3}  # all three public wards, zeros included
