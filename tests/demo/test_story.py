@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from discreet.demo import story
+from discreet.demo import clinic, questions, story
 
 
 def _text(table: Table) -> str:
@@ -29,7 +29,7 @@ def test_meaning_shows_posterior_and_power() -> None:
 
 def test_noisy_counts_come_with_their_intervals() -> None:
     text = _text(story.noisy_count())
-    assert "DiscreteLaplace(scale=20, sensitivity=1)" in text
+    assert "DiscreteLaplace(20, 1)" in text
     assert text.count(" to ") == 4
 
 
@@ -43,3 +43,13 @@ def test_the_whole_story_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "1. A count" in printed
     assert "3. What an epsilon means" in printed
+    assert "free: replayed" in printed
+    assert "48,750, exactly" in printed
+    assert "The charge needs epsilon=1" in printed
+
+
+def test_the_rich_patient_is_the_one_the_attack_leaves_out() -> None:
+    rows = clinic.visits()
+    assert f"<> {clinic.RICH_PATIENT}" in questions.WITHOUT
+    assert [row.charge for row in rows if row.patient == clinic.RICH_PATIENT] == [clinic.RICH_CHARGE]
+    assert rows == clinic.visits()

@@ -6,8 +6,10 @@ Bun, Steinke 2016. The pairs (rho, delta) of approximate zCDP add up likewise.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import singledispatch
 
+from discreet import check
 from discreet.accounting.basic import basic
 from discreet.accounting.rounding import safe
 from discreet.accounting.search import least, smallest
@@ -18,6 +20,7 @@ from discreet.privacy import ZCDP, events
 from discreet.privacy.events import Event
 
 METHOD = "zCDP"
+_SMALLEST = Fraction(1, 10**check.LARGEST_EXPONENT)
 _ORDERS = (math.log(1e-9), math.log(1e12))  # of alpha - 1, in logarithms
 
 
@@ -29,25 +32,30 @@ def zcdp(event: Event) -> ZCDP:
     rho=0.5 rho=0.125 rho=0.5
     """
     loss = basic(event)
-    return ZCDP(loss.epsilon**2 / 2, loss.delta)
+    return ZCDP(_rho(loss.epsilon**2 / 2), loss.delta)
+
+
+def _rho(exact: Fraction) -> Fraction:
+    """A price that the domain of losses can hold: one below 1e-300 is rounded up to it."""
+    return max(exact, _SMALLEST) if exact else exact
 
 
 @zcdp.register
 def _(event: events.Gaussian) -> ZCDP:
     """rho = 1 / (2 noise_multiplier^2); Bun, Steinke 2016, Proposition 1.6; tight."""
-    return ZCDP(1 / (2 * event.noise_multiplier**2))
+    return ZCDP(_rho(1 / (2 * event.noise_multiplier**2)))
 
 
 @zcdp.register
 def _(event: events.DiscreteGaussian) -> ZCDP:
     """rho = sensitivity^2 / (2 sigma^2), in any dimension; Canonne, Kamath, Steinke 2020, Theorem 14."""
-    return ZCDP(event.sensitivity**2 / (2 * event.sigma**2))
+    return ZCDP(_rho(event.sensitivity**2 / (2 * event.sigma**2)))
 
 
 @zcdp.register
 def _(event: events.BoundedRange) -> ZCDP:
     """rho = epsilon^2 / 8; Cesar, Rogers 2021, by Hoeffding's lemma on a loss of range epsilon."""
-    return ZCDP(event.epsilon**2 / 8)
+    return ZCDP(_rho(event.epsilon**2 / 8))
 
 
 @zcdp.register

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from discreet import accounting
+from discreet.demo.questions import main_job
 from discreet.mechanisms import Laplace
 from discreet.privacy import events
 
@@ -28,6 +29,8 @@ def tell(console: Console) -> None:
     console.print(noisy_count())
     console.print(composition())
     console.print(meaning())
+    for piece in main_job():
+        console.print(piece, highlight=False)
     console.print(
         "Every draw above came from AES-256-CTR keyed by the operating system. "
         "Run it again: the noisy counts change, the prices do not.\n",
@@ -43,7 +46,7 @@ def noisy_count() -> Table:
     for epsilon in ("0.05", "0.1", "0.5", "1"):
         mechanism = Laplace(epsilon=epsilon, sensitivity=1)
         estimate, event = mechanism.estimate(VISITS), mechanism.event
-        described = f"DiscreteLaplace(scale={event.scale}, sensitivity={event.sensitivity})"
+        described = f"DiscreteLaplace({event.scale}, {event.sensitivity})"
         table.add_row(epsilon, f"{estimate.value:,}", f"{estimate.low:,} to {estimate.high:,}", described)
     return table
 
