@@ -267,6 +267,20 @@ def test_declaring_again_is_a_no_op_and_otherwise_refused(tmp_path: Path) -> Non
         clinic(Budget(epsilon=9), ledger=ledger)
 
 
+def test_tables_about_the_same_people_share_a_budget() -> None:
+    curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
+    budget = Budget(epsilon=1)
+    curator.protect(visits(1), name="visits", unit="patient", account="patients", budget=budget, **DECLARED)
+    labs = [{"person": 1, "result": 3}]
+    types = {"person": "int", "result": "int"}
+    curator.protect(labs, name="labs", unit="person", account="patients", types=types)
+    curator.ask(COUNT, epsilon=0.5)
+    assert str(curator.budget("labs").remaining) == "epsilon=0.5"
+    with pytest.raises(InvalidParameter) as refused:
+        curator.protect(labs, name="rows", account="patients", types=types)
+    assert refused.value.name == "unit"
+
+
 RUNS = 400
 
 

@@ -29,6 +29,7 @@ from discreet.plan.types import Type
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP, Unit
 
 CONFIDENCE = Fraction(19, 20)
+_ID = "id"
 DELTA_SHARE = Fraction(1, 100)  # of the account's delta, for a question that names none
 
 
@@ -126,7 +127,7 @@ class Curator:
             version=version,
         )
         self._engine.register(name, source, columns)
-        who = Unit.row() if unit is None else Unit(account or name, (unit,))
+        who = Unit.row() if unit is None else Unit(account or name, _ID)  # tables may call the same people differently
         self._book.open_account(account or name, unit=who, neighbours=schema.neighbours, budget=budget)
         self._book.attach(name, account=account or name, declaration=declaration(schema), version=version)
         self._schemas[name] = schema
