@@ -374,3 +374,24 @@ def test_no_keys_are_no_problem(method: str, bits: SeededBits) -> None:
 def test_absurd_but_legal_amounts_work(epsilon: float, delta: float, bits: SeededBits) -> None:
     mechanism = PartitionSelection(epsilon=epsilon, delta=delta)
     assert mechanism.select([0, 10**15], bits=bits).tolist() == [False, True]
+
+
+def continuous_threshold(sigma: float, delta: float, max_groups: int) -> float:
+    """max over t of 1/sqrt(t) + sigma Phi^-1((1 - delta)^(1/t)): units weigh 1/sqrt(t), noise is a real normal law."""
+    shares = [(t, -math.expm1(math.log1p(-delta) / t)) for t in range(1, max_groups + 1)]
+    return max(1 / math.sqrt(t) + sigma * -float(special.ndtri(share)) for t, share in shares)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "max_groups", "expected"), [(3.7306, 1, 17.478707), (3.7306, 10, 18.564973), (0.2, 10, 1.883435)]
+)
+def test_published_continuous_thresholds(sigma: float, max_groups: int, expected: float) -> None:
+    assert continuous_threshold(sigma, 5e-6, max_groups) == pytest.approx(expected, abs=2e-4)
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
+def test_the_lattice_threshold_is_the_continuous_one_and_at_most_two_steps(epsilon: str) -> None:
+    """With one key per unit weights are 1 and both are comparable; integers need the next step, or one more."""
+    selection = PartitionSelection(epsilon=epsilon, delta=1e-5, method="gaussian")
+    continuous = continuous_threshold(float(selection.scale), 5e-6, 1)
+    assert continuous <= selection.threshold <= continuous + 2
