@@ -144,6 +144,17 @@ def test_a_stored_answer_is_not_for_everybody(tmp_path: Path) -> None:
             curator.ask(COUNT, epsilon=0.25, analyst=stranger)
 
 
+def test_what_a_test_released_never_comes_back_as_private(tmp_path: Path) -> None:
+    ledger = str(tmp_path / "book")
+    assert not clinic(Budget(epsilon=1), ledger=ledger).ask(COUNT, epsilon=0.25).private
+    curator = Curator(ledger, engine=Memory())
+    options: dict[str, Any] = {"unit": "patient", "max_groups": 3, "max_rows": 2, "version": "1"} | DECLARED
+    curator.protect(visits(3, patients=200), name="visits", budget=Budget(epsilon=1), **options)
+    answer = curator.ask(COUNT, epsilon=0.25)
+    assert answer.private
+    assert not answer.replayed
+
+
 def test_a_closed_curator_answers_nothing() -> None:
     with clinic(Budget(epsilon=1)) as curator:
         curator.ask(COUNT, epsilon=0.25)

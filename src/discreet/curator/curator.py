@@ -169,7 +169,7 @@ class Curator:
         except QueryFailed:
             self._book.fail(receipt)
             raise
-        self._book.store_answer(receipt, place, pack(released, asked))
+        self._book.store_answer(receipt, place, pack(released, asked, private=self._bits.private))
         return self._answer(released, chance, receipt)
 
     def explain(
@@ -234,7 +234,7 @@ class Curator:
             return self._chosen(program.question, Asked(epsilon, delta), limits)
 
         for stored in reversed(self._book.stored(place)):
-            released = unpack(stored.payload, rebuild)
+            released = unpack(stored.payload, rebuild, private=self._bits.private)
             if released is not None and serves(released, program):
                 return released
         return None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet.exact import root_above
 from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
 from discreet.noise import Bits, discrete_gaussian, discrete_laplace
-from discreet.plan.aggregates import Form
+from discreet.plan.aggregates import Form, PairedMean
 from discreet.plan.stability import Contribution
 from discreet.privacy import events
 
@@ -78,9 +78,13 @@ class Measure:
 
     @property
     def variance(self) -> Fraction:
-        """Of the noise of the first statistic: 2 b^2 or sigma^2, good enough to compare laws."""
+        """Of the noise of the first statistic, 2 b^2 or sigma^2: good enough to compare laws.
+
+        A mean of a pair is moved by half the noise of each of the two.
+        """
         first = self.scales[0]
-        return 2 * first**2 if self.law == "laplace" else first**2
+        whole = 2 * first**2 if self.law == "laplace" else first**2
+        return whole / 2 if isinstance(self.form, PairedMean) else whole
 
 
 def _noise(law: Law, scale: Fraction, size: int, bits: Bits) -> NDArray[np.object_]:

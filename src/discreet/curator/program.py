@@ -19,7 +19,6 @@ from discreet.mechanisms.partition_selection import share_of_delta
 from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
 from discreet.plan.aggregates import (
     Form,
-    PairedMean,
     count_forms,
     count_units_forms,
     count_values_forms,
@@ -158,7 +157,7 @@ def _badness(measures: Sequence[Measure]) -> Fraction:
     """The product of the variances: smaller is better, whatever the units."""
     result = Fraction(1)
     for measure in measures:
-        result *= measure.variance / 2 if isinstance(measure.form, PairedMean) else measure.variance
+        result *= measure.variance
     return result
 
 

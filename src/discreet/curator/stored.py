@@ -46,11 +46,12 @@ def replay_key(program: Program, schema: TableSchema) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def pack(released: Released, asked: Asked) -> str:
-    """A release as JSON: exact integers, keys with their types, and what it was chosen for."""
+def pack(released: Released, asked: Asked, *, private: bool) -> str:
+    """A release as JSON: exact integers, keys with their types, what it was chosen for, and whether it may be shown."""
     return json.dumps(
         {
             "version": VERSION,
+            "private": private,
             "epsilon": str(asked.epsilon),
             "delta": str(asked.delta),
             "event": events.to_json(released.program.event),
@@ -60,10 +61,14 @@ def pack(released: Released, asked: Asked) -> str:
     )
 
 
-def unpack(payload: bytes | str, rebuild: Rebuild) -> Released | None:
-    """The release that `pack` wrote; None if this version of the library would have released it differently."""
+def unpack(payload: bytes | str, rebuild: Rebuild, *, private: bool) -> Released | None:
+    """The release that `pack` wrote.
+
+    None if this version of the library would have released it differently, or if one of the two has seeded noise: what
+    a test released must never come back as a private answer.
+    """
     fields = json.loads(payload)
-    if fields["version"] != VERSION:
+    if fields["version"] != VERSION or fields["private"] is not private:
         return None
     program = rebuild(Fraction(fields["epsilon"]), Fraction(fields["delta"]))
     if events.to_json(program.event) != fields["event"]:
