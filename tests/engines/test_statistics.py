@@ -16,7 +16,7 @@ from discreet.engines.pure import steps
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.plan.nodes import Value
-from discreet.plan.reading import Reading, Statistic
+from discreet.plan.reading import Bounding, Reading, Statistic
 from discreet.plan.types import Type
 from tests.engines.tables import EDGES, WIDE, B, Bench, D, F, N, T, call, col, lit
 
@@ -91,7 +91,7 @@ def test_one_row_moves_a_large_sum_by_what_it_is_worth(bench: Bench) -> None:
     assert bench.agreed(reading)[()][0] == before + 1
 
 
-def test_rows_values_units_and_shift(bench: Bench) -> None:
+def test_rows_values_nulls_units_and_shift(bench: Bench) -> None:
     cells = [1.0, None, float("nan"), float("inf"), -1e300, 2.5]
     bench.load([{"x": x} for x in cells], {"x": F})
     statistics = (
@@ -100,8 +100,17 @@ def test_rows_values_units_and_shift(bench: Bench) -> None:
         Statistic(kind="values", argument=X),
         total(F, -1, -4, 6),
         total(F, -1, -4, 6, shift=10),
+        Statistic(kind="nulls", argument=X),
+        Statistic(kind="nulls", argument=X, times=7),
     )
-    assert bench.agreed(Reading(table="t", statistics=statistics)) == {(): (6, 6, 3, 2 - 4 + 5, 3 - 30)}
+    assert bench.agreed(Reading(table="t", statistics=statistics)) == {(): (6, 6, 3, 2 - 4 + 5, 3 - 30, 3, 21)}
+    by_half = Reading(
+        table="t",
+        bounding=Bounding(unit="id", groups=1, rows=1, salt="s"),
+        statistics=(Statistic(kind="nulls", argument=X, times=2), Statistic(kind="rows", times=3)),
+    )
+    bench.load([{"id": i // 2, "x": None} for i in range(8)], {"id": N, "x": F})
+    assert bench.agreed(by_half) == {(): (8, 12)}
 
 
 def test_no_kept_row_is_no_group(bench: Bench) -> None:
@@ -168,6 +177,8 @@ def test_any_grid_on_any_number(x: float, exponent: int, ends: tuple[int, int]) 
         Statistic(kind="sum", argument=col("s", T)),
         Statistic(kind="sum"),
         Statistic(kind="rows", argument=X),
+        Statistic(kind="nulls"),
+        Statistic(kind="rows", times=0),
         Statistic(kind="median", argument=X),  # type: ignore[arg-type]
         Statistic(kind="sum", argument=X, exponent=1001, high=1),
     ],

@@ -135,17 +135,23 @@ def _place(salt: Salt, unit: Value, keys: Keys, row: Row, columns: list[str]) ->
 
 
 def _value(statistic: Statistic, lots: list[list[Row]], by_row: bool) -> int:
+    return statistic.times * _once(statistic, lots, by_row)
+
+
+def _once(statistic: Statistic, lots: list[list[Row]], by_row: bool) -> int:
     rows = [row for lot in lots for row in lot]
     if statistic.kind == "units":
         return len(rows) if by_row else len(lots)
     if statistic.kind == "rows":
         return len(rows)
     terms = [term for row in rows if (term := _term(statistic, statistic.argument, row)) is not None]
+    if statistic.kind == "nulls":
+        return len(rows) - len(terms)
     return len(terms) if statistic.kind == "values" else sum(term - statistic.shift for term in terms)
 
 
 def _term(statistic: Statistic, argument: Expression | None, row: Row) -> int | None:
     value = None if argument is None else evaluate(argument, row)
-    if statistic.kind == "values":
+    if statistic.kind != "sum":
         return None if value is None else 0
     return steps(value, statistic.exponent, statistic.low, statistic.high)

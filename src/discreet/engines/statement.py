@@ -67,21 +67,24 @@ def statement(reading: Reading, printer: Printer) -> Statement:
 
 
 def _finish(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:
+    times = statistic.times
     if statistic.kind in ("rows", "units"):
         place = 0 if statistic.kind == "rows" else 1
-        return lambda numbers: int(numbers[place])
+        return lambda numbers: times * int(numbers[place])
     if statistic.argument is None:
         raise InternalError("A reading reached an engine unchecked.")
     argument = printer.name(printer.print(statistic.argument))
-    if statistic.kind == "values":
+    if statistic.kind in ("values", "nulls"):
         values = columns.add("values", argument)
-        return lambda numbers: int(numbers[values])
+        if statistic.kind == "values":
+            return lambda numbers: times * int(numbers[values])
+        return lambda numbers: times * (int(numbers[0]) - int(numbers[values]))
     term = grid.steps(printer, statistic, argument, statistic.argument.type)
     total = columns.add("sum", term)
     if statistic.shift == 0:
-        return lambda numbers: int(numbers[total] or 0)
+        return lambda numbers: times * int(numbers[total] or 0)
     count, shift = columns.add("values", argument), statistic.shift
-    return lambda numbers: int(numbers[total] or 0) - shift * int(numbers[count])
+    return lambda numbers: times * (int(numbers[total] or 0) - shift * int(numbers[count]))
 
 
 @dataclass

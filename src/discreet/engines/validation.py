@@ -125,10 +125,11 @@ def _check_bounding(bounding: Bounding, columns: Mapping[str, Type]) -> None:
 
 
 def _check_statistic(statistic: Statistic) -> None:
-    if statistic.kind not in ("rows", "values", "units", "sum"):
-        raise InvalidParameter("statistic", statistic.kind, "to be rows, values, units or sum")
-    if (statistic.argument is None) is (statistic.kind in ("values", "sum")):
-        raise InvalidParameter("argument", statistic.kind, "to be given for values and sum only")
+    if statistic.kind not in ("rows", "values", "nulls", "units", "sum"):
+        raise InvalidParameter("statistic", statistic.kind, "to be rows, values, nulls, units or sum")
+    if (statistic.argument is None) is (statistic.kind in ("values", "nulls", "sum")):
+        raise InvalidParameter("argument", statistic.kind, "to be given for values, nulls and sum only")
+    check.integer(times=statistic.times, at_least=1, at_most=LARGEST_STEPS)
     if statistic.kind == "sum":
         if statistic.argument is None or not statistic.argument.type.is_number:
             raise InvalidParameter("argument", "this expression", "to be a number")

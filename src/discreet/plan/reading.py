@@ -10,25 +10,26 @@ from typing import Literal as Choice
 
 from discreet.plan.nodes import Expression, Value
 
-StatisticKind = Choice["rows", "values", "units", "sum"]
+StatisticKind = Choice["rows", "values", "nulls", "units", "sum"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistic:
     """One exact integer per group.
 
-    *rows*: the number of kept rows. *values*: of those, how many have an argument that is not NULL. *units*: the number
-    of distinct units among kept rows (of rows, if each row is a unit). *sum*: the sum over kept rows of
+    *rows*: the number of kept rows. *values*: of those, how many have an argument that is not NULL; *nulls*: how many
+    have one that is. *units*: the number of distinct units among kept rows (of rows, if each row is a unit). *sum*: the sum over kept rows of
     clip(floor(x * 2^-exponent + 1/2), low, high), where a NULL x counts as 0: x on the grid 2^exponent, as whole steps.
-    `shift` is subtracted from each term that is not NULL before it is added.
+    `shift` is subtracted from each term that is not NULL before it is added. The whole is multiplied by `times`.
 
     Args:
-        kind: which of the four.
-        argument: x, for values and sum.
+        kind: which of the five.
+        argument: x, for values, nulls and sum.
         exponent: the grid's.
         low: the smallest term, in steps, before the shift.
         high: the largest.
         shift: what each term is counted from, in steps.
+        times: what one of them counts for.
     """
 
     kind: StatisticKind
@@ -37,6 +38,7 @@ class Statistic:
     low: int = 0
     high: int = 0
     shift: int = 0
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
