@@ -1,72 +1,137 @@
-"""Finishing aggregates: total, inside the bounds, and covering whatever lies within the statistics' errors."""
+"""Layouts: whatever is asked follows from the statistics exactly, shares what can be shared, and names its size."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from itertools import combinations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.errors import InvalidParameter
-from discreet.plan.aggregates import Form, Noised, Steps, count_forms, mean_forms, sum_forms
-from discreet.plan.nodes import Column
-from discreet.plan.schema import Bounds
+from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.plan.aggregates import Layout, Needs, Recipe, Steps, Total, centred, paired
+from discreet.plan.nodes import Aggregate, AggregateKind, Column, Question
+from discreet.plan.schema import Bounds, ColumnSchema, TableSchema
 from discreet.plan.types import Type
 from tests.plan.test_stability import added
 
-whole = st.integers(-(10**9), 10**9)
-X, Y = Column("x", Type.INT), Column("y", Type.FLOAT)
+X, Y, FREE = Column("x", Type.INT), Column("y", Type.FLOAT), Column("free", Type.INT)
+KINDS: tuple[tuple[AggregateKind, Column | None], ...] = (
+    ("count", None),
+    ("count_values", X),
+    ("sum", X),
+    ("mean", X),
+    ("count_units", None),
+)
 ints = st.integers(-50, 50)
+LAYOUTS = pytest.mark.parametrize("build", [paired, centred])
+Build = Callable[[Needs], Layout]
 
 
-@st.composite
-def bounds(draw: st.DrawFn) -> Bounds:
-    low, high = sorted(draw(st.lists(ints, min_size=2, max_size=2, unique=True)))
-    return Bounds(Fraction(low), Fraction(high))
+def schema(low: int = -20, high: int = 30) -> TableSchema:
+    limits = Bounds(Fraction(low), Fraction(high))
+    columns = {column.name: ColumnSchema(name=column.name, type=column.type, bounds=limits) for column in (X, Y)}
+    columns["free"] = ColumnSchema(name="free", type=Type.INT)
+    return TableSchema(name="t", columns=columns)
 
 
-@given(bounds(), whole, st.integers(0, 10**6), whole, st.integers(0, 10**6))
-def test_means_are_total_and_inside_their_interval(limits: Bounds, a: int, ea: int, b: int, eb: int) -> None:
-    for form in mean_forms(X, limits):
-        found = form.finish((Noised(a, ea), Noised(b, eb)))
-        assert limits.low <= found.low <= found.value <= found.high <= limits.high
+def needs(*asked: tuple[AggregateKind, Column | None], sized: bool = False, most_rows: int = 1, **limits: int) -> Needs:
+    aggregates = tuple(
+        Aggregate(name=f"#{i}", kind=kind, argument=argument) for i, (kind, argument) in enumerate(asked)
+    )
+    question = Question(table="t", aggregates=aggregates, outputs=())
+    return Needs.of(question, schema(**limits), most_rows=most_rows, sized=sized)
 
 
-@given(bounds(), st.lists(ints, min_size=1, max_size=6), st.data())
-def test_the_interval_covers_if_the_statistics_are_within_their_errors(
-    limits: Bounds, rows: list[int], data: st.DataObject
+def statistics(layout: Layout, rows: tuple[int | None, ...]) -> list[int]:
+    """Of a group whose rows belong to one unit each."""
+    found: list[int] = []
+    for form in layout.forms:
+        found += [len(rows)] if form.once else added(form, rows)
+    return found
+
+
+def value(recipe: Recipe, exact: list[int]) -> Fraction | None:
+    if isinstance(recipe, Total):
+        return recipe.linear.value(exact)
+    bottom = recipe.bottom.value(exact)
+    return recipe.centre + recipe.top.value(exact) / bottom if bottom else None
+
+
+def truth(kind: AggregateKind, rows: tuple[int | None, ...], low: int, high: int) -> Fraction | None:
+    clipped = [Fraction(min(max(x, low), high)) for x in rows if x is not None]
+    if kind == "mean":
+        return sum(clipped, Fraction(0)) / len(clipped) if clipped else None
+    if kind == "sum":
+        return sum(clipped, Fraction(0))
+    return Fraction(len(clipped) if kind == "count_values" else len(rows))
+
+
+EVERY_SUBSET = [chosen for n in range(1, len(KINDS) + 1) for chosen in combinations(KINDS, n)]
+
+
+@LAYOUTS
+@given(
+    st.sampled_from(EVERY_SUBSET),
+    st.lists(st.none() | ints, max_size=6).map(tuple),
+    st.lists(ints, min_size=2, max_size=2, unique=True).map(sorted),
+    st.integers(1, 2),
+    st.booleans(),
+)
+def test_without_noise_every_aggregate_is_exact(  # noqa: PLR0917 - hypothesis passes them in order
+    build: Build,
+    asked: tuple[tuple[AggregateKind, Column | None], ...],
+    rows: tuple[int | None, ...],
+    ends: list[int],
+    most_rows: int,
+    sized: bool,
 ) -> None:
-    clipped = [min(max(x, int(limits.low)), int(limits.high)) for x in rows]
-    truths = {
-        "count": (count_forms()[0], Fraction(len(rows))),
-        "sum": (sum_forms(X, limits)[0], Fraction(sum(clipped))),
-        "paired": (mean_forms(X, limits)[0], Fraction(sum(clipped), len(rows))),
-        "centred": (mean_forms(X, limits)[1], Fraction(sum(clipped), len(rows))),
-    }
-    for form, truth in truths.values():
-        noised = [disturbed(exact, data) for exact in added(form, tuple(rows))]
-        found = form.finish(noised)
-        assert found.low <= truth <= found.high
+    low, high = ends
+    layout = build(needs(*asked, sized=sized, most_rows=most_rows, low=low, high=high))
+    exact = statistics(layout, rows)
+    for i, (kind, _) in enumerate(asked):
+        assert value(layout.recipes[f"#{i}"], exact) == truth(kind, rows, low, high)
+    if sized:
+        assert layout.size is not None
+        values = sum(x is not None for x in rows)
+        assert layout.size.linear.value(exact) in (values, len(rows))
 
 
-def disturbed(exact: int, data: st.DataObject) -> Noised:
-    error = data.draw(st.integers(0, 100))
-    return Noised(exact + data.draw(st.integers(-error, error)), error)
+def test_one_noisy_count_feeds_everything() -> None:
+    layout = paired(needs(("count", None), ("mean", X), ("sum", X), ("count_values", X), sized=True))
+    assert len(layout.forms) == 1
+    assert layout.size is not None
+    assert layout.size.linear == layout.recipes["#0"].linear  # type: ignore[union-attr]
 
 
-@given(bounds(), st.lists(ints, min_size=1, max_size=6))
-def test_without_noise_the_answer_is_exact(limits: Bounds, rows: list[int]) -> None:
-    clipped = [min(max(x, int(limits.low)), int(limits.high)) for x in rows]
-    for form in mean_forms(X, limits):
-        assert exactly(form, rows) == Fraction(sum(clipped), len(rows))
-    assert exactly(sum_forms(X, limits)[0], rows) == sum(clipped)
+def test_many_arguments_share_one_count() -> None:
+    layout = centred(needs(("count", None), ("mean", X), ("mean", Y), sized=True))
+    assert [len(form.statistics) for form in layout.forms] == [1, 2, 2]
 
 
-def exactly(form: Form, rows: list[int]) -> Fraction:
-    found = form.finish([Noised(value, 0) for value in added(form, tuple(rows))])
-    assert found.low == found.value == found.high
-    return found.value
+def test_people_are_rows_where_each_has_one() -> None:
+    assert len(paired(needs(("count", None), ("count_units", None), most_rows=1)).forms) == 1
+    both = paired(needs(("count", None), ("count_units", None), most_rows=2, sized=True))
+    assert [form.once for form in both.forms] == [False, True]
+    assert both.size is not None
+    assert both.size.most == 1
+
+
+def test_a_sum_that_must_be_counted_becomes_a_pair_and_else_stays_alone() -> None:
+    assert len(paired(needs(("sum", X))).forms[0].statistics) == 1
+    counted = paired(needs(("sum", X), sized=True))
+    assert [len(form.statistics) for form in counted.forms] == [2]
+    assert counted.size is not None
+    assert counted.size.most == 1
+
+
+def test_no_bounds_no_sum() -> None:
+    for kind, name in (("sum", "SUM"), ("mean", "AVG")):
+        with pytest.raises(UnsupportedQuery, match=name):
+            needs((kind, FREE))  # type: ignore[arg-type]
+    assert paired(needs(("count_values", FREE))).forms
 
 
 def test_real_arguments_get_a_million_steps_inside_their_bounds() -> None:
@@ -80,8 +145,3 @@ def test_bounds_without_two_whole_numbers_are_refused() -> None:
     with pytest.raises(InvalidParameter) as refused:
         Steps.of(Bounds(Fraction(1, 3), Fraction(2, 3)), Type.INT)
     assert refused.value.name == "bounds"
-
-
-def test_the_paired_mean_moves_by_the_width_whatever_the_value() -> None:
-    form = mean_forms(Y, Bounds(Fraction(0), Fraction(1)))[0]
-    assert {sum(abs(entry) for entry in corner) for corner in form.corners} == {1 << 20}

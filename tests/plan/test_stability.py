@@ -10,7 +10,7 @@ from itertools import combinations, combinations_with_replacement, product
 import pytest
 
 from discreet.plan import aggregates, stability
-from discreet.plan.aggregates import Form
+from discreet.plan.aggregates import Form, Steps
 from discreet.plan.nodes import Column
 from discreet.plan.reading import Statistic
 from discreet.plan.schema import Bounds, Limits
@@ -22,14 +22,17 @@ X = Column("x", Type.INT)
 BOUNDS = Bounds(Fraction(-2), Fraction(5))
 VALUES = (-9, -2, 1, 5, 9, None)  # beyond the bounds on both sides, on them, between them, and missing
 
+STEPS, POSITIVE = (Steps.of(bounds, Type.INT) for bounds in (BOUNDS, Bounds(Fraction(0), Fraction(5))))
 FORMS: dict[str, Form] = {
-    "count": aggregates.count_forms()[0],
-    "count values": aggregates.count_values_forms(X)[0],
-    "count units": aggregates.count_units_forms()[0],
-    "sum": aggregates.sum_forms(X, BOUNDS)[0],
-    "sum of positives": aggregates.sum_forms(X, Bounds(Fraction(0), Fraction(5)))[0],
-    "paired mean": aggregates.mean_forms(X, BOUNDS)[0],
-    "centred mean": aggregates.mean_forms(X, BOUNDS)[1],
+    "rows": aggregates.rows_form(),
+    "values": aggregates.values_form(X),
+    "values and nulls": aggregates.values_form(X, nulls=True),
+    "units": aggregates.units_form(),
+    "sum": aggregates.sum_form(X, STEPS),
+    "sum of positives": aggregates.sum_form(X, POSITIVE),
+    "pair": aggregates.paired_form(X, STEPS, nulls=False),
+    "pair and nulls": aggregates.paired_form(X, STEPS, nulls=True),
+    "centred": aggregates.centred_form(X, STEPS),
 }
 
 Rows = tuple[int | None, ...]
@@ -37,8 +40,8 @@ Owned = dict[str, Rows]  # the rows of one unit in each group
 
 
 def term(statistic: Statistic, x: int | None) -> int:
-    if statistic.kind == "rows":
-        return 1
+    if statistic.kind in ("rows", "nulls"):
+        return int(statistic.kind == "rows" or x is None)
     if x is None:
         return 0
     return 1 if statistic.kind == "values" else min(max(x, statistic.low), statistic.high) - statistic.shift
@@ -47,7 +50,7 @@ def term(statistic: Statistic, x: int | None) -> int:
 def added(form: Form, rows: Rows) -> tuple[int, ...]:
     """What the rows of one unit in one group add to the statistics."""
     return tuple(
-        int(bool(rows)) if statistic.kind == "units" else sum(term(statistic, x) for x in rows)
+        int(bool(rows)) if statistic.kind == "units" else statistic.times * sum(term(statistic, x) for x in rows)
         for statistic in form.statistics
     )
 
@@ -82,7 +85,7 @@ def check_bound(name: str, limits: Limits, names: str, neighbours: Neighbours) -
     form = FORMS[name]
     contribution = Contribution(limits=limits, grouped=len(names) > 1, neighbours=neighbours)
     found = list(moves(form, names, limits, neighbours))
-    for weights in ((Fraction(1, 3), Fraction(1, 3)), (Fraction(2), Fraction(1, 7))):
+    for weights in ((Fraction(1, 3),) * 3, (Fraction(2), Fraction(1, 7), Fraction(1, 2))):
         used = weights[: len(form.statistics)]
         for power, bound in ((1, contribution.l1), (2, contribution.l2_squared)):
             claimed = bound(form.corners, used, once=form.once)
@@ -109,12 +112,12 @@ def test_without_groups(name: str, rows: int, neighbours: Neighbours) -> None:
 def test_known_sensitivities() -> None:
     """Counts and histograms: 1 and 1 under add/remove, 1 and 2 under replace; ages from 18 to 100: 100 and 82."""
     one = [Fraction(1)]
-    ages = aggregates.sum_forms(X, Bounds(Fraction(18), Fraction(100)))[0]
+    ages = aggregates.sum_form(X, Steps.of(Bounds(Fraction(18), Fraction(100)), Type.INT))
     for neighbours, count, histogram, total in ((Neighbours.ADD_REMOVE, 1, 1, 100), (Neighbours.REPLACE, 1, 2, 100)):
         alone = Contribution(limits=Limits(), grouped=False, neighbours=neighbours)
         grouped = Contribution(limits=Limits(), grouped=True, neighbours=neighbours)
-        assert alone.l1(FORMS["count"].corners, one) == count
-        assert grouped.l1(FORMS["count"].corners, one) == histogram
+        assert alone.l1(FORMS["rows"].corners, one) == count
+        assert grouped.l1(FORMS["rows"].corners, one) == histogram
         assert alone.l1(ages.corners, one) == total  # replace: 82 only if no row can be filtered out
 
 
@@ -130,7 +133,7 @@ class TestMutants:
 
         monkeypatch.setattr(Contribution, "l1", wrong)
         with pytest.raises(AssertionError):
-            check_bound("count", Limits(1, 1), "ab", Neighbours.REPLACE)
+            check_bound("rows", Limits(1, 1), "ab", Neighbours.REPLACE)
 
     def test_rows_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
         right = Contribution.l2_squared
@@ -142,6 +145,6 @@ class TestMutants:
 
     def test_a_corner_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
         right = stability._length
-        monkeypatch.setattr(stability, "_length", lambda vector, weights: right(vector[:1], weights[:1]))
+        monkeypatch.setattr(stability, "_length", lambda vector, weights: right(vector[1:], weights[1:]))
         with pytest.raises(AssertionError):
-            check_bound("centred mean", Limits(1, 1), "ab", Neighbours.ADD_REMOVE)
+            check_bound("pair", Limits(1, 1), "ab", Neighbours.ADD_REMOVE)

@@ -20,6 +20,7 @@ from discreet.curator.run import Released
 from discreet.ledger import Account
 from discreet.ledger.tallies import prices
 from discreet.plan.finish import Noisy
+from discreet.plan.reading import Statistic
 from discreet.privacy import Loss
 
 
@@ -46,14 +47,14 @@ def columns(program: Program, *, confidence: Fraction, rows: int) -> Table:
 
 def facts(program: Program, account: Account, remaining: Loss) -> Table:
     """Cost, noise and limits, a line each."""
-    limits, threshold = program.contribution.limits, program.threshold
+    limits = program.contribution.limits
     price = prices(program.event, account.budget, account.neighbours).spent(account.budget)
     lines = {
         "cost": f"{price}; remaining on account {account.name!r}: {remaining}",
         "noise": "; ".join(_noise(measure) for measure in program.measures),
         "limits": f"groups per unit: {limits.groups}; rows per unit and group: {limits.rows}",
         "unit": f"{account.unit}, {account.neighbours.value}",
-        "groups": "public" if threshold is None else f"private, shown from a noisy count of {threshold.smallest}",
+        "groups": "public" if program.selection is None else "private",
     }
     drawn = Table(highlight=False, show_header=False)
     for label, line in lines.items():
@@ -65,14 +66,17 @@ def imagined(program: Program, *, confidence: Fraction, rows: int) -> dict[str, 
     """The answer for a group of so many rows that lie in the middle of their bounds, before noise: nobody's data."""
     question = replace(program.question, having=None, order=(), limit=None)
     key = (None,) * len(question.keys)
-    statistics = [np.array([_middle(measure, rows)], dtype=object) for measure in program.measures]
-    (answer,) = Released(replace(program, question=question), [key], statistics).rows(confidence)
+    statistics = [_middle(statistic, rows) for m in program.measures for statistic in m.form.statistics]
+    (answer,) = Released(replace(program, question=question), [key], np.array([statistics], dtype=object)).rows(
+        confidence
+    )
     return dict(answer)
 
 
-def _middle(measure: Measure, rows: int) -> list[int]:
-    corners = measure.form.corners
-    return [rows * sum(corner[j] for corner in corners) // len(corners) for j in range(len(measure.scales))]
+def _middle(statistic: Statistic, rows: int) -> int:
+    """Of rows that all have a value, half way between its bounds."""
+    each = (statistic.low + statistic.high) // 2 - statistic.shift if statistic.kind == "sum" else 1
+    return 0 if statistic.kind == "nulls" else rows * statistic.times * each
 
 
 def _error(cell: object) -> str:

@@ -1,4 +1,4 @@
-"""Noise on the statistics of one form: what it is, what it costs, how wrong it makes each number.
+"""Noise on the statistics of one form: what it is and what it costs.
 
 Every exact integer that leaves an engine meets its noise in `Measure.release` and nowhere else.
 """
@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import root_above
-from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
 from discreet.noise import Bits, discrete_gaussian, discrete_laplace
-from discreet.plan.aggregates import Form, PairedMean
+from discreet.plan.aggregates import Form
 from discreet.plan.stability import Contribution
 from discreet.privacy import events
 
@@ -67,24 +66,6 @@ class Measure:
         groups = exact.shape[0]
         columns = [_noise(self.law, scale, groups, bits) for scale in self.scales]
         return np.asarray(exact + np.stack(columns, axis=1), dtype=object)
-
-    def errors(self, outside: Fraction) -> tuple[int, ...]:
-        """For each statistic a distance that its noise exceeds with at most a share of this probability.
-
-        The shares are equal, so that all statistics of one group are within their errors but for this probability.
-        """
-        reach = laplace_reach if self.law == "laplace" else discrete_gaussian_reach
-        return tuple(reach(scale, outside / len(self.scales)) for scale in self.scales)
-
-    @property
-    def variance(self) -> Fraction:
-        """Of the noise of the first statistic, 2 b^2 or sigma^2: good enough to compare laws.
-
-        A mean of a pair is moved by half the noise of each of the two.
-        """
-        first = self.scales[0]
-        whole = 2 * first**2 if self.law == "laplace" else first**2
-        return whole / 2 if isinstance(self.form, PairedMean) else whole
 
 
 def _noise(law: Law, scale: Fraction, size: int, bits: Bits) -> NDArray[np.object_]:

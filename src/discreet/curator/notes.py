@@ -16,9 +16,9 @@ def notes(program: Program) -> tuple[str, ...]:
         )
     if any(statistic.kind == "sum" for statistic in reading.statistics):
         said.append("Values are clipped to their public bounds before they are added.")
-    if program.threshold is not None:
-        said.append(f"Groups are shown only if their noisy count reaches {program.threshold.smallest}.")
-    law = "Laplace" if program.measures[0].law == "laplace" else "Gaussian"
+    if program.selection is not None:
+        said.append(str(program.selection))
+    law = "Laplace" if program.noise.law == "laplace" else "Gaussian"
     said.append(f"Noise is exact discrete {law} noise; a count can come out negative.")
     return tuple(said)
 

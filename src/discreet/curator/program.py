@@ -1,51 +1,33 @@
 """From a question to a program: what will be read, which noise it meets, what that costs. Public facts only.
 
-Nothing here sees data: forms, laws and shares are chosen from declared bounds, limits, public keys and the budget
-asked.
+Nothing here sees data: layouts, laws, shares and selections are chosen from declared bounds, limits, public keys and
+the budget asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 
 from discreet.accounting.zcdp import rho_for
 from discreet.curator.measure import Law, Measure
+from discreet.curator.selection import LARGEST_EPSILON, Optimal, Selection, Threshold
+from discreet.curator.spread import Noise
 from discreet.errors import UnsupportedQuery
 from discreet.exact import float_below
-from discreet.mechanisms.partition_selection import share_of_delta
-from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
-from discreet.plan.aggregates import (
-    Form,
-    count_forms,
-    count_units_forms,
-    count_values_forms,
-    mean_forms,
-    sum_forms,
-)
-from discreet.plan.bounds import bounds
-from discreet.plan.nodes import Aggregate, Column, Question, Value
+from discreet.plan.aggregates import Layout, Needs, Recipe, centred, paired
+from discreet.plan.nodes import Column, Question, Value
 from discreet.plan.reading import Bounding, Reading
 from discreet.plan.schema import Limits, TableSchema
 from discreet.plan.stability import Contribution
-from discreet.privacy import Neighbours, events
+from discreet.privacy import events
 
 MOST_KEYS = 10**6  # public groups of one question
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """Private keys: a group is shown if its noisy number of rows, statistic 0 of a measure, reaches a threshold.
-
-    A group that only one unit has is shown with probability at most its share of delta: at most `limits.groups` such
-    groups, of at most `limits.rows` rows each, so (0, delta)-DP beside the noise (as in `PartitionSelection`).
-    """
-
-    measure: int
-    smallest: int
-    delta: Fraction
+_LAYOUTS = {"laplace": (paired, centred), "gaussian": (centred,)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +36,11 @@ class Program:
 
     Args:
         question: what was asked.
-        reading: what the engine computes; its statistics are those of the measures, in order.
+        reading: what the engine computes: the statistics of the measures, in order, then those of the selection.
         measures: noise for each form.
-        uses: for each aggregate, the measure it is finished from.
-        threshold: how private keys are selected, None if all keys are public.
+        noise: the same for each statistic.
+        recipes: how each aggregate follows from the statistics.
+        selection: how private keys are selected, None if all keys are public.
         contribution: what one unit can change.
         event: the whole price.
     """
@@ -65,8 +48,9 @@ class Program:
     question: Question
     reading: Reading
     measures: tuple[Measure, ...]
-    uses: dict[str, int]
-    threshold: Threshold | None
+    noise: Noise
+    recipes: dict[str, Recipe]
+    selection: Selection | None
     contribution: Contribution
     event: events.Event
 
@@ -88,34 +72,27 @@ def choose(
     Raises:
         UnsupportedQuery: if keys are private and there is no delta, or an argument has no bounds.
     """
-    bounded = limits or schema.limits
     contribution = Contribution(
-        limits=bounded if schema.unit is not None else Limits(),
+        limits=(limits or schema.limits) if schema.unit is not None else Limits(),
         grouped=bool(question.keys),
         neighbours=schema.neighbours,
     )
     keys = public_keys(question, schema)
-    private = bool(question.keys) and keys is None
-    if private:
-        _check_private(schema, delta)
-    noise_delta = delta / 2 if private else delta
-    wanted = _Wanted.of(question, schema, count_first=private)
-    measures = min(
-        (wanted.measures(law, contribution, epsilon, noise_delta) for law in _laws(noise_delta)), key=_badness
-    )
-    left = delta - noise_delta if measures[0].law == "gaussian" else delta  # Laplace noise needs no delta
-    threshold = _threshold(measures, contribution.limits, left) if private else None
-    parts = [measure.event for measure in measures]
-    if threshold is not None:
-        parts.append(events.Approx(0, threshold.delta))
+    if not question.keys or keys is not None:
+        draft = _quietest(question, schema, contribution, epsilon, delta, sized=False)
+    else:
+        _check_private(delta)
+        draft = _selecting(question, schema, contribution, epsilon, delta)
+    parts = [measure.event for measure in draft.measures]
     return Program(
         question=question,
-        reading=_reading(question, _bounding(schema, contribution, salt), keys, measures),
-        measures=measures,
-        uses=wanted.uses,
-        threshold=threshold,
+        reading=_reading(question, _bounding(schema, contribution, salt), keys, draft),
+        measures=draft.measures,
+        noise=draft.noise,
+        recipes=draft.layout.recipes,
+        selection=draft.selection,
         contribution=contribution,
-        event=events.Composed(parts),
+        event=events.Composed(parts if draft.selection is None else [*parts, draft.selection.event]),
     )
 
 
@@ -127,9 +104,7 @@ def public_keys(question: Question, schema: TableSchema) -> tuple[tuple[Value, .
         if column is None or column.keys is None:
             return None
         declared.append(column.keys)
-    size = 1
-    for values in declared:
-        size *= len(values)
+    size = math.prod(len(values) for values in declared)
     if size > MOST_KEYS:
         raise UnsupportedQuery(
             f"The question has {size} groups of public keys.", f"Group by fewer columns: at most {MOST_KEYS} groups."
@@ -137,110 +112,102 @@ def public_keys(question: Question, schema: TableSchema) -> tuple[tuple[Value, .
     return tuple(product(*declared)) if question.keys else None
 
 
-def _check_private(schema: TableSchema, delta: Fraction) -> None:
+def _check_private(delta: Fraction) -> None:
     if not delta:
         raise UnsupportedQuery(
             "The groups of this question are private, and showing them needs a delta.",
             "Declare the keys with keys=..., or ask with a delta, e.g. delta=1e-8.",
         )
-    if schema.neighbours is not Neighbours.ADD_REMOVE:
-        raise UnsupportedQuery(
-            "Private groups are only selected under the add/remove relation.", "Declare the keys with keys=..."
-        )
-
-
-def _laws(delta: Fraction) -> tuple[Law, ...]:
-    return ("laplace", "gaussian") if delta else ("laplace",)
-
-
-def _badness(measures: Sequence[Measure]) -> Fraction:
-    """The product of the variances: smaller is better, whatever the units."""
-    result = Fraction(1)
-    for measure in measures:
-        result *= measure.variance
-    return result
-
-
-Forms = tuple[Form, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """The forms a question needs, each once, and which aggregate uses which."""
+class _Draft:
+    """A layout with its noise."""
 
-    forms: tuple[Forms, ...]
-    uses: dict[str, int]
+    layout: Layout
+    measures: tuple[Measure, ...]
+    selection: Selection | None = None
 
-    @classmethod
-    def of(cls, question: Question, schema: TableSchema, *, count_first: bool) -> _Wanted:
-        """Equal forms are shared; a selection of keys looks at the number of rows, which then comes first."""
-        forms: list[Forms] = [count_forms()] if count_first else []
-        uses = {}
-        for aggregate in question.aggregates:
-            found = _FORMS[aggregate.kind](aggregate, schema)
-            if found not in forms:
-                forms.append(found)
-            uses[aggregate.name] = forms.index(found)
-        return cls(tuple(forms), uses)
+    @property
+    def noise(self) -> Noise:
+        return Noise(self.measures[0].law, tuple(scale for measure in self.measures for scale in measure.scales))
 
-    def measures(self, law: Law, contribution: Contribution, epsilon: Fraction, delta: Fraction) -> tuple[Measure, ...]:
-        """The budget in equal shares."""
-        count = len(self.forms)
-        if law == "laplace":
-            return tuple(Measure.laplace(forms[0], contribution, epsilon / count) for forms in self.forms)
-        rho = Fraction(rho_for(float_below(epsilon), float_below(delta))) / count
-        return tuple(Measure.gaussian(forms[-1], contribution, rho) for forms in self.forms)
+    @property
+    def badness(self) -> Fraction:
+        """The product of the aggregates' variances: smaller is better, whatever the units."""
+        return math.prod((self.noise.variance(recipe) for recipe in self.layout.recipes.values()), start=Fraction(1))
 
 
-def _bounded(build: Callable[..., Forms], name: str) -> Callable[[Aggregate, TableSchema], Forms]:
-    def forms(aggregate: Aggregate, schema: TableSchema) -> Forms:
-        argument = aggregate.argument
-        limits = None if argument is None else bounds(argument, schema)
-        if argument is None or limits is None:
-            raise UnsupportedQuery(
-                f"{name} needs public bounds of its argument.",
-                f"Declare them with bounds=..., or clip in the question: {name}(GREATEST(LEAST(x, 100), 0)).",
-            )
-        return build(argument, limits)
-
-    return forms
-
-
-def _values(aggregate: Aggregate, _: TableSchema) -> Forms:
-    if aggregate.argument is None:
-        return count_forms()
-    return count_values_forms(aggregate.argument)
+def _quietest(
+    question: Question,
+    schema: TableSchema,
+    contribution: Contribution,
+    epsilon: Fraction,
+    delta: Fraction,
+    *,
+    sized: bool,
+) -> _Draft:
+    """The layout and the law with the least noise."""
+    most_rows = contribution.limits.rows
+    needs = Needs.of(question, schema, most_rows=most_rows, sized=sized)
+    return min(_drafts(needs, contribution, epsilon, delta), key=lambda draft: draft.badness)
 
 
-_FORMS: dict[str, Callable[[Aggregate, TableSchema], Forms]] = {
-    "count": lambda _aggregate, _schema: count_forms(),
-    "count_values": _values,
-    "count_units": lambda _aggregate, _schema: count_units_forms(),
-    "sum": _bounded(sum_forms, "SUM"),
-    "mean": _bounded(mean_forms, "AVG"),
-}
+def _drafts(needs: Needs, contribution: Contribution, epsilon: Fraction, delta: Fraction) -> Iterator[_Draft]:
+    laws: tuple[Law, ...] = ("laplace", "gaussian") if delta else ("laplace",)
+    for law in laws:
+        for build in _LAYOUTS[law]:
+            layout = build(needs)
+            yield _Draft(layout, _measures(law, layout, contribution, epsilon, delta))
 
 
-def _threshold(measures: Sequence[Measure], limits: Limits, delta: Fraction) -> Threshold:
-    """The smallest count that is shown: a unit's own rows, and a distance that noise passes with its share of delta."""
-    share = share_of_delta(delta, limits.groups)
-    reach = laplace_reach if measures[0].law == "laplace" else discrete_gaussian_reach
-    return Threshold(0, limits.rows + reach(measures[0].scales[0], 2 * share) + 1, delta)
+def _measures(
+    law: Law, layout: Layout, contribution: Contribution, epsilon: Fraction, delta: Fraction
+) -> tuple[Measure, ...]:
+    """The budget in equal shares, one for each form."""
+    count = len(layout.forms)
+    if law == "laplace":
+        return tuple(Measure.laplace(form, contribution, epsilon / count) for form in layout.forms)
+    rho = _rho(epsilon, delta) / count
+    return tuple(Measure.gaussian(form, contribution, rho) for form in layout.forms)
+
+
+@lru_cache(maxsize=1024)
+def _rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    return Fraction(rho_for(float_below(epsilon), float_below(delta)))
+
+
+def _selecting(
+    question: Question, schema: TableSchema, contribution: Contribution, epsilon: Fraction, delta: Fraction
+) -> _Draft:
+    """Private keys by a threshold on a noisy size, or by a selection that takes half of the budget.
+
+    The second doubles the noise. It is taken if its groups may have less than half as many people: the smallest groups
+    that are shown then have the smaller relative error.
+    """
+    draft = _quietest(question, schema, contribution, epsilon, delta / 2, sized=True)
+    if draft.layout.size is None:
+        raise UnsupportedQuery("The question counts nothing.", "Add COUNT(*) to it.")
+    left = delta / 2 if draft.measures[0].law == "gaussian" else delta  # Laplace noise needs no delta
+    threshold = Threshold.of(draft.layout.size, draft.noise, contribution, left)
+    optimal = Optimal.of(contribution, min(epsilon / 2, LARGEST_EPSILON), delta / 2)
+    if 2 * optimal.half_kept >= threshold.half_kept:
+        return _Draft(draft.layout, draft.measures, threshold)
+    quiet = _quietest(question, schema, contribution, epsilon / 2, delta / 2, sized=False)
+    return _Draft(quiet.layout, quiet.measures, optimal)
 
 
 def _reading(
-    question: Question,
-    bounding: Bounding | None,
-    keys: tuple[tuple[Value, ...], ...] | None,
-    measures: Sequence[Measure],
+    question: Question, bounding: Bounding | None, keys: tuple[tuple[Value, ...], ...] | None, draft: _Draft
 ) -> Reading:
+    statistics = [statistic for form in draft.layout.forms for statistic in form.statistics]
     return Reading(
         table=question.table,
         where=question.where,
         keys=tuple(key.expression for key in question.keys),
         public_keys=keys,
         bounding=bounding,
-        statistics=tuple(statistic for measure in measures for statistic in measure.form.statistics),
+        statistics=(*statistics, *(draft.selection.statistics if draft.selection else ())),
     )
 
 

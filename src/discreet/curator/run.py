@@ -7,18 +7,16 @@ from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.curator.program import Program
+from discreet.curator.spread import Integers
 from discreet.noise import Bits
-from discreet.plan.aggregates import Noised
-from discreet.plan.finish import Cell, Noisy, finish
+from discreet.plan.finish import Cell, finish
 from discreet.plan.nodes import Expression, Value
 from discreet.plan.reading import Groups, Reading
 from discreet.plan.size import columns
 
 Key = tuple[Value, ...]
-Integers = NDArray[np.object_]
 
 
 class Reader(Protocol):
@@ -29,10 +27,16 @@ class Reader(Protocol):
 
 
 class Released:
-    """Noisy statistics of the groups that may be shown: released values, from which anything may be computed."""
+    """Noisy statistics of the groups that may be shown: released values, from which anything may be computed.
 
-    def __init__(self, program: Program, keys: Sequence[Key], noisy: Sequence[Integers]) -> None:
-        self.program, self.keys, self.noisy = program, tuple(keys), tuple(noisy)
+    Args:
+        program: which read and noise they come from.
+        keys: of the groups.
+        noisy: a row for each group, a column for each statistic that met noise.
+    """
+
+    def __init__(self, program: Program, keys: Sequence[Key], noisy: Integers) -> None:
+        self.program, self.keys, self.noisy = program, tuple(keys), noisy
 
     def rows(self, confidence: Fraction) -> list[dict[str, Cell]]:
         """The answer: outputs by name, each number with an interval of this confidence.
@@ -46,22 +50,16 @@ class Released:
         return [{name: answers[k][i][name] for name, k in counts.items()} for i in range(length)]
 
     def _aggregates(self, expression: Expression) -> int:
-        return len({column.name for column in columns(expression)} & set(self.program.uses))
+        return len({column.name for column in columns(expression)} & set(self.program.recipes))
 
     def _groups(self, outside: Fraction) -> Iterator[dict[str, Cell]]:
         """Keys and aggregates of each group, with intervals that miss with at most this probability each."""
-        errors = [measure.errors(outside) for measure in self.program.measures]
+        noise, recipes = self.program.noise, self.program.recipes
+        finished = {name: noise.finish(recipe, self.noisy, outside) for name, recipe in recipes.items()}
+        names = [key.name for key in self.program.question.keys]
         for index, key in enumerate(self.keys):
-            row: dict[str, Cell] = {k.name: value for k, value in zip(self.program.question.keys, key, strict=True)}
-            for name, use in self.program.uses.items():
-                noised = [Noised(int(v), e) for v, e in zip(self.noisy[use][index], errors[use], strict=True)]
-                found = self.program.measures[use].form.finish(noised)
-                row[name] = Noisy(_plain(found.value), _plain(found.low), _plain(found.high))
-            yield row
-
-
-def _plain(number: Fraction) -> int | Fraction:
-    return number.numerator if number.denominator == 1 else number
+            row: dict[str, Cell] = dict(zip(names, key, strict=True))
+            yield row | {name: cells[index] for name, cells in finished.items()}
 
 
 def run(program: Program, engine: Reader, bits: Bits) -> Released:
@@ -73,25 +71,25 @@ def run(program: Program, engine: Reader, bits: Bits) -> Released:
     groups = engine.read(program.reading)
     keys = program.reading.public_keys
     shown: Sequence[Key] = keys if keys is not None else _ordered(program, groups)
-    width = len(program.reading.statistics)
-    exact = np.zeros((len(shown), width), dtype=object)
+    nothing = (0,) * len(program.reading.statistics)
+    exact = np.empty((len(shown), len(nothing)), dtype=object)
     for index, key in enumerate(shown):
-        exact[index] = groups.get(key, (0,) * width)
+        exact[index] = groups.get(key, nothing)
     noisy = _noisy(program, exact, bits)
-    if program.threshold is None:
+    if program.selection is None:
         return Released(program, shown, noisy)
-    kept = [i for i, row in enumerate(noisy[program.threshold.measure]) if row[0] >= program.threshold.smallest]
-    return Released(program, [shown[i] for i in kept], [part[kept] for part in noisy])
+    kept = np.flatnonzero(program.selection.kept(noisy, exact, bits)).tolist()
+    return Released(program, [shown[i] for i in kept], noisy[kept])
 
 
 def _ordered(program: Program, groups: Groups) -> list[Key]:
     return sorted(groups, key=repr) if program.question.keys else [()]
 
 
-def _noisy(program: Program, exact: Integers, bits: Bits) -> list[Integers]:
+def _noisy(program: Program, exact: Integers, bits: Bits) -> Integers:
     parts, start = [], 0
     for measure in program.measures:
         stop = start + len(measure.form.statistics)
         parts.append(measure.release(exact[:, start:stop], bits))
         start = stop
-    return parts
+    return np.concatenate(parts, axis=1)

@@ -19,7 +19,7 @@ from discreet.plan.canonical import replay
 from discreet.plan.schema import TableSchema
 from discreet.privacy import events
 
-VERSION = 1
+VERSION = 2
 
 Rebuild = Callable[[Fraction, Fraction], Program]
 """The same question's program at another epsilon and delta."""
@@ -56,7 +56,7 @@ def pack(released: Released, asked: Asked, *, private: bool) -> str:
             "delta": str(asked.delta),
             "event": events.to_json(released.program.event),
             "keys": [[_written(value) for value in key] for key in released.keys],
-            "noisy": [[[int(v) for v in row] for row in part] for part in released.noisy],
+            "noisy": [[int(v) for v in row] for row in released.noisy],
         }
     )
 
@@ -74,10 +74,7 @@ def unpack(payload: bytes | str, rebuild: Rebuild, *, private: bool) -> Released
     if events.to_json(program.event) != fields["event"]:
         return None
     keys = [tuple(_read(value) for value in key) for key in fields["keys"]]
-    noisy = [
-        np.array(part, dtype=object).reshape(len(keys), len(measure.form.statistics))
-        for part, measure in zip(fields["noisy"], program.measures, strict=True)
-    ]
+    noisy = np.array(fields["noisy"], dtype=object).reshape(len(keys), len(program.noise.scales))
     return Released(program, keys, noisy)
 
 
@@ -85,7 +82,8 @@ def serves(released: Released, wanted: Program) -> bool:
     """Whether a release has, for each aggregate, noise no larger than the one asked for."""
     given = released.program
     return all(
-        given.measures[given.uses[name]].variance <= wanted.measures[use].variance for name, use in wanted.uses.items()
+        given.noise.variance(given.recipes[name]) <= wanted.noise.variance(recipe)
+        for name, recipe in wanted.recipes.items()
     )
 
 

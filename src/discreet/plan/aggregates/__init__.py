@@ -1,22 +1,29 @@
-"""Aggregations, one file each: what to compute, how far a row moves it, how to finish it."""
+"""Aggregations, one file each: what to compute, how far a row moves it, how to finish it; and all of a question's."""
 
-from discreet.plan.aggregates.count import count_forms, count_units_forms, count_values_forms
-from discreet.plan.aggregates.form import Finished, Form, Noised, Scaled
-from discreet.plan.aggregates.mean import CentredMean, PairedMean, mean_forms
+from discreet.plan.aggregates.count import rows_form, units_form, values_form
+from discreet.plan.aggregates.form import Form, Ratio, Recipe, Size, Total
+from discreet.plan.aggregates.layout import Layout, Needs, centred, paired
+from discreet.plan.aggregates.linear import Linear
+from discreet.plan.aggregates.mean import centred_form, paired_form
 from discreet.plan.aggregates.steps import Steps
-from discreet.plan.aggregates.sum import sum_forms
+from discreet.plan.aggregates.sum import sum_form
 
 __all__ = [
-    "CentredMean",
-    "Finished",
     "Form",
-    "Noised",
-    "PairedMean",
-    "Scaled",
+    "Layout",
+    "Linear",
+    "Needs",
+    "Ratio",
+    "Recipe",
+    "Size",
     "Steps",
-    "count_forms",
-    "count_units_forms",
-    "count_values_forms",
-    "mean_forms",
-    "sum_forms",
+    "Total",
+    "centred",
+    "centred_form",
+    "paired",
+    "paired_form",
+    "rows_form",
+    "sum_form",
+    "units_form",
+    "values_form",
 ]

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from discreet.plan.aggregates.form import Form, Scaled
+from discreet.plan.aggregates.form import Form
 from discreet.plan.nodes import Expression
 from discreet.plan.reading import Statistic
 
 
-def count_forms() -> tuple[Form, ...]:
+def rows_form() -> Form:
     """Kept rows: each moves the count by one."""
-    return (Scaled(statistics=(Statistic(kind="rows"),), corners=((1,),)),)
+    return Form(statistics=(Statistic(kind="rows"),), corners=((1,),))
 
 
-def count_values_forms(argument: Expression) -> tuple[Form, ...]:
-    """Kept rows whose argument is not NULL."""
-    return (Scaled(statistics=(Statistic(kind="values", argument=argument),), corners=((1,),)),)
+def values_form(argument: Expression, *, nulls: bool = False) -> Form:
+    """Kept rows whose argument is not NULL, and those where it is: a row moves one of the two counts by one."""
+    values = Statistic(kind="values", argument=argument)
+    if not nulls:
+        return Form(statistics=(values,), corners=((1,),))
+    return Form(statistics=(values, Statistic(kind="nulls", argument=argument)), corners=((1, 0), (0, 1)))
 
 
-def count_units_forms() -> tuple[Form, ...]:
+def units_form() -> Form:
     """Units with a kept row: one each per group, however many rows they have."""
-    return (Scaled(statistics=(Statistic(kind="units"),), corners=((1,),), once=True),)
+    return Form(statistics=(Statistic(kind="units"),), corners=((1,),), once=True)

@@ -2,45 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.plan.aggregates.linear import Linear
 from discreet.plan.reading import Statistic
 from discreet.plan.stability import Corner
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """An aggregate made of noisy statistics: a value and the interval that follows from theirs."""
-
-    value: Fraction
-    low: Fraction
-    high: Fraction
-
-
-@dataclass(frozen=True, slots=True)
-class Noised:
-    """A statistic after noise: a whole number, and how far it may be from the exact one."""
-
-    value: int
-    error: int
-
-    @property
-    def low(self) -> int:
-        """The smallest exact value."""
-        return self.value - self.error
-
-    @property
-    def high(self) -> int:
-        """The largest exact value."""
-        return self.value + self.error
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form(ABC):
-    """A way to compute an aggregation.
+class Form:
+    """Exact integers that meet their noise together.
 
     Args:
         statistics: exact integers per group.
@@ -52,22 +24,41 @@ class Form(ABC):
     corners: tuple[Corner, ...]
     once: bool = False
 
-    @abstractmethod
-    def finish(self, noised: Sequence[Noised]) -> Finished:
-        """The aggregate, from one noisy number for each statistic: post-processing, defined for all integers.
 
-        If every statistic is within its error, the aggregate of the kept, clipped rows lies in the interval.
-        """
+@dataclass(frozen=True, slots=True)
+class Total:
+    """An aggregate that is a weighted sum of statistics; `whole` if the exact one is a whole number."""
+
+    linear: Linear
+    whole: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scaled(Form):
-    """One statistic, counted in steps of a power of two."""
+class Ratio:
+    """An aggregate that is centre + top / bottom and lies between two public ends; bottom counts values.
 
-    exponent: int = 0
+    Args:
+        top: a sum of values, counted from the centre.
+        bottom: their number.
+        centre: where the top counts from.
+        low: the smallest value.
+        high: the largest.
+    """
 
-    def finish(self, noised: Sequence[Noised]) -> Finished:
-        """The statistic times the step."""
-        (only,) = noised
-        step = Fraction(2) ** self.exponent
-        return Finished(only.value * step, only.low * step, only.high * step)
+    top: Linear
+    bottom: Linear
+    centre: Fraction
+    low: Fraction
+    high: Fraction
+
+
+Recipe = Total | Ratio
+"""How an aggregate follows from statistics: post-processing, defined for all integers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a group is, for a selection of private keys; a unit alone makes it at most `most`."""
+
+    linear: Linear
+    most: int

@@ -1,92 +1,111 @@
-"""AVG: two ways to pay for a mean whose number of rows is private."""
+"""AVG, and SUM and COUNT beside it: two ways to pay for values whose number is private.
+
+Both can count the rows without a value as well, for nothing: a row has a value or it has none, and so it moves either
+the sums or the number of NULLs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.plan.aggregates.form import Finished, Form, Noised
+from discreet.plan.aggregates.form import Form, Ratio, Total
+from discreet.plan.aggregates.linear import Linear
 from discreet.plan.aggregates.steps import Steps
+from discreet.plan.aggregates.sum import clipped_sum
 from discreet.plan.nodes import Expression
 from discreet.plan.reading import Statistic
-from discreet.plan.schema import Bounds
 
 
-def mean_forms(argument: Expression, bounds: Bounds) -> tuple[Form, ...]:
-    """The pair for Laplace noise, the centred sum with a count for Gaussian noise."""
-    steps = Steps.of(bounds, argument.type)
-    return PairedMean.of(argument, steps), CentredMean.of(argument, steps)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moments:
+    """What is known of a bounded argument.
+
+    Args:
+        centred: the sum of x - centre, in steps.
+        centre: in steps.
+        values: how many x there are.
+        steps: the grid and the bounds.
+    """
+
+    centred: Linear
+    centre: Fraction
+    values: Linear
+    steps: Steps
+
+    @property
+    def count(self) -> Total:
+        """COUNT(x)."""
+        return Total(self.values, whole=True)
+
+    @property
+    def sum(self) -> Total:
+        """SUM(x): the sum from the centre, and the centre once for each value."""
+        return Total((self.centred + self.values * self.centre) * self.steps.step, whole=self.steps.whole)
+
+    @property
+    def mean(self) -> Ratio:
+        """AVG(x)."""
+        step = self.steps.step
+        return Ratio(
+            top=self.centred * step,
+            bottom=self.values,
+            centre=self.centre * step,
+            low=self.steps.low * step,
+            high=self.steps.high * step,
+        )
 
 
-def _sum(argument: Expression, steps: Steps, shift: int) -> Statistic:
-    return Statistic(
-        kind="sum", argument=argument, exponent=steps.exponent, low=steps.low, high=steps.high, shift=shift
+def paired_form(argument: Expression, steps: Steps, *, nulls: bool) -> Form:
+    """The sums of x - low and of x - high, for Laplace noise.
+
+    One row moves the pair by (x - low, x - high), whose L1 norm is high - low whatever x is: one Laplace draw on each
+    costs no more than one sum would, and the count comes free (Kulesza, Suresh, Wang 2024). A NULL counts as much as
+    the width, so that it moves the three by the same L1 norm.
+    """
+    pair = clipped_sum(argument, steps, steps.low), clipped_sum(argument, steps, steps.high)
+    corners = (steps.width, 0), (0, -steps.width)
+    if not nulls:
+        return Form(statistics=pair, corners=corners)
+    missing = Statistic(kind="nulls", argument=argument, times=steps.width)
+    return Form(statistics=(*pair, missing), corners=((*corners[0], 0), (*corners[1], 0), (0, 0, steps.width)))
+
+
+def paired_moments(place: int, steps: Steps) -> Moments:
+    """What the pair at a place tells: its difference is the width times the count, its mean is centred."""
+    above, below = Linear.at(place), Linear.at(place + 1)
+    return Moments(
+        centred=(above + below) * Fraction(1, 2),
+        centre=Fraction(steps.low + steps.high, 2),
+        values=(above + below * -1) * Fraction(1, steps.width),
+        steps=steps,
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairedMean(Form):
-    """The mean by the sums of x - low and of x - high.
+def paired_nulls(place: int, steps: Steps) -> Linear:
+    """The number of NULLs, from the third statistic of the form."""
+    return Linear.at(place + 2) * Fraction(1, steps.width)
 
-    One row moves the pair by (x - low, x - high), whose L1 norm is high - low whatever x is: one Laplace draw on each
-    costs no more than one sum would, and the count comes free (Kulesza, Suresh, Wang 2024).
+
+def centred_form(argument: Expression, steps: Steps) -> Form:
+    """The sum of x - middle and the number of NULLs, beside a count of rows that all arguments share.
+
+    One row moves the sum by at most half the width, up to one step, or the number of NULLs by one; centring makes the
+    sum's move as short as it can be. A NULL counts as much as the longest such move.
     """
-
-    steps: Steps
-
-    @classmethod
-    def of(cls, argument: Expression, steps: Steps) -> PairedMean:
-        """The form of an argument with bounds in steps."""
-        statistics = _sum(argument, steps, steps.low), _sum(argument, steps, steps.high)
-        return cls(statistics=statistics, corners=((steps.width, 0), (0, -steps.width)), steps=steps)
-
-    def finish(self, noised: Sequence[Noised]) -> Finished:
-        """low + width * a / (a + b), a and b being the sums above low and below high, at least one row's worth."""
-        above, negative = noised
-        below = Noised(-negative.value, negative.error)
-        weight = max(above.value + below.value, self.steps.width)
-        low, high = _ratio(above.low, below.high, otherwise=0), _ratio(above.high, below.low, otherwise=1)
-        share = min(max(Fraction(above.value, weight), low), high)
-        return Finished(self._mean(share), self._mean(low), self._mean(high))
-
-    def _mean(self, share: Fraction) -> Fraction:
-        return (self.steps.low + self.steps.width * share) * Fraction(2) ** self.steps.exponent
+    ends = steps.low - steps.middle, steps.high - steps.middle
+    longest = max(abs(end) for end in ends)
+    missing = Statistic(kind="nulls", argument=argument, times=longest)
+    corners = *((end, 0) for end in ends if end), (0, longest)
+    return Form(statistics=(clipped_sum(argument, steps, steps.middle), missing), corners=tuple(corners))
 
 
-def _ratio(above: int, below: int, otherwise: int) -> Fraction:
-    """a / (a + b) for sums of at least 0; without any rows, the end of the interval."""
-    a, b = max(above, 0), max(below, 0)
-    return Fraction(a, a + b) if a + b else Fraction(otherwise)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CentredMean(Form):
-    """The mean by the sum of x - middle and the number of values.
-
-    One row moves the two by (t, 1) with |t| at most half the width, up to one step; centring makes the first as short
-    as it can be.
-    """
-
-    steps: Steps
-
-    @classmethod
-    def of(cls, argument: Expression, steps: Steps) -> CentredMean:
-        """The form of an argument with bounds in steps."""
-        statistics = _sum(argument, steps, steps.middle), Statistic(kind="values", argument=argument)
-        corners = (steps.low - steps.middle, 1), (steps.high - steps.middle, 1)
-        return cls(statistics=statistics, corners=corners, steps=steps)
-
-    def finish(self, noised: Sequence[Noised]) -> Finished:
-        """middle + sum / count, the count being at least one, within the bounds."""
-        centred, count = noised
-        least, most = max(count.low, 1), max(count.high, 1)
-        return Finished(
-            self._mean(Fraction(centred.value, max(count.value, 1))),
-            self._mean(min(Fraction(centred.low, least), Fraction(centred.low, most))),
-            self._mean(max(Fraction(centred.high, least), Fraction(centred.high, most))),
-        )
-
-    def _mean(self, offset: Fraction) -> Fraction:
-        inside = min(max(self.steps.middle + offset, Fraction(self.steps.low)), Fraction(self.steps.high))
-        return inside * Fraction(2) ** self.steps.exponent
+def centred_moments(place: int, steps: Steps, rows: Linear) -> Moments:
+    """What the form at a place tells, given the number of rows."""
+    longest = max(steps.middle - steps.low, steps.high - steps.middle)
+    return Moments(
+        centred=Linear.at(place),
+        centre=Fraction(steps.middle),
+        values=rows + Linear.at(place + 1) * Fraction(-1, longest),
+        steps=steps,
+    )

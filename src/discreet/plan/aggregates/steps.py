@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid
@@ -31,6 +32,16 @@ class Steps:
             shown = f"({float(bounds.low):g}, {float(bounds.high):g})"
             raise InvalidParameter("bounds", shown, "to have two whole numbers between them", "Widen them.")
         return cls(exponent, low, high)
+
+    @property
+    def step(self) -> Fraction:
+        """The size of one step."""
+        return Fraction(2) ** self.exponent
+
+    @property
+    def whole(self) -> bool:
+        """Whether multiples of a step are whole numbers."""
+        return self.exponent >= 0
 
     @property
     def width(self) -> int:

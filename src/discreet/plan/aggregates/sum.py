@@ -1,17 +1,21 @@
-"""SUM: values clipped to public bounds, added as whole steps."""
+"""SUM alone: values clipped to public bounds, added as whole steps."""
 
 from __future__ import annotations
 
-from discreet.plan.aggregates.form import Form, Scaled
+from discreet.plan.aggregates.form import Form
 from discreet.plan.aggregates.steps import Steps
 from discreet.plan.nodes import Expression
 from discreet.plan.reading import Statistic
-from discreet.plan.schema import Bounds
 
 
-def sum_forms(argument: Expression, bounds: Bounds) -> tuple[Form, ...]:
-    """One row adds a number of steps between the bounds; NULL adds nothing."""
-    steps = Steps.of(bounds, argument.type)
-    statistic = Statistic(kind="sum", argument=argument, exponent=steps.exponent, low=steps.low, high=steps.high)
+def clipped_sum(argument: Expression, steps: Steps, shift: int = 0) -> Statistic:
+    """The sum of x - shift over values clipped to their bounds; NULL adds nothing."""
+    return Statistic(
+        kind="sum", argument=argument, exponent=steps.exponent, low=steps.low, high=steps.high, shift=shift
+    )
+
+
+def sum_form(argument: Expression, steps: Steps) -> Form:
+    """One row adds a number of steps between the bounds."""
     corners = tuple((end,) for end in (steps.low, steps.high) if end)
-    return (Scaled(statistics=(statistic,), corners=corners, exponent=steps.exponent),)
+    return Form(statistics=(clipped_sum(argument, steps),), corners=corners)

@@ -1,0 +1,216 @@
+"""All aggregates of one question as few forms: one noisy count feeds COUNT, AVG and the selection of keys.
+
+Two layouts differ in how arguments are counted. In the *paired* one each argument counts itself, which is best for
+Laplace noise and few arguments. In the *centred* one all arguments share a count of rows, which is best for Gaussian
+noise and for many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from discreet.errors import UnsupportedQuery
+from discreet.plan.aggregates.count import rows_form, units_form, values_form
+from discreet.plan.aggregates.form import Form, Recipe, Size, Total
+from discreet.plan.aggregates.linear import Linear
+from discreet.plan.aggregates.mean import (
+    Moments,
+    centred_form,
+    centred_moments,
+    paired_form,
+    paired_moments,
+    paired_nulls,
+)
+from discreet.plan.aggregates.steps import Steps
+from discreet.plan.aggregates.sum import sum_form
+from discreet.plan.bounds import bounds
+from discreet.plan.nodes import Aggregate, Expression, Question
+from discreet.plan.schema import TableSchema
+
+_VALUES, _SUM = frozenset({"count_values"}), frozenset({"sum"})
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Forms, and how each aggregate follows from their statistics.
+
+    Args:
+        forms: their statistics, one after the other, are the reading's.
+        recipes: for each aggregate by name.
+        size: of a group, where keys are to be selected; None if nothing was to count rows or people.
+    """
+
+    forms: tuple[Form, ...]
+    recipes: dict[str, Recipe]
+    size: Size | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What a question asks of its forms.
+
+    Args:
+        aggregates: of the question.
+        kinds: for each argument, what is asked of it.
+        steps: for each argument that is added up.
+        people: whether COUNT(DISTINCT unit) needs a count of its own.
+        most_rows: how many rows one unit may have in a group.
+        sized: whether the size of groups is needed.
+    """
+
+    aggregates: tuple[Aggregate, ...]
+    kinds: dict[Expression, frozenset[str]]
+    steps: dict[Expression, Steps]
+    people: bool
+    most_rows: int
+    sized: bool
+
+    @classmethod
+    def of(cls, question: Question, schema: TableSchema, *, most_rows: int, sized: bool) -> Needs:
+        """What a question needs; where a unit has one row in a group, people are rows.
+
+        Raises:
+            UnsupportedQuery: if an argument that is added up has no public bounds.
+        """
+        kinds: dict[Expression, frozenset[str]] = {}
+        steps = {}
+        for aggregate in question.aggregates:
+            if aggregate.argument is None:
+                continue
+            kinds[aggregate.argument] = kinds.get(aggregate.argument, frozenset()) | {aggregate.kind}
+            if aggregate.kind != "count_values":
+                steps[aggregate.argument] = _steps(aggregate.kind, aggregate.argument, schema)
+        people = most_rows > 1 and any(aggregate.kind == "count_units" for aggregate in question.aggregates)
+        return cls(
+            aggregates=question.aggregates, kinds=kinds, steps=steps, people=people, most_rows=most_rows, sized=sized
+        )
+
+    @property
+    def rows(self) -> bool:
+        """Whether the number of rows is asked for."""
+        return any(a.argument is None and not (self.people and a.kind == "count_units") for a in self.aggregates)
+
+    @property
+    def counted(self) -> bool:
+        """Whether rows, or at least values, must be counted."""
+        return self.rows or (self.sized and not self.people)
+
+
+def _steps(kind: str, argument: Expression, schema: TableSchema) -> Steps:
+    limits = bounds(argument, schema)
+    if limits is None:
+        name = "SUM" if kind == "sum" else "AVG"
+        raise UnsupportedQuery(
+            f"{name} needs public bounds of its argument.",
+            f"Declare them with bounds=..., or clip in the question: {name}(GREATEST(LEAST(x, 100), 0)).",
+        )
+    return Steps.of(limits, argument.type)
+
+
+@dataclass(slots=True)
+class _Draft:
+    """Forms so far, and what they tell: totals of whole arguments, moments, the number of rows and of people."""
+
+    needs: Needs
+    forms: list[Form] = field(default_factory=list)
+    width: int = 0
+    totals: dict[tuple[str, Expression], Total] = field(default_factory=dict)
+    moments: dict[Expression, Moments] = field(default_factory=dict)
+    rows: Linear | None = None
+    people: Linear | None = None
+
+    def add(self, form: Form) -> int:
+        """The place of the form's first statistic."""
+        self.forms.append(form)
+        self.width += len(form.statistics)
+        return self.width - len(form.statistics)
+
+    def add_sum(self, x: Expression) -> None:
+        steps = self.needs.steps[x]
+        place = self.add(sum_form(x, steps))
+        self.totals["sum", x] = Total(Linear.at(place) * steps.step, whole=steps.whole)
+
+    def add_values(self, x: Expression, *, nulls: bool = False) -> None:
+        place = self.add(values_form(x, nulls=nulls))
+        self.totals["count_values", x] = Total(Linear.at(place), whole=True)
+        if nulls:
+            self.rows = Linear.at(place) + Linear.at(place + 1)
+
+    def add_pair(self, x: Expression, *, nulls: bool = False) -> None:
+        steps = self.needs.steps[x]
+        place = self.add(paired_form(x, steps, nulls=nulls))
+        self.moments[x] = paired_moments(place, steps)
+        if nulls:
+            self.rows = self.moments[x].values + paired_nulls(place, steps)
+
+    def add_rows(self) -> Linear:
+        self.rows = Linear.at(self.add(rows_form()))
+        return self.rows
+
+    def finished(self) -> Layout:
+        if self.needs.people:
+            self.people = Linear.at(self.add(units_form()))
+        recipes = {aggregate.name: self._recipe(aggregate) for aggregate in self.needs.aggregates}
+        return Layout(tuple(self.forms), recipes, self._size())
+
+    def _recipe(self, aggregate: Aggregate) -> Recipe:
+        x = aggregate.argument
+        if x is None:
+            people = self.people if aggregate.kind == "count_units" else None
+            return Total(people or self.rows or Linear(()), whole=True)
+        if x not in self.moments:
+            return self.totals[aggregate.kind, x]
+        known = self.moments[x]
+        recipes: dict[str, Recipe] = {"count_values": known.count, "sum": known.sum, "mean": known.mean}
+        return recipes[aggregate.kind]
+
+    def _size(self) -> Size | None:
+        """People if they are counted, else rows, else the values of some argument."""
+        if self.people is not None:
+            return Size(self.people, 1)
+        values = [moments.values for moments in self.moments.values()]
+        values += [total.linear for (kind, _), total in self.totals.items() if kind == "count_values"]
+        counted = self.rows or (values[0] if values else None)
+        return None if counted is None else Size(counted, self.needs.most_rows)
+
+
+def paired(needs: Needs) -> Layout:
+    """Every argument counts itself; one of them, if rows are to be counted, counts its NULLs too."""
+    draft = _Draft(needs)
+    carrier = _carrier(needs) if needs.counted else None
+    for x, kinds in needs.kinds.items():
+        nulls = x == carrier and needs.rows
+        if kinds == _VALUES:
+            draft.add_values(x, nulls=nulls)
+        elif kinds == _SUM and x != carrier:
+            draft.add_sum(x)
+        else:
+            draft.add_pair(x, nulls=nulls)
+    if needs.counted and carrier is None:
+        draft.add_rows()
+    return draft.finished()
+
+
+def _carrier(needs: Needs) -> Expression | None:
+    """The argument whose form counts for all: one that is counted anyway, if there is one."""
+
+    def place(x: Expression) -> int:
+        return 1 if needs.kinds[x] == _VALUES else 2 if needs.kinds[x] == _SUM else 0
+
+    return min(needs.kinds, key=place, default=None)
+
+
+def centred(needs: Needs) -> Layout:
+    """All arguments whose number matters share one count of rows."""
+    draft = _Draft(needs)
+    shared = [x for x, kinds in needs.kinds.items() if kinds not in (_VALUES, _SUM)]
+    rows = draft.add_rows() if needs.counted or shared else None
+    for x, kinds in needs.kinds.items():
+        if rows is not None and x in shared:
+            place = draft.add(centred_form(x, needs.steps[x]))
+            draft.moments[x] = centred_moments(place, needs.steps[x], rows)
+        elif kinds == _VALUES:
+            draft.add_values(x)
+        else:
+            draft.add_sum(x)
+    return draft.finished()
