@@ -12,7 +12,7 @@ from functools import singledispatch
 from discreet import check
 from discreet.accounting.basic import basic
 from discreet.accounting.rounding import safe
-from discreet.accounting.search import least, smallest
+from discreet.accounting.search import least
 from discreet.accounting.terms import Terms, terms
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above
@@ -121,9 +121,24 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
 
 
 def rho_for(epsilon: float, delta: float) -> float:
-    """The largest rho whose conversion stays within (epsilon, delta), rounded down."""
-    inverse = smallest(lambda x: zcdp_epsilon(1 / x, delta) <= epsilon, start=1.0)
-    return math.nextafter(1 / inverse, 0.0)
+    """The largest rho whose conversion stays within (epsilon, delta), rounded down.
+
+    The bound of an order (`zcdp_epsilon`) is at most epsilon for rho up to a number of its own; one order is enough, so
+    the largest of these numbers is taken.
+
+    >>> f"{rho_for(5.221534, 1e-6):.6f}"
+    '0.500000'
+    """
+
+    def negative_rho(log_excess: float) -> float:
+        excess = math.exp(log_excess)
+        order = 1 + excess
+        return -(epsilon + (math.log(delta) + order * math.log1p(1 / excess) + log_excess) / excess) / order
+
+    rho, less = -least(negative_rho, *_ORDERS), 2.0**-48
+    while rho > 0 and zcdp_epsilon(rho, delta) > epsilon:
+        rho, less = rho * (1 - less), 2 * less
+    return max(0.0, rho)
 
 
 def epsilon(released: Terms, delta: float) -> float:

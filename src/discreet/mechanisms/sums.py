@@ -34,13 +34,16 @@ _LOST = 1e-9
 _HALVINGS = 60
 
 
-@lru_cache(maxsize=4096)
 def laplace_sum_reach(scale: Fraction, count: int, outside: Fraction) -> Fraction:
     """A distance that the sum of so many discrete Laplace draws of one scale exceeds with at most this probability."""
     if count not in _TAILS:
         raise InternalError(f"Expected count={count} to be one of {sorted(_TAILS)}.")
-    weights = [Enclosure.of(weight, DIGITS) for weight in _TAILS[count]]
-    return scale * polynomial_reach(weights, outside) + count
+    return scale * _standard_reach(count, outside) + count
+
+
+@lru_cache(maxsize=4096)
+def _standard_reach(count: int, outside: Fraction) -> Fraction:
+    return polynomial_reach([Enclosure.of(weight, DIGITS) for weight in _TAILS[count]], outside)
 
 
 def laplace_reaches(weights: Floats, scales: Floats, outside: float) -> Floats:

@@ -1,0 +1,130 @@
+"""What a question would read, what it would cost and how wrong its answer would be: public facts only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.curator.measure import Measure
+from discreet.curator.notes import notes
+from discreet.curator.program import Program
+from discreet.curator.run import Released
+from discreet.ledger import Account
+from discreet.ledger.tallies import prices
+from discreet.plan.finish import Cell, Noisy
+from discreet.plan.reading import Statistic
+from discreet.plan.schema import Limits
+from discreet.privacy import Loss
+from discreet.privacy.events import Event
+
+ROWS = 1000  # of an imagined group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """A question before it is asked: nothing was read and nothing was spent.
+
+    Attributes:
+        program: what would be read, and the noise it would meet.
+        account: who would pay.
+        unit: who is protected, and in which relation.
+        cost: what would be charged.
+        remaining: what the account can spend now.
+        errors: for each released number how far it may be from the truth, with this confidence, in a group of so many
+            imagined rows whose values lie in the middle of their bounds; infinite if it may be anything.
+        confidence: of each error.
+        rows: of the imagined group.
+    """
+
+    program: Program
+    account: str
+    unit: str
+    cost: Loss
+    remaining: Loss
+    errors: dict[str, float]
+    confidence: Fraction
+    rows: int
+
+    @property
+    def event(self) -> Event:
+        """What would be released."""
+        return self.program.event
+
+    @property
+    def limits(self) -> Limits:
+        """How much one unit counts."""
+        return self.program.contribution.limits
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What limits and bounds mean for the answer."""
+        return notes(self.program)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Cost, noise, limits, unit and groups, a line each."""
+        return {
+            "cost": f"{self.cost}; remaining on account {self.account!r}: {self.remaining}",
+            "noise": "; ".join(_noise(measure) for measure in self.program.measures),
+            "limits": f"groups per unit: {self.limits.groups}; rows per unit and group: {self.limits.rows}",
+            "unit": self.unit,
+            "groups": "public" if self.program.selection is None else "private",
+        }
+
+    def __str__(self) -> str:
+        errors = [f"{name}: within {_shown(error)}" for name, error in self.errors.items()]
+        head = f"{float(self.confidence):.0%} errors in a group of {self.rows:,} rows"
+        facts = [f"{label}: {line}" for label, line in self.facts.items()]
+        return "\n".join([head, *(f"  {line}" for line in errors), *facts, *(f"- {note}" for note in self.notes)])
+
+
+def explain(
+    program: Program, account: Account, remaining: Loss, *, confidence: Fraction, rows: int = ROWS
+) -> Explanation:
+    """The explanation of a program whose account stands as it does."""
+    answer = imagined(program, confidence=confidence, rows=rows)
+    return Explanation(
+        program=program,
+        account=account.name,
+        unit=f"{account.unit}, {account.neighbours.value}",
+        cost=prices(program.event, account.budget, account.neighbours).spent(account.budget),
+        remaining=remaining,
+        errors={name: _error(cell) for name, cell in answer.items() if isinstance(cell, Noisy)},
+        confidence=confidence,
+        rows=rows,
+    )
+
+
+def imagined(program: Program, *, confidence: Fraction, rows: int) -> dict[str, Cell]:
+    """The answer for a group of so many rows that lie in the middle of their bounds, before noise: nobody's data."""
+    question = replace(program.question, having=None, order=(), limit=None)
+    statistics = [_middle(statistic, rows) for m in program.measures for statistic in m.form.statistics]
+    key = (None,) * len(question.keys)
+    made = Released(replace(program, question=question), [key], np.array([statistics], dtype=object))
+    (answer,) = made.rows(confidence)
+    return dict(answer)
+
+
+def _middle(statistic: Statistic, rows: int) -> int:
+    """Of rows that all have a value, half way between its bounds."""
+    each = (statistic.low + statistic.high) // 2 - statistic.shift if statistic.kind == "sum" else 1
+    return 0 if statistic.kind == "nulls" else rows * statistic.times * each
+
+
+def _error(cell: Noisy) -> float:
+    if cell.value is None:
+        return math.inf
+    return float(max(cell.high - cell.value, cell.value - cell.low))
+
+
+def _noise(measure: Measure) -> str:
+    name = "scale" if measure.law == "laplace" else "sigma"
+    scales = ", ".join(dict.fromkeys(f"{float(scale):,.6g}" for scale in measure.scales))
+    return f"discrete {measure.law.capitalize()}, {name} {scales} steps"
+
+
+def _shown(error: float) -> str:
+    return "any distance" if math.isinf(error) else f"{error:,.6g}"
