@@ -150,14 +150,15 @@ def _quietest(
     """The layout and the law with the least noise."""
     most_rows = contribution.limits.rows
     needs = Needs.of(question, schema, most_rows=most_rows, sized=sized)
-    return min(_drafts(needs, contribution, epsilon, delta), key=lambda draft: draft.badness)
+    first, *others = _drafts(needs, contribution, epsilon, delta)
+    return min([first, *others], key=lambda draft: draft.badness) if others else first
 
 
 def _drafts(needs: Needs, contribution: Contribution, epsilon: Fraction, delta: Fraction) -> Iterator[_Draft]:
     laws: tuple[Law, ...] = ("laplace", "gaussian") if delta else ("laplace",)
     for law in laws:
-        for build in _LAYOUTS[law]:
-            layout = build(needs)
+        layouts = {layout.forms: layout for layout in (build(needs) for build in _LAYOUTS[law])}
+        for layout in layouts.values():
             yield _Draft(layout, _measures(law, layout, contribution, epsilon, delta))
 
 
