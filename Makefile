@@ -3,6 +3,7 @@
 PYTHON  ?= python3
 WORKERS ?= 2
 VENV    := .venv
+PEERS   := .venv-peers
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
@@ -10,7 +11,7 @@ PIP     := $(BIN)/python -m pip install -qq --disable-pip-version-check
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.run
-	@$(BIN)/python -m discreet.demo
+	@$(BIN)/discreet demo --out build/demo
 
 test: lint
 	$(BIN)/pytest -q -n $(WORKERS) -m "not slow"
@@ -25,8 +26,8 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-bench: $(VENV)/.bench
-	@set -e; for script in $(sort $(wildcard bench/*.py)); do echo "== $$script"; $(BIN)/python $$script; done
+bench: $(VENV)/.bench $(patsubst bench/peers/%.txt,$(PEERS)/%/.tried,$(wildcard bench/peers/*.txt))
+	@set -e; for script in $(filter-out bench/_%,$(sort $(wildcard bench/*.py))); do echo "== $$script"; $(BIN)/python $$script; done
 
 clean:
 	rm -rf $(VENV) .bootstrap build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
@@ -43,7 +44,7 @@ $(VENV)/.made:
 # One stamp per set of dependencies; each is renewed when pyproject.toml changes.
 $(VENV)/.run: pyproject.toml | $(VENV)/.made
 	@echo "Setting up $(VENV)"
-	@$(PIP) -e .
+	@$(PIP) -e '.[report]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.made
@@ -55,3 +56,17 @@ $(VENV)/.bench: pyproject.toml | $(VENV)/.made
 	@echo "Setting up $(VENV) for benchmarks"
 	@$(PIP) -e '.[dev,bench]'
 	@touch $@ $(VENV)/.dev $(VENV)/.run
+
+# Libraries that are measured beside ours pin versions that conflict: an environment for each. One that cannot be
+# installed here is reported by the benchmarks and stops nothing.
+$(PEERS)/%/.tried: bench/peers/%.txt
+	@echo "Setting up $(@D)"
+	@rm -rf $(@D)
+	@{ { $(PYTHON) -m venv $(@D) >/dev/null 2>&1 || { rm -rf $(@D); \
+	  $(PYTHON) -m pip install -qq --disable-pip-version-check --target .bootstrap virtualenv && \
+	  PYTHONPATH=.bootstrap $(PYTHON) -m virtualenv -q $(@D); }; } && \
+	  $(@D)/bin/python -m pip install -qq --disable-pip-version-check -r $< && \
+	  if [ -f bench/peers/$*.no-deps ]; then \
+	    $(@D)/bin/python -m pip install -qq --disable-pip-version-check --no-deps -r bench/peers/$*.no-deps; fi && \
+	  touch $(@D)/.made; } || echo "$* cannot be installed here"
+	@mkdir -p $(@D) && touch $@

@@ -44,7 +44,7 @@ class InsufficientBudget(DiscreetError):
     """A charge would exceed what is left; nothing was spent by asking."""
 
     def __init__(self, requested: Any, remaining: Any, hint: str = "") -> None:
-        self.requested, self.remaining = requested, remaining
+        self.requested, self.remaining, self.hint = requested, remaining, hint
         super().__init__(f"The charge needs {requested}; {remaining} remain." + (f" {hint}" if hint else ""))
 
 
@@ -144,6 +144,20 @@ class QueryFailed(DiscreetError):
 
 class RandomnessUnavailable(DiscreetError):
     """The operating system refused to give random bytes; no noise is drawn without them."""
+
+
+class MissingExtra(DiscreetError, ImportError):
+    """Something optional is not installed.
+
+    >>> raise MissingExtra("vl_convert", "Drawing a chart", "report")
+    Traceback (most recent call last):
+    discreet.errors.MissingExtra: Drawing a chart needs vl_convert. Get it with: pip install 'discreet[report]'
+    """
+
+    def __init__(self, module: str, what: str, extra: str) -> None:
+        self.module, self.extra = module, extra
+        self.hint = f"pip install 'discreet[{extra}]'"
+        super().__init__(f"{what} needs {module}. Get it with: {self.hint}", name=module)
 
 
 class InternalError(DiscreetError):

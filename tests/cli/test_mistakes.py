@@ -43,6 +43,12 @@ DECLARATIONS = [
     ("[budgets", '[tables.VISITS]\nsource = "visits.csv"\nunit = ""\n[budgets', "tables.visits", "another name"),
     ("[budgets", "[analysts.ana.nobody]\nepsilon = 1\n[budgets", "analysts.ana.nobody", "Add [budgets.nobody]"),
     ("[budgets", "[analysts.ana.patients]\nepsilon = 0\n[budgets", "analysts.ana.patients.epsilon", "positive"),
+    ('["A", "B", "C"]', '"wards.ward"', "tables.visits.keys['ward']", "public table"),
+    ("[budgets", '[public.wards]\nsource = "no.csv"\n[budgets', "public.wards.source", "Name one file"),
+    ("[budgets", "[public.wards]\n[budgets", "public.wards.source", "Name the file"),
+    ("[budgets", '[public.wards]\nsource = "visits.csv"\n[budgets', "public.wards.types", "carries no types"),
+    ("[budgets", '[public.wards]\nsource = "visits.csv"\nunit = ""\n[budgets', "public.wards.unit", "Known here"),
+    ("[budgets", '[public.Visits]\nsource = "visits.csv"\n[budgets', "tables.visits", "another name"),
 ]
 
 
@@ -79,6 +85,7 @@ QUESTIONS = [
     Mistake(COUNT, ["--epsilon", "0.1", "--confidence", "2"], 2, "InvalidParameter", "confidence"),
     Mistake(COUNT, ["--epsilon", "0.1", "--limits-rows", "0"], 2, "InvalidParameter", "rows=0"),
     Mistake(COUNT, ["--epsilon", "5"], 3, "InsufficientBudget", "epsilon=5"),
+    Mistake(COUNT, ["--epsilon", "5"], 3, "InsufficientBudget", "Ask with epsilon=2 and delta=0, or ask again"),
     Mistake(COUNT, ["--epsilon", "0.1", "--json", "--csv"], 2, "InvalidParameter", "Choose one"),
 ]
 
@@ -202,7 +209,7 @@ def test_what_nobody_foresaw_shows_no_message(monkeypatch: pytest.MonkeyPatch) -
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("p7 is 41 years old")
 
-    monkeypatch.setattr("discreet.cli.curating.protect", fail)
+    monkeypatch.setattr("discreet.curator.curator.enrol", fail)
     failed = run("ask", BY_WARD, "--epsilon", "0.1")
     assert failed.code == 5
     assert "p7" not in failed.err

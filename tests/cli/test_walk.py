@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from discreet.cli import curating
-from discreet.cli.config import load
 from discreet.cli.template import TEMPLATE
+from discreet.curator import Curator
+from discreet.curator.config import load
+from discreet.errors import InvalidParameter
 from discreet.ledger import Book
 from tests.cli.clinic import BY_WARD, COUNT, TOML, run, write
 
@@ -79,7 +80,7 @@ def test_amounts_mean_what_was_written(folder: Path, written: str) -> None:
 
 def test_json_is_the_answer(clinic: Path) -> None:
     printed = json.loads(run("ask", BY_WARD, "--epsilon", "0.5", "--json", "--confidence", "0.9").out)
-    answer = curating.protected(load(clinic / "discreet.toml")).ask(BY_WARD, epsilon="0.5", confidence="0.9")
+    answer = Curator.from_config(clinic / "discreet.toml", opening=False).ask(BY_WARD, epsilon="0.5", confidence="0.9")
     assert answer.replayed
     assert printed["rows"] == list(answer.records)
     assert printed["columns"] == list(answer.columns)
@@ -137,7 +138,7 @@ def test_analysts_are_appointed_once_and_held_to_their_caps(folder: Path) -> Non
     assert run("ask", COUNT, "--epsilon", "0.4", "--analyst", "ana").code == 0
     refused = run("ask", f"{COUNT} WHERE age > 30", "--epsilon", "0.4", "--analyst", "ana")
     assert refused.code == 3
-    assert "cap" in refused.error["InsufficientBudget"]
+    assert "own cap" in refused.error["Hint"]
     assert run("ask", f"{COUNT} WHERE age > 30", "--epsilon", "0.4", "--analyst", "ben").code == 0
 
 
@@ -167,6 +168,44 @@ def test_a_group_cannot_steer_the_terminal(folder: Path) -> None:
     assert "\x1b" not in out
     assert r"\x1b[31m" in out
     assert "[bold]x[/bold]" in out
+
+
+def test_a_public_table_gives_keys(folder: Path) -> None:
+    public = '[public.wards]\nsource = "wards.csv"\ntypes = { ward = "text" }\n'
+    write(folder, TOML.replace('["A", "B", "C"]', '"wards.ward"') + public)
+    (folder / "wards.csv").write_text("ward\nC\nA\nB\nA\n")
+    assert "public" in run("protect").out
+    answered = json.loads(run("ask", BY_WARD, "--epsilon", "0.5", "--json").out)
+    assert [row["ward"] for row in answered["rows"]] == [*"ABC"]
+    refused = run("ask", "SELECT COUNT(*) FROM wards", "--epsilon", "0.5")
+    assert (refused.code, refused.error["Hint"]) == (4, "It is public: query it directly.")
+    head = run("verify").out
+    write(folder)  # the same keys as a list are the same declaration
+    assert run("protect").code == 0
+    assert run("verify").out == head
+
+
+@pytest.mark.usefixtures("clinic")
+def test_a_key_is_charged_once() -> None:
+    first = json.loads(run("ask", COUNT, "--epsilon", "0.25", "--key", "monday", "--json").out)
+    run("ask", COUNT, "--epsilon", "0.5")
+    again = json.loads(run("ask", COUNT, "--epsilon", "0.25", "--key", "monday", "--json").out)
+    assert again["rows"] == first["rows"]
+    assert json.loads(run("budget", "--json").out)["patients"]["spent"] == {"epsilon": "3/4"}
+    other = run("ask", BY_WARD, "--epsilon", "0.25", "--key", "monday")
+    assert other.code == 5
+    assert "KeyConflict" in other.error
+
+
+def test_a_curator_from_the_file_holds_what_it_declares(folder: Path) -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        Curator.from_config(folder / "discreet.toml", opening=False)
+    assert refused.value.name == "ledger"
+    with Curator.from_config(folder / "discreet.toml") as curator:
+        assert curator.tables() == {"visits": "patients"}
+        assert [row["ward"] for row in curator.ask(BY_WARD, epsilon=0.5)] == [*"ABC"]
+    with Curator.from_config(str(folder / "discreet.toml"), opening=False) as curator:
+        assert curator.ask(BY_WARD, epsilon=0.5).replayed
 
 
 def test_another_file_may_be_named(folder: Path) -> None:

@@ -64,7 +64,7 @@ def test_a_count_by_gaussian_noise_covers_as_its_law_says() -> None:
     """P(z) ~ exp(-z^2 / (2 sigma^2)), summed over the interval."""
     made = curator(unit="id", max_groups=50)
     sql, options = "SELECT g, COUNT(*) AS n FROM t GROUP BY g", {"epsilon": "5", "delta": "1e-6"}
-    program = made.explain(sql, **options)  # type: ignore[arg-type]
+    program = made.explain(sql, **options).program  # type: ignore[arg-type]
     assert program.noise.law == "gaussian"
     answer = made.ask(sql, **options)  # type: ignore[arg-type]
     half, sigma = answer[0]["n_high"] - answer[0]["n"], float(program.noise.scales[0])
@@ -90,7 +90,7 @@ SHARED = "SELECT g, COUNT(*) AS n, AVG(age) AS m, AVG(one) AS o, AVG(2 * age) AS
 def test_what_is_computed_from_several_statistics_covers_as_stated(sql: str, options: dict[str, Any], law: str) -> None:
     """At least as often as stated, and not much more: fine noise is hardly rounded, so the law allows both."""
     made = curator(AGES * TIMES, unit="id", max_groups=1)
-    assert made.explain(sql, **options).noise.law == law
+    assert made.explain(sql, **options).program.noise.law == law
     for confidence, more in ((0.95, 0.02), (0.5, 0.1)):
         answer = made.ask(sql, confidence=confidence, **options)
         for name in {"n", "k", "s", "m"} & set(answer.columns) - ({"n"} if sql == SHARED else set()):

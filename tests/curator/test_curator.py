@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -22,40 +25,14 @@ from discreet.errors import (
     UnknownTable,
     UnsupportedQuery,
 )
-from discreet.ledger import Book
+from discreet.ledger import Book, Role
 from discreet.noise import SecureBits, SeededBits
 from discreet.plan.frame import count, mean
-from discreet.plan.reading import Groups, Reading
+from discreet.plan.nodes import Value
 from discreet.plan.schema import Limits
 from discreet.privacy import Budget, Loss
 from tests.curator.clinic import DECLARED, visits
-
-COUNT = "SELECT COUNT(*) AS n FROM visits"
-BY_WARD = "SELECT ward, COUNT(*) AS n, AVG(charge) AS cost FROM visits GROUP BY ward"
-
-
-class Spy(Memory):
-    """Counts reads, and asks a question before each."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.reads = 0
-        self.before: Any = lambda: None
-
-    def read(self, reading: Reading) -> Groups:
-        self.reads += 1
-        self.before()
-        return super().read(reading)
-
-
-def clinic(
-    budget: Loss | None = None, *, ledger: str = ":memory:", engine: Memory | None = None, **declared: Any
-) -> Curator:
-    curator = Curator.for_tests(ledger, engine=engine or Memory(), bits=SeededBits(11))
-    options: dict[str, Any] = {"unit": "patient", "max_groups": 3, "max_rows": 2, "version": "1"}
-    options |= DECLARED | declared
-    curator.protect(visits(3, patients=200), name="visits", budget=budget or Budget(epsilon=2, delta=1e-6), **options)
-    return curator
+from tests.curator.spies import BY_WARD, COUNT, Broken, Spy, clinic, filtered
 
 
 def test_an_answer_has_intervals_cost_and_rest() -> None:
@@ -178,22 +155,17 @@ def test_a_new_version_is_another_question(tmp_path: Path) -> None:
 def test_ten_tenths_and_no_more() -> None:
     curator = clinic(Budget(epsilon=1))
     for age in range(10):
-        curator.ask(f"SELECT COUNT(*) AS n FROM visits WHERE age > {age}", epsilon=0.1)
+        curator.ask(filtered(age), epsilon=0.1)
     with pytest.raises(InsufficientBudget):
-        curator.ask("SELECT COUNT(*) AS n FROM visits WHERE age > 10", epsilon=0.1)
+        curator.ask(filtered(10), epsilon=0.1)
     assert curator.verify().sequence == len(curator.history("visits"))
-
-
-class Broken(Spy):
-    def _prepare(self, reading: Reading) -> Any:
-        return (1 / 0 for _ in reading.statistics)
 
 
 def test_a_failed_read_stays_charged_and_locks_after_three() -> None:
     curator = clinic(Budget(epsilon=1), engine=Broken())
     for age in range(3):
         with pytest.raises(QueryFailed):
-            curator.ask(f"SELECT COUNT(*) AS n FROM visits WHERE age > {age}", epsilon=0.1)
+            curator.ask(filtered(age), epsilon=0.1)
     assert str(curator.budget("visits").remaining) == "epsilon=0.7"
     with pytest.raises(AccountLocked):
         curator.ask(COUNT, epsilon=0.1)
@@ -202,9 +174,25 @@ def test_a_failed_read_stays_charged_and_locks_after_three() -> None:
 def test_the_fluent_front_asks_the_same_question() -> None:
     curator = clinic(Budget(epsilon=1))
     frame = curator.table("visits").where("age >= 40").group_by("ward").agg(n=count(), cost=mean("charge"))
-    curator.ask(frame.question, epsilon=0.25)
+    answer = frame.ask(epsilon=0.25, analyst="ana", limits=Limits(2, 1), confidence=0.9, key="k")
     sql = "SELECT ward, COUNT(*) AS n, AVG(charge) AS cost FROM visits WHERE age >= 40 GROUP BY ward"
-    assert curator.ask(sql, epsilon=0.25).replayed
+    again = curator.ask(sql, epsilon=0.25, limits=Limits(2, 1), confidence=0.9)
+    assert again.replayed
+    assert again.records == answer.records
+    assert curator.ask(frame.question, epsilon=0.25, limits=Limits(2, 1)).replayed
+    assert frame.explain(epsilon=0.25) == curator.explain(sql, epsilon=0.25)
+    assert curator.history("visits")[-2].who == "ana"
+
+
+def test_every_step_of_a_frame_can_be_asked() -> None:
+    curator = clinic(Budget(epsilon=1))
+    frame = curator.table("visits").group_by("ward").agg(n=count())
+    first = frame.ask(epsilon=0.5)
+    assert frame.having("n > -1000").order_by("n DESC").limit(2).ask(epsilon=0.5).replayed
+    assert len(first) == 3
+    assert "Curator" not in repr(frame)
+    with pytest.raises(InvalidParameter):
+        curator.table("visits").ask(epsilon=0.5)
 
 
 def test_private_groups_are_those_with_many_people() -> None:
@@ -310,3 +298,164 @@ def test_count_intervals_cover_as_often_as_their_law_says(epsilon: Fraction) -> 
     truth = 1 - 2 * a ** (half + 1) / (1 + a)
     assert truth >= 0.95
     assert abs(hits / RUNS - truth) <= 4 * math.sqrt(truth * (1 - truth) / RUNS)
+
+
+def test_stewards_act_and_each_act_is_an_entry() -> None:
+    curator = clinic(Budget(epsilon=1), account="patients")
+    curator.ask(COUNT, epsilon=0.5)
+    amended = curator.amend("patients", budget=Budget(epsilon=3), by="owner", note="agreed by the board")
+    assert (amended.total, str(amended.remaining)) == (Budget(epsilon=3), "epsilon=2.5")
+    renewed = curator.renew("patients", note="a new year")
+    assert (str(renewed.remaining), str(renewed.lifetime), renewed.period) == ("epsilon=3", "epsilon=0.5", 2)
+    curator.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="0.25"))
+    with pytest.raises(InsufficientBudget):
+        curator.ask(filtered(1), epsilon=0.5, analyst="ana")
+    with pytest.raises(NotPermitted):
+        curator.amend("patients", budget=Budget(epsilon=9), by="ana")
+    assert [entry.kind for entry in curator.history("patients")][-3:] == ["amend", "renew", "appoint"]
+    assert curator.history("visits") == curator.history("patients") == curator.entries("patients")
+    assert (curator.role("patients", "ana"), curator.accounts()) == (Role.ANALYST, ("patients",))
+    curator.verify()
+
+
+def test_budgets_by_table_and_by_account() -> None:
+    curator = clinic(Budget(epsilon=1), account="patients")
+    assert curator.budget("visits") == curator.budget("patients") == curator.balance("patients")
+    for look in (curator.budget, curator.history):
+        with pytest.raises(UnknownTable) as refused:
+            look("patient")
+        assert "patients" in refused.value.hint
+    with pytest.raises(InvalidParameter):
+        curator.amend("visits", budget=Budget(epsilon=3))
+
+
+@pytest.mark.parametrize("budget", [Budget(epsilon=1), Budget(epsilon=1, delta=1e-6), Budget(rho=0.1)])
+def test_the_largest_pure_question_is_told_and_can_be_asked(budget: Loss) -> None:
+    curator = clinic(budget)
+    curator.ask(COUNT, epsilon=0.1)
+    curator.ask(BY_WARD, epsilon=0.2)
+    answer = curator.ask(filtered(0), epsilon=0.05, delta=0)
+    remaining = curator.budget("visits").remaining
+    assert answer.remaining == remaining
+    with pytest.raises(InsufficientBudget):
+        curator.ask(filtered(1), epsilon=remaining.epsilon * Fraction(101, 100), delta=0)
+    curator.ask(filtered(1), epsilon=remaining.epsilon, delta=0)
+    assert curator.budget("visits").remaining.epsilon < remaining.epsilon / 10**6
+
+
+@pytest.mark.parametrize("budget", [Budget(epsilon=1), Budget(epsilon=1, delta=1e-6), Budget(rho="1/3")])
+def test_a_refusal_says_what_can_be_asked_instead(budget: Loss) -> None:
+    curator = clinic(budget)
+    curator.ask(COUNT, epsilon="1/3")
+    with pytest.raises(InsufficientBudget) as refused:
+        curator.ask(filtered(1), epsilon=5)
+    advice = r"Ask with epsilon=([0-9.e-]+)( and delta=0)?, or ask again what was released: see history"
+    proposed = re.search(advice, refused.value.hint)
+    assert proposed is not None
+    curator.ask(filtered(1), epsilon=proposed[1], delta=0)
+    with pytest.raises(InsufficientBudget):
+        curator.ask(filtered(2), epsilon=5)
+    assert curator.ask(COUNT, epsilon="1/3").replayed
+
+
+def test_a_refusal_with_nothing_left_points_to_what_was_released() -> None:
+    curator = clinic(Budget(epsilon=1))
+    curator.ask(COUNT, epsilon=1)
+    with pytest.raises(InsufficientBudget) as refused:
+        curator.ask(filtered(1), epsilon=1)
+    assert refused.value.hint.startswith("Nothing was spent on account 'visits'. Nothing is left for new questions")
+
+
+def test_a_refusal_heeds_the_analysts_own_cap() -> None:
+    curator = clinic(Budget(epsilon=1))
+    curator.appoint("ana", "analyst", account="visits", cap=Budget(epsilon="0.25"))
+    for epsilon in ("0.5", "5"):  # the cap alone, and the account too
+        with pytest.raises(InsufficientBudget) as refused:
+            curator.ask(COUNT, epsilon=epsilon, analyst="ana")
+        assert "Ask with epsilon=0.25," in refused.value.hint
+
+
+@pytest.mark.parametrize("option", ["within", "max_epsilon"])
+def test_budgets_are_not_solved_from_errors_yet(option: str) -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        clinic().ask(COUNT, **{"epsilon": 0.1, option: 25})  # type: ignore[arg-type]
+    assert refused.value.name == option
+    assert "epsilon=0.1" in refused.value.hint
+
+
+@pytest.mark.parametrize("delta", [1, 2, "1e6"])
+def test_a_delta_is_below_one(delta: Any) -> None:
+    curator = clinic()
+    with pytest.raises(InvalidParameter) as refused:
+        curator.ask(COUNT, epsilon=0.1, delta=delta)
+    assert (refused.value.name, str(curator.budget("visits").spent)) == ("delta", "epsilon=0")
+
+
+@pytest.mark.parametrize("argument", ["1 / 3.0", "charge + 1e17", "COALESCE(charge, 1e308)", "charge * 1e-305"])
+def test_what_no_engine_can_add_up_is_refused_before_it_is_charged(argument: str) -> None:
+    curator = clinic()
+    for act in (curator.ask, curator.explain, curator.rehearse):
+        with pytest.raises(UnsupportedQuery):
+            act(f"SELECT SUM({argument}) AS s FROM visits", epsilon=0.1)
+    balance = curator.budget("visits")
+    assert (str(balance.spent), balance.failures) == ("epsilon=0", 0)
+
+
+def test_an_amended_delta_is_the_one_that_questions_share() -> None:
+    curator = clinic(Budget(epsilon=1, delta=1e-6))
+    curator.amend("visits", budget=Budget(epsilon=1, delta=1e-10))
+    sql = "SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind"
+    for epsilon in ("0.1", "0.2"):
+        curator.ask(sql, epsilon=epsilon)
+
+
+def test_paths_of_ledgers(tmp_path: Path) -> None:
+    with Curator(tmp_path / "book", engine=Memory()) as curator:
+        curator.protect(visits(1), name="visits", budget=Budget(epsilon=1), unit="patient", **DECLARED)
+    assert (tmp_path / "book").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "kept"),
+    [
+        ("int", np.arange(2), (0, 1)),
+        ("text", np.array(["A", "B"]), ("A", "B")),
+        ("timestamp", pd.to_datetime(["2026-01-01"]), (dt.datetime(2026, 1, 1),)),
+        ("date", [dt.date(2026, 1, 1)], (dt.date(2026, 1, 1),)),
+    ],
+)
+def test_keys_become_plain_values(kind: str, given: Any, kept: tuple[Value, ...]) -> None:
+    curator = Curator(engine=Memory())
+    curator.protect([], name="folk", types={"x": kind}, keys={"x": given}, budget=Budget(epsilon=1))
+    keys = curator.table("folk").schema.columns["x"].keys
+    assert keys == kept
+    assert [type(key) for key in keys or ()] == [type(key) for key in kept]
+    assert len(curator.ask("SELECT x, COUNT(*) AS n FROM folk GROUP BY x", epsilon=1)) == len(kept)
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        ("int", 2**63),
+        ("int", True),
+        ("int", 1.0),
+        ("text", "\ud800"),
+        ("date", dt.datetime(2026, 1, 1)),
+        ("timestamp", dt.datetime(2026, 1, 1, tzinfo=dt.UTC)),
+        ("bool", 1),
+        ("text", None),
+    ],
+)
+def test_keys_that_no_column_can_hold_are_refused(kind: str, key: Value) -> None:
+    curator = Curator(engine=Memory())
+    with pytest.raises(InvalidParameter) as refused:
+        curator.protect([], name="folk", types={"x": kind}, keys={"x": [key]}, budget=Budget(epsilon=1))
+    assert refused.value.name == "keys['x']"
+
+
+def test_an_answer_without_groups_still_has_its_columns() -> None:
+    curator = clinic()
+    answer = curator.ask("SELECT kind, COUNT(*) AS n, AVG(age) > 50 AS old FROM visits GROUP BY kind", epsilon="0.01")
+    assert len(answer) == 0
+    assert answer.columns == ("kind", "n", "n_low", "n_high", "old")
+    assert list(answer.to_pandas().columns) == list(answer.columns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from discreet.errors import InsufficientBudget
 from discreet.ledger import Book, schema
@@ -59,3 +60,26 @@ def tamper(path: Path, *statements: str) -> None:
         for statement in schema.STATEMENTS:
             if statement.startswith("CREATE TRIGGER"):
                 connection.execute(statement)
+
+
+class Faulty:
+    """A connection whose chosen statements fail the way SQLite does when the disk does."""
+
+    def __init__(self, real: sqlite3.Connection, statement: str, *, after: bool = False) -> None:
+        self._real, self._statement, self._after = real, statement, after
+
+    def execute(self, query: str, *values: Any) -> sqlite3.Cursor:
+        if not query.startswith(self._statement):
+            return self._real.execute(query, *values)
+        if self._after:  # it reached the disk, but nobody was told
+            self._real.execute(query, *values)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+def spoil(book: Book, statement: str, *, after: bool = False) -> None:
+    """Lets statements of the writing connection fail that begin like this, after their work if asked."""
+    store: Any = book._journal.store
+    store._writer = Faulty(store._writer, statement, after=after)

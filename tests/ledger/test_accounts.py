@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.errors import InsufficientBudget, InvalidParameter, NotPermitted, UnsupportedEvent
-from discreet.ledger import Book, Role
+from discreet.ledger import Book, Remaining, Role
 from discreet.privacy import GDP, ZCDP, ApproxDP, Budget, Loss, Neighbours, PureDP, Unit, events
 from tests.ledger.books import PATIENTS, TENTH, opened, spend
 
@@ -94,10 +94,10 @@ def test_amendment_keeps_what_was_spent() -> None:
     book = opened()
     assert spend(book) == 10
     balance = book.amend("patients", budget=Budget(epsilon="1.5"), note="board")
-    assert (balance.spent, balance.remaining, balance.total) == (PureDP(1), PureDP("0.5"), PureDP("1.5"))
+    assert (balance.spent, balance.remaining.loss, balance.total) == (PureDP(1), PureDP("0.5"), PureDP("1.5"))
     assert spend(book) == 5
     balance = book.amend("patients", budget=Budget(epsilon="0.2"))
-    assert (balance.spent, balance.remaining, balance.largest_pure) == (PureDP("1.5"), PureDP(0), Fraction(0))
+    assert (balance.spent, balance.remaining) == (PureDP("1.5"), Remaining(PureDP(0), Fraction(0)))
     assert spend(book) == 0
     with pytest.raises(InvalidParameter):
         book.amend("patients", budget=Budget(rho=1))
@@ -111,7 +111,8 @@ def test_renewal_starts_a_period_and_the_lifetime_goes_on() -> None:
         book.charge("patients", TENTH, analyst="ana")
     assert spend(book) == 7
     balance = book.renew("patients", note="a new year")
-    assert (balance.spent, balance.remaining, balance.lifetime, balance.period) == (PureDP(0), PureDP(1), PureDP(1), 2)
+    assert (balance.spent, balance.remaining.loss, balance.period) == (PureDP(0), PureDP(1), 2)
+    assert balance.lifetime == PureDP(1)
     for _ in range(3):
         book.charge("patients", TENTH, analyst="ana")
     with pytest.raises(InsufficientBudget):
@@ -223,4 +224,4 @@ def test_relations_and_prices_belong_to_the_account() -> None:
     with pytest.raises(InvalidParameter):
         book.charge("people", "an event")  # type: ignore[arg-type]
     assert len(book.history()) == 1
-    assert book.balance("people").largest_pure == Fraction(1)
+    assert book.balance("people").remaining.epsilon == Fraction(1)

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from discreet.errors import AccountLocked, InsufficientBudget, KeyConflict, LedgerError
-from discreet.ledger import FAILURE_CREDITS, Book, Receipt
+from discreet.errors import (
+    AccountLocked,
+    InsufficientBudget,
+    InvalidParameter,
+    KeyConflict,
+    LedgerError,
+    NotPermitted,
+)
+from discreet.ledger import FAILURE_CREDITS, Book, Receipt, Remaining
 from discreet.privacy import PureDP, events
 from tests.ledger.books import TENTH, opened
 
@@ -47,6 +55,39 @@ def test_a_key_with_another_request_is_a_conflict(event: events.Event, question:
         book.charge("patients", event, question=question, key="k")
     assert caught.value.sequence == first.sequence
     assert book.head() == before
+
+
+def test_a_key_stands_for_a_question_and_a_replay_key() -> None:
+    book = opened()
+    assert not book.is_charged("ana", "k")
+    first = book.charge("patients", TENTH, analyst="ana", key="k", replay_key="version 1")
+    assert (book.is_charged("ana", "k"), book.is_charged("bob", "k"), book.is_charged("ana", "x")) == (
+        True,
+        False,
+        False,
+    )
+    book.charge("patients", TENTH, analyst="bob")
+    again = book.charge("patients", TENTH, analyst="ana", key="k", replay_key="version 1")
+    assert again.repeated
+    assert (first.left, again.left.loss) == (Remaining(PureDP("0.9"), Fraction(9, 10)), PureDP("0.8"))  # then and now
+    for other in ("", "version 2"):
+        with pytest.raises(KeyConflict):
+            book.charge("patients", TENTH, analyst="ana", key="k", replay_key=other)
+
+
+def test_who_is_admitted_learns_where_the_account_stands() -> None:
+    book = opened()
+    receipt = book.charge("patients", TENTH)
+    assert book.admit("patients", "ana") == receipt.standing
+    book.appoint("bob", "analyst", account="patients")
+    for stranger in ("ana", "otto"):
+        with pytest.raises(NotPermitted):
+            book.admit("patients", stranger)
+    for name in ("", "a\nb", None):
+        with pytest.raises(InvalidParameter):
+            book.admit("patients", name)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter):
+        book.admit("nobody", "bob")
 
 
 def test_a_hundred_threads_with_one_key(tmp_path: Path) -> None:  # RT-061

@@ -15,29 +15,7 @@ import pytest
 from discreet.errors import LedgerError
 from discreet.ledger import Book, schema, sqlite
 from discreet.privacy import Budget, PureDP
-from tests.ledger.books import PATIENTS, TENTH, opened, spend
-
-
-class Faulty:
-    """A connection whose chosen statements fail the way SQLite does when the disk does."""
-
-    def __init__(self, real: sqlite3.Connection, statement: str, *, after: bool = False) -> None:
-        self._real, self._statement, self._after = real, statement, after
-
-    def execute(self, query: str, *values: Any) -> sqlite3.Cursor:
-        if not query.startswith(self._statement):
-            return self._real.execute(query, *values)
-        if self._after:  # it reached the disk, but nobody was told
-            self._real.execute(query, *values)
-        raise sqlite3.OperationalError("disk I/O error")
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-
-def spoil(book: Book, statement: str, *, after: bool = False) -> None:
-    store: Any = book._journal.store
-    store._writer = Faulty(store._writer, statement, after=after)
+from tests.ledger.books import PATIENTS, TENTH, opened, spend, spoil
 
 
 @pytest.fixture
@@ -112,7 +90,7 @@ def test_after_a_failed_commit_this_process_writes_no_more(path: Path, after: bo
 
 def test_a_read_only_book_answers_nothing(path: Path) -> None:  # RT-077
     with Book(str(path), read_only=True) as book:
-        assert book.balance("patients").remaining == PureDP(1)
+        assert book.balance("patients").remaining.loss == PureDP(1)
         book.verify()
         with pytest.raises(LedgerError, match="SQLITE_READONLY"):
             book.charge("patients", TENTH)

@@ -11,9 +11,8 @@ from rich.text import Text
 
 from discreet.cli.words import printable
 from discreet.ledger import Balance, Entry
-from discreet.ledger.text import read_loss, write_loss
+from discreet.ledger.text import at_most, read_loss, write_loss
 from discreet.privacy import Loss
-from discreet.privacy.amounts import decimal
 
 _LONGEST = 100
 
@@ -35,8 +34,8 @@ def budgets_json(balances: Mapping[str, Balance]) -> str:
         account: {
             "total": write_loss(balance.total),
             "spent": None if balance.spent is None else write_loss(balance.spent),
-            "remaining": write_loss(balance.remaining),
-            "largest_pure": str(balance.largest_pure),
+            "remaining": write_loss(balance.remaining.loss),
+            "largest_pure": str(balance.remaining.epsilon),
             "lifetime": None if balance.lifetime is None else write_loss(balance.lifetime),
             "locked": balance.locked,
         }
@@ -127,7 +126,7 @@ _FIGURES: dict[str, Callable[[Balance], str]] = {
     "total": lambda balance: str(balance.total),
     "spent": lambda balance: _loss(balance.spent),
     "remaining": lambda balance: str(balance.remaining),
-    "largest pure question": lambda balance: f"epsilon={decimal(balance.largest_pure)}",
+    "largest pure question": lambda balance: f"epsilon={at_most(balance.remaining.epsilon)}",
     "spent in its lifetime": lambda balance: _loss(balance.lifetime),
     "state": lambda balance: "locked" if balance.locked else f"open, period {balance.period}",
 }

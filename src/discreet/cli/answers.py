@@ -48,7 +48,7 @@ def as_json(answer: Answer) -> str:
         "rows": [{name: _plain(value) for name, value in record.items()} for record in answer],
         "confidence": float(answer.confidence),
         "cost": write_loss(answer.cost),
-        "remaining": write_loss(answer.remaining),
+        "remaining": write_loss(answer.remaining.loss),
         "replayed": answer.replayed,
         "private": answer.private,
         "notes": list(answer.notes),

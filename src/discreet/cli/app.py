@@ -11,12 +11,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from discreet import check
 from discreet.cli import accounts, answers, curating, explaining
-from discreet.cli.config import FILE, Config, load
 from discreet.cli.failures import Guarded
 from discreet.cli.template import TEMPLATE
 from discreet.cli.words import printable
+from discreet.curator.config import FILE, Config, load
+from discreet.curator.curator import Curator
+from discreet.demo import FOLDER, show
 from discreet.errors import InvalidParameter
 from discreet.ledger import OWNER, Book, Head
 
@@ -41,12 +42,19 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Account = Annotated[str | None, typer.Option(help="Only this account.")]
 
 _HERE = Path(FILE)
+_REPORT = Path(FOLDER)
 
 
 class Form(Enum):
     """How an answer is printed."""
 
     TABLE, JSON, CSV = "table", "json", "csv"
+
+
+@app.command()
+def demo(*, out: Annotated[Path, typer.Option(help="The folder of report.html.", file_okay=False)] = _REPORT) -> None:
+    """Make a small clinic, protect it, ask, attack exact and private answers, and write an HTML report."""
+    show(Console(), out)
 
 
 @app.command()
@@ -65,13 +73,15 @@ def init(*, config: ConfigFile = _HERE) -> None:
 def protect(*, config: ConfigFile = _HERE) -> None:
     """Open the declared accounts, attach the tables and appoint the analysts; again, it changes nothing."""
     declared = load(config)
-    curating.protect(declared)
+    Curator.from_config(config).close()
     drawn = Table(highlight=False)
     for heading in ("table", "account", "unit", "budget"):
         drawn.add_column(heading)
     for table in declared.tables:
         cells = table.name, table.account, table.unit or "each row", str(declared.budgets[table.account])
         drawn.add_row(*(Text(printable(cell)) for cell in cells))
+    for public in declared.public:
+        drawn.add_row(Text(printable(public.name)), "", "", "public")
     Console().print(drawn)
     _say("Protected. Ask with: discreet ask 'SELECT COUNT(*) AS n FROM ...' --epsilon 0.1")
 
@@ -85,6 +95,7 @@ def ask(
     limits_groups: Groups = None,
     limits_rows: Rows = None,
     analyst: Annotated[str, typer.Option(help="Who asks, and pays from their cap.")] = OWNER,
+    key: Annotated[str | None, typer.Option(help="A word of yours: asked again with it, it is charged once.")] = None,
     confidence: Confidence = "0.95",
     json: Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV: x, x_low and x_high for every number.")] = False,
@@ -92,12 +103,11 @@ def ask(
 ) -> None:
     """Ask a question and pay for it; the same question again is answered from the book for free."""
     form = _form(json, csv)
-    declared = load(config)
     with Console(stderr=True).status("Answering"):
-        curator = curating.protected(declared)
+        curator = Curator.from_config(config, opening=False)
         limits = curating.limits(curator, question, epsilon, delta, groups=limits_groups, rows=limits_rows)
         answer = curator.ask(
-            question, epsilon=epsilon, delta=delta, limits=limits, analyst=analyst, confidence=confidence
+            question, epsilon=epsilon, delta=delta, limits=limits, analyst=analyst, confidence=confidence, key=key
         )
     if form is Form.TABLE:
         answers.show(answer, Console())
@@ -118,16 +128,10 @@ def explain(
     config: ConfigFile = _HERE,
 ) -> None:
     """Show what a question would cost and how wrong its answer would be; reads no data, spends nothing."""
-    declared = load(config)
-    chance = check.probability(confidence=confidence)
-    check.integer(rows=rows, at_least=1)
-    curator = curating.protected(declared)
+    curator = Curator.from_config(config, opening=False)
     limits = curating.limits(curator, question, epsilon, delta, groups=limits_groups, rows=limits_rows)
-    program = curator.explain(question, epsilon=epsilon, delta=delta, limits=limits)
-    with _book(declared) as book:
-        account = book.account(book.tables()[program.question.table])
-        remaining = book.balance(account.name).remaining
-    explaining.show(program, account, remaining, Console(), confidence=chance, rows=rows)
+    told = curator.explain(question, epsilon=epsilon, delta=delta, limits=limits, confidence=confidence, rows=rows)
+    explaining.show(told, Console())
 
 
 @app.command()

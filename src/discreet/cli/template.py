@@ -29,7 +29,12 @@ ledger = "discreet.ledger"      # the book of accounts; made by `discreet protec
 # charge = [0, 50000]
 #
 # [tables.visits.keys]          # public groups: all are shown, zeros included
-# ward = ["A", "B", "C"]
+# ward = ["A", "B", "C"]        # or "wards.ward": the values of a column of a public table
+
+# --- Public tables: anybody may know them -----------------------------------------------------------------------------
+# [public.wards]
+# source = "wards.csv"
+# types = { ward = "text" }     # needed for CSV
 
 # --- Budgets: one for each account ------------------------------------------------------------------------------------
 # [budgets.patients]

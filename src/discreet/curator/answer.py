@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
+from discreet.ledger import Remaining
 from discreet.plan.finish import Cell, Noisy
+from discreet.plan.nodes import Output, Question
+from discreet.plan.size import columns as columns_of
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
+from discreet.report import answers, blocks, render
+from discreet.report.html import element
+from discreet.report.words import percent
+
+_LARGEST = (1 << 63) - 1  # of the integers that every frame can hold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -22,6 +29,7 @@ class Answer:
     noise.
 
     Attributes:
+        columns: the names of all columns, intervals included.
         records: rows as dictionaries, intervals included.
         cost: what was charged; nothing if it was replayed.
         remaining: what the account can still spend.
@@ -32,9 +40,10 @@ class Answer:
         private: False if the noise was seeded, for tests.
     """
 
+    columns: tuple[str, ...]
     records: tuple[dict[str, Any], ...]
     cost: Loss
-    remaining: Loss
+    remaining: Remaining
     event: Event
     replayed: bool
     notes: tuple[str, ...]
@@ -50,39 +59,62 @@ class Answer:
     def __getitem__(self, index: int) -> dict[str, Any]:
         return self.records[index]
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of all columns, intervals included."""
-        return tuple(self.records[0]) if self.records else ()
-
     def to_arrow(self) -> Any:
         """A pyarrow table; needs pyarrow."""
-        return import_module("pyarrow").Table.from_pylist(list(self.records))
+        return import_module("pyarrow").table(self._by_column())
 
     def to_pandas(self) -> Any:
         """A pandas frame; needs pandas."""
-        return import_module("pandas").DataFrame.from_records(list(self.records))
+        return import_module("pandas").DataFrame(self._by_column())
 
     def to_polars(self) -> Any:
         """A polars frame; needs polars."""
-        return import_module("polars").DataFrame(list(self.records))
+        return import_module("polars").DataFrame(self._by_column())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
+    def chart(self) -> Any:
+        """The released numbers with their intervals, by group.
+
+        Returns:
+            An Altair chart; without Altair, the same chart as a dictionary of Vega-Lite.
+        """
+        return render.chart(answers.spec(self.records))
+
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_shown(value))}</td>" for value in record.values()) + "</tr>"
-            for record in self.records
+        caption = f"Released numbers with {percent(self.confidence)} intervals"
+        cost = "Free: a stored answer, replayed." if self.replayed else f"Cost: {self.cost}."
+        warning = [] if self.private else [element("strong", "Not private: the noise was seeded, for tests.")]
+        return element(
+            "div",
+            answers.table(self.records, caption=caption),
+            *warning,
+            blocks.paragraph(f"{cost} Remaining: {self.remaining}."),
+            blocks.bullets(*self.notes),
         )
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
-        cost = "free, replayed" if self.replayed else f"cost {self.cost}"
-        return f"<table><tr>{head}</tr>{body}</table><p>{html.escape(cost)}</p><ul>{notes}</ul>"
+
+    def _by_column(self) -> dict[str, list[Any]]:
+        return {name: _alike([record[name] for record in self.records]) for name in self.columns}
 
 
-def _shown(value: object) -> str:
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+def _alike(values: list[Any]) -> list[Any]:
+    """Numbers of one kind: floats as soon as one is a float or does not fit into 64 bits."""
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    if all(isinstance(value, int) and abs(value) <= _LARGEST for value in numbers):
+        return values
+    return [float(value) if isinstance(value, int) else value for value in values]
+
+
+def columns(question: Question) -> tuple[str, ...]:
+    """The names that the rows of an answer will have, whether or not there are any."""
+    return tuple(name for output in question.outputs for name in _names(output))
+
+
+def _names(output: Output) -> tuple[str, ...]:
+    noisy = any(column.name.startswith("#") for column in columns_of(output.expression))
+    name = output.name
+    return (name, f"{name}_low", f"{name}_high") if noisy and output.expression.type.is_number else (name,)
 
 
 def records(rows: Sequence[dict[str, Cell]]) -> tuple[dict[str, Any], ...]:

@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from types import TracebackType
-from typing import Any, Self
 
 from discreet import check
-from discreet.curator.answer import Answer, records
-from discreet.curator.declare import declaration, declare
+from discreet.curator.answer import Answer, columns, records
+from discreet.curator.config import FILE, load
+from discreet.curator.enrol import check_known, check_sources, enrol
+from discreet.curator.explain import ROWS, Explanation, explanation
+from discreet.curator.fluent import CuratedFrame
+from discreet.curator.gate import answerable, exact_numbers
+from discreet.curator.holdings import Holdings
 from discreet.curator.notes import notes
 from discreet.curator.program import Program, choose
+from discreet.curator.rehearse import NOTE, SALT, rehearsal
 from discreet.curator.run import Released, run
-from discreet.curator.stored import Asked, pack, replay_key, serves, unpack
+from discreet.curator.stored import Rebuild, pack, replay_key, serves, unpack
+from discreet.curator.terms import CONFIDENCE, refuse_error_targets, terms
 from discreet.engines.base import Engine
 from discreet.engines.duckdb import DuckDB
-from discreet.errors import InvalidParameter, QueryFailed, UnknownTable
-from discreet.ledger import OWNER, Balance, Book, Entry, Head, Receipt
+from discreet.errors import QueryFailed
+from discreet.ledger import OWNER, Book, Receipt, Remaining
 from discreet.noise import Bits, source_of
 from discreet.plan.canonical import canonical, replay_order
-from discreet.plan.frame import TableFrame
-from discreet.plan.nodes import Question, Value
+from discreet.plan.nodes import Question
 from discreet.plan.schema import Limits, TableSchema
-from discreet.plan.sql import parse
-from discreet.plan.types import Type
-from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP, Unit
+from discreet.privacy import Loss
 
-CONFIDENCE = Fraction(19, 20)
-_ID = "id"
-DELTA_SHARE = Fraction(1, 100)  # of the account's delta, for a question that names none
+WAIT = 10.0
+"""Seconds to wait for an answer that somebody else computes under the same idempotency key."""
 
 
-class Curator:
+class Curator(Holdings):
     """Holds tables and their budgets, and answers questions about them with differential privacy.
 
     Formal guarantee: all answers about the people of one account, to whomever and however chosen, satisfy the account's
@@ -53,84 +55,44 @@ class Curator:
     (('n', 'n_low', 'n_high'), 'epsilon=0.9')
     """
 
-    def __init__(self, ledger: str = ":memory:", *, engine: Engine | None = None) -> None:
-        self._book = Book(ledger)
-        self._engine = engine if engine is not None else DuckDB()
+    def __init__(self, ledger: str | os.PathLike[str] = ":memory:", *, engine: Engine | None = None) -> None:
+        super().__init__(Book(os.fspath(ledger)), engine if engine is not None else DuckDB())
         self._bits = source_of(None)
-        self._schemas: dict[str, TableSchema] = {}
 
     @classmethod
-    def for_tests(cls, ledger: str = ":memory:", *, engine: Engine | None = None, bits: Bits) -> Curator:
+    def for_tests(
+        cls, ledger: str | os.PathLike[str] = ":memory:", *, engine: Engine | None = None, bits: Bits
+    ) -> Curator:
         """A curator with a given source of randomness; if it is seeded, every answer says that it is not private."""
         curator = cls(ledger, engine=engine)
         curator._bits = source_of(bits)
         return curator
 
-    def close(self) -> None:
-        """Lets go of the ledger file and of the engine."""
-        self._book.close()
-        self._engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def protect(
-        self,
-        source: Any,
-        *,
-        name: str,
-        unit: str | None = None,
-        account: str | None = None,
-        budget: Loss | None = None,
-        types: Mapping[str, str] | None = None,
-        bounds: Mapping[str, tuple[check.Number, check.Number]] | None = None,
-        keys: Mapping[str, Sequence[Value]] | None = None,
-        max_groups: int = 1,
-        max_rows: int = 1,
-        neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
-        version: str = "",
-    ) -> None:
-        """Puts a table under an account; doing it again with the same declarations changes nothing.
+    @classmethod
+    def from_config(
+        cls, path: str | os.PathLike[str] = FILE, *, engine: Engine | None = None, opening: bool = True
+    ) -> Curator:
+        """A curator that holds everything a discreet.toml declares; doing it again changes nothing in the book.
 
         Args:
-            source: what the engine can read: a path, a frame.
-            name: how questions call it.
-            unit: the column of ids of those who are protected; None if each row is one person.
-            account: whose budget it shares; a lone table opens one of its own name.
-            budget: of the account, given once.
-            types: of columns whose type the format does not carry.
-            bounds: public limits of numbers, never read from the data.
-            keys: public group keys.
-            max_groups: how many groups one unit may enter.
-            max_rows: with how many rows each.
-            neighbours: the relation of the account.
-            version: what the steward says about the state of the data.
+            path: the file.
+            engine: where tables are read.
+            opening: whether tables may be new; if not, each must be in the book already.
 
         Raises:
-            InvalidParameter: if a declaration does not fit; nothing was opened.
+            InvalidParameter: naming the key of the file that does not fit.
         """
-        columns = dict(self._engine.schema_of(source))
-        columns |= {column: Type(kind) for column, kind in (types or {}).items()}
-        schema = declare(
-            name,
-            columns,
-            unit=unit,
-            bounds=bounds or {},
-            keys=keys or {},
-            limits=Limits(max_groups, max_rows),
-            neighbours=Neighbours(neighbours),
-            version=version,
-        )
-        self._engine.register(name, source, columns)
-        who = Unit.row() if unit is None else Unit(account or name, _ID)  # tables may call the same people differently
-        self._book.open_account(account or name, unit=who, neighbours=schema.neighbours, budget=budget)
-        self._book.attach(name, account=account or name, declaration=declaration(schema), version=version)
-        self._schemas[name] = schema
+        declared = load(path)
+        check_sources(declared)
+        if not opening:
+            check_known(declared)
+        curator = cls(declared.ledger, engine=engine)
+        try:
+            enrol(declared, curator)
+        except BaseException:
+            curator.close()
+            raise
+        return curator
 
     def ask(
         self,
@@ -141,36 +103,52 @@ class Curator:
         limits: Limits | None = None,
         analyst: str = OWNER,
         confidence: check.Number = CONFIDENCE,
+        key: str | None = None,
         within: check.Number | None = None,
+        max_epsilon: check.Number | None = None,
     ) -> Answer:
         """A private answer, charged before anything is read; a stored one that is as good is given again for free.
+
+        Args:
+            question: one SELECT, or a plan.
+            epsilon: what the answer may cost.
+            delta: its chance of more; a hundredth of the account's delta unless it is given.
+            limits: how much one unit may count, instead of the table's own limits.
+            analyst: who asks, and pays from their cap.
+            confidence: of each interval.
+            key: an idempotency key of the analyst's own. The same key with the same question is charged once and
+                answered with the same numbers, however often and from however many threads or processes it is asked.
+            within: not yet supported.
+            max_epsilon: not yet supported.
 
         Raises:
             UnsupportedQuery: if the question cannot be answered privately; nothing was spent.
             NotPermitted: if the analyst may not ask, not even for what is stored.
             InsufficientBudget: if the account or the analyst's cap is used up; nothing was read.
-            QueryFailed: if the engine failed; the charge stays.
+            KeyConflict: if the key came with another question before; nothing was spent.
+            QueryFailed: if the engine failed, or somebody else who had this key; the charge stays.
         """
-        if within is not None or epsilon is None:
-            hint = "Ask with an epsilon, e.g. epsilon=0.1; explain shows the error it gives."
-            raise InvalidParameter("epsilon", epsilon, "to be given; no budget is solved from an error", hint)
-        program, asked = self._program(question, epsilon=epsilon, delta=delta, limits=limits)
+        refuse_error_targets(within, max_epsilon)
         chance = check.probability(confidence=confidence)
-        account = self._book.tables()[program.question.table]
-        self._book.admit(account, analyst)
-        place = replay_key(program, self._schema(program.question.table))
-        known = self._stored(place, program, limits)
+        plan, schema = self._plan(question)
+        account = self._accounts[schema.name]
+        standing = self._book.admit(account, analyst)
+        asked = terms(epsilon, delta, standing.budget)
+        rebuild = self._rebuild(plan, schema, limits)
+        program = rebuild(asked.epsilon, asked.delta)
+        place = replay_key(program, schema)
+        is_new = key is None or not self._book.is_charged(analyst, key)
+        known = self._stored(place, program, rebuild) if is_new else None
         if known is not None:
-            return self._answer(known, chance, receipt=None)
-        text = canonical(program.question)
-        receipt = self._book.charge(account, program.event, analyst=analyst, question=text)
-        try:
-            released = run(program, self._engine, self._bits)
-        except QueryFailed:
-            self._book.fail(receipt)
-            raise
+            return self._answer(known, chance, Remaining.of(standing.spent, standing.budget))
+        receipt = self._book.charge(
+            account, program.event, analyst=analyst, question=canonical(plan), key=key, replay_key=place
+        )
+        if receipt.repeated:
+            return self._answer(self._found(receipt, rebuild), chance, receipt.left)
+        released = self._run(program, receipt)
         self._book.store_answer(receipt, place, pack(released, asked, private=self._bits.private))
-        return self._answer(released, chance, receipt)
+        return self._answer(released, chance, receipt.left, cost=receipt.cost)
 
     def explain(
         self,
@@ -179,81 +157,118 @@ class Curator:
         epsilon: check.Number,
         delta: check.Number | None = None,
         limits: Limits | None = None,
-    ) -> Program:
-        """What would be read, which noise it would meet and what that would cost; reads nothing, costs nothing."""
-        return self._program(question, epsilon=epsilon, delta=delta, limits=limits)[0]
+        confidence: check.Number = CONFIDENCE,
+        rows: int = ROWS,
+    ) -> Explanation:
+        """What would be read and spent, and how wrong the answer would be; reads nothing, costs nothing.
 
-    def table(self, name: str) -> TableFrame:
-        """The same questions, built step by step."""
-        return TableFrame(schema=self._schema(name))
+        Args:
+            question: as for `ask`.
+            epsilon: as for `ask`.
+            delta: as for `ask`.
+            limits: as for `ask`.
+            confidence: of each error.
+            rows: of an imagined group, on which the error of a mean depends.
+        """
+        chance = check.probability(confidence=confidence)
+        imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
+        plan, schema = self._plan(question)
+        balance = self.budget(schema.name)
+        asked = terms(epsilon, delta, balance.total)
+        program = self._rebuild(plan, schema, limits)(asked.epsilon, asked.delta)
+        account = self._book.account(self._accounts[schema.name])
+        return explanation(program, account, balance.remaining.loss, confidence=chance, rows=imagined)
 
-    def budget(self, name: str) -> Balance:
-        """What the account of a table may spend, has spent and has left."""
-        return self._book.balance(self._book.tables()[self._schema(name).name])
-
-    def history(self, name: str) -> tuple[Entry, ...]:
-        """Every entry of the account of a table."""
-        return self._book.history(self._book.tables()[self._schema(name).name])
-
-    def verify(self) -> Head:
-        """Walks the whole book; raises if anything was changed."""
-        return self._book.verify()
-
-    def _schema(self, name: str) -> TableSchema:
-        if name not in self._schemas:
-            raise UnknownTable(name, tuple(self._schemas))
-        return self._schemas[name]
-
-    def _program(
+    def rehearse(
         self,
         question: str | Question,
         *,
-        epsilon: check.Number,
-        delta: check.Number | None,
-        limits: Limits | None,
-    ) -> tuple[Program, Asked]:
-        parsed = parse(question, self._schemas) if isinstance(question, str) else question
-        budget = self._book.account(self._book.tables()[self._schema(parsed.table).name]).budget
-        slack = _delta(budget) if delta is None else check.not_negative(delta=delta)
-        if slack and isinstance(budget, PureDP):
-            raise InvalidParameter("delta", delta, "to be 0: the account's budget is pure", "Leave it out.")
-        asked = Asked(check.positive(epsilon=epsilon), slack)
-        return self._chosen(parsed, asked, limits), asked
+        epsilon: check.Number = 1,
+        delta: check.Number | None = None,
+        limits: Limits | None = None,
+        confidence: check.Number = CONFIDENCE,
+        rows: int = 1000,
+    ) -> Answer:
+        """The shape of an answer, on made-up rows: the same columns and types, nobody's numbers, free.
 
-    def _chosen(self, question: Question, asked: Asked, limits: Limits | None) -> Program:
-        """The program of a question, its aggregates in the order in which releases are stored."""
-        schema = self._schema(question.table)
-        ordered = replace(question, aggregates=tuple(replay_order(question)))
-        salt = self._book.account(self._book.tables()[schema.name]).salt.hex()
-        return choose(ordered, schema, epsilon=asked.epsilon, delta=asked.delta, limits=limits, salt=salt)
+        The rows follow from the declarations and the question alone, and the noise is seeded, so `private` is False.
 
-    def _stored(self, place: str, program: Program, limits: Limits | None) -> Released | None:
-        """A stored release of the same data that is as good as the one asked for."""
+        Args:
+            question: as for `ask`.
+            epsilon: as for `ask`.
+            delta: as for `ask`.
+            limits: as for `ask`.
+            confidence: as for `ask`.
+            rows: how many are made up.
+        """
+        chance = check.probability(confidence=confidence)
+        plan, schema = self._plan(question)
+        balance = self.budget(schema.name)
+        asked = terms(epsilon, delta, balance.total)
+        program = self._rebuild(plan, schema, limits, salt=SALT)(asked.epsilon, asked.delta)
+        released = rehearsal(program, schema, check.integer(rows=rows, at_least=1, at_most=10**6))
+        made_up = self._answer(released, chance, balance.remaining)
+        return replace(made_up, replayed=False, private=False, notes=(NOTE, *made_up.notes))
+
+    def table(self, name: str) -> CuratedFrame:
+        """The same questions, built step by step: ``curator.table("visits").agg(n=count()).ask(epsilon=0.1)``."""
+        return CuratedFrame(schema=self._schema(name), curator=self)
+
+    def _rebuild(self, plan: Question, schema: TableSchema, limits: Limits | None, salt: str | None = None) -> Rebuild:
+        """The program of a question at any budget, its aggregates in the order in which releases are stored."""
+        ordered = replace(plan, aggregates=tuple(replay_order(plan)))
+        secret = self._book.account(self._accounts[schema.name]).salt.hex() if salt is None else salt
 
         def rebuild(epsilon: Fraction, delta: Fraction) -> Program:
-            return self._chosen(program.question, Asked(epsilon, delta), limits)
+            with exact_numbers():
+                program = choose(ordered, schema, epsilon=epsilon, delta=delta, limits=limits, salt=secret)
+                return answerable(program, schema)
 
+        return rebuild
+
+    def _stored(self, place: str, program: Program, rebuild: Rebuild) -> Released | None:
+        """A stored release of the same data that is as good as the one asked for."""
         for stored in reversed(self._book.stored(place)):
             released = unpack(stored.payload, rebuild, private=self._bits.private)
             if released is not None and serves(released, program):
                 return released
         return None
 
-    def _answer(self, released: Released, confidence: Fraction, receipt: Receipt | None) -> Answer:
+    def _found(self, receipt: Receipt, rebuild: Rebuild) -> Released:
+        """What was released for a charge that somebody else made under the same key.
+
+        Raises:
+            QueryFailed: if it has no answer, because its question failed or whoever asked it is gone.
+        """
+        payload = self._book.answer(receipt, wait=WAIT)
+        released = None if payload is None else unpack(payload, rebuild, private=self._bits.private)
+        if released is None:
+            raise QueryFailed
+        return released
+
+    def _run(self, program: Program, receipt: Receipt) -> Released:
+        """Reads and adds noise for a charge.
+
+        Raises:
+            QueryFailed: whatever went wrong: causes can depend on data. It uses up one failure credit.
+        """
+        with suppress(Exception):  # causes can carry data: dropped here, all of them
+            return run(program, self._engine, self._bits)
+        self._book.fail(receipt)
+        raise QueryFailed
+
+    def _answer(
+        self, released: Released, confidence: Fraction, remaining: Remaining, *, cost: Loss | None = None
+    ) -> Answer:
         program = released.program
-        remaining = self._book.balance(self._book.tables()[program.question.table]).remaining
         return Answer(
+            columns=columns(program.question),
             records=records(released.rows(confidence)),
-            cost=receipt.cost if receipt is not None else remaining * 0,
+            cost=remaining.loss * 0 if cost is None else cost,
             remaining=remaining,
             event=program.event,
-            replayed=receipt is None,
+            replayed=cost is None,
             notes=notes(program),
             confidence=confidence,
             private=self._bits.private,
         )
-
-
-def _delta(budget: Loss) -> Fraction:
-    """A declared share of the account's delta."""
-    return budget.delta * DELTA_SHARE if isinstance(budget, ApproxDP | ZCDP) else Fraction(0)

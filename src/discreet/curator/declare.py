@@ -5,24 +5,60 @@ from __future__ import annotations
 import datetime as dt
 import json
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from discreet import check
+from discreet.engines.base import Engine
+from discreet.engines.sources import Csv, Frame, source_of
+from discreet.engines.validation import check_value
 from discreet.errors import InvalidParameter
 from discreet.plan.nodes import Value
 from discreet.plan.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours
 
-_KINDS: dict[Type, tuple[type, ...]] = {
-    Type.INT: (numbers.Integral,),
-    Type.BOOL: (bool,),
-    Type.TEXT: (str,),
-    Type.DATE: (dt.date,),
-    Type.TIMESTAMP: (dt.datetime,),
+_KINDS: dict[Type, tuple[type, Callable[[Any], Value]]] = {
+    Type.INT: (numbers.Integral, int),
+    Type.BOOL: (bool, bool),
+    Type.TEXT: (str, str),
+    Type.DATE: (dt.date, lambda day: dt.date(day.year, day.month, day.day)),
+    Type.TIMESTAMP: (dt.datetime, lambda moment: dt.datetime.combine(moment.date(), moment.timetz())),
 }
+"""What a key may be given as, and how it becomes the plain value that engines compare."""
+
+
+def columns_of(engine: Engine, source: Any, types: Mapping[str, str] | None) -> dict[str, Type]:
+    """The columns of a source: types that its format carries, and those that the steward declares.
+
+    Raises:
+        InvalidParameter: if the format leaves columns without a type and none are declared; the hint proposes a line
+            made of the names alone, which are public. The content is never looked at.
+    """
+    columns = engine.schema_of(source)
+    missing = [] if types else [name for name in untyped(source) if name not in columns]
+    if missing:
+        proposed = ", ".join(f'{json.dumps(name, ensure_ascii=False)}: "text"' for name in missing)
+        hint = f"The format carries no types. Paste and correct: types={{{proposed}}}"
+        raise InvalidParameter("types", None, "to be given", hint)
+    return columns | {column: Type(kind) for column, kind in (types or {}).items()}
+
+
+def untyped(source: Any) -> tuple[str, ...]:
+    """The names of columns to which the format of a source gives no type: all of CSV, objects of a frame, dicts.
+
+    >>> untyped([{"ward": "A", "age": 40}])
+    ('ward', 'age')
+    """
+    if isinstance(source, Sequence) and source and isinstance(source[0], Mapping):
+        return tuple(map(str, source[0]))
+    try:
+        kind = source_of(source)
+    except InvalidParameter:  # a table of another engine, which knows its types
+        return ()
+    return kind.header if isinstance(kind, Csv) else kind.texts if isinstance(kind, Frame) else ()
 
 
 def declare(
@@ -74,28 +110,62 @@ def _bounds(column: str, kind: Type, pair: tuple[check.Number, check.Number]) ->
 
 
 def _keys(column: str, kind: Type, values: Sequence[Value]) -> tuple[Value, ...]:
+    option = f"keys[{column!r}]"
     if kind is Type.FLOAT:
-        raise InvalidParameter(f"keys[{column!r}]", "float", "to be of another type", "Group by bands instead.")
-    listed = tuple(values)
-    wrong = [value for value in listed if not _is(kind, value)]
-    if not listed or wrong:
-        shown = wrong[0] if wrong else "no keys"
-        raise InvalidParameter(f"keys[{column!r}]", shown, f"to be of type {kind.value}", "List every public key.")
+        raise InvalidParameter(option, "float", "to be of another type", "Group by bands instead.")
+    listed = tuple(_plain(option, kind, value) for value in values)
+    if not listed:
+        raise InvalidParameter(option, "no keys", f"to be of type {kind.value}", "List every public key.")
     if len(set(listed)) != len(listed):
-        raise InvalidParameter(f"keys[{column!r}]", "repeated keys", "to be different", "List each key once.")
+        raise InvalidParameter(option, "repeated keys", "to be different", "List each key once.")
     return listed
 
 
-def _is(kind: Type, value: Value) -> bool:
-    if isinstance(value, bool) and kind is not Type.BOOL:
-        return False
-    if isinstance(value, dt.datetime) and kind is Type.DATE:
-        return False
-    return isinstance(value, _KINDS[kind])
+def _plain(option: str, kind: Type, value: Value) -> Value:
+    """A key as the plain value of its type: what numpy and pandas make of whole numbers, texts and days is converted.
+
+    Raises:
+        InvalidParameter: if it is of another type, or one that no engine can hold.
+    """
+    wanted, convert = _KINDS[kind]
+    plain = convert(value) if isinstance(value, wanted) and not _is_narrower(kind, value) else None
+    try:
+        check_value(plain, kind)
+    except InvalidParameter:
+        plain = None
+    if plain is None:
+        raise InvalidParameter(option, value, f"to be of type {kind.value}", "List every public key.")
+    return plain
+
+
+def _is_narrower(kind: Type, value: Value) -> bool:
+    """Python calls True a whole number and a moment a day; columns do not."""
+    return (isinstance(value, bool) and kind is not Type.BOOL) or (isinstance(value, dt.datetime) and kind is Type.DATE)
+
+
+class _Same:
+    """A schema compared by identity: it is frozen, so what was worked out for it once holds for ever."""
+
+    __slots__ = ("schema",)
+
+    def __init__(self, schema: TableSchema) -> None:
+        self.schema = schema
+
+    def __hash__(self) -> int:
+        return id(self.schema)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.schema is other.schema
 
 
 def declaration(schema: TableSchema) -> str:
     """Everything declared but the version, as canonical JSON: what the book compares when it is declared again."""
+    return _declaration(_Same(schema))
+
+
+@lru_cache(maxsize=64)
+def _declaration(same: _Same) -> str:
+    schema = same.schema
     columns = {
         column.name: {
             "type": column.type.value,

@@ -31,7 +31,7 @@ class Explanation:
         program: what would be read, and the noise it would meet.
         account: who would pay.
         unit: who is protected, and in which relation.
-        cost: what would be charged.
+        cost: what would be charged; None if no rule of the account has a price for it.
         remaining: what the account can spend now.
         errors: for each released number how far it may be from the truth, with this confidence, in a group of so many
             imagined rows whose values lie in the middle of their bounds; infinite if it may be anything.
@@ -42,7 +42,7 @@ class Explanation:
     program: Program
     account: str
     unit: str
-    cost: Loss
+    cost: Loss | None
     remaining: Loss
     errors: dict[str, float]
     confidence: Fraction
@@ -81,7 +81,7 @@ class Explanation:
         return "\n".join([head, *(f"  {line}" for line in errors), *facts, *(f"- {note}" for note in self.notes)])
 
 
-def explain(
+def explanation(
     program: Program, account: Account, remaining: Loss, *, confidence: Fraction, rows: int = ROWS
 ) -> Explanation:
     """The explanation of a program whose account stands as it does."""

@@ -1,108 +1,159 @@
-"""What this library can do, told in three tables."""
+"""The main job, end to end: protect a clinic, ask, be refused, ask again for free, attack, verify, report."""
 
 from __future__ import annotations
 
-import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rich.console import Console
-from rich.table import Table
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from discreet import accounting
-from discreet.demo.questions import main_job
-from discreet.mechanisms import Laplace
-from discreet.privacy import events
+from discreet.curator import Curator
+from discreet.demo import attack, background, terminal
+from discreet.demo.clinic import HIGHEST_CHARGE, PATIENTS, RICH_CHARGE, RICH_WARD, Visit, visits, write
+from discreet.demo.conversation import BUDGET, DIAGNOSIS_LINE, WARD_LINE, Said, conversation, protect
+from discreet.ledger import Balance, Entry, Head
+from discreet.ledger.text import read_loss
+from discreet.noise import Bits
 
-VISITS = 1_204  # people in an imaginary waiting room; the only private number of this story
-QUERIES = 100
-EACH = Fraction(1, 10)
-DELTA = Fraction(1, 10**6)
-
-
-def tell(console: Console) -> None:
-    """Prints the whole story."""
-    console.print(
-        "\n[bold]Discreet[/bold]: exact noise, a price for every release, an error bar on every number.\n",
-        highlight=False,
-    )
-    console.print(noisy_count())
-    console.print(composition())
-    console.print(meaning())
-    for piece in main_job():
-        console.print(piece, highlight=False)
-    console.print(
-        "Every draw above came from AES-256-CTR keyed by the operating system. "
-        "Run it again: the noisy counts change, the prices do not.\n",
-        highlight=False,
-    )
-
-
-def noisy_count() -> Table:
-    """One count at several budgets: released value, interval, event."""
-    table = Table(title="1. A count of people, released", title_justify="left")
-    for heading in ("epsilon", "released", "95 % interval", "the event that describes it"):
-        table.add_column(heading, justify="right" if heading in ("epsilon", "released") else "left")
-    for epsilon in ("0.05", "0.1", "0.5", "1"):
-        mechanism = Laplace(epsilon=epsilon, sensitivity=1)
-        estimate, event = mechanism.estimate(VISITS), mechanism.event
-        described = f"DiscreteLaplace({event.scale}, {event.sensitivity})"
-        table.add_row(epsilon, f"{estimate.value:,}", f"{estimate.low:,} to {estimate.high:,}", described)
-    return table
-
-
-@dataclass(frozen=True, slots=True)
-class Accountant:
-    """A way to add up releases, and one line about it."""
-
-    method: str
-    remark: str
-
-
-ACCOUNTANTS = (
-    Accountant("basic", "epsilons add up"),
-    Accountant("zCDP", "concentrated: good for many small releases"),
-    Accountant("optimal homogeneous", "tight if only each epsilon is known"),
-    Accountant("PLD", "tight, because the noise is known to be Laplace"),
+FOLDER = "discreet-demo"
+PROVENANCE = (
+    "The noise of every release comes from AES-256-CTR, keyed by the operating system. Run it again: the released "
+    "numbers change, their prices do not."
 )
 
 
-def composition() -> Table:
-    """A hundred Laplace releases under four accountants."""
-    release = events.Repeated(events.Laplace(noise_multiplier=1 / EACH), QUERIES)
-    title = f"2. {QUERIES} Laplace releases at epsilon={float(EACH)} each: together, at delta={float(DELTA):.0e}"
-    table = Table(title=title, title_justify="left")
-    table.add_column("accountant")
-    table.add_column("epsilon", justify="right")
-    table.add_column("why")
-    for accountant in ACCOUNTANTS:
-        epsilon = accounting.epsilon(release, DELTA, method=accountant.method)
-        table.add_row(accountant.method, f"{epsilon:.4f}", accountant.remark)
-    table.add_section()
-    least = accounting.epsilon(release, DELTA)
-    table.add_row("discreet.accounting.epsilon", f"{least:.4f}", "the least of all valid bounds")
-    return table
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """What happened.
 
-
-def meaning() -> Table:
-    """What an attacker gains at several epsilons."""
-    table = Table(title="3. What an epsilon means for one person", title_justify="left")
-    table.add_column("epsilon", justify="right")
-    table.add_column("a guess of 50 % becomes at most", justify="right")
-    table.add_column("best test's power at 5 % false alarms", justify="right")
-    table.add_column("95 % error of a count", justify="right")
-    for text in ("0.1", "0.5", "1", "3", "8"):
-        epsilon = Fraction(text)
-        power = 1 - accounting.trade_off(events.Pure(epsilon), "0.05")
-        error = Laplace(epsilon=epsilon, sensitivity=1).interval(0, confidence="0.95").high
-        table.add_row(text, f"{100 * posterior(float(epsilon)):.2f} %", f"{100 * power:.2f} %", f"± {error}")
-    return table
-
-
-def posterior(epsilon: float, prior: float = 0.5) -> float:
-    """The largest belief that a pure epsilon-DP release can leave where the prior was, by Bayes' rule.
-
-    >>> round(posterior(1.0), 4)
-    0.7311
+    Attributes:
+        patients: how many people the clinic has.
+        visits: how many rows.
+        exact: for some questions, by released column and label, what an exact answer would have been.
+        said: questions with answers and refusals.
+        raw: the attack on exact averages.
+        private: the attack on private ones.
+        entries: the book, in order.
+        balance: of the account, at the end.
+        head: what the verified book ends with.
     """
-    return prior * math.exp(epsilon) / (1 - prior + prior * math.exp(epsilon))
+
+    patients: int
+    visits: int
+    exact: Mapping[str, Mapping[str, float]]
+    said: tuple[Said, ...]
+    raw: attack.Raw
+    private: tuple[attack.Private, ...]
+    entries: tuple[Entry, ...]
+    balance: Balance
+    head: Head
+
+
+def tell(console: Console, *, bits: Bits | None = None, patients: int = PATIENTS, trials: int = attack.TRIALS) -> Story:
+    """Prints the story while it happens.
+
+    Args:
+        console: where it is printed.
+        bits: the source of all noise; a seeded one is for tests, and every answer then says that it is not private.
+        patients: how many people the clinic has.
+        trials: trials of the attack at each epsilon.
+    """
+    with TemporaryDirectory() as name:
+        folder, rows = Path(name), visits(patients)
+        write(folder / "visits.csv", rows)
+        with _curator(str(folder / "clinic.ledger"), bits) as curator:
+            said = _questions(console, curator, folder, rows)
+            raw, found = _attacks(console, rows, folder, bits, trials)
+            entries, balance, head = _book(console, curator)
+    _background(console, bits)
+    return Story(
+        patients=patients + 1,
+        visits=len(rows),
+        exact=_exact(rows),
+        said=said,
+        raw=raw,
+        private=found,
+        entries=entries,
+        balance=balance,
+        head=head,
+    )
+
+
+def costs(entries: Sequence[Entry]) -> list[str]:
+    """What each entry charged, as text."""
+    return [str(read_loss(entry.content["cost"])) if entry.kind == "charge" else "" for entry in entries]
+
+
+def _curator(ledger: str, bits: Bits | None) -> Curator:
+    return Curator(ledger) if bits is None else Curator.for_tests(ledger, bits=bits)
+
+
+def _questions(console: Console, curator: Curator, folder: Path, rows: Sequence[Visit]) -> tuple[Said, ...]:
+    terminal.heading(console, "1. A clinic, protected and asked")
+    protect(curator, folder / "visits.csv")
+    people = len({row.patient for row in rows})
+    terminal.say(console, f"{people:,} made-up patients, {len(rows):,} visits, an account of {BUDGET}.\n")
+    found = []
+    for said in conversation(curator):
+        terminal.exchange(console, said)
+        found.append(said)
+    return tuple(found)
+
+
+def _attacks(
+    console: Console, rows: Sequence[Visit], folder: Path, bits: Bits | None, trials: int
+) -> tuple[attack.Raw, tuple[attack.Private, ...]]:
+    terminal.heading(console, "2. An attack on one rich patient")
+    raw = attack.raw(rows)
+    terminal.say(
+        console,
+        f"A patient leaves, and the average charge of {raw.visits:,} visits to {RICH_WARD} falls from "
+        f"{float(raw.before):,.2f} to {float(raw.after):,.2f}. Multiply and subtract: the bill was {RICH_CHARGE:,}.",
+    )
+    with _progress(console) as progress, _curator(":memory:", bits) as curator:
+        task = progress.add_task("Attacking private averages", total=len(attack.EPSILONS))
+        found = attack.private(curator, rows, folder, trials=trials, step=lambda: progress.advance(task))
+    console.print(terminal.attack(raw, found))
+    return raw, found
+
+
+def _progress(console: Console) -> Progress:
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    return Progress(*columns, console=console, transient=True)
+
+
+def _book(console: Console, curator: Curator) -> tuple[tuple[Entry, ...], Balance, Head]:
+    terminal.heading(console, "3. The book")
+    head, entries, balance = curator.verify(), curator.history("visits"), curator.budget("visits")
+    console.print(terminal.book(entries, costs(entries)))
+    terminal.say(
+        console,
+        f"Verified: {head.sequence} chained entries, each charge written before the data were read. "
+        f"Spent {balance.spent} of {balance.total}; refusals and replays cost nothing.",
+    )
+    return entries, balance, head
+
+
+def _background(console: Console, bits: Bits | None) -> None:
+    terminal.heading(console, "4. Noise, accountants, epsilons")
+    console.print(terminal.counts(background.counts(bits)))
+    console.print(terminal.accounts(background.accounts()))
+    console.print(terminal.meanings(background.meanings()))
+    terminal.say(console, PROVENANCE)
+
+
+def _exact(rows: Sequence[Visit]) -> dict[str, dict[str, float]]:
+    """What exact answers within the bounds would have been: nobody could publish them, had these patients lived."""
+    by_ward: dict[str, list[int]] = defaultdict(list)
+    for row in rows:
+        by_ward[row.ward].append(min(row.charge, HIGHEST_CHARGE))
+    patients = Counter(diagnosis for _, diagnosis in {(row.patient, row.diagnosis) for row in rows})
+    return {
+        f"{WARD_LINE.name} visits": {ward: float(len(found)) for ward, found in by_ward.items()},
+        f"{WARD_LINE.name} cost": {ward: sum(found) / len(found) for ward, found in by_ward.items()},
+        f"{DIAGNOSIS_LINE.name} patients": {name: float(number) for name, number in patients.items()},
+    }

@@ -5,7 +5,8 @@
 `verify` proves it afterwards, `store` is all that a database must offer and `sqlite` offers it.
 """
 
-from discreet.ledger.account import FAILURE_CREDITS, Account, Balance, Role
+from discreet.ledger.account import FAILURE_CREDITS, Account, Role, Standing
+from discreet.ledger.balance import Balance, Remaining
 from discreet.ledger.book import Book, restore
 from discreet.ledger.charging import Receipt
 from discreet.ledger.entry import Entry, Head
@@ -21,7 +22,9 @@ __all__ = [
     "Entry",
     "Head",
     "Receipt",
+    "Remaining",
     "Role",
+    "Standing",
     "Stored",
     "restore",
 ]

@@ -10,7 +10,7 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from enum import Enum
-from fractions import Fraction
+from functools import lru_cache
 
 from discreet.errors import InvalidParameter
 from discreet.ledger.tallies import CURRENCIES, Tallies, rules
@@ -137,11 +137,12 @@ class Standing:
             }
         )
 
-    @classmethod
-    def read(cls, text: str) -> Standing:
+    @staticmethod
+    @lru_cache(maxsize=256)  # a question looks at the same standing before and while it is charged
+    def read(text: str) -> Standing:
         """The standing that `write` wrote."""
         fields = json.loads(text)
-        return cls(
+        return Standing(
             budget=read_loss(fields["budget"]),
             period=fields["period"],
             spent=Tallies.read(fields["spent"]),
@@ -189,62 +190,18 @@ class Member:
             }
         )
 
-    @classmethod
-    def read(cls, text: str) -> Member:
+    @staticmethod
+    @lru_cache(maxsize=256)
+    def read(text: str) -> Member:
         """The member that `write` wrote."""
         fields = json.loads(text)
-        return cls(
+        return Member(
             period=fields["period"],
             spent=Tallies.read(fields["spent"]),
             lifetime=Tallies.read(fields["lifetime"]),
             role=None if fields["role"] is None else Role(fields["role"]),
             cap=None if fields["cap"] is None else read_loss(fields["cap"]),
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Balance:
-    """An account's figures, or one person's on it, for people to read.
-
-    Attributes:
-        total: the budget, or the person's cap.
-        spent: of this period, in the currency of the rule that leaves most room to say so.
-        remaining: what that rule leaves.
-        largest_pure: the largest epsilon that a single pure question may still have.
-        lifetime: everything ever spent, renewals or not; None if no rule can bound it any more.
-    """
-
-    total: Loss
-    spent: Loss | None
-    remaining: Loss
-    largest_pure: Fraction
-    lifetime: Loss | None
-    period: int
-    failures: int = 0
-    locked: bool = False
-
-    @classmethod
-    def of(cls, standing: Standing) -> Balance:
-        """An account's balance."""
-        return _balance(standing.budget, standing, standing.failures, standing.locked)
-
-    @classmethod
-    def of_member(cls, member: Member, standing: Standing) -> Balance:
-        """A person's; without a cap the account's budget is theirs as well."""
-        return _balance(member.cap or standing.budget, member.in_period(standing), 0, standing.locked)
-
-
-def _balance(total: Loss, spender: Standing | Member, failures: int, locked: bool) -> Balance:
-    return Balance(
-        total=total,
-        spent=spender.spent.spent(total),
-        remaining=spender.spent.remaining(total),
-        largest_pure=spender.spent.largest_pure(total),
-        lifetime=spender.lifetime.spent(total),
-        period=spender.period,
-        failures=failures,
-        locked=locked,
-    )
 
 
 def same_currency(old: Loss, new: Loss) -> Loss:

@@ -11,7 +11,8 @@ from typing import Self
 
 from discreet.errors import LedgerError
 from discreet.ledger import changes, charging, outcomes, policy, stewardship
-from discreet.ledger.account import Account, Balance, Role
+from discreet.ledger.account import Account, Role, Standing
+from discreet.ledger.balance import Balance
 from discreet.ledger.charging import Receipt
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.journal import Journal
@@ -152,18 +153,29 @@ class Book:
 
     # -------------------------------------------------------------------------------------------------- spending
 
-    def admit(self, account: str, analyst: str) -> None:
+    def admit(self, account: str, analyst: str) -> Standing:
         """Lets pass who may ask on an account, also for what is free.
+
+        Returns:
+            Where the account stands.
 
         Raises:
             NotPermitted: for everybody else.
-            InvalidParameter: if there is no such account.
+            InvalidParameter: if there is no such account, or no such name is possible.
         """
+        who = name(analyst=analyst)
         with self._journal.reading() as rows:
             now = changes.standing(rows, account)
             if now is None:
                 raise stewardship.unknown(account)
-            policy.require_asking(rows, account, analyst, changes.member(rows, account, analyst, now), now)
+            if who != policy.OWNER:
+                policy.require_asking(rows, account, who, changes.member(rows, account, who, now), now)
+        return now
+
+    def is_charged(self, analyst: str, key: str) -> bool:
+        """Whether an idempotency key of somebody's was charged; `charge` then gives its receipt, or refuses it."""
+        with self._journal.reading() as rows:
+            return rows.by_key(name(analyst=analyst), name(key=key)) is not None
 
     def charge(
         self,
@@ -173,6 +185,7 @@ class Book:
         analyst: str = policy.OWNER,
         question: str = "{}",
         key: str | None = None,
+        replay_key: str = "",
     ) -> Receipt:
         """Charges one event to one account, durably, or raises and spends nothing.
 
@@ -183,6 +196,7 @@ class Book:
             question: the canonical JSON of what is asked.
             key: an idempotency key of the analyst's own. The same key with the same request returns the same receipt,
                 marked `repeated`, and charges nothing.
+            replay_key: under which the answer will be kept; with the question it makes up the request.
 
         Raises:
             InsufficientBudget: if the account or the analyst's cap would not hold.
@@ -191,7 +205,8 @@ class Book:
             KeyConflict: if the key came with another request before.
             LedgerError: if the book cannot be written.
         """
-        (receipt,) = self.charge_all({account: event}, analyst=analyst, question=question, key=key)
+        charges = {account: event}
+        (receipt,) = self.charge_all(charges, analyst=analyst, question=question, key=key, replay_key=replay_key)
         return receipt
 
     def charge_all(
@@ -201,13 +216,16 @@ class Book:
         analyst: str = policy.OWNER,
         question: str = "{}",
         key: str | None = None,
+        replay_key: str = "",
     ) -> tuple[Receipt, ...]:
         """Charges several accounts in one transaction, each in full: all of them or none.
 
         Returns:
             One receipt for each account, in the order of their names; the answer belongs to the first.
         """
-        asked = charging.request(charges, self.account, analyst=analyst, question=question, key=key)
+        asked = charging.request(
+            charges, self.account, analyst=analyst, question=question, key=key, replay_key=replay_key
+        )
         with self._journal.acting() as rows:
             return charging.earlier(rows, asked) or charging.charge(rows, asked)
 

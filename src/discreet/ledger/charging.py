@@ -8,17 +8,18 @@ A charge is never given back.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from discreet.errors import AccountLocked, InsufficientBudget, InternalError, InvalidParameter, KeyConflict
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, Member, Standing
+from discreet.ledger.balance import Remaining
 from discreet.ledger.entry import Entry, digest
 from discreet.ledger.store import Rows
 from discreet.ledger.tallies import Tallies, prices, rules
-from discreet.ledger.text import canonical, name, read_loss, text, write_loss
-from discreet.privacy import Loss, events
+from discreet.ledger.text import at_most, canonical, name, read_loss, text, write_loss
+from discreet.privacy import Loss, PureDP, events
 from discreet.privacy.events import Event
 
 
@@ -33,6 +34,7 @@ class Receipt:
         hash: of the entry.
         repeated: True if the charge was found under its idempotency key. Then somebody else has read data for it, and
             only the stored answer may be given.
+        standing: the account's, right after the charge; of a repeated one, as it is now.
     """
 
     sequence: int
@@ -42,11 +44,17 @@ class Receipt:
     cost: Loss
     remaining: Loss
     hash: str
+    standing: Standing = field(repr=False, compare=False)
     repeated: bool = False
 
+    @property
+    def left(self) -> Remaining:
+        """What the standing leaves of the account's budget."""
+        return Remaining.of(self.standing.spent, self.standing.budget)
+
     @classmethod
-    def of(cls, entry: Entry, *, repeated: bool) -> Receipt:
-        """The receipt of a charge as it is written in the book."""
+    def again(cls, entry: Entry, standing: Standing) -> Receipt:
+        """The receipt of a charge that is in the book already."""
         content = entry.content
         return cls(
             sequence=entry.sequence,
@@ -56,7 +64,8 @@ class Receipt:
             cost=read_loss(content["cost"]),
             remaining=read_loss(content["remaining"]),
             hash=entry.hash,
-            repeated=repeated,
+            standing=standing,
+            repeated=True,
         )
 
 
@@ -73,7 +82,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A checked request; `digest` covers accounts, events and question."""
+    """A checked request; `digest` covers accounts, events, question and replay key."""
 
     orders: tuple[Order, ...]
     who: str
@@ -83,7 +92,13 @@ class Request:
 
 
 def request(
-    charges: Mapping[str, Event], find: Callable[[str], Account], *, analyst: str, question: str, key: str | None
+    charges: Mapping[str, Event],
+    find: Callable[[str], Account],
+    *,
+    analyst: str,
+    question: str,
+    key: str | None,
+    replay_key: str = "",
 ) -> Request:
     """Checks and prices a request; touches no balance.
 
@@ -96,12 +111,13 @@ def request(
     orders = tuple(_order(find(name(account=account)), charges[account]) for account in sorted(charges))
     asked = text(question=question)
     marks = [[order.account.name, order.event_text] for order in orders]
+    whole = [marks, asked, replay_key] if replay_key else [marks, asked]
     return Request(
         orders,
         name(analyst=analyst),
         asked,
         "" if key is None else name(key=key),
-        digest(canonical([marks, asked]).encode()),
+        "" if key is None else digest(canonical(whole).encode()),
     )
 
 
@@ -135,20 +151,19 @@ def earlier(rows: Rows, asked: Request) -> tuple[Receipt, ...]:
     if first.content["request"] != asked.digest:
         raise KeyConflict(first.sequence)
     entries = [rows.entry(first.sequence + place) for place in range(len(asked.orders))]
-    return tuple(Receipt.of(entry, repeated=True) for entry in entries if entry is not None)
+    return tuple(Receipt.again(entry, _standing(rows, entry.account)) for entry in entries if entry is not None)
 
 
 def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
     order = asked.orders[place]
     account = order.account.name
     now, person = _admitted(rows, account, asked.who)
-    after = now.charged(order.price)
+    after, charged = now.charged(order.price), person.charged(order.price)
     rule = after.spent.holding(now.budget)
-    if rule is None:
-        raise _refusal(now.spent, now.budget, order.price, f"Nothing was spent on account {account!r}.")
-    person = _within_cap(person, order.price, f"That is {asked.who!r}'s own cap on account {account!r}.")
+    if rule is None or not _within_cap(charged):
+        raise _refusal(order, now, person, asked.who, capped=rule is not None)
     rows.put("standing", account, after.write())
-    changes.put_member(rows, account, asked.who, person)
+    changes.put_member(rows, account, asked.who, charged)
     cost, remaining = _known(order.price.of(rule)), after.spent.left(rule)
     body: dict[str, object] = {
         "cost": write_loss(cost),
@@ -169,13 +184,12 @@ def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
         cost=cost,
         remaining=remaining,
         hash=entry.hash,
+        standing=after,
     )
 
 
 def _admitted(rows: Rows, account: str, who: str) -> tuple[Standing, Member]:
-    now = changes.standing(rows, account)
-    if now is None:
-        raise InternalError("An account lost its standing.")
+    now = _standing(rows, account)
     if now.locked:
         raise AccountLocked(account, now.failures)
     person = changes.member(rows, account, who, now)
@@ -183,20 +197,39 @@ def _admitted(rows: Rows, account: str, who: str) -> tuple[Standing, Member]:
     return now, person
 
 
-def _within_cap(person: Member, price: Tallies, hint: str) -> Member:
-    after = person.charged(price)
-    if person.cap is not None and after.spent.holding(person.cap) is None:
-        raise _refusal(person.spent, person.cap, price, hint)
-    return after
+def _standing(rows: Rows, account: str) -> Standing:
+    now = changes.standing(rows, account)
+    if now is None:
+        raise InternalError("An account lost its standing.")
+    return now
 
 
-def _refusal(spent: Tallies, cap: Loss, price: Tallies, hint: str) -> InsufficientBudget:
-    """Names a rule that can tell both what was asked and what is left, if there is one."""
+def _within_cap(charged: Member) -> bool:
+    return charged.cap is None or charged.spent.holding(charged.cap) is not None
+
+
+def _refusal(order: Order, now: Standing, person: Member, who: str, *, capped: bool) -> InsufficientBudget:
+    """Names a rule that can tell both what was asked and what is left, if there is one, and what to do instead."""
+    spent, cap = (person.spent, person.cap) if capped and person.cap else (now.spent, now.budget)
+    account = order.account.name
+    reason = f"That is {who!r}'s own cap on account" if capped else "Nothing was spent on account"
+    hint = f"{reason} {account!r}. {_advice(now, person)}"
     for rule in rules(cap):
-        cost = price.of(rule)
+        cost = order.price.of(rule)
         if cost is not None and spent.of(rule) is not None:
             return InsufficientBudget(cost, spent.left(rule), hint)
-    return InsufficientBudget(price.spent(cap), cap * 0, hint)
+    return InsufficientBudget(order.price.spent(cap), cap * 0, hint)
+
+
+def _advice(now: Standing, person: Member) -> str:
+    """What can still be asked: the largest pure question, and everything that was released before."""
+    largest = now.spent.largest_pure(now.budget)
+    if person.cap is not None:
+        largest = min(largest, person.spent.largest_pure(person.cap))
+    if not largest:
+        return "Nothing is left for new questions; what was released may be asked again: see history."
+    pure = "" if isinstance(now.budget, PureDP) else " and delta=0"
+    return f"Ask with epsilon={at_most(largest)}{pure}, or ask again what was released: see history."
 
 
 def _known(cost: Loss | None) -> Loss:

@@ -7,6 +7,7 @@ loss is an object that names its amounts, and the names say which kind it is.
 from __future__ import annotations
 
 import json
+from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -16,6 +17,8 @@ from discreet.privacy import ZCDP, ApproxDP, Loss, PureDP, Unit
 
 LONGEST_NAME = 200  # characters of an account, a table, an analyst or a key
 LONGEST_TEXT = 1 << 20  # characters of a question, a declaration or a note
+SHOWN_DIGITS = 6
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def canonical(content: object) -> str:
@@ -24,7 +27,7 @@ def canonical(content: object) -> str:
     >>> canonical({"b": [1, True], "a": "x"})
     '{"a":"x","b":[1,true]}'
     """
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(content)
 
 
 def write_loss(loss: Loss) -> dict[str, str]:
@@ -104,6 +107,16 @@ def text(**parameter: object) -> str:
     if len(value) > LONGEST_TEXT:
         raise InvalidParameter(what, f"{len(value)} characters", f"to have at most {LONGEST_TEXT} characters")
     return value
+
+
+def at_most(amount: Fraction) -> str:
+    """An amount that may still be asked for, in six digits at most and never above the true one.
+
+    >>> at_most(Fraction(1, 5)), at_most(Fraction(2, 3))
+    ('0.2', '0.666666')
+    """
+    rounding = Context(prec=SHOWN_DIGITS, rounding=ROUND_FLOOR)
+    return f"{rounding.divide(Decimal(amount.numerator), Decimal(amount.denominator)):g}"
 
 
 def _ratio(amount: Fraction) -> str:

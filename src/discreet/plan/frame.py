@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Self
 
 from sqlglot import exp
 
@@ -75,30 +76,30 @@ class TableFrame:
     orders: tuple[tuple[Piece, bool], ...] = ()
     rows_kept: int | None = None
 
-    def where(self, condition: str) -> TableFrame:
+    def where(self, condition: str) -> Self:
         """Keeps rows for which the condition is true, and the earlier ones too."""
         return replace(self, conditions=(*self.conditions, self._piece(condition)))
 
-    def group_by(self, *expressions: str, **named: str) -> TableFrame:
+    def group_by(self, *expressions: str, **named: str) -> Self:
         """Groups by columns or expressions, named by keyword where the name should be another one."""
         pieces = [self._piece(expression) for expression in expressions]
         pieces += [self._piece(expression, name) for name, expression in named.items()]
         return replace(self, keys=(*self.keys, *pieces))
 
-    def agg(self, **measures: Measure | str) -> TableFrame:
+    def agg(self, **measures: Measure | str) -> Self:
         """Adds aggregates, or expressions of aggregates as text, by name."""
         return replace(self, measures=(*self.measures, *(self._measure(made, name) for name, made in measures.items())))
 
-    def having(self, condition: str) -> TableFrame:
+    def having(self, condition: str) -> Self:
         """Keeps groups whose released values satisfy the condition."""
         return replace(self, groups_kept=(*self.groups_kept, self._piece(condition)))
 
-    def order_by(self, *expressions: str) -> TableFrame:
+    def order_by(self, *expressions: str) -> Self:
         """Sorts by released values; a text may end in DESC."""
         pieces = [piece for expression in expressions for piece in self._orders(expression)]
         return replace(self, orders=(*self.orders, *pieces))
 
-    def limit(self, rows: int) -> TableFrame:
+    def limit(self, rows: int) -> Self:
         """Keeps the first rows of the answer."""
         return replace(self, rows_kept=check.integer(rows=rows, at_least=0, at_most=10**9 - 1))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -33,6 +34,15 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PublicTable:
+    """A table that anybody may know; it has no account."""
+
+    name: str
+    source: Path
+    types: Mapping[str, str] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Analyst:
     """Somebody who may ask on an account, perhaps up to a cap of their own."""
 
@@ -47,22 +57,23 @@ class Config:
 
     ledger: Path
     tables: tuple[Table, ...]
+    public: tuple[PublicTable, ...]
     budgets: Mapping[str, Loss]
     analysts: tuple[Analyst, ...]
 
 
-def load(path: Path) -> Config:
+def load(path: str | os.PathLike[str]) -> Config:
     """The declarations in a file; paths in it are relative to its folder.
 
     Raises:
         InvalidParameter: if it cannot be read, or something in it is not as it should be.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         hint = "Run `discreet init` here, or name the file with --config."
         raise InvalidParameter("config", str(path), "to be a file that can be read", hint) from None
-    return parse(text, path.absolute().parent)
+    return parse(text, Path(path).absolute().parent)
 
 
 def parse(text: str, folder: Path) -> Config:
@@ -86,7 +97,8 @@ def parse(text: str, folder: Path) -> Config:
         raise InvalidParameter(FILE, "this text", "to be TOML", hint) from None
     fields = _fields("", content, _TOP)
     tables = tuple(_table(name, given, folder) for name, given in fields.get("tables", {}).items())
-    _check_names(tables)
+    public = tuple(_public(name, given, folder) for name, given in fields.get("public", {}).items())
+    _check_names(tables, public)
     budgets = {name: _budget(f"budgets.{name}", given) for name, given in fields.get("budgets", {}).items()}
     _check_budgets(tables, budgets)
     analysts = tuple(
@@ -95,15 +107,11 @@ def parse(text: str, folder: Path) -> Config:
         for account, cap in _tables(f"analysts.{who}", caps).items()
     )
     ledger = folder / fields.get("ledger", "discreet.ledger")
-    return Config(ledger=ledger, tables=tables, budgets=budgets, analysts=analysts)
+    return Config(ledger=ledger, tables=tables, public=public, budgets=budgets, analysts=analysts)
 
 
 def _table(name: str, given: Mapping[str, Any], folder: Path) -> Table:
-    place = f"tables.{name}"
-    fields = _fields(place, given, _TABLE)
-    for key, hint in _REQUIRED.items():
-        if key not in fields:
-            raise InvalidParameter(f"{place}.{key}", None, "to be given", hint)
+    fields = _required(f"tables.{name}", _fields(f"tables.{name}", given, _TABLE), "source", "unit")
     unit = fields.pop("unit")
     return Table(
         name=name,
@@ -112,6 +120,18 @@ def _table(name: str, given: Mapping[str, Any], folder: Path) -> Table:
         unit=None if unit == EACH_ROW else unit,
         declared=fields,
     )
+
+
+def _public(name: str, given: Mapping[str, Any], folder: Path) -> PublicTable:
+    fields = _required(f"public.{name}", _fields(f"public.{name}", given, _PUBLIC), "source")
+    return PublicTable(name=name, source=folder / fields["source"], types=fields.get("types"))
+
+
+def _required(place: str, fields: dict[str, Any], *keys: str) -> dict[str, Any]:
+    for key in keys:
+        if key not in fields:
+            raise InvalidParameter(f"{place}.{key}", None, "to be given", _REQUIRED[key])
+    return fields
 
 
 def _budget(place: str, given: Mapping[str, Any]) -> Loss:
@@ -133,12 +153,14 @@ def _analyst(who: str, account: str, cap: Mapping[str, Any], budgets: Mapping[st
     return Analyst(name=who, account=account, cap=_budget(place, cap) if cap else None)
 
 
-def _check_names(tables: tuple[Table, ...]) -> None:
-    names = [table.name.casefold() for table in tables]
-    for table in tables:
-        if names.count(table.name.casefold()) > 1:
+def _check_names(tables: tuple[Table, ...], public: tuple[PublicTable, ...]) -> None:
+    places = [(f"tables.{table.name}", table.name) for table in tables]
+    places += [(f"public.{table.name}", table.name) for table in public]
+    names = [name.casefold() for _, name in places]
+    for place, name in places:
+        if names.count(name.casefold()) > 1:
             hint = "Letter case does not matter in questions; give it another name."
-            raise InvalidParameter(f"tables.{table.name}", table.name, "to be the name of one table only", hint)
+            raise InvalidParameter(place, name, "to be the name of one table only", hint)
 
 
 def _check_budgets(tables: tuple[Table, ...], budgets: Mapping[str, Loss]) -> None:
@@ -194,6 +216,12 @@ def _lists(place: str, value: Any) -> dict[str, list[Any]]:
     return {name: _list(f"{place}.{name}", inner) for name, inner in _mapping(place, value).items()}
 
 
+def _keys(place: str, value: Any) -> dict[str, list[Any] | str]:
+    """Lists, or texts that name a column of a public table."""
+    given = _mapping(place, value)
+    return {name: inner if isinstance(inner, str) else _list(f"{place}.{name}", inner) for name, inner in given.items()}
+
+
 def _list(place: str, value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise InvalidParameter(place, value, "to be a list", "Write it in brackets, like [0, 120].")
@@ -209,14 +237,16 @@ def _amount(place: str, value: Any) -> Any:
     return value
 
 
-_TOP: Mapping[str, Read] = {"ledger": _text, "tables": _tables, "budgets": _tables, "analysts": _tables}
+_TOP: Mapping[str, Read] = {"ledger": _text, **dict.fromkeys(("tables", "public", "budgets", "analysts"), _tables)}
 _AMOUNTS: Mapping[str, Read] = dict.fromkeys(("epsilon", "delta", "rho"), _amount)
 _TABLE: Mapping[str, Read] = {
     **dict.fromkeys(("source", "unit", "account", "neighbours", "version"), _text),
-    **dict.fromkeys(("bounds", "keys"), _lists),
     **dict.fromkeys(("max_groups", "max_rows"), _count),
     "types": _texts,
+    "bounds": _lists,
+    "keys": _keys,
 }
+_PUBLIC: Mapping[str, Read] = {"source": _text, "types": _texts}
 _REQUIRED = {
     "source": 'Name the file, like source = "visits.csv".',
     "unit": 'Name the column of ids of those who are protected, or write unit = "" if each row is one person.',

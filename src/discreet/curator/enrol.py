@@ -1,0 +1,122 @@
+"""From the declarations of a file to what a curator holds: accounts, tables and analysts; again, it changes nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from discreet.curator.config import Analyst, Config, PublicTable, Table
+from discreet.engines.sources import Csv, source_of
+from discreet.errors import InvalidParameter
+from discreet.ledger import Book, Role
+
+if TYPE_CHECKING:
+    from discreet.curator.holdings import Holdings
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_KEYS = {"type": "types", "groups": "max_groups", "rows": "max_rows"}  # as the curator calls them, and as the file does
+
+
+def check_sources(config: Config) -> None:
+    """Refuses what can be seen to be wrong before there is a ledger.
+
+    Raises:
+        InvalidParameter: if no table is declared, a file is not there, or a CSV comes without types.
+    """
+    if not config.tables:
+        raise InvalidParameter("tables", None, "to declare a table", "Add [tables.NAME] to discreet.toml.")
+    for public in config.public:
+        _check_types(f"public.{public.name}", public, typed=bool(public.types))
+    for table in config.tables:
+        _check_types(f"tables.{table.name}", table, typed=bool(table.declared.get("types")))
+
+
+def check_known(config: Config) -> None:
+    """Refuses tables that would be new to the book, and a book that would be new itself.
+
+    Raises:
+        InvalidParameter: naming the first of them.
+    """
+    hint = "Run `discreet protect` first."
+    if not config.ledger.exists():
+        raise InvalidParameter("ledger", str(config.ledger), "to exist", hint)
+    with Book(str(config.ledger), read_only=True) as book:
+        known = book.tables()
+    for table in config.tables:
+        if table.name not in known:
+            raise InvalidParameter(f"tables.{table.name}", table.name, "to be protected already", hint)
+
+
+def enrol(config: Config, curator: Holdings) -> None:
+    """Hands every declaration of a file to a curator.
+
+    Raises:
+        InvalidParameter: if a declaration does not fit its table, or what was declared before.
+    """
+    for public in config.public:
+        with _naming(f"public.{public.name}"):
+            curator.public(str(public.source), name=public.name, types=public.types)
+    for table in config.tables:
+        with _naming(f"tables.{table.name}", account=table.account):
+            _protect(curator, table, config)
+    for analyst in config.analysts:
+        _appoint(curator, analyst)
+
+
+def _protect(curator: Holdings, table: Table, config: Config) -> None:
+    curator.protect(
+        str(table.source),
+        name=table.name,
+        unit=table.unit,
+        account=table.account,
+        budget=config.budgets[table.account],
+        **table.declared,
+    )
+
+
+@contextmanager
+def _naming(place: str, *, account: str = "") -> Iterator[None]:
+    """Errors name the key of the file, not the argument of a function."""
+    try:
+        yield
+    except InvalidParameter as error:
+        key = _KEYS.get(error.name, error.name)
+        name = f"budgets.{account}" if key == "budget" else f"{place}.{key}"
+        raise InvalidParameter(name, error.value, error.condition, error.hint) from None
+
+
+def _appoint(curator: Holdings, analyst: Analyst) -> None:
+    """Only what is new: every appointment is an entry."""
+    account = analyst.account
+    cap = curator.balance(account, analyst=analyst.name).total
+    wanted = curator.balance(account).total if analyst.cap is None else analyst.cap
+    if curator.role(account, analyst.name) is not Role.ANALYST or cap != wanted:
+        curator.appoint(analyst.name, Role.ANALYST, account=account, cap=analyst.cap)
+
+
+def _check_types(place: str, table: Table | PublicTable, *, typed: bool) -> None:
+    """CSV carries no types: the refusal proposes a line made of the header, which is public, and of nothing else."""
+    with _naming(place):
+        source = source_of(str(table.source))
+    if isinstance(source, Csv) and not typed:
+        hint = f"CSV carries no types. Paste this under [{place}] and correct it:\n{types_line(source.header)}"
+        raise InvalidParameter(f"{place}.types", None, "to be given", hint)
+
+
+def types_line(header: tuple[str, ...]) -> str:
+    """A line of TOML that declares every column as text.
+
+    >>> types_line(("age", "ward no"))
+    'types = { age = "text", "ward no" = "text" }'
+    """
+    pairs = ", ".join(f'{_key(name)} = "text"' for name in header)
+    return f"types = {{ {pairs} }}"
+
+
+def _key(name: str) -> str:
+    if _BARE.fullmatch(name):
+        return name
+    return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,65 @@
+"""Questions built step by step and asked on the spot: a frame that knows its curator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from discreet.check import Number
+from discreet.curator.answer import Answer
+from discreet.curator.explain import Explanation
+from discreet.curator.terms import CONFIDENCE
+from discreet.ledger import OWNER
+from discreet.plan.frame import TableFrame
+from discreet.plan.schema import Limits
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CuratedFrame(TableFrame):
+    """A question in the making that can be asked: what `Curator.table` gives.
+
+    >>> from discreet.curator import Curator
+    >>> from discreet.engines import Memory
+    >>> from discreet.plan.frame import count
+    >>> from discreet.privacy import Budget
+    >>> curator = Curator(engine=Memory())
+    >>> curator.protect([{"age": 40}], name="visits", types={"age": "int"}, budget=Budget(epsilon=1))
+    >>> answer = curator.table("visits").where("age >= 40").agg(n=count()).ask(epsilon=0.25)
+    >>> answer.columns, str(answer.cost)
+    (('n', 'n_low', 'n_high'), 'epsilon=0.25')
+    """
+
+    curator: Curator = field(repr=False, compare=False)
+
+    def ask(
+        self,
+        *,
+        epsilon: Number,
+        delta: Number | None = None,
+        limits: Limits | None = None,
+        analyst: str = OWNER,
+        confidence: Number = CONFIDENCE,
+        key: str | None = None,
+    ) -> Answer:
+        """Asks it; see `Curator.ask`."""
+        return self.curator.ask(
+            self.question, epsilon=epsilon, delta=delta, limits=limits, analyst=analyst, confidence=confidence, key=key
+        )
+
+    def explain(self, *, epsilon: Number, delta: Number | None = None, limits: Limits | None = None) -> Explanation:
+        """What it would cost and read; see `Curator.explain`."""
+        return self.curator.explain(self.question, epsilon=epsilon, delta=delta, limits=limits)
+
+    def rehearse(
+        self,
+        *,
+        epsilon: Number = 1,
+        delta: Number | None = None,
+        limits: Limits | None = None,
+        confidence: Number = CONFIDENCE,
+    ) -> Answer:
+        """The shape of its answer, on made-up rows; see `Curator.rehearse`."""
+        return self.curator.rehearse(self.question, epsilon=epsilon, delta=delta, limits=limits, confidence=confidence)

@@ -1,0 +1,161 @@
+"""What a curator holds: protected tables under their accounts, and public ones beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from discreet import check
+from discreet.curator.declare import columns_of, declaration, declare
+from discreet.curator.public import Keys, listed, public_schema
+from discreet.curator.stewardship import Stewardship
+from discreet.engines.base import Engine
+from discreet.errors import InvalidParameter, UnknownTable, UnsupportedQuery
+from discreet.ledger import Book
+from discreet.plan.nodes import Question
+from discreet.plan.schema import Limits, TableSchema
+from discreet.plan.scope import lookup, same
+from discreet.plan.sql import parse
+from discreet.plan.types import Type
+from discreet.privacy import Loss, Neighbours, Unit
+
+_ID = "id"
+
+
+class Holdings(Stewardship):
+    """Tables by name: declared, registered with the engine, and entered in the book if they are protected."""
+
+    def __init__(self, book: Book, engine: Engine) -> None:
+        super().__init__(book)
+        self._engine = engine
+        self._schemas: dict[str, TableSchema] = {}
+        self._public: dict[str, TableSchema] = {}
+        self._sources: dict[str, tuple[Any, dict[str, Type]]] = {}
+
+    def close(self) -> None:
+        """Lets go of the ledger file and of the engine."""
+        self._book.close()
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None) -> None:
+        """Registers a table that anybody may know: it has no account, and gives group keys to protected tables.
+
+        Args:
+            source: what the engine can read: a path, a frame.
+            name: how declarations call it.
+            types: of columns whose type the format does not carry.
+
+        Raises:
+            InvalidParameter: if the types do not fit, or a table of that name is protected.
+        """
+        self._check_name(name, others=self._schemas)
+        if name in self._book.tables():
+            raise InvalidParameter("name", name, "not to be a protected table", "Give the public table another name.")
+        columns = columns_of(self._engine, source, types)
+        self._engine.register(name, source, columns)
+        self._public[name] = public_schema(name, columns)
+
+    def protect(
+        self,
+        source: Any,
+        *,
+        name: str,
+        unit: str | None = None,
+        account: str | None = None,
+        budget: Loss | None = None,
+        types: Mapping[str, str] | None = None,
+        bounds: Mapping[str, tuple[check.Number, check.Number]] | None = None,
+        keys: Keys | None = None,
+        max_groups: int = 1,
+        max_rows: int = 1,
+        neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+        version: str = "",
+    ) -> None:
+        """Puts a table under an account; doing it again with the same declarations changes nothing.
+
+        Args:
+            source: what the engine can read: a path, a frame.
+            name: how questions call it.
+            unit: the column of ids of those who are protected; None if each row is one person.
+            account: whose budget it shares; a lone table opens one of its own name.
+            budget: of the account, given once.
+            types: of columns whose type the format does not carry.
+            bounds: public limits of numbers, never read from the data.
+            keys: public group keys: a list, or "table.column" of a public table for the values that are there now.
+            max_groups: how many groups one unit may enter.
+            max_rows: with how many rows each.
+            neighbours: the relation of the account.
+            version: what the steward says about the state of the data.
+
+        Raises:
+            InvalidParameter: if a declaration does not fit; nothing was opened.
+        """
+        self._check_name(name, others=self._public)
+        columns = columns_of(self._engine, source, types)
+        schema = declare(
+            name,
+            columns,
+            unit=unit,
+            bounds=bounds or {},
+            keys=listed(keys or {}, columns, self._public, self._engine),
+            limits=Limits(max_groups, max_rows),
+            neighbours=Neighbours(neighbours),
+            version=version,
+        )
+        self._engine.register(name, source, columns)
+        try:
+            self._attach(schema, account or name, budget)
+        except BaseException:
+            if name in self._sources:  # what was declared before stays as it was
+                self._engine.register(name, *self._sources[name])
+            raise
+        self._sources[name] = source, columns
+        self._schemas[name] = schema
+
+    def _attach(self, schema: TableSchema, account: str, budget: Loss | None) -> None:
+        """Enters a table in the book; tables of one account may call the same people's ids differently."""
+        who = Unit.row() if schema.unit is None else Unit(account, _ID)
+        self._book.open_account(account, unit=who, neighbours=schema.neighbours, budget=budget)
+        self._book.attach(schema.name, account=account, declaration=declaration(schema), version=schema.version)
+        self._accounts[schema.name] = account
+
+    def _check_name(self, name: str, *, others: Iterable[str]) -> None:
+        """A name means one table, whatever its letter case."""
+        check.instance(str, name=name)
+        taken = [known for known in (*self._schemas, *self._public) if same(known, name) and known != name]
+        if name in others or taken:
+            hint = "Letter case does not matter in questions; give it another name."
+            raise InvalidParameter("name", name, "to be the name of one table only", hint)
+
+    def _schema(self, name: str) -> TableSchema:
+        """The schema of a protected table.
+
+        Raises:
+            UnsupportedQuery: if the table is public.
+            UnknownTable: if it is neither.
+        """
+        if name in self._schemas:
+            return self._schemas[name]
+        if lookup(name, self._public) is not None:
+            raise UnsupportedQuery(f"Table {name!r} needs no private answer.", "It is public: query it directly.")
+        raise UnknownTable(name, self._schemas)
+
+    def _plan(self, question: str | Question) -> tuple[Question, TableSchema]:
+        """A question as a plan, and the table it is about."""
+        if not isinstance(question, str):
+            return question, self._schema(check.instance(Question, question=question).table)
+        try:
+            plan = parse(question, self._schemas)
+        except UnknownTable as unknown:
+            self._schema(unknown.name)  # a public one is refused in other words
+            raise
+        return plan, self._schemas[plan.table]

@@ -1,0 +1,82 @@
+"""Public tables: anybody may know them, so nothing is charged for them; protected tables take group keys from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from discreet.engines.base import Engine
+from discreet.errors import InvalidParameter, QueryFailed
+from discreet.plan.nodes import Column, Value
+from discreet.plan.reading import Reading, Statistic
+from discreet.plan.schema import ColumnSchema, TableSchema
+from discreet.plan.types import Type
+
+MOST_KEYS = 10**6
+_HINT = 'List the keys, or name a column of a public table, e.g. keys={"ward": "wards.ward"}.'
+
+Keys = Mapping[str, Sequence[Value] | str]
+"""For each column its public keys: a list, or "table.column" of a public table."""
+
+
+def public_schema(name: str, columns: Mapping[str, Type]) -> TableSchema:
+    """The schema of a public table.
+
+    >>> public_schema("wards", {"ward": Type.TEXT}).public
+    True
+    """
+    described = {column: ColumnSchema(name=column, type=kind) for column, kind in columns.items()}
+    return TableSchema(name=name, columns=described, public=True)
+
+
+def listed(
+    keys: Keys, columns: Mapping[str, Type], public: Mapping[str, TableSchema], engine: Engine
+) -> dict[str, Sequence[Value]]:
+    """Declared keys, with every reference to a public table replaced by the values that are there now.
+
+    Args:
+        keys: as they were declared.
+        columns: of the protected table, with their types.
+        public: the public tables that were registered.
+        engine: where they can be read.
+
+    Raises:
+        InvalidParameter: if a reference names no public column, one of another type, or too many values.
+    """
+    return {
+        column: _referred(column, given, columns.get(column), public, engine) if isinstance(given, str) else given
+        for column, given in keys.items()
+    }
+
+
+def _referred(
+    column: str, reference: str, kind: Type | None, public: Mapping[str, TableSchema], engine: Engine
+) -> list[Value]:
+    option = f"keys[{column!r}]"
+    table, _, source = reference.rpartition(".")
+    if table not in public:
+        known = f" Public tables are: {', '.join(sorted(public))}." if public else ""
+        raise InvalidParameter(option, reference, "to be a column of a public table", _HINT + known)
+    if source not in public[table].columns:
+        hint = f"Its columns are {', '.join(sorted(public[table].columns))}."
+        raise InvalidParameter(option, reference, f"to be a column of {table!r}", hint)
+    found = public[table].columns[source].type
+    if kind is not None and found is not kind:
+        hint = f"It is {found.value}; declare both alike with types=..."
+        raise InvalidParameter(option, reference, f"to be of type {kind.value}, like {column!r}", hint)
+    return _values(option, table, Column(source, found), engine)
+
+
+def _values(option: str, table: str, column: Column, engine: Engine) -> list[Value]:
+    """The distinct values of a public column in their order; NULL is no key."""
+    if column.type is Type.FLOAT:
+        raise InvalidParameter(option, f"{table}.{column.name}", "not to be of type float", "Group by bands instead.")
+    try:
+        groups = engine.read(Reading(table=table, keys=(column,), statistics=(Statistic(kind="rows"),)))
+    except QueryFailed:
+        hint = "Look at its file; nothing was charged."
+        raise InvalidParameter(option, f"{table}.{column.name}", "to be readable", hint) from None
+    values: list[Any] = [value for (value,) in groups if value is not None]
+    if not 0 < len(values) <= MOST_KEYS:
+        raise InvalidParameter(option, f"{len(values)} values", f"to be 1 to {MOST_KEYS} values", "Use another column.")
+    return sorted(values)

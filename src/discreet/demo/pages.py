@@ -1,0 +1,253 @@
+"""The story as a page: one HTML file with charts, for a browser without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from discreet.curator import Answer
+from discreet.demo import background
+from discreet.demo.clinic import HIGHEST_CHARGE, RICH_CHARGE, RICH_WARD, TYPES
+from discreet.demo.conversation import BOUNDS, KEYS, LIMITS, Said
+from discreet.demo.story import PROVENANCE, Story, costs
+from discreet.report import Html, Point, answers, blocks, charts, page
+from discreet.report.words import measured, number, percent
+
+FILE = "report.html"
+CONTENTS = {
+    "protected": "What is protected",
+    "answers": "Questions and answers",
+    "refused": "What was refused",
+    "attack": "The attack",
+    "book": "The book",
+    "background": "Noise and epsilons",
+}
+
+
+def write_report(story: Story, folder: Path) -> Path:
+    """Writes the page, over an older one, and says where it is.
+
+    Raises:
+        MissingExtra: if charts cannot be drawn; nothing is written.
+    """
+    text = report(story)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / FILE
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def report(story: Story) -> str:
+    """The whole page."""
+    lead = (
+        "A made-up clinic was protected, asked in several ways and attacked. "
+        "Every number comes with an interval, a cost and a place in a book that cannot be changed unnoticed."
+    )
+    parts = (protected(story), answered(story), refused(story), attacked(story), book(story), learned())
+    sections = (blocks.section(name, CONTENTS[name], *part) for name, part in zip(CONTENTS, parts, strict=True))
+    return page("Private answers about a small clinic", facts(story), *sections, lead=lead, contents=CONTENTS)
+
+
+def facts(story: Story) -> Html:
+    """The figures to begin with."""
+    refusals = sum(said.refusal is not None for said in story.said)
+    free = sum(said.answer is not None and said.answer.replayed for said in story.said)
+    return blocks.facts(
+        {
+            "made-up patients": f"{story.patients:,}",
+            "visits": f"{story.visits:,}",
+            "answers paid for": str(len(story.said) - refusals - free),
+            "answers for free": str(free),
+            "refusals": str(refusals),
+            "book entries": str(story.head.sequence),
+        }
+    )
+
+
+def protected(story: Story) -> list[Html]:
+    """What the steward declared."""
+    text = (
+        f"Patients are the unit of privacy: all their visits together. Their account holds {story.balance.total}. "
+        f"One patient may enter {LIMITS.groups} groups of an answer, with {LIMITS.rows} visits in each. "
+        "What is public about the table is declared, and nothing of it is read from the data."
+    )
+    rows = [[name, kind, _public(name)] for name, kind in TYPES.items()]
+    table = blocks.table(("column", "type", "public"), rows, caption="Declarations of the table")
+    return [blocks.beside(blocks.paragraph(text), table)]
+
+
+def _public(column: str) -> str:
+    if column in KEYS:
+        return "keys: " + ", ".join(KEYS[column])
+    if column in BOUNDS:
+        low, high = BOUNDS[column]
+        return f"bounds: {low:,} to {high:,}"
+    return "the unit, never shown" if column == "patient" else "nothing"
+
+
+def answered(story: Story) -> Iterable[Html]:
+    """Questions with answers."""
+    yield blocks.paragraph(
+        "Each cell has a released number, its 95 % interval, and the same as a small error bar. In the charts, "
+        "diamonds are what an exact answer within the same bounds would have been, which only made-up patients allow "
+        "to show."
+    )
+    for said in story.said:
+        if said.answer is not None:
+            yield _exchange(said, said.answer, story.exact)
+
+
+def _exchange(said: Said, answer: Answer, exact: Mapping[str, Mapping[str, float]]) -> Html:
+    line = said.line
+    caption = f"Released numbers with {percent(answer.confidence)} intervals"
+    table = blocks.scrolling(answers.table(answer.records, caption=caption), label=line.title)
+    drawn = [_figure(said, answer, name, exact.get(f"{line.name} {name}", {})) for name in line.bars + line.dots]
+    narrow = len(answers.shape(answer.records).numbers) == 1
+    shown = [blocks.beside(table, *drawn)] if narrow else [table, blocks.beside(*drawn)]
+    parts = blocks.code(line.text), blocks.paragraph(line.remark), *shown, _price(answer)
+    return blocks.section(_anchor(line.name), line.title, *parts, level=3)
+
+
+def _anchor(name: str) -> str:
+    return "asked-" + name.replace(" ", "-")
+
+
+def _price(answer: Answer) -> Html:
+    """What it cost and how to read it, in small print."""
+    seeded = "" if answer.private else " Not private: the noise was seeded, for tests."
+    cost = [blocks.amount(str(answer.cost)), " paid, "] if not answer.replayed else ["Replayed, at no cost; "]
+    rest = blocks.amount(str(answer.remaining)), f" left.{seeded} ", " ".join(answer.notes)
+    return blocks.paragraph(*cost, *rest, kind="small")
+
+
+def _figure(said: Said, answer: Answer, name: str, exact: Mapping[str, float]) -> Html:
+    points = answers.points(answer.records, name)
+    draw = charts.bars if name in said.line.bars else charts.dots
+    return blocks.figure(
+        draw(points, title=name, exact=exact),
+        caption=f"{name}, with {percent(answer.confidence)} intervals" + ("; diamonds: exact" if exact else ""),
+        description=f"{said.line.title}: {name}. {_spoken(points)}",
+    )
+
+
+def _spoken(points: Sequence[Point]) -> str:
+    """A chart for those who hear it."""
+    return "; ".join(f"{p.label} {measured(p.value, p.low, p.high)}" for p in points) + "."
+
+
+def refused(story: Story) -> Iterable[Html]:
+    """Questions without answers."""
+    yield blocks.paragraph("A refusal is decided before the data are read, and costs nothing.")
+    for said in story.said:
+        if said.refusal is not None:
+            reason = blocks.paragraph(str(said.refusal), kind="refusal")
+            parts = blocks.code(said.line.text), reason, blocks.paragraph(said.line.remark)
+            yield blocks.section(_anchor(said.line.name), said.line.title, *parts, level=3)
+
+
+def attacked(story: Story) -> list[Html]:
+    """What averages tell about one bill."""
+    raw = story.raw
+    exact = (
+        f"One patient of {RICH_WARD} leaves. The exact average charge of {raw.visits:,} visits falls from "
+        f"{float(raw.before):,.4f} to {float(raw.after):,.4f}. Multiply each by its number of visits, {raw.visits:,} "
+        f"and {raw.visits - 1:,}, and subtract: {number(raw.inferred)}, the patient's bill, to the last digit."
+    )
+    private = (
+        "The same attack on private averages was tried again and again, on copies of the ward with fresh noise. "
+        f"Two things stand in its way. A charge counts as {HIGHEST_CHARGE:,} at most, the public bound, so that no "
+        "answer has anything to tell about the rest of a large bill; and the noise covers what one patient can still "
+        "change. With a large epsilon the second protection grows thin, and the trials gather around the bound. The "
+        "first one stays."
+    )
+    groups = {f"epsilon {found.epsilon}": found.inferred for found in story.private}
+    figure = blocks.figure(
+        charts.clouds(groups, title="the bill, as inferred", landmarks={f"the bill: {RICH_CHARGE:,}": RICH_CHARGE}),
+        caption=f"{len(story.private[0].inferred)} trials at each epsilon. A tick is a trial; lines hold nine in ten.",
+        description="What the attacker infers. "
+        + "; ".join(f"epsilon {row[0]}: {row[2]}" for row in _trials(story)[1:]),
+    )
+    columns = ("averages", "median of trials", "nine in ten trials")
+    table = blocks.table(columns, _trials(story), caption="The bill as inferred by the attacker", numbers=columns[1:])
+    return [blocks.paragraph(exact), blocks.paragraph(private), blocks.beside(figure, table)]
+
+
+def _trials(story: Story) -> list[tuple[str, str, str]]:
+    exact = number(story.raw.inferred)
+    return [
+        ("exact", exact, f"{exact} to {exact}"),
+        *(
+            (
+                f"epsilon {p.epsilon}",
+                number(p.quantile(0.5)),
+                f"{number(p.quantile(0.05))} to {number(p.quantile(0.95))}",
+            )
+            for p in story.private
+        ),
+    ]
+
+
+def book(story: Story) -> list[Html]:
+    """What was spent, entry by entry."""
+    balance = story.balance
+    text = (
+        "Every charge was written, and chained to the entry before it, before a row was read. "
+        f"Spent {balance.spent} of {balance.total}; {balance.remaining} remain. "
+        "The whole chain was walked and found as it was written. It ends with:"
+    )
+    paid = {said.line.name: _epsilon(said.answer) for said in story.said if said.answer and not said.answer.replayed}
+    figure = blocks.figure(
+        charts.lengths(paid, title="epsilon"),
+        caption="What each answer cost.",
+        description="; ".join(f"{name}: epsilon {cost:g}" for name, cost in paid.items()) + ".",
+    )
+    rows = [
+        (str(entry.sequence), entry.kind, cost, entry.hash[:12])
+        for entry, cost in zip(story.entries, costs(story.entries), strict=True)
+    ]
+    columns = ("entry", "what", "cost", "hash begins with")
+    table = blocks.table(columns, rows, caption="Entries of the account", numbers=("entry",))
+    return [blocks.paragraph(text), blocks.code(str(story.head)), blocks.beside(figure, table)]
+
+
+def _epsilon(answer: Answer) -> float:
+    return float(getattr(answer.cost, "epsilon", 0))
+
+
+def learned() -> list[Html]:
+    """Noise, accountants and epsilons."""
+    return [blocks.beside(_noise(), _accounts()), _meanings(), blocks.paragraph(PROVENANCE, kind="small")]
+
+
+def _noise() -> Html:
+    readings = background.errors()
+    first, last = readings[0], readings[-1]
+    return blocks.figure(
+        charts.curve(readings, across="epsilon", title="people", logarithmic=True),
+        caption=f"Where a released count of {background.VISITS:,} people lies with 95 % chance.",
+        description=f"The band narrows from {first.low:.0f} to {first.high:.0f} at epsilon {first.x:g} "
+        f"to {last.low:.0f} to {last.high:.0f} at epsilon {last.x:g}.",
+    )
+
+
+def _accounts() -> Html:
+    found = {account.method: account.epsilon for account in background.accounts()}
+    return blocks.figure(
+        charts.lengths(found, title="epsilon"),
+        caption=f"What {background.QUERIES} Laplace releases at epsilon {float(background.EACH)} cost together, "
+        f"by accountant, at delta {float(background.DELTA):.0e}.",
+        description="; ".join(f"{method} {epsilon:.2f}" for method, epsilon in found.items()) + ".",
+    )
+
+
+def _meanings() -> Html:
+    columns = (
+        "epsilon",
+        "a belief of 50 % becomes at most",
+        "power of the best test at 5 % false alarms",
+        "error of a count",
+    )
+    rows = [
+        (m.epsilon, f"{100 * m.belief:.2f} %", f"{100 * m.power:.2f} %", f"± {m.error}") for m in background.meanings()
+    ]
+    return blocks.table(columns, rows, caption="What an epsilon means for one person", numbers=columns)

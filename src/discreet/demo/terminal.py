@@ -1,0 +1,121 @@
+"""The story for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from discreet.curator import Answer
+from discreet.demo.attack import Private, Raw
+from discreet.demo.background import DELTA, EACH, QUERIES, Account, Count, Meaning
+from discreet.demo.clinic import RICH_CHARGE
+from discreet.demo.conversation import Said
+from discreet.ledger import Entry
+from discreet.report.answers import Shape
+from discreet.report.words import measured, number, plain
+
+
+def heading(console: Console, text: str) -> None:
+    """A part of the story begins."""
+    console.print()
+    console.rule(Text(text, style="bold"), align="left", style="dim")
+    console.print()
+
+
+def say(console: Console, text: str, style: str = "") -> None:
+    """A sentence."""
+    console.print(Text(text, style=style))
+
+
+def exchange(console: Console, said: Said) -> None:
+    """A question and what came back."""
+    console.print(Text(said.line.title, style="bold"))
+    console.print(Text(said.line.text, style="cyan"))
+    if said.answer is not None:
+        console.print(rows(said.answer) if len(said.answer) else Text("no group is shown"))
+        cost = "free, replayed" if said.answer.replayed else f"cost {said.answer.cost}"
+        say(console, f"{cost}; {said.answer.remaining} remain")
+    else:
+        say(console, f"refused: {said.refusal}", "red")
+    say(console, said.line.remark + "\n", "dim")
+
+
+def rows(answer: Answer) -> Table:
+    """An answer with error bars."""
+    shape = Shape.of(answer.columns)
+    table = _table([(name, name in shape.numbers) for name in shape.names])
+    for record in answer:
+        cells = (
+            measured(record[name], record[f"{name}_low"], record[f"{name}_high"])
+            if name in shape.numbers
+            else plain(record[name])
+            for name in shape.names
+        )
+        table.add_row(*(Text(cell) for cell in cells))
+    return table
+
+
+def attack(raw: Raw, found: Sequence[Private]) -> Table:
+    """What exact and private averages tell about one bill."""
+    table = _table([("averages", False), ("the bill, as inferred", True), ("nine in ten trials", False)])
+    table.add_row("exact", f"{number(raw.inferred)}, exactly", "every time")
+    for private in found:
+        middle = f"{number(private.quantile(0.05))} to {number(private.quantile(0.95))}"
+        table.add_row(f"epsilon {private.epsilon} each", number(private.quantile(0.5)), middle)
+    table.add_section()
+    table.add_row("the truth", number(RICH_CHARGE), "")
+    return table
+
+
+def book(entries: Iterable[Entry], costs: Iterable[str]) -> Table:
+    """The entries of the account."""
+    table = _table([("entry", True), ("what", False), ("cost", False), ("hash", False)])
+    for entry, cost in zip(entries, costs, strict=True):
+        table.add_row(str(entry.sequence), entry.kind, cost, f"{entry.hash[:12]}…")
+    return table
+
+
+def counts(found: Sequence[Count]) -> Table:
+    """One count at several budgets."""
+    table = _table([("epsilon", True), ("released", True), ("95 % interval", False), ("the event", False)])
+    table.title = "A count of people, released"
+    for count in found:
+        table.add_row(count.epsilon, f"{count.value:,}", f"{count.low:,} to {count.high:,}", count.event)
+    return table
+
+
+def accounts(found: Sequence[Account]) -> Table:
+    """Many releases under several accountants."""
+    table = _table([("accountant", False), ("epsilon", True), ("why", False)])
+    table.title = f"{QUERIES} Laplace releases at epsilon {float(EACH)}: together, at delta {float(DELTA):.0e}"
+    for account in found:
+        table.add_row(account.method, f"{account.epsilon:.4f}", account.remark)
+    return table
+
+
+def meanings(found: Sequence[Meaning]) -> Table:
+    """What an attacker gains at several epsilons."""
+    columns = (
+        "epsilon",
+        "50 % belief becomes at most",
+        "best test's power at 5 % false alarms",
+        "95 % error of a count",
+    )
+    table = _table([(name, True) for name in columns])
+    table.title = "What an epsilon means for one person"
+    for meaning in found:
+        belief, power = f"{100 * meaning.belief:.2f} %", f"{100 * meaning.power:.2f} %"
+        table.add_row(meaning.epsilon, belief, power, f"± {meaning.error}")
+    return table
+
+
+def _table(columns: Iterable[tuple[str, bool]]) -> Table:
+    """An empty table; columns of numbers are aligned on the right."""
+    table = Table(box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", highlight=False)
+    for name, is_number in columns:
+        table.add_column(Text(plain(name)), justify="right" if is_number else "left")
+    return table

@@ -1,0 +1,28 @@
+"""Charts and pages: released numbers with their intervals, as Vega-Lite, as pictures, as one HTML file.
+
+Whatever is shown here was released before. Charts are plain dictionaries and need nothing; pictures need the extra
+`discreet[report]`.
+"""
+
+from discreet.report import answers, blocks, charts
+from discreet.report.charts import Point, Reading, Spec
+from discreet.report.html import Html, element
+from discreet.report.page import page
+from discreet.report.render import can_draw, chart, svg
+from discreet.report.theme import Scheme
+
+__all__ = [
+    "Html",
+    "Point",
+    "Reading",
+    "Scheme",
+    "Spec",
+    "answers",
+    "blocks",
+    "can_draw",
+    "chart",
+    "charts",
+    "element",
+    "page",
+    "svg",
+]

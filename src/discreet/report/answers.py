@@ -1,0 +1,139 @@
+"""An answer's records as a table and as charts.
+
+Records are rows as dictionaries in which a released number `x` stands beside `x_low` and `x_high`; everything else is a
+key. All that is shown is a function of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.report.charts import Point, Spec, dots, panels
+from discreet.report.html import NOTHING, Html, element
+from discreet.report.words import Number, measured, plain
+
+Record = Mapping[str, Any]
+
+_LOW, _HIGH = "_low", "_high"
+_WIDTH, _HEIGHT = 96, 12
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Which columns of an answer are keys, and which are released numbers.
+
+    >>> Shape.of(["ward", "n", "n_low", "n_high"])
+    Shape(names=('ward', 'n'), numbers=('n',))
+    """
+
+    names: tuple[str, ...]
+    numbers: tuple[str, ...]
+
+    @classmethod
+    def of(cls, columns: Sequence[str]) -> Shape:
+        """The shape of an answer with these columns."""
+        numbers = tuple(name for name in columns if name + _LOW in columns and name + _HIGH in columns)
+        ends = {name + end for name in numbers for end in (_LOW, _HIGH)}
+        return cls(tuple(name for name in columns if name not in ends), numbers)
+
+    def label(self, record: Record) -> str:
+        """The keys of a row, as one text."""
+        return " · ".join(plain(record[name]) for name in self.names if name not in self.numbers)
+
+
+def shape(records: Sequence[Record]) -> Shape:
+    """The shape of records; nothing at all if there are none."""
+    return Shape.of(tuple(records[0]) if records else ())
+
+
+def points(records: Sequence[Record], name: str) -> list[Point]:
+    """One released number of every row; it is called by the row's keys, or by its own name where there are none."""
+    found = shape(records)
+    return [
+        Point(label=found.label(record) or name, value=value, low=low, high=high)
+        for record in records
+        for value, low, high in [_parts(record, name)]
+    ]
+
+
+def spec(records: Sequence[Record]) -> Spec:
+    """A chart of all released numbers with their intervals: one panel, with a scale of its own, for each column."""
+    drawn = [dots(points(records, name), title=name) for name in shape(records).numbers]
+    return panels(drawn or [dots([], title="no rows")])
+
+
+def table(records: Sequence[Record], *, caption: str) -> Html:
+    """The rows, each number with its interval in one cell and a small error bar beside it."""
+    found = shape(records)
+    if not records:
+        return element("p", f"{caption}: no group is shown.")
+    spans = {name: _span(records, name) for name in found.numbers}
+    head = element("tr", *(_heading(name, name in found.numbers) for name in found.names))
+    body = (element("tr", *(_cell(record, name, spans) for name in found.names)) for record in records)
+    return element("table", element("caption", caption), element("thead", head), element("tbody", *body))
+
+
+def error_bar(value: Number | None, low: Number, high: Number, *, span: tuple[float, float]) -> Html:
+    """A dot and its interval on a line, as a picture of a few words, in the colour of the text around it.
+
+    >>> error_bar(5, 0, 10, span=(0, 10)).count("<circle")
+    1
+    """
+    track = _line(2, _WIDTH - 2, "0.2", "1")
+    drawn = NOTHING if value is None else _mark(value, low, high, span)
+    return element(
+        "svg",
+        track,
+        drawn,
+        width=str(_WIDTH),
+        height=str(_HEIGHT),
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        aria_hidden="true",
+    )
+
+
+def _mark(value: Number, low: Number, high: Number, span: tuple[float, float]) -> Html:
+    left, middle, right = (_place(part, span) for part in (low, value, high))
+    dot = element("circle", cx=f"{middle:.1f}", cy=str(_HEIGHT // 2), r="3", fill="currentColor")
+    return Html(_line(left, right, "0.65", "2") + dot)
+
+
+def _line(start: float, end: float, opacity: str, width: str) -> Html:
+    ends = {"x1": f"{start:.1f}", "x2": f"{end:.1f}", "y1": str(_HEIGHT // 2), "y2": str(_HEIGHT // 2)}
+    return element("line", **ends, stroke="currentColor", stroke_opacity=opacity, stroke_width=width)
+
+
+def _place(part: Number, span: tuple[float, float]) -> float:
+    """Where a number stands on the line; what lies outside, and infinity, stands at its end."""
+    low, high = span
+    if math.isfinite(part) and high > low:
+        share = (min(max(part, low), high) - low) / (high - low)
+    else:
+        share = 0.5 + math.copysign(0.5, part) * math.isinf(part)
+    return 4 + (_WIDTH - 8) * share
+
+
+def _span(records: Sequence[Record], name: str) -> tuple[float, float]:
+    """The range of everything finite in a column."""
+    parts = [part for record in records for part in _parts(record, name) if part is not None]
+    finite = [float(part) for part in parts if math.isfinite(part)] or [0.0]
+    return min(finite), max(finite)
+
+
+def _parts(record: Record, name: str) -> tuple[Number | None, Number, Number]:
+    return record[name], record[name + _LOW], record[name + _HIGH]
+
+
+def _heading(name: str, is_number: bool) -> Html:
+    return element("th", plain(name), scope="col", style=f"text-align:{'right' if is_number else 'left'}")
+
+
+def _cell(record: Record, name: str, spans: Mapping[str, tuple[float, float]]) -> Html:
+    if name not in spans:
+        return element("th", plain(record[name]), scope="row", style="text-align:left;font-weight:normal")
+    parts = _parts(record, name)
+    picture = error_bar(*parts, span=spans[name])
+    return element("td", measured(*parts), " ", picture, style="text-align:right;white-space:nowrap")

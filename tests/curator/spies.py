@@ -1,0 +1,53 @@
+"""Engines that watch, wait or fail, and a clinic under a curator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from discreet.curator import Curator
+from discreet.engines import Memory
+from discreet.noise import SeededBits
+from discreet.plan.reading import Groups, Reading
+from discreet.privacy import Budget, Loss
+from tests.curator.clinic import DECLARED, visits
+
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+BY_WARD = "SELECT ward, COUNT(*) AS n, AVG(charge) AS cost FROM visits GROUP BY ward"
+OPTIONS: dict[str, Any] = {"unit": "patient", "max_groups": 3, "max_rows": 2, "version": "1", **DECLARED}
+
+
+class Spy(Memory):
+    """Counts reads, and does something before each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = 0
+        self.before: Callable[[], object] = lambda: None
+
+    def read(self, reading: Reading) -> Groups:
+        self.reads += 1
+        self.before()
+        return super().read(reading)
+
+
+class Broken(Spy):
+    """Fails in the middle of every read."""
+
+    def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
+        return ((1 / 0, statistic) for statistic in reading.statistics)
+
+
+def clinic(
+    budget: Loss | None = None, *, ledger: str = ":memory:", engine: Memory | None = None, **declared: Any
+) -> Curator:
+    """Two hundred patients, seeded noise."""
+    curator = Curator.for_tests(ledger, engine=engine or Memory(), bits=SeededBits(11))
+    options = OPTIONS | declared
+    curator.protect(visits(3, patients=200), name="visits", budget=budget or Budget(epsilon=2, delta=1e-6), **options)
+    return curator
+
+
+def filtered(age: int) -> str:
+    """A question that nobody asked before."""
+    return f"{COUNT} WHERE age > {age}"
