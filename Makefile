@@ -30,7 +30,7 @@ bench: $(VENV)/.bench $(patsubst bench/peers/%.txt,$(PEERS)/%/.tried,$(wildcard 
 	@set -e; for script in $(filter-out bench/_%,$(sort $(wildcard bench/*.py))); do echo "== $$script"; $(BIN)/python $$script; done
 
 clean:
-	rm -rf $(VENV) .bootstrap build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .bootstrap build dist discreet-demo .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A python without ensurepip (some distributions) cannot fill an environment by itself: virtualenv can.
