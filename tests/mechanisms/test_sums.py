@@ -43,6 +43,12 @@ def tail(laws: list[Floats], weights: tuple[int, ...], t: float) -> float:
     return float(law[distance > t].sum())
 
 
+def columns(weights: tuple[int, ...], scales: tuple[float, ...]) -> tuple[Floats, Floats]:
+    """Sizes and weights of one sum."""
+    column = np.array(weights, dtype=float)[:, None]
+    return column * np.array(scales)[:, None], column
+
+
 @pytest.mark.parametrize("outside", ["0.3", "0.05", "1e-3"])
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("scale", [2, 17])
@@ -66,7 +72,7 @@ WEIGHTS = [(1,), (3,), (1, 1), (2, -1), (1, 1, 1), (3, 2, 1), (3, 3, 1), (5, 1, 
 @pytest.mark.parametrize("scales", [(9.0, 9.0, 9.0), (20.0, 3.0, 11.0)])
 def test_weighted_sums_of_laplace_noise(scales: tuple[float, ...], weights: tuple[int, ...], outside: float) -> None:
     used = scales[: len(weights)]
-    reach = laplace_reaches(np.array(weights, dtype=float)[:, None], np.array(used), outside)[0]
+    reach = laplace_reaches(*columns(weights, used), outside)[0]
     laws = [laplace(scale) for scale in used]
     assert tail(laws, weights, reach) <= outside
     slack = 2 * sum(abs(weight) for weight in weights) + 0.005 * reach + 1
@@ -78,7 +84,7 @@ def test_weighted_sums_of_laplace_noise(scales: tuple[float, ...], weights: tupl
 @pytest.mark.parametrize("sigmas", [(12.0, 12.0, 12.0), (40.0, 5.0, 17.0)])
 def test_weighted_sums_of_gaussian_noise(sigmas: tuple[float, ...], weights: tuple[int, ...], outside: float) -> None:
     used = sigmas[: len(weights)]
-    reach = gaussian_reaches(np.array(weights, dtype=float)[:, None], np.array(used), outside)[0]
+    reach = gaussian_reaches(*columns(weights, used), np.array(used), outside)[0]
     laws = [gaussian(sigma) for sigma in used]
     assert tail(laws, weights, reach) <= outside
     price = 1 + 0.002 / outside  # of exchanging laws, for sigma = 12
@@ -88,19 +94,28 @@ def test_weighted_sums_of_gaussian_noise(sigmas: tuple[float, ...], weights: tup
 @pytest.mark.parametrize("sigma", [0.3, 0.7, 1.5, 3.0])
 def test_narrow_gaussian_noise_is_added_up(sigma: float) -> None:
     for outside in (0.3, 0.05, 1e-4):
-        reach = gaussian_reaches(np.array([[1.0], [1.0]]), np.array([sigma, sigma]), outside)[0]
+        reach = gaussian_reaches(*columns((1, 1), (sigma, sigma)), np.array([sigma, sigma]), outside)[0]
         assert tail([gaussian(sigma)] * 2, (1, 1), reach) <= outside
 
 
 def test_tiny_risks_are_added_up() -> None:
-    reach = laplace_reaches(np.ones((2, 1)), np.array([3.0, 3.0]), 1e-12)[0]
+    reach = laplace_reaches(*columns((1, 1), (3.0, 3.0)), 1e-12)[0]
     assert 2 * math.exp(-(reach - 2) / 6) <= 2.1e-12
 
 
 def test_columns_do_not_disturb_each_other() -> None:
-    many = laplace_reaches(np.array([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]), np.array([5.0, 5.0]), 0.05)
-    alone = [
-        laplace_reaches(np.array([[a], [b]]), np.array([5.0, 5.0]), 0.05)[0] for a, b in ((1, 0), (0.5, 0.5), (0, 1))
-    ]
+    weights = np.array([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]])
+    many = laplace_reaches(5 * weights, weights, 0.05)
+    alone = [laplace_reaches(5 * weights[:, [i]], weights[:, [i]], 0.05)[0] for i in range(3)]
     assert many == pytest.approx(alone)
     assert many[1] < many[0]  # an even mixture has lighter tails than one of its parts
+
+
+@pytest.mark.parametrize("size", [1e-250, 1e250])
+def test_sizes_are_relative(size: float) -> None:
+    sizes, none = np.array([[3.0], [2.0]]), np.zeros((2, 1))
+    assert laplace_reaches(size * sizes, none, 0.05) == pytest.approx(size * laplace_reaches(sizes, none, 0.05))
+    sigmas = np.array([100.0, 100.0])
+    assert gaussian_reaches(size * sizes, none, sigmas, 0.05) == pytest.approx(
+        size * gaussian_reaches(sizes, none, sigmas, 0.05)
+    )

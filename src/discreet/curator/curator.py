@@ -216,6 +216,8 @@ class Curator(Holdings):
 
     def _rebuild(self, plan: Question, schema: TableSchema, limits: Limits | None, salt: str | None = None) -> Rebuild:
         """The program of a question at any budget, its aggregates in the order in which releases are stored."""
+        if limits is not None:
+            check.instance(Limits, limits=limits)
         ordered = replace(plan, aggregates=tuple(replay_order(plan)))
         secret = self._book.account(self._accounts[schema.name]).salt.hex() if salt is None else salt
 

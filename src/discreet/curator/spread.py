@@ -24,6 +24,7 @@ from discreet.plan.finish import Noisy
 Integers = NDArray[np.object_]
 Floats = NDArray[np.float64]
 
+_LARGEST = Fraction(10**150)
 _ULPS = 2.0**-50  # what a few operations on doubles lose
 _NARROWINGS = 6  # each brings an interval of a mean nearer to its limit; all of them are valid
 
@@ -67,16 +68,9 @@ class Noise:
         sizes = {abs(weight) * self.scales[place] for place, weight in linear.weights}
         if len(linear.weights) == 1 or (self.law == "laplace" and len(sizes) == 1 and len(linear.weights) <= 3):
             return self.certain_reach(linear, outside)
-        places = [place for place, _ in linear.weights]
-        weights = _weights(linear, places)[:, None]
-        return Fraction(float(self._reaches(weights, self._floats(places), float(outside))[0]))
-
-    def _floats(self, places: Sequence[int]) -> Floats:
-        return np.array([float(self.scales[place]) for place in places])
-
-    def _reaches(self, weights: Floats, scales: Floats, outside: float) -> Floats:
-        law = laplace_reaches if self.law == "laplace" else gaussian_reaches
-        return law(weights, scales, outside)
+        largest = max(sizes)
+        made = _Terms.of(self, [linear * (1 / largest)])
+        return largest * Fraction(float(made.reaches(np.ones((1, 1)), float(outside))[0]))
 
     def finish(self, recipe: Recipe, rows: Integers, outside: Fraction) -> list[Noisy]:
         """The aggregate of each row of noisy statistics, with its interval."""
@@ -90,25 +84,51 @@ class Noise:
         At the true mean the exact residual is zero, so the noisy one is pure noise, whose law is known for each m. Its
         reach grows towards the ends of an interval of m; the larger of the two gives a smaller interval, and so on.
         """
-        places = sorted({place for linear in (recipe.top, recipe.bottom) for place, _ in linear.weights})
-        scales = self._floats(places)
-        tops, bottoms = (_weights(linear, places) for linear in (recipe.top, recipe.bottom))
-        top, bottom = _float_values(recipe.top, rows), _float_values(recipe.bottom, rows)
-        ends = float(recipe.low - recipe.centre), float(recipe.high - recipe.centre)
-        low, high = np.full(len(rows), ends[0]), np.full(len(rows), ends[1])
+        width = recipe.high - recipe.low
+        top = recipe.top * (1 / width)  # in units of the width nothing is too large for a double
+        made = _Terms.of(self, [top, recipe.bottom])
+        noisy_top, noisy_bottom = _float_values(top, rows), _float_values(recipe.bottom, rows)
+        low, high = (np.full(len(rows), float((end - recipe.centre) / width)) for end in (recipe.low, recipe.high))
         for _ in range(_NARROWINGS):
-            reaches = [self._reaches(tops[:, None] - bottoms[:, None] * m, scales, outside) for m in (low, high)]
-            low, high = _narrowed(low, high, top, bottom, np.maximum(*reaches))
-        value = np.clip(top / np.maximum(bottom, 1.0), low, high)
-        least, most, centre = float(recipe.low), float(recipe.high), float(recipe.centre)
-        return [
-            Noisy(
-                centre + v,
-                max(least, math.nextafter(centre + a, -math.inf)),
-                min(most, math.nextafter(centre + b, math.inf)),
-            )
-            for v, a, b in zip(value.tolist(), low.tolist(), high.tolist(), strict=True)
-        ]
+            reaches = [made.reaches(np.stack([np.ones_like(m), -m]), outside) for m in (low, high)]
+            low, high = _narrowed(low, high, noisy_top, noisy_bottom, np.maximum(*reaches))
+        value = np.clip(noisy_top / np.maximum(noisy_bottom, 1.0), low, high)
+        return _means(recipe, value, low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """Sums of statistics as arrays: the weight of each statistic in each sum, and that weight times its scale."""
+
+    noise: Noise
+    steps: Floats
+    sizes: Floats
+    sigmas: Floats
+
+    @classmethod
+    def of(cls, noise: Noise, sums: Sequence[Linear]) -> _Terms:
+        places = sorted({place for linear in sums for place, _ in linear.weights})
+        weights = [[dict(linear.weights).get(place, Fraction(0)) for linear in sums] for place in places]
+        scales = [noise.scales[place] for place in places]
+        sizes = [[weight * scale for weight in row] for row, scale in zip(weights, scales, strict=True)]
+        return cls(noise, _reals(weights), _reals(sizes), np.asarray(_reals([scales])[0]))
+
+    def reaches(self, factors: Floats, outside: float) -> Floats:
+        """How far each combination of the sums reaches; a row of factors for each sum."""
+        sizes, steps = self.sizes @ factors, self.steps @ factors
+        if self.noise.law == "laplace":
+            return laplace_reaches(sizes, steps, outside)
+        return gaussian_reaches(sizes, steps, self.sigmas, outside)
+
+
+def _means(recipe: Ratio, value: Floats, low: Floats, high: Floats) -> list[Noisy]:
+    """Means in units of the width as they are, ends rounded outwards within the bounds."""
+    width, centre = float(recipe.high - recipe.low), float(recipe.centre)
+    least, most = float(recipe.low), float(recipe.high)
+    slack = _ULPS * (abs(centre) + width)
+    lows, highs = np.maximum(centre + low * width - slack, least), np.minimum(centre + high * width + slack, most)
+    values = np.clip(centre + value * width, lows, highs)
+    return [Noisy(v, a, b) for v, a, b in zip(values.tolist(), lows.tolist(), highs.tolist(), strict=True)]
 
 
 def _narrowed(low: Floats, high: Floats, top: Floats, bottom: Floats, reach: Floats) -> tuple[Floats, Floats]:
@@ -121,14 +141,14 @@ def _narrowed(low: Floats, high: Floats, top: Floats, bottom: Floats, reach: Flo
     return np.clip(left, low, high), np.clip(right, low, high)
 
 
-def _weights(linear: Linear, places: Sequence[int]) -> Floats:
-    given = dict(linear.weights)
-    return np.array([float(given.get(place, 0)) for place in places])
+def _reals(rows: Sequence[Sequence[Fraction]]) -> Floats:
+    """Numbers as doubles; what is beyond all reason is held to it."""
+    return np.array([[float(min(max(x, -_LARGEST), _LARGEST)) for x in row] for row in rows], dtype=np.float64)
 
 
 def _float_values(linear: Linear, rows: Integers) -> Floats:
     numerators, denominator = linear.values(rows)
-    return np.array([n / denominator for n in numerators], dtype=np.float64)
+    return np.asarray(_reals([[Fraction(n, denominator) for n in numerators]])[0])
 
 
 def _totals(recipe: Total, rows: Integers, reach: Fraction) -> list[Noisy]:
@@ -136,7 +156,11 @@ def _totals(recipe: Total, rows: Integers, reach: Fraction) -> list[Noisy]:
     numerators, denominator = recipe.linear.values(rows)
     values = [Fraction(n, denominator) for n in numerators]
     if recipe.whole:
-        return [Noisy(round(v), math.ceil(v - reach), math.floor(v + reach)) for v in values]
+        rounded = [round(v) for v in values]  # at a low confidence there may be no whole number within reach
+        return [
+            Noisy(n, min(n, math.ceil(v - reach)), max(n, math.floor(v + reach)))
+            for n, v in zip(rounded, values, strict=True)
+        ]
     return [Noisy(v, v - reach, v + reach) for v in values]
 
 

@@ -31,6 +31,7 @@ _TAILS = {
 _APART = 1.002  # scales nearer than this are told apart by raising the larger: a thousandth of the distance
 _SAFE = 1 + 1e-9  # covers what doubles lose here: terms below 10^6, of 2^-53 each
 _LOST = 1e-9
+_TINY = 1e-300
 _HALVINGS = 60
 
 
@@ -46,31 +47,37 @@ def _standard_reach(count: int, outside: Fraction) -> Fraction:
     return polynomial_reach([Enclosure.of(weight, DIGITS) for weight in _TAILS[count]], outside)
 
 
-def laplace_reaches(weights: Floats, scales: Floats, outside: float) -> Floats:
-    """For each column of weights a distance that the weighted sum of discrete Laplace draws exceeds so rarely.
+def laplace_reaches(sizes: Floats, steps: Floats, outside: float) -> Floats:
+    """For each column a distance that the sum of weighted discrete Laplace draws exceeds with at most this probability.
+
+    Args:
+        sizes: weight times scale, one row for each draw.
+        steps: the weights.
+        outside: the probability.
 
     For different s_i, the sum of Laplace draws of scales s_i exceeds t in absolute value with the probability
     sum_i e^(-t / s_i) prod_(j != i) s_i^2 / (s_i^2 - s_j^2), by partial fractions of its characteristic function.
     Larger scales make all tails heavier, so that nearly equal ones may be told apart by raising one.
     """
-    sizes = np.abs(weights) * scales[:, None]
-    union = np.sum(sizes, axis=0) * math.log(len(sizes) / outside)
-    slack = np.sum(np.abs(weights), axis=0)
+    sizes, slack = np.abs(sizes), np.sum(np.abs(steps), axis=0)
+    largest = np.maximum(np.max(sizes, axis=0), _TINY)
+    relative = sizes / largest
+    union = np.sum(relative, axis=0) * math.log(len(sizes) / outside)
     if outside < 1000 * _LOST:
-        return np.asarray((union + slack) * _SAFE)
-    apart = _told_apart(sizes)
+        return np.asarray((union * largest + slack) * _SAFE)
+    apart = _told_apart(relative)
     shares = _shares(apart)
-    low, high = np.max(sizes, axis=0) * math.log(1 / outside), union * _APART ** len(sizes)
+    low, high = np.full_like(union, math.log(1 / outside)), union * _APART ** len(sizes)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         heavy = np.sum(shares * np.exp(-middle / apart), axis=0) > outside - _LOST
         low, high = np.where(heavy, middle, low), np.where(heavy, high, middle)
-    return np.asarray((high + slack) * _SAFE)
+    return np.asarray((high * largest + slack) * _SAFE)
 
 
 def _told_apart(sizes: Floats) -> Floats:
-    ordered = np.sort(sizes, axis=0)
-    ordered[0] = np.maximum(ordered[0], np.maximum(ordered[-1], 1e-300) * 1e-9)
+    """Sizes of at most 1 in their order, each larger than the one before."""
+    ordered = np.maximum(np.sort(sizes, axis=0), 1e-9)
     for i in range(1, len(ordered)):
         ordered[i] = np.maximum(ordered[i], ordered[i - 1] * _APART)
     return ordered
@@ -86,24 +93,26 @@ def _shares(sizes: Floats) -> Floats:
     return shares
 
 
-def gaussian_reaches(weights: Floats, sigmas: Floats, outside: float) -> Floats:
-    """The same for discrete Gaussian draws.
+def gaussian_reaches(sizes: Floats, steps: Floats, sigmas: Floats, outside: float) -> Floats:
+    """The same for discrete Gaussian draws, whose sigmas, in steps, decide how nearly normal they are.
 
     The draw with the largest sigma is a rounded normal one, up to a small distance of their distribution functions
     (`_rounding`). A normal law of variance v, plus c times a discrete Gaussian draw of variance s^2, has the density of
     a normal law of variance v + c^2 s^2 but for a factor near 1 (`_ripple` at s^2 v / (v + c^2 s^2) over `_ripple` at
     s^2, by completing the square and Poisson's summation formula). Where this is not near, the tails are added up.
     """
-    sizes = (np.abs(weights) * sigmas[:, None]) ** 2
-    steps, widest = np.abs(weights), int(np.argmax(sigmas))
-    variance, factor = sizes[widest].copy(), np.ones(weights.shape[1])
+    sizes, steps, widest = np.abs(sizes), np.abs(steps), int(np.argmax(sigmas))
+    largest = np.maximum(np.max(sizes, axis=0), _TINY)
+    squares = (sizes / largest) ** 2
+    variance, factor = squares[widest].copy(), np.ones(sizes.shape[1])
     for j in (j for j in range(len(sigmas)) if j != widest):
-        smoothed = sigmas[j] ** 2 * variance / np.maximum(variance + sizes[j], 1e-300)
+        smoothed = sigmas[j] ** 2 * variance / np.maximum(variance + squares[j], _TINY)
         factor *= (1 + _ripple(smoothed)) / max(1 - float(_ripple(sigmas[j] ** 2)), 0.1)
-        variance += sizes[j]
+        variance += squares[j]
     price = 2 * _rounding(float(sigmas[widest]))
-    near = np.sqrt(variance) * _far(np.maximum(outside - price, outside / 2) / factor) + steps[widest] / 2
-    union = np.sum(np.sqrt(sizes), axis=0) * _far(outside / len(sigmas)) + np.sum(steps, axis=0)
+    far = _far(np.maximum(outside - price, outside / 2) / factor)
+    near = np.sqrt(variance) * largest * far + steps[widest] / 2
+    union = np.sum(sizes, axis=0) * _far(outside / len(sigmas)) + np.sum(steps, axis=0)
     return np.asarray(np.where((price < outside / 4) & (factor < 1.2), near, union) * _SAFE)
 
 

@@ -5,7 +5,7 @@ A reading is made of plan nodes only. It says nothing of noise, budgets or analy
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal as Choice
 
 from discreet.plan.nodes import Expression, Value
@@ -55,7 +55,7 @@ class Bounding:
     unit: str
     groups: int
     rows: int
-    salt: str
+    salt: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

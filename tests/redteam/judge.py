@@ -1,0 +1,123 @@
+"""Whether two neighbours could be told apart by anything but noise, and whether the noise is what was paid for."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from fractions import Fraction
+from typing import Any
+
+from discreet.accounting.zcdp import zcdp_epsilon
+from discreet.curator import Answer, Curator
+from discreet.curator.measure import Measure
+from discreet.errors import DiscreetError
+from discreet.exact import float_above, float_below
+from discreet.mechanisms import PartitionSelection
+from discreet.privacy import PureDP, events
+from tests.curator.fuzz import Question
+from tests.redteam.recorder import Key, Noise, Seen, Watched, ask, moved
+
+ROUNDING = 1 + 1e-9  # the conversion of rho is rounded up, and the way back rounded down
+
+
+def allowance(event: events.Event) -> Fraction:
+    """What an event allows: epsilon for Laplace noise, rho for Gaussian noise."""
+    if isinstance(event, events.DiscreteLaplace):
+        return event.sensitivity / event.scale
+    if isinstance(event, events.DiscreteGaussian):
+        return event.sensitivity**2 / (2 * event.sigma**2)
+    if isinstance(event, events.Concentrated):
+        return event.rho
+    assert isinstance(event, events.Pure)
+    return event.epsilon
+
+
+class Pair:
+    """Two curators of neighbouring tables, with the same salt."""
+
+    def __init__(self, one: tuple[Curator, Watched], other: tuple[Curator, Watched]) -> None:
+        self.one, self.other = one, other
+
+    def judge(self, question: Question) -> Seen:
+        """Asks both, and compares.
+
+        Raises:
+            AssertionError: if anything differs that no noise covers, or noise covers less than was charged.
+        """
+        quiet = self._lonely(question) if question.private else frozenset()
+        first = ask(*self.one, question, quiet=quiet)
+        second = ask(*self.other, question, frozen=first.noises, quiet=quiet)
+        assert (first.status, first.error, first.spent) == (second.status, second.error, second.spent)
+        replayed = first.answer is not None and first.answer.replayed
+        assert first.reads == second.reads == (first.status in ("answered", "failed") and not replayed)
+        if first.answer is not None and second.answer is not None:
+            same_answers(first.answer, second.answer)
+            if not replayed:
+                self._same_inputs(question, first, second)
+        return first
+
+    def _lonely(self, question: Question) -> frozenset[Key]:
+        """Groups that only one of the two has: noise shows them with a probability of at most delta."""
+        curator, _ = self.one
+        asked: dict[str, Any] = {"epsilon": question.epsilon, "delta": question.delta, "limits": question.limits}
+        with suppress(DiscreetError):
+            found: Any = curator.explain(question.sql, **asked)
+            reading = getattr(found, "program", found).reading
+            if reading.public_keys is not None:
+                return frozenset()
+            one, other = (set(engine.inner.read(engine.change(reading))) for _, engine in (self.one, self.other))
+            return frozenset(one ^ other)
+        return frozenset()
+
+    def _same_inputs(self, question: Question, first: Seen, second: Seen) -> None:
+        assert len(first.noises) == len(second.noises)
+        for one, other in zip(first.noises, second.noises, strict=True):
+            assert one.release == other.release
+            assert isinstance(one.release, PartitionSelection) or min(one.release.scales) > 0
+            assert question.private or one.keys == other.keys
+            assert moved(one, other) <= self._allowed(one)
+        assert first.answer is not None
+        within_what_was_asked(question, first.noises, first.answer)
+
+    def _allowed(self, noise: Noise) -> Fraction:
+        if isinstance(noise.release, PartitionSelection):
+            return Fraction(noise.release.max_groups)
+        return allowance(noise.release.event)
+
+
+def same_answers(one: Answer, other: Answer) -> None:
+    """Equal in everything that an analyst sees, given that the same noise came out."""
+    assert repr(one.records) == repr(other.records)  # repr: NaN is never equal
+    assert one.columns == other.columns
+    assert one.notes == other.notes
+    assert (one.cost, one.remaining, one.event) == (other.cost, other.remaining, other.event)
+    assert (one.confidence, one.private, one.replayed) == (other.confidence, other.private, other.replayed)
+
+
+def within_what_was_asked(question: Question, noises: list[Noise], answer: Answer) -> None:
+    """All noise of a question together costs no more than was asked, and no less than was charged."""
+    measures = [noise.release for noise in noises if isinstance(noise.release, Measure)]
+    selections = [noise.release for noise in noises if isinstance(noise.release, PartitionSelection)]
+    thresholds = beside(answer, [*(m.event for m in measures), *(s.event for s in selections)])
+    epsilon = question.epsilon - sum((selection.epsilon for selection in selections), Fraction(0))
+    deltas = [*(s.delta for s in selections), *(t.delta for t in thresholds)]
+    delta = question.delta - sum(deltas, Fraction(0))
+    total = sum((allowance(measure.event) for measure in measures), Fraction(0))
+    assert measures
+    assert delta >= 0
+    if measures[0].law == "gaussian":
+        assert zcdp_epsilon(float_above(total), float_below(delta)) <= float(epsilon) * ROUNDING
+    else:
+        assert total <= epsilon
+    if isinstance(answer.cost, PureDP):
+        assert answer.cost.epsilon >= total
+
+
+def beside(answer: Answer, released: list[events.Event]) -> list[events.Approx]:
+    """What was charged beside the releases: every release is in the event, and the rest are deltas of thresholds."""
+    assert isinstance(answer.event, events.Composed)
+    paid = list(answer.event.events)
+    for event in released:
+        paid.remove(event)
+    thresholds = [rest for rest in paid if isinstance(rest, events.Approx) and rest.epsilon == 0]
+    assert len(thresholds) == len(paid)
+    return thresholds

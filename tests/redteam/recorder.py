@@ -1,0 +1,201 @@
+"""Record and replay: what entered every noise, and the same question on a neighbour with the same noise coming out.
+
+On a first table the inputs and outputs of every `Measure.release` and of every selection of keys are recorded. On its
+neighbour the outputs are frozen to the recorded ones, so that whatever still differs in the answer was not covered by
+noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.curator import Answer, Curator
+from discreet.curator.measure import Measure
+from discreet.engines import Engine
+from discreet.errors import DiscreetError, QueryFailed, UnsupportedQuery
+from discreet.ledger import stewardship
+from discreet.mechanisms import PartitionSelection
+from discreet.mechanisms.partition_selection import Selected
+from discreet.noise import Bits, SeededBits
+from discreet.plan.reading import Groups, Reading
+from discreet.plan.types import Type
+from tests.curator.fuzz import Question
+
+Key = tuple[Any, ...]
+Numbers = tuple[int, ...]
+
+
+class Watched(Engine):
+    """An engine that remembers what was read; a mutant changes what it is asked for, or what it says."""
+
+    def __init__(self, inner: Engine, change: Callable[[Reading], Reading] = lambda reading: reading) -> None:
+        super().__init__()
+        self.inner, self.change = inner, change
+        self.seen: list[tuple[Reading, Groups]] = []
+
+    def read(self, reading: Reading) -> Groups:
+        found = self.inner.read(self.change(reading))
+        self.seen.append((reading, found))
+        return found
+
+    def register(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
+        self.inner.register(name, source, columns)
+
+    def schema_of(self, source: Any) -> dict[str, Type]:
+        return self.inner.schema_of(source)
+
+    def close(self) -> None:
+        self.inner.close()
+
+    def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
+        raise NotImplementedError
+
+    def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
+        raise NotImplementedError
+
+
+@dataclass
+class Noise:
+    """One release: which, its groups in order, what entered and what came out."""
+
+    release: Measure | PartitionSelection
+    keys: list[Key]
+    exact: list[Numbers]
+    out: list[Any]
+
+    def inputs(self) -> dict[Key, Numbers]:
+        return dict(zip(self.keys, self.exact, strict=True))
+
+    def outputs(self) -> dict[Key, Any]:
+        return dict(zip(self.keys, self.out, strict=True))
+
+
+@dataclass
+class Seen:
+    """What a question did."""
+
+    status: str
+    error: str = ""
+    answer: Answer | None = None
+    noises: list[Noise] = field(default_factory=list)
+    spent: str = ""
+    reads: int = 0
+
+
+class Recorder:
+    """Stands in the place of both kinds of release."""
+
+    def __init__(self, engine: Watched, frozen: list[Noise] | None, quiet: frozenset[Key]) -> None:
+        self.engine, self.frozen, self.quiet = engine, frozen, quiet
+        self.made: list[Noise] = []
+        self._noise, self._select = Measure.release, PartitionSelection.release
+
+    def noise(self, measure: Measure, exact: Any, *, bits: Bits) -> Any:
+        keys, inputs = self._keys(), [tuple(int(n) for n in row) for row in exact]
+        fresh: list[Any] = inputs
+        if self.frozen is None:
+            fresh = [tuple(int(n) for n in row) for row in self._noise(measure, exact, bits)]
+        out = [self._out(key, drawn, row) for key, drawn, row in zip(keys, fresh, inputs, strict=True)]
+        self.made.append(Noise(measure, keys, inputs, out))
+        return np.array(out, dtype=object).reshape(len(keys), len(measure.scales))
+
+    def select(self, selection: PartitionSelection, value: Any, *, bits: Bits | None = None) -> Selected:
+        keys = self._keys()
+        inputs: list[Numbers] = [(int(n),) for n in value]
+        fresh = [False] * len(keys)
+        if self.frozen is None:
+            fresh = self._select(selection, value, bits=bits).kept.tolist()
+        kept = [self._out(key, drawn, False) for key, drawn in zip(keys, fresh, strict=True)]
+        self.made.append(Noise(selection, keys, inputs, kept))
+        return Selected(np.array(kept, dtype=bool), None)
+
+    def _out(self, key: Key, fresh: Any, quiet: Any) -> Any:
+        """What comes out: what came out before, if there was a before; no noise for groups that must be quiet."""
+        if key in self.quiet:
+            return quiet
+        return fresh if self.frozen is None else self.frozen[len(self.made)].outputs()[key]
+
+    def _keys(self) -> list[Key]:
+        """The groups in the order in which they meet noise: as declared, or by their values."""
+        reading, groups = self.engine.seen[-1]
+        if reading.public_keys is not None:
+            return list(reading.public_keys)
+        return sorted(groups, key=repr) if reading.keys else [()]
+
+
+def ask(
+    curator: Curator,
+    engine: Watched,
+    question: Question,
+    *,
+    frozen: list[Noise] | None = None,
+    quiet: frozenset[Key] = frozenset(),
+) -> Seen:
+    """Asks, and tells what happened; anything but an answer, a refusal or the one failure is an error of ours.
+
+    Args:
+        curator: of one table.
+        engine: its engine.
+        question: what to ask.
+        frozen: what came out of a neighbour's noise, and comes out again.
+        quiet: groups that get no noise and are not selected: those that the neighbour does not have, but for delta.
+    """
+    recorder, before = Recorder(engine, frozen, quiet), len(engine.seen)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Measure, "release", lambda m, exact, bits: recorder.noise(m, exact, bits=bits))
+        patch.setattr(
+            PartitionSelection, "release", lambda s, value, *, bits=None: recorder.select(s, value, bits=bits)
+        )
+        seen = _asked(curator, question)
+    seen.noises, seen.reads = recorder.made, len(engine.seen) - before
+    seen.spent = str(curator.budget("visits").spent)
+    return seen
+
+
+def _asked(curator: Curator, question: Question) -> Seen:
+    try:
+        answer = curator.ask(question.sql, epsilon=question.epsilon, delta=question.delta, limits=question.limits)
+    except QueryFailed as error:
+        return Seen("failed", str(error))
+    except UnsupportedQuery as error:
+        return Seen("refused" if error.reason and error.hint else "refused in silence", str(error))
+    except DiscreetError as error:
+        return Seen(type(error).__name__, str(error))
+    return Seen("answered", answer=answer)
+
+
+def moved(one: Noise, other: Noise) -> Fraction:
+    """How far apart two inputs are, in the measure of their noise; a group that is not there is zero.
+
+    Laplace: the sum of |a - b| / scale, which is the epsilon. Gaussian: half the sum of ((a - b) / sigma)^2, which is
+    the rho. A selection: the number of groups whose number of people differs, and none by more than one.
+    """
+    a, b = one.inputs(), other.inputs()
+    release = one.release
+    scales = release.scales if isinstance(release, Measure) else (Fraction(1),)
+    zero = (0,) * len(scales)
+    ratios = [
+        abs(Fraction(x - y) / scale)
+        for key in {**a, **b}
+        for x, y, scale in zip(a.get(key, zero), b.get(key, zero), scales, strict=True)
+    ]
+    if isinstance(release, PartitionSelection):
+        assert max(ratios, default=Fraction(0)) <= 1
+    elif release.law == "gaussian":
+        return sum((ratio * ratio for ratio in ratios), Fraction(0)) / 2
+    return sum(ratios, Fraction(0))
+
+
+@contextmanager
+def same_salt() -> Iterator[None]:
+    """Accounts opened inside have one salt, so that the same rows are kept."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stewardship, "system_bits", lambda: SeededBits(99))
+        yield
