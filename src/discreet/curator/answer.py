@@ -119,14 +119,18 @@ def _names(output: Output) -> tuple[str, ...]:
 
 def records(rows: Sequence[dict[str, Cell]]) -> tuple[dict[str, Any], ...]:
     """Rows with each noisy number spread over three columns, as plain Python values."""
-    return tuple(
-        {name: value for output, cell in row.items() for name, value in _columns(output, cell)} for row in rows
-    )
+    return tuple(_record(row) for row in rows)
 
 
-def _columns(output: str, cell: Cell) -> Iterator[tuple[str, Any]]:
-    if not isinstance(cell, Noisy):
-        yield output, cell
-        return
-    for suffix, part in (("", cell.value), ("_low", cell.low), ("_high", cell.high)):
-        yield output + suffix, float(part) if isinstance(part, Fraction) else part
+def _record(row: dict[str, Cell]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for name, cell in row.items():
+        if isinstance(cell, Noisy):
+            made[name], made[f"{name}_low"], made[f"{name}_high"] = map(_plain, (cell.value, cell.low, cell.high))
+        else:
+            made[name] = cell
+    return made
+
+
+def _plain(part: float | Fraction | None) -> int | float | None:
+    return float(part) if type(part) is Fraction else part  # no subclass, and a cheap test

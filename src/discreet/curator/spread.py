@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 _LARGEST = Fraction(10**150)
 _ULPS = 2.0**-50  # what a few operations on doubles lose
-_NARROWINGS = 6  # each brings an interval of a mean nearer to its limit; all of them are valid
+_NARROWINGS = 4  # each brings an interval of a mean nearer to its limit; all of them are valid
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,20 +148,27 @@ def _reals(rows: Sequence[Sequence[Fraction]]) -> Floats:
 
 def _float_values(linear: Linear, rows: Integers) -> Floats:
     numerators, denominator = linear.values(rows)
-    return np.asarray(_reals([[Fraction(n, denominator) for n in numerators]])[0])
+    try:
+        return np.array(numerators, dtype=np.float64) / float(denominator)
+    except OverflowError:
+        return np.asarray(_reals([[Fraction(n, denominator) for n in numerators]])[0])
 
 
 def _totals(recipe: Total, rows: Integers, reach: Fraction) -> list[Noisy]:
     """Sums with the same error for all; one that is whole is rounded, and its interval has whole ends."""
     numerators, denominator = recipe.linear.values(rows)
-    values = [Fraction(n, denominator) for n in numerators]
-    if recipe.whole:
-        rounded = [round(v) for v in values]  # at a low confidence there may be no whole number within reach
-        return [
-            Noisy(n, min(n, math.ceil(v - reach)), max(n, math.floor(v + reach)))
-            for n, v in zip(rounded, values, strict=True)
-        ]
-    return [Noisy(v, v - reach, v + reach) for v in values]
+    if not recipe.whole:
+        values = [Fraction(n, denominator) for n in numerators]
+        return [Noisy(v, v - reach, v + reach) for v in values]
+    far = math.floor(reach * denominator)  # a whole distance from the numerator is within reach up to here
+    return [_whole(n, far, denominator) for n in numerators]
+
+
+def _whole(numerator: int, far: int, denominator: int) -> Noisy:
+    """The nearest whole number and those within reach; at a low confidence there may be none of them."""
+    value = (2 * numerator + denominator) // (2 * denominator)
+    low, high = -((far - numerator) // denominator), (numerator + far) // denominator
+    return Noisy(value, min(value, low), max(value, high))
 
 
 @lru_cache(maxsize=4096)

@@ -32,7 +32,7 @@ _APART = 1.002  # scales nearer than this are told apart by raising the larger: 
 _SAFE = 1 + 1e-9  # covers what doubles lose here: terms below 10^6, of 2^-53 each
 _LOST = 1e-9
 _TINY = 1e-300
-_HALVINGS = 60
+_HALVINGS = 28  # of a bracket no wider than its upper end, which is taken
 
 
 def laplace_sum_reach(scale: Fraction, count: int, outside: Fraction) -> Fraction:
