@@ -133,4 +133,4 @@ def _record(row: dict[str, Cell]) -> dict[str, Any]:
 
 
 def _plain(part: float | Fraction | None) -> int | float | None:
-    return float(part) if type(part) is Fraction else part  # no subclass, and a cheap test
+    return part if part is None or isinstance(part, int | float) else float(part)
