@@ -61,8 +61,17 @@ def test_an_int_serves_as_a_float(bench: Bench) -> None:
         call("greatest", F, col("a", N), lit(2.5, F)),
         call("if", F, call("is_null", B, col("a", N)), col("a", N), lit(0.5, F)),
         call("less", B, col("a", N), lit(9.3e18, F)),
+        call("equal", B, col("a", N), lit(float((1 << 62) + 1), F)),
     ):
         bench.agreed(value_of(expression))
+
+
+def test_like_takes_no_longer_the_more_often_it_could_match(bench: Bench) -> None:
+    """A matcher that tries every way to share the text among the signs would need 20,000^4 steps."""
+    bench.load([{"id": i, "a": "a" * 20_000 + end} for i, end in enumerate(("", "b", "\nb"))], {"id": N, "a": T})
+    for pattern, found in (("%a%a%a%a%b", [False, True, True]), ("%a_%a_%a_%a_%b", [False, True, True])):
+        answer = bench.agreed(value_of(call("like", B, col("a", T), lit(pattern, T))))
+        assert sorted(answer) == list(enumerate(found))
 
 
 def test_null_literals_have_the_type_of_their_place(bench: Bench) -> None:

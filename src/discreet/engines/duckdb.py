@@ -34,7 +34,6 @@ _HARDENED = {
     "preserve_insertion_order": False,
 }
 _AGAIN = 0.01  # seconds between interrupts
-_HEAP_LIMIT = 100  # above it, a heap per unit costs more than a sorted list
 
 _MOMENT = "CASE WHEN {0} BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999' THEN {0} END"
 _DAY = "CASE WHEN {0} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {0} END"
@@ -66,14 +65,6 @@ STORED: Mapping[str, tuple[Type, str]] = {
 class DuckDBDialect(Dialect):
     """What DuckDB does better than the general forms."""
 
-    def nth_smallest(self, sql: str, n: int) -> str:
-        """By a small heap, where few values are kept."""
-        return f"min(DISTINCT {sql}, {n})[{n}]" if n <= _HEAP_LIMIT else super().nth_smallest(sql, n)
-
-    def distinct_at_least(self, sql: str) -> str:
-        """The bits set in a word by values modulo 61: different bits come from different values."""
-        return f"bit_count(bit_or(CAST(1 AS BIGINT) << (({sql}) % 61)))"
-
     def total(self, sql: str) -> str:
         """SUM of BIGINT is a HUGEINT already."""
         return f"SUM({sql})"
@@ -86,12 +77,14 @@ class _Table:
 
 
 class _Deadline:
-    """Interrupts what runs inside, again and again once the time is up: one that comes too early is forgotten."""
+    """Interrupts what runs inside, again and again once the time is up: one that comes too early is forgotten.
+
+    Without a deadline nothing watches.
+    """
 
     def __init__(self, seconds: float | None, interrupt: Callable[[], None]) -> None:
         self._seconds, self._interrupt = seconds, interrupt
-        self._done = threading.Event()
-        self._watch = threading.Thread(target=self._run, daemon=True)
+        self._watch: threading.Thread | None = None
 
     def _run(self) -> None:
         late = not self._done.wait(self._seconds)
@@ -100,11 +93,13 @@ class _Deadline:
 
     def __enter__(self) -> None:
         if self._seconds is not None:
+            self._done = threading.Event()
+            self._watch = threading.Thread(target=self._run, daemon=True)
             self._watch.start()
 
     def __exit__(self, *_: object) -> None:
-        self._done.set()
-        if self._seconds is not None:
+        if self._watch is not None:
+            self._done.set()
             self._watch.join()
 
 

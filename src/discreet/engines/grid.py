@@ -13,8 +13,8 @@ import sys
 from fractions import Fraction
 
 from discreet.engines.sql import Printer, Term
-from discreet.engines.validation import INT_HIGH, INT_LOW
 from discreet.exact import float_above, float_below
+from discreet.plan.evaluate import INT_HIGH, INT_LOW
 from discreet.plan.reading import Statistic
 from discreet.plan.types import Type
 

@@ -7,13 +7,14 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
+from discreet.engines import cells
 from discreet.engines.base import Engine, read_as
-from discreet.engines.choosing import Salt, canonical, digest, normalised
-from discreet.engines.pure import evaluate, steps
-from discreet.engines.validation import INT_HIGH, INT_LOW
+from discreet.engines.choosing import Salt, normalised, stays
 from discreet.errors import InvalidParameter
+from discreet.plan.evaluate import INT_HIGH, INT_LOW, evaluate
 from discreet.plan.nodes import Expression, Value
 from discreet.plan.reading import Bounding, Groups, Reading, Statistic
 from discreet.plan.types import Type
@@ -54,7 +55,7 @@ class Memory(Engine):
 
     def _prepare(self, reading: Reading) -> Iterator[tuple[Keys, tuple[int, ...]]]:
         rows = self._rows[reading.table]
-        return (pair for pair in _answer(reading, rows, self._columns[reading.table]).items())
+        return (pair for pair in _answer(reading, rows).items())
 
 
 def _utc(moment: dt.datetime) -> dt.datetime:
@@ -80,15 +81,15 @@ def _cell(row: Mapping[str, Any], column: str, declared: Type) -> Value:
     if type(raw) not in _STORED:
         raise InvalidParameter("source", type(raw).__name__, "to hold numbers, texts, days and moments only")
     stored, clean = _STORED[type(raw)]
-    return evaluate(read_as(column, stored, declared), {column: clean(raw)})
+    return cells.read(read_as(column, stored, declared), clean(raw))
 
 
-def _answer(reading: Reading, rows: Iterable[Row], columns: Iterable[str]) -> Groups:
+def _answer(reading: Reading, rows: Iterable[Row]) -> Groups:
     kept = [row for row in rows if reading.where is None or evaluate(reading.where, row) is True]
     public = None if reading.public_keys is None else set(reading.public_keys)
     pairs = _pairs(reading, kept, public)
     if reading.bounding is not None:
-        pairs = _bounded(pairs, reading.bounding, list(columns))
+        pairs = _bounded(pairs, reading.bounding, reading.statistics)
     groups: dict[Keys, list[list[Row]]] = defaultdict(list)
     for of_unit in pairs.values():
         for keys, theirs in of_unit.items():
@@ -108,30 +109,40 @@ def _pairs(reading: Reading, rows: Iterable[Row], public: set[Keys] | None) -> P
     return pairs
 
 
-def _bounded(pairs: Pairs, bounding: Bounding, columns: list[str]) -> Pairs:
+def _bounded(pairs: Pairs, bounding: Bounding, statistics: Sequence[Statistic]) -> Pairs:
+    kept: Pairs = {}
     salt = Salt(bounding.salt)
-    return {
-        unit: {
-            keys: sorted(rows, key=lambda row: _place(salt, unit, keys, row, columns))[: bounding.rows]
-            for keys, rows in _allowed(salt, unit, of_unit, bounding.groups).items()
+    for unit, groups in pairs.items():
+        ranks = {keys: salt.rank(unit, keys) for keys in groups}
+        smallest = sorted(groups, key=lambda keys: (ranks[keys], [_nulls_first(key) for key in keys]))
+        kept[unit] = {
+            keys: _picked(groups[keys], bounding.rows, ranks[keys], statistics) for keys in smallest[: bounding.groups]
         }
-        for unit, of_unit in pairs.items()
-    }
+    return kept
 
 
-def _allowed(salt: Salt, unit: Value, groups: dict[Keys, list[Row]], limit: int) -> dict[Keys, list[Row]]:
-    """The groups whose rank is below the (limit + 1)-th smallest of different ranks; none, if still too many."""
-    ranks = {keys: salt.rank(unit, keys) for keys in groups}
-    above = sorted(set(ranks.values()))[limit:]
-    kept = {keys: rows for keys, rows in groups.items() if not above or ranks[keys] < above[0]}
-    return kept if len(kept) <= limit else {}
+def _picked(rows: list[Row], limit: int, rank: int, statistics: Sequence[Statistic]) -> list[Row]:
+    """At most so many rows, evenly spaced in the order of their terms."""
+    if len(rows) <= limit:
+        return rows
+    ordered = sorted(rows, key=lambda row: [_nulls_first(_term(s, s.argument, row)) for s in statistics])
+    return [row for place, row in enumerate(ordered) if stays(place, limit, rank, len(rows))]
 
 
-def _place(salt: Salt, unit: Value, keys: Keys, row: Row, columns: list[str]) -> tuple[Any, ...]:
-    values = [unit, *keys, *(row[column] for column in columns)]
-    text = salt.prefix + "".join(canonical(value) for value in values)
-    floats = [row[column] for column in columns if isinstance(row[column], float)]
-    return digest(text), floats
+def _nulls_first(value: Value) -> tuple[Any, ...]:
+    return (0,) if value is None else (1, value)
+
+
+def steps(value: Value, exponent: int, low: int, high: int) -> int | None:
+    """The term of a sum: clip(floor(x * 2^-exponent + 1/2), low, high), computed exactly; NULL of NULL.
+
+    >>> steps(0.49999999999999994, 0, -9, 9), steps(-1.5, 0, -9, 9), steps(1e300, -20, 0, 500)
+    (0, -1, 500)
+    """
+    if value is None:
+        return None
+    nearest = math.floor(Fraction(value) / Fraction(2) ** exponent + Fraction(1, 2))  # type: ignore[arg-type]
+    return max(low, min(high, nearest))
 
 
 def _value(statistic: Statistic, lots: list[list[Row]], by_row: bool) -> int:

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from discreet.engines.base import read_as
-from discreet.engines.choosing import FLOAT_LIMIT, FLOAT_SCALE, P
-from discreet.engines.pure import FALSE, TRUE
+from discreet.engines.cells import FALSE, TRUE
+from discreet.engines.choosing import BUCKET, P
 from discreet.engines.validation import wanted
 from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.functions import FUNCTIONS
@@ -157,24 +157,13 @@ TEMPLATES: Mapping[str | tuple[str, Type], Template] = {
 """The functions of `plan.functions`, and the three for reading; a pair is looked up first, by the first argument."""
 
 WHOLE: Mapping[Type, str] = {
-    Type.INT: f"(({{0}} % {P}) + {P}) % {P}",
+    Type.INT: f"({{0}} % {P})",
     Type.BOOL: "CAST({0} AS BIGINT)",
-    Type.DATE: f"((({{0}} - DATE '1970-01-01') % {P}) + {P}) % {P}",
-    Type.TIMESTAMP: f"((epoch_us({{0}}) % {P}) + {P}) % {P}",
-    Type.TEXT: "CAST('0x' || left(md5({1} || {0}), 7) AS BIGINT)",
+    Type.DATE: "({0} - DATE '1970-01-01')",
+    Type.TIMESTAMP: f"(epoch_us({{0}}) % {P})",
+    Type.TEXT: "TRY_CAST('0x' || substring(md5({0}), 1, 7) AS BIGINT)",
 }
-"""Ids and keys as numbers modulo P (`choosing.Salt.whole`); {1} is the salt's prefix."""
-
-CANONICAL: Mapping[Type, str] = {
-    Type.INT: "CAST({0} AS VARCHAR)",
-    Type.BOOL: "CAST({0} AS VARCHAR)",
-    Type.DATE: "CAST({0} AS VARCHAR)",
-    Type.TIMESTAMP: "CAST(epoch_us({0}) AS VARCHAR)",
-    Type.TEXT: "length({0}) || ':' || {0}",
-    Type.FLOAT: f"CAST(CAST(floor(least(greatest({{0}}, {-FLOAT_LIMIT!r}e0), {FLOAT_LIMIT!r}e0) * {FLOAT_SCALE!r}e0)"
-    " AS BIGINT) AS VARCHAR)",
-}
-"""Values as the texts that are digested (`choosing.canonical`), apart from NULL and the final semicolon."""
+"""Ids and keys as numbers between -P and P, equal to `choosing.Salt.whole` modulo P."""
 
 
 def quoted(name: str) -> str:
@@ -211,8 +200,13 @@ class Dialect:
         }
     )
     whole: Mapping[Type, str] = field(default_factory=lambda: WHOLE)
-    canonical: Mapping[Type, str] = field(default_factory=lambda: CANONICAL)
     finite: str = "CASE WHEN isfinite({0}) THEN {0} END"
+    bit: str = f"CAST(1 AS BIGINT) << ({{0}} >> {BUCKET.bit_length() - 1})"  # of a rank's bucket
+    bit_count: str = "CAST(bit_count({0}) AS BIGINT)"
+    by_code_points: str = "{0}"  # a TEXT as it is sorted by
+    wide: str = "CAST({0} AS HUGEINT)"  # an integer that can be multiplied by another
+    once: str = "AS MATERIALIZED"
+    inline: str = "AS NOT MATERIALIZED"
 
     def template(self, function: str, first: Type) -> Template:
         """The template of a function, by its first argument's type where that matters."""
@@ -230,17 +224,9 @@ class Dialect:
         columns = (f"unnest(CAST(${n} AS {self.types[k]}[])) AS p{i}" for i, (n, k) in enumerate(zip(names, kinds)))  # noqa: B905
         return f"SELECT {', '.join(columns)}"
 
-    def nth_smallest(self, sql: str, n: int) -> str:
-        """An aggregate: the n-th smallest of different values, NULL if there are fewer."""
-        return f"list_sort(list_distinct(list({sql})))[{n}]"
-
-    def distinct_at_least(self, sql: str) -> str:
-        """An aggregate: at most the number of different values, and mostly the same if they are few."""
-        return f"COUNT(DISTINCT {sql})"
-
     def total(self, sql: str) -> str:
         """An aggregate: the exact sum of BIGINTs, without overflow up to 10^19 rows."""
-        return f"SUM(CAST({sql} AS HUGEINT))"
+        return f"SUM({self.wide.format(sql)})"
 
 
 @dataclass

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from discreet import check
 from discreet.errors import InvalidParameter
+from discreet.plan.evaluate import INT_HIGH, INT_LOW, taken
 from discreet.plan.functions import FUNCTIONS
 from discreet.plan.nodes import Call, Column, Expression, Literal, Value
 from discreet.plan.reading import Bounding, Reading, Statistic
@@ -16,7 +17,6 @@ from discreet.plan.types import Type
 LARGEST_STEPS = 1 << 62
 LARGEST_EXPONENT = 1000
 DEEPEST = 120
-INT_LOW, INT_HIGH = -(1 << 63), (1 << 63) - 1
 
 _PYTHON: Mapping[Type, type] = {
     Type.INT: int,
@@ -41,8 +41,7 @@ def wanted(call: Call) -> tuple[Type, ...]:
     if signature is None or signature.result is not call.type:
         kinds = ", ".join(kind.value for kind in given)
         raise InvalidParameter("function", f"{call.function}({kinds})", "to be a function of the table")
-    missing = len(given) - len(signature.arguments)
-    return signature.arguments + signature.arguments[-1:] * missing
+    return taken(signature, len(given))
 
 
 def check_reading(reading: Reading, columns: Mapping[str, Type]) -> None:

@@ -1,4 +1,4 @@
-"""The meanings of all functions in plain Python: what outputs, HAVING and ORDER BY are computed with.
+"""The meanings of all functions in plain Python: outputs are computed with them, and every engine is held to them.
 
 Total by construction: every function has a value, or NULL (None), for all arguments of its types.
 """
@@ -10,11 +10,12 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import singledispatch
+from functools import cache, singledispatch
 from operator import add, eq, ge, gt, le, lt, mul, ne, sub
 from typing import Any
 
 from discreet.errors import InternalError
+from discreet.plan.functions import FUNCTIONS, Signature
 from discreet.plan.nodes import Call, Column, Expression, Literal
 from discreet.plan.types import Type
 
@@ -22,6 +23,10 @@ Values = Mapping[str, Any]
 """Values by column; numbers may be int, float or Fraction."""
 
 INT_LOW, INT_HIGH = -(2**63), 2**63 - 1
+
+_INT = re.compile(r"[+-]?[0-9]{1,19}")
+_FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 @singledispatch
@@ -49,7 +54,9 @@ def _(expression: Literal, values: Values) -> Any:
 
 @evaluate.register
 def _(expression: Call, values: Values) -> Any:
-    arguments = [_argument(part, evaluate(part, values)) for part in expression.arguments]
+    kinds = _wanted(expression.function, tuple(part.type for part in expression.arguments), expression.type)
+    parts = zip(expression.arguments, kinds, strict=True)
+    arguments = [_argument(evaluate(part, values), kind) for part, kind in parts]
     lenient = _LENIENT.get(expression.function)
     if lenient is not None:
         return lenient(arguments)
@@ -58,9 +65,22 @@ def _(expression: Call, values: Values) -> Any:
     return _RESULTS[expression.type](_STRICT[expression.function](*arguments))
 
 
-def _argument(part: Expression, value: Any) -> Any:
+@cache
+def _wanted(function: str, given: tuple[Type, ...], result: Type) -> tuple[Type, ...]:
+    """The types that the function takes these arguments as."""
+    fitting = (signature for signature in FUNCTIONS[function].signatures if signature.accepts(given))
+    signature = next((signature for signature in fitting if signature.result is result), None)
+    return given if signature is None else taken(signature, len(given))
+
+
+def taken(signature: Signature, count: int) -> tuple[Type, ...]:
+    """The types of so many arguments, the last one repeated."""
+    return signature.arguments + signature.arguments[-1:] * (count - len(signature.arguments))
+
+
+def _argument(value: Any, kind: Type) -> Any:
     """Numbers where doubles are asked for become doubles; those that do not exist are NULL."""
-    return _double(value) if part.type is Type.FLOAT else value
+    return _double(value) if kind is Type.FLOAT else value
 
 
 def _double(value: Any) -> float | None:
@@ -138,14 +158,12 @@ def _round(value: float) -> int:
 
 def _to_int(value: Any) -> int | None:
     if isinstance(value, str):
-        return int(value) if re.fullmatch(r"[+-]?[0-9]{1,18}", value) else None
+        return int(value) if _INT.fullmatch(value) else None
     return int(value)
 
 
 def _to_float(value: Any) -> float | None:
-    if isinstance(value, str):
-        return _double(value) if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", value) else None
-    return _double(value)
+    return None if isinstance(value, str) and not _FLOAT.fullmatch(value) else _double(value)
 
 
 # -------------------------------------------------------------------------------------------------------- texts, dates
@@ -163,7 +181,7 @@ def _to_date(value: Any) -> dt.date | None:
     if isinstance(value, dt.date):
         return value
     try:
-        return dt.date.fromisoformat(value) if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value) else None
+        return dt.date.fromisoformat(value) if _DATE.fullmatch(value) else None
     except ValueError:
         return None
 

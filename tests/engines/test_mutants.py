@@ -1,0 +1,84 @@
+"""Statements with a mistake in them: the tests of contributions would notice each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from discreet.engines import DuckDB, Memory
+from discreet.engines import bounded as module
+from discreet.engines.bounded import Bounded
+from discreet.engines.choosing import BUCKET, P
+from tests.engines.tables import N, arrow, bounding, col
+from tests.engines.test_bounding import COLUMNS, assert_moved, crowd, reading
+
+ASKED = reading(bounding(3, 2), keys=(col("a", N),))
+
+
+def a_ceiling_one_bucket_too_low(patch: pytest.MonkeyPatch) -> None:
+    honest = Bounded._ceiling
+    patch.setattr(Bounded, "_ceiling", lambda self: f"({honest(self)}) - {BUCKET}")
+
+
+def everybody_innocent(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Bounded, "_innocent", lambda _: "TRUE")
+
+
+def buckets_taken_for_groups(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Bounded, "_apart", lambda _: "TRUE")
+
+
+def another_prime(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(module, "P", P - 2)
+
+
+def nothing_removed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Bounded, "_removed", lambda _: "SELECT * FROM pairs WHERE FALSE")
+
+
+def rows_unordered(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Bounded, "_order", lambda _: "b.t1 DESC")
+
+
+MUTANTS = [
+    a_ceiling_one_bucket_too_low,
+    everybody_innocent,
+    buckets_taken_for_groups,
+    another_prime,
+    nothing_removed,
+    rows_unordered,
+]
+
+
+@pytest.mark.parametrize("mutate", MUTANTS, ids=lambda mutate: mutate.__name__)
+def test_the_referee_notices(monkeypatch: pytest.MonkeyPatch, mutate: Callable[[pytest.MonkeyPatch], None]) -> None:
+    memory = Memory()
+    memory.register("t", crowd(), COLUMNS)
+    with DuckDB(threads=1) as engine:
+        engine.register("t", arrow(crowd(), COLUMNS), COLUMNS)
+        assert engine.read(ASKED) == memory.read(ASKED)
+        mutate(monkeypatch)
+        assert engine.read(ASKED) != memory.read(ASKED)
+
+
+def moves_too_far(unit: int) -> bool:
+    """Whether a unit, there or not, changes more than its limits."""
+    answers = []
+    for rows in (crowd(), [row for row in crowd() if row["u"] != f"{unit}"]):
+        with DuckDB(threads=1) as engine:
+            engine.register("t", arrow(rows, COLUMNS), COLUMNS)
+            answers.append(engine.read(ASKED))
+    try:
+        assert_moved(answers[1], answers[0], groups=3, rows=2)
+    except AssertionError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("mutate", [everybody_innocent, nothing_removed], ids=lambda mutate: mutate.__name__)
+def test_brute_force_notices(monkeypatch: pytest.MonkeyPatch, mutate: Callable[[pytest.MonkeyPatch], None]) -> None:
+    heavy = range(30, 40)
+    assert not any(moves_too_far(unit) for unit in heavy)
+    mutate(monkeypatch)
+    assert any(moves_too_far(unit) for unit in heavy)
