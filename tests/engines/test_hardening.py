@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -65,9 +64,7 @@ def test_a_deadline_stops_a_question_and_the_next_one_works() -> None:
     with DuckDB(threads=1, deadline=0.001) as engine:
         engine.register("t", slow(), {"u": N, "g": T})
         engine._cursor().close()  # opening the database is no part of a question
-        start = time.perf_counter()
         failure(engine, heavy)
-        assert time.perf_counter() - start < 5
         engine._deadline = None
         assert sum(numbers[0] for numbers in engine.read(heavy).values()) == 400_000
 

@@ -174,7 +174,6 @@ def test_absurd_days_are_missing(engine: Callable[[], Engine]) -> None:
 # ---------------------------------------------------------------------------------------------- the engine in Python
 
 
-@pytest.mark.xfail(reason="Memory takes Decimal('NaN') and infinite Decimals as they are; floats become NULL.")
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
 def test_decimals_that_are_no_numbers(value: str) -> None:
     """RT-027, RT-028: a Decimal in one person's row must not make a question fail."""
@@ -182,7 +181,6 @@ def test_decimals_that_are_no_numbers(value: str) -> None:
     assert pair.judge(asking("SELECT SUM(charge) AS s FROM visits WHERE FLOOR(charge) < 7")).status == "answered"
 
 
-@pytest.mark.xfail(reason="Memory digests texts as UTF-8, and half of a surrogate pair has none.")
 def test_texts_that_are_no_unicode() -> None:
     """RT-029: half of a surrogate pair, as JSON can bring it, in one person's row must not make a question fail."""
     pair = neighbours([*CROWD, row(99, kind="\ud800", note="\udfff"), row(99, note="b")], CROWD, budget=APPROXIMATE)

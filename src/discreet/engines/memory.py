@@ -13,6 +13,7 @@ from typing import Any
 from discreet.engines import cells
 from discreet.engines.base import Engine, read_as
 from discreet.engines.choosing import Salt, normalised, stays
+from discreet.engines.validation import is_unicode
 from discreet.errors import InvalidParameter
 from discreet.plan.evaluate import INT_HIGH, INT_LOW, evaluate
 from discreet.plan.nodes import Expression, Value
@@ -54,8 +55,7 @@ class Memory(Engine):
         self._rows[name] = [{column: _cell(row, column, kind) for column, kind in columns.items()} for row in source]
 
     def _prepare(self, reading: Reading) -> Iterator[tuple[Keys, tuple[int, ...]]]:
-        rows = self._rows[reading.table]
-        return (pair for pair in _answer(reading, rows).items())
+        yield from _answer(reading, self._rows[reading.table]).items()
 
 
 def _utc(moment: dt.datetime) -> dt.datetime:
@@ -67,7 +67,7 @@ _STORED: Mapping[type, tuple[Type, Callable[[Any], Value]]] = {
     int: (Type.INT, lambda n: n if INT_LOW <= n <= INT_HIGH else None),
     float: (Type.FLOAT, lambda x: x if math.isfinite(x) else None),
     Decimal: (Type.FLOAT, float),
-    str: (Type.TEXT, str),
+    str: (Type.TEXT, lambda text: text if is_unicode(text) else None),
     dt.date: (Type.DATE, lambda day: day),
     dt.datetime: (Type.TIMESTAMP, _utc),
 }

@@ -312,6 +312,8 @@ class Printer:
     def _call(self, call: Call) -> Term:
         kinds = wanted(call)
         terms = [self._argument(a, kind) for a, kind in zip(call.arguments, kinds, strict=True)]
+        if call.function in _ANY_NUMBER:
+            terms = list(dict.fromkeys(terms))
         return self._apply(call.function, kinds[0], terms)
 
     def _argument(self, argument: Expression, kind: Type) -> Term:
@@ -329,6 +331,9 @@ class Printer:
     def _literal(self, literal: Literal) -> Term:
         return self.value(literal.value, literal.type)
 
+
+_ANY_NUMBER = ("greatest", "least")
+"""Functions that are the same without repeated arguments, which DuckDB 2.0 fails to copy within a plan."""
 
 _PRINT: Mapping[type[Expression], Callable[[Printer, Any], Term]] = {
     Column: Printer._column,

@@ -98,13 +98,14 @@ def check_value(value: Value, kind: Type) -> None:
     good = type(value) is _PYTHON[kind]
     good = good and (kind is not Type.INT or INT_LOW <= int(value) <= INT_HIGH)  # type: ignore[arg-type]
     good = good and (kind is not Type.FLOAT or math.isfinite(value))  # type: ignore[arg-type]
-    good = good and (kind is not Type.TEXT or _is_unicode(str(value)))
+    good = good and (kind is not Type.TEXT or is_unicode(str(value)))
     good = good and getattr(value, "tzinfo", None) is None
     if not good:
         raise InvalidParameter("value", value, f"to be of type {kind.value}")
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Whether a text has no half of a surrogate pair."""
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 

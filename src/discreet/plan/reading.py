@@ -44,12 +44,12 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounding:
-    """At most `groups` groups per unit and `rows` rows per unit and group, chosen by a keyed digest.
+    """At most `groups` groups per unit and `rows` rows per unit and group, chosen by a keyed rule.
 
     Rows whose unit is NULL, or a text of blanks, are dropped; a text id counts without spaces at its ends. Within one
-    unit, groups are ranked by a keyed mix of unit and key, and rows of one unit and group by md5(salt, unit, key, all
-    columns); ties are rows that are equal in all columns, which are interchangeable. Both are defined to the bit in
-    `engines.choosing`, so that every engine keeps the same rows.
+    unit, groups are ranked by a keyed mix of unit and key, and rows of one unit and group are taken evenly spaced in
+    the order of what they add to the statistics; rows in the same place are interchangeable. Both are defined to the
+    bit in `engines.choosing`, so that every engine keeps the same rows.
     """
 
     unit: str
