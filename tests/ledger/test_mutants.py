@@ -35,7 +35,7 @@ def test_kills_kill_an_acknowledgement_before_the_commit(tmp_path: Path) -> None
     """The check of `test_kills_lose_nothing_that_was_promised`."""
     path = tmp_path / "book"
     opened(path, Budget(epsilon=10**6)).close()
-    lines = run("killed", path, 24, 4, mutant="late")
+    lines = run("killed", path, 1, 1, mutant="late")  # dies at its 44th statement, wherever the clock stands
     with pytest.raises(AssertionError):
         check(path, lines, 10**7)
 
