@@ -81,6 +81,17 @@ class Account:
         )
 
 
+def _both(spent: Tallies, lifetime: Tallies, price: Tallies) -> tuple[Tallies, Tallies]:
+    """Sums of a period and of a life after one more charge; in the first period they are one and the same."""
+    more = spent + price
+    return more, more if lifetime is spent else lifetime + price
+
+
+def _written(spent: Tallies, lifetime: Tallies) -> dict[str, dict[str, str | None]]:
+    text = spent.write()
+    return {"spent": text, "lifetime": text if lifetime is spent else lifetime.write()}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """Where an account stands: budget, sums of this period and of its whole life, failures.
@@ -113,7 +124,8 @@ class Standing:
 
     def charged(self, price: Tallies) -> Standing:
         """After one more charge; whether any rule still holds is for the caller to ask."""
-        return dataclasses.replace(self, spent=self.spent + price, lifetime=self.lifetime + price)
+        spent, lifetime = _both(self.spent, self.lifetime, price)
+        return dataclasses.replace(self, spent=spent, lifetime=lifetime)
 
     def amended(self, budget: Loss) -> Standing:
         """With another budget of the same currency, and everything spent so far still counted."""
@@ -130,10 +142,9 @@ class Standing:
             {
                 "budget": write_loss(self.budget),
                 "failures": self.failures,
-                "lifetime": self.lifetime.write(),
                 "listed": self.listed,
                 "period": self.period,
-                "spent": self.spent.write(),
+                **_written(self.spent, self.lifetime),
             }
         )
 
@@ -176,17 +187,17 @@ class Member:
 
     def charged(self, price: Tallies) -> Member:
         """After one more charge."""
-        return dataclasses.replace(self, spent=self.spent + price, lifetime=self.lifetime + price)
+        spent, lifetime = _both(self.spent, self.lifetime, price)
+        return dataclasses.replace(self, spent=spent, lifetime=lifetime)
 
     def write(self) -> str:
         """The member as canonical JSON."""
         return canonical(
             {
                 "cap": None if self.cap is None else write_loss(self.cap),
-                "lifetime": self.lifetime.write(),
                 "period": self.period,
                 "role": None if self.role is None else self.role.value,
-                "spent": self.spent.write(),
+                **_written(self.spent, self.lifetime),
             }
         )
 

@@ -7,6 +7,7 @@ A charge is never given back.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,7 +18,7 @@ from discreet.ledger.account import Account, Member, Standing
 from discreet.ledger.balance import Remaining
 from discreet.ledger.entry import Entry, digest
 from discreet.ledger.store import Rows
-from discreet.ledger.tallies import Tallies, prices, rules
+from discreet.ledger.tallies import CURRENCIES, Tallies, prices, rules
 from discreet.ledger.text import at_most, canonical, name, read_loss, text, write_loss
 from discreet.privacy import Loss, PureDP, events
 from discreet.privacy.events import Event
@@ -164,9 +165,9 @@ def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
         raise _refusal(order, now, person, asked.who, capped=rule is not None)
     rows.put("standing", account, after.write())
     changes.put_member(rows, account, asked.who, charged)
-    cost, remaining = _known(order.price.of(rule)), after.spent.left(rule)
+    (cost, cost_text), remaining = _cost(order.price_text, type(rule.cap)), after.spent.left(rule)
     body: dict[str, object] = {
-        "cost": write_loss(cost),
+        "cost": cost_text,
         "event": order.event_text,
         "joined": len(asked.orders),
         "question": asked.question,
@@ -232,7 +233,11 @@ def _advice(now: Standing, person: Member) -> str:
     return f"Ask with epsilon={at_most(largest)}{pure}, or ask again what was released: see history."
 
 
-def _known(cost: Loss | None) -> Loss:
-    if cost is None:
+@lru_cache(maxsize=1024)
+def _cost(price_text: str, currency: type[Loss]) -> tuple[Loss, dict[str, str]]:
+    """A price in one currency, and as it is written; worked out once for each."""
+    amounts = Tallies.read(json.loads(price_text)).sums[CURRENCIES[currency]]
+    if amounts is None:
         raise InternalError("A charge was accepted under a rule that has no price for it.")
-    return cost
+    cost = currency(*amounts)
+    return cost, write_loss(cost)

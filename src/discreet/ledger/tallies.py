@@ -66,10 +66,8 @@ class Tallies:
 
     @classmethod
     def read(cls, fields: dict[str, str | None]) -> Tallies:
-        """The sums that `write` wrote."""
-        return cls(
-            {kind: None if ratios is None else tuple(map(ratio, ratios.split())) for kind, ratios in fields.items()}
-        )
+        """The sums that `write` wrote; the same object for the same text, as long as it is remembered."""
+        return _read(tuple(fields.items()))
 
     def holding(self, budget: Loss) -> filters.Rule | None:
         """The first rule of a budget that these sums keep, or None if they keep none."""
@@ -153,6 +151,11 @@ def prices(event: Event, budget: Loss, neighbours: Neighbours) -> Tallies:
         hint = f"A budget of {budget} has no price for it; open the account with a rho or a delta."
         raise UnsupportedEvent(event, "This account", hint)
     return Tallies(found)
+
+
+@lru_cache(maxsize=256)
+def _read(fields: tuple[tuple[str, str | None], ...]) -> Tallies:
+    return Tallies({kind: None if text is None else tuple(map(ratio, text.split())) for kind, text in fields})
 
 
 @lru_cache(maxsize=256)
