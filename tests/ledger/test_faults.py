@@ -6,7 +6,7 @@ import os
 import sqlite3
 import stat
 import warnings
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -199,3 +199,19 @@ def test_books_in_memory_are_apart() -> None:
     assert two.balance("patients").spent == PureDP(0)
     two.open_account("more", unit=PATIENTS, budget=Budget(rho=1))
     assert one.accounts() == ("patients",)
+
+
+def test_a_book_that_is_being_made_by_another_is_recognised(tmp_path: Path) -> None:
+    """Whatever the other process does between two looks at a new file, they see one state of it."""
+    path = str(tmp_path / "book")
+    Path(path).touch()
+    connection = sqlite3.connect(path, isolation_level=None, timeout=0)
+
+    def interfere(statement: str) -> None:
+        if "application_id" in statement:
+            with suppress(LedgerError):
+                sqlite.SqliteStore(path, timeout=0).close()
+
+    connection.set_trace_callback(interfere)
+    sqlite._recognise(connection)
+    connection.close()

@@ -326,10 +326,17 @@ def _write_ahead(connection: sqlite3.Connection, timeout: float) -> None:
 
 
 def _recognise(connection: sqlite3.Connection) -> None:
-    """Refuses what is no ledger, or one of the future, before anything about the file is changed."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (size,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    """Refuses what is no ledger, or one of the future, before anything about the file is changed.
+
+    One transaction sees one state: another process may be making the tables right now.
+    """
+    connection.execute("BEGIN")
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (size,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    finally:
+        connection.execute("ROLLBACK")
     if (version or application or size) and application != schema.APPLICATION:
         raise LedgerError("The file is no ledger", "Pass the path of a ledger, or of a new file.")
     if version > schema.VERSION:
