@@ -208,7 +208,7 @@ def test_a_book_that_is_being_made_by_another_is_recognised(tmp_path: Path) -> N
     connection = sqlite3.connect(path, isolation_level=None, timeout=0)
 
     def interfere(statement: str) -> None:
-        if "application_id" in statement:
+        if "sqlite_master" in statement:
             with suppress(LedgerError):
                 sqlite.SqliteStore(path, timeout=0).close()
 
