@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.engines import DuckDB
-from discreet.engines.memory import steps
+from discreet.engines.cells import steps
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.plan.nodes import Value

@@ -41,8 +41,9 @@ REFUSED: dict[str, tuple[str, ...]] = {
         f"{V} WHERE age > ALL (SELECT age FROM visits)",
         f"{V} WHERE age = ANY (VALUES (1))",
         "SELECT (SELECT COUNT(*) FROM visits) AS n FROM visits",
-        "SELECT COUNT(*) AS n FROM (SELECT * FROM visits)",
-        "SELECT COUNT(*) AS n FROM (SELECT patient FROM visits GROUP BY patient)",
+        "SELECT COUNT(*) AS n FROM (SELECT age FROM visits GROUP BY age)",
+        "SELECT COUNT(*) AS n FROM (SELECT DISTINCT age FROM visits) AS d JOIN visits ON d.age = visits.age",
+        f"{V} WHERE age NOT IN (SELECT age FROM visits WHERE patient = 7)",
         "SELECT SUM(n) AS n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)",
     ),
     "RT-048 several tables": (

@@ -136,7 +136,7 @@ class Curator(Holdings):
         asked = terms(epsilon, delta, standing.budget)
         rebuild = self._rebuild(plan, schema, limits)
         program = rebuild(asked.epsilon, asked.delta)
-        place = replay_key(program, schema)
+        place = replay_key(program, self._read_by(plan))
         is_new = key is None or not self._book.is_charged(analyst, key)
         known = self._stored(place, program, rebuild) if is_new else None
         if known is not None:
@@ -206,7 +206,7 @@ class Curator(Holdings):
         balance = self.budget(schema.name)
         asked = terms(epsilon, delta, balance.total)
         program = self._rebuild(plan, schema, limits, salt=SALT)(asked.epsilon, asked.delta)
-        released = rehearsal(program, schema, check.integer(rows=rows, at_least=1, at_most=10**6))
+        released = rehearsal(program, self._read_by(plan), check.integer(rows=rows, at_least=1, at_most=10**6))
         made_up = self._answer(released, chance, balance.remaining)
         return replace(made_up, replayed=False, private=False, notes=(NOTE, *made_up.notes))
 
@@ -224,7 +224,7 @@ class Curator(Holdings):
         def rebuild(epsilon: Fraction, delta: Fraction) -> Program:
             with exact_numbers():
                 program = choose(ordered, schema, epsilon=epsilon, delta=delta, limits=limits, salt=secret)
-                return answerable(program, schema)
+                return answerable(program, self._known)
 
         return rebuild
 

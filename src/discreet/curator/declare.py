@@ -71,6 +71,7 @@ def declare(
     limits: Limits,
     neighbours: Neighbours,
     version: str,
+    account: str = "",
 ) -> TableSchema:
     """The schema of a protected table.
 
@@ -92,7 +93,15 @@ def declare(
     }
     if unit is not None and unit not in columns:
         raise InvalidParameter("unit", unit, f"to name a column of {name!r}", _known(columns))
-    return TableSchema(name=name, columns=described, unit=unit, limits=limits, neighbours=neighbours, version=version)
+    return TableSchema(
+        name=name,
+        columns=described,
+        unit=unit,
+        limits=limits,
+        neighbours=neighbours,
+        version=version,
+        account=account,
+    )
 
 
 def _known(columns: Mapping[str, Type]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from discreet.curator.program import Program
@@ -30,11 +30,12 @@ def exact_numbers() -> Iterator[None]:
         raise UnsupportedQuery(reason, hint) from None
 
 
-def answerable(program: Program, schema: TableSchema) -> Program:
+def answerable(program: Program, schemas: Mapping[str, TableSchema]) -> Program:
     """The program, if every engine can run it: a function of the question and the declarations alone.
 
     Raises:
         InvalidParameter: naming the part that no engine takes.
     """
-    check_reading(program.reading, {name: column.type for name, column in schema.columns.items()})
+    declared = {table: {name: c.type for name, c in schema.columns.items()} for table, schema in schemas.items()}
+    check_reading(program.reading, declared)
     return program

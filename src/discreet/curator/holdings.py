@@ -13,7 +13,9 @@ from discreet.curator.stewardship import Stewardship
 from discreet.engines.base import Engine
 from discreet.errors import InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
+from discreet.plan.describe import describe
 from discreet.plan.nodes import Question
+from discreet.plan.relations import tables
 from discreet.plan.schema import Limits, TableSchema
 from discreet.plan.scope import lookup, same
 from discreet.plan.sql import parse
@@ -110,6 +112,7 @@ class Holdings(Stewardship):
             limits=Limits(max_groups, max_rows),
             neighbours=Neighbours(neighbours),
             version=version,
+            account=account or name,
         )
         self._engine.register(name, source, columns)
         try:
@@ -150,12 +153,26 @@ class Holdings(Stewardship):
         raise UnknownTable(name, self._schemas)
 
     def _plan(self, question: str | Question) -> tuple[Question, TableSchema]:
-        """A question as a plan, and the table it is about."""
+        """A question as a plan, and what is public about the rows it counts."""
         if not isinstance(question, str):
-            return question, self._schema(check.instance(Question, question=question).table)
+            self._schema(check.instance(Question, question=question).table)
+            return question, self._described(question)
         try:
-            plan = parse(question, self._schemas)
+            plan = parse(question, self._known)
         except UnknownTable as unknown:
             self._schema(unknown.name)  # a public one is refused in other words
             raise
-        return plan, self._schemas[plan.table]
+        return plan, self._described(plan)
+
+    @property
+    def _known(self) -> dict[str, TableSchema]:
+        """All tables that a question may name."""
+        return {**self._schemas, **self._public}
+
+    def _described(self, plan: Question) -> TableSchema:
+        return self._schemas[plan.table] if plan.source is None else describe(plan.source, self._known)
+
+    def _read_by(self, plan: Question) -> list[TableSchema]:
+        """The tables that a question reads, by name."""
+        names = {plan.table, *(tables(plan.source) if plan.source is not None else ())}
+        return [self._known[name] for name in sorted(names)]

@@ -11,7 +11,7 @@ def notes(program: Program) -> tuple[str, ...]:
     said = []
     if reading.bounding is not None:
         said.append(
-            f"At most {_times(limits.rows, 'row')} per {reading.bounding.unit} and group are counted"
+            f"At most {_times(limits.rows, 'row')} per {program.people} and group are counted"
             + (f", in at most {_times(limits.groups, 'group')}." if program.contribution.grouped else ".")
         )
     if any(statistic.kind == "sum" for statistic in reading.statistics):

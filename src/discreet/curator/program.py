@@ -42,6 +42,7 @@ class Program:
         recipes: how each aggregate follows from the statistics.
         selection: how private keys are selected, None if all keys are public.
         contribution: what one unit can change.
+        people: what the units are called.
         event: the whole price.
     """
 
@@ -52,6 +53,7 @@ class Program:
     recipes: dict[str, Recipe]
     selection: Selection | None
     contribution: Contribution
+    people: str
     event: events.Event
 
 
@@ -92,6 +94,7 @@ def choose(
         recipes=draft.layout.recipes,
         selection=draft.selection,
         contribution=contribution,
+        people=schema.people or schema.unit or "row",
         event=events.Composed(parts if draft.selection is None else [*parts, draft.selection.event]),
     )
 
@@ -204,6 +207,7 @@ def _reading(
     statistics = [statistic for form in draft.layout.forms for statistic in form.statistics]
     return Reading(
         table=question.table,
+        source=question.source,
         where=question.where,
         keys=tuple(key.expression for key in question.keys),
         public_keys=keys,

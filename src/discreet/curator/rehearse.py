@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 from discreet.curator.program import Program
@@ -28,13 +28,14 @@ _GROWTH = 1 << 5
 Row = dict[str, Value]
 
 
-def rehearsal(program: Program, schema: TableSchema, rows: int) -> Released:
+def rehearsal(program: Program, tables: Sequence[TableSchema], rows: int) -> Released:
     """What a program releases about invented people, with seeded noise.
 
     Private groups show only what many people share, so a rehearsal without any row is repeated on a larger crowd.
     """
     engine, bits = Memory(), SeededBits(_SEED)
-    engine.register(schema.name, invented(schema, program.question, rows), _types(schema))
+    for schema in tables:
+        engine.register(schema.name, invented(schema, program.question, rows), _types(schema))
     copies = 1
     released = run(program, engine, bits)
     while program.question.keys and not released.rows(Fraction(1, 2)) and copies < _LARGEST_CROWD:

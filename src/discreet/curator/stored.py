@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -33,14 +33,13 @@ class Asked:
     delta: Fraction
 
 
-def replay_key(program: Program, schema: TableSchema) -> str:
+def replay_key(program: Program, tables: Sequence[TableSchema]) -> str:
     """What two questions must share for one release to serve both: everything but budget and post-processing."""
     limits = program.contribution.limits
     parts = [
         replay(program.question),
-        declaration(schema),
-        schema.version,
-        schema.neighbours.value,
+        [[declaration(table), table.version] for table in tables],
+        program.contribution.neighbours.value,
         [limits.groups, limits.rows],
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

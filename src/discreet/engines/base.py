@@ -11,6 +11,7 @@ from discreet.engines.validation import check_reading
 from discreet.errors import InvalidParameter, QueryFailed
 from discreet.plan.nodes import Call, Column, Expression
 from discreet.plan.reading import Groups, Reading
+from discreet.plan.relations import tables
 from discreet.plan.types import Type
 
 READS: Mapping[tuple[Type, Type], tuple[str, ...]] = {
@@ -101,9 +102,10 @@ class Engine(ABC):
             InvalidParameter: if the reading is not one this engine can run; nothing was read.
             QueryFailed: for every failure after that, whatever its cause, which is not kept.
         """
-        if reading.table not in self._columns:
-            raise InvalidParameter("table", reading.table, "to be registered", "Register it first.")
-        check_reading(reading, self._columns[reading.table])
+        for table in (reading.table, *(tables(reading.source) if reading.source is not None else ())):
+            if table not in self._columns:
+                raise InvalidParameter("table", table, "to be registered", "Register it first.")
+        check_reading(reading, self._columns)
         run = self._prepare(reading)
         try:
             return dict(run)

@@ -42,7 +42,7 @@ class Bounded:
     def __init__(self, parts: Parts, bounding: Bounding) -> None:
         self._parts, self._limits = parts, bounding
         self._kind = parts.printer.declared[bounding.unit]
-        self._unit = _unit(parts.printer, bounding.unit, self._kind)
+        self._unit = unit_of(parts.printer, bounding.unit, self._kind)
         self._rank = _Rank(parts.dialect, Salt(bounding.salt), self._kind, [kind for _, kind in parts.keys])
         self._ceiled = bool(parts.keys) and bounding.groups <= _LADDER
 
@@ -185,7 +185,7 @@ class Bounded:
         return select(*self._parts.k, *(f"{sign}{number} AS {a}" for number, a in numbers), source=table)
 
 
-def _unit(printer: Printer, column: str, kind: Type) -> Term:
+def unit_of(printer: Printer, column: str, kind: Type) -> Term:
     """The id that counts (`choosing.normalised`)."""
     unit = printer.name(printer.print(Column(column, kind)))
     if kind is not Type.TEXT:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from discreet.plan.evaluate import evaluate
@@ -57,3 +59,15 @@ _READING: Mapping[str, Callable[[Any], Value]] = {
     "midnight": lambda day: dt.datetime.combine(day, dt.time()),
 }
 """The three that questions do not have."""
+
+
+def steps(value: Value, exponent: int, low: int, high: int) -> int | None:
+    """The term of a sum: clip(floor(x * 2^-exponent + 1/2), low, high), computed exactly; NULL of NULL.
+
+    >>> steps(0.49999999999999994, 0, -9, 9), steps(-1.5, 0, -9, 9), steps(1e300, -20, 0, 500)
+    (0, -1, 500)
+    """
+    if value is None:
+        return None
+    nearest = math.floor(Fraction(value) / Fraction(2) ** exponent + Fraction(1, 2))  # type: ignore[arg-type]
+    return max(low, min(high, nearest))

@@ -18,6 +18,7 @@ import duckdb
 
 from discreet import check
 from discreet.engines.base import Engine, read_as
+from discreet.engines.rows import Rows, Stand
 from discreet.engines.sources import Csv, FileTable, Frame, Parquet, Source, source_of
 from discreet.engines.sql import Dialect, Printer, quoted, text_literal
 from discreet.engines.statement import statement
@@ -185,10 +186,15 @@ class DuckDB(Engine):
         return {n: (STORED[k][0], STORED[k][1].replace("{0}", quoted(n))) for n, k in kinds if k in STORED}
 
     def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
-        table = self._tables[reading.table]
-        declared = self._columns[reading.table]
-        place = list(self._tables).index(reading.table)
-        printer = Printer(self.dialect, f"t{place}", table.stored, declared)
+        stands = {
+            name: Stand(f"t{place}", table.stored, self._columns[name])
+            for place, (name, table) in enumerate(self._tables.items())
+        }
+        if reading.source is None:
+            own = stands[reading.table]
+            printer = Printer(self.dialect, own.sql, own.stored, own.declared)
+        else:
+            printer = Rows(self.dialect, stands).printer(reading.source)
         made = statement(reading, printer)
         return self._results(made.sql, made.parameters, made.results)
 

@@ -7,12 +7,13 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 from discreet.engines import cells
 from discreet.engines.base import Engine, read_as
+from discreet.engines.cells import steps
 from discreet.engines.choosing import Salt, normalised, stays
+from discreet.engines.gather import gather
 from discreet.engines.validation import is_unicode
 from discreet.errors import InvalidParameter
 from discreet.plan.evaluate import INT_HIGH, INT_LOW, evaluate
@@ -55,7 +56,11 @@ class Memory(Engine):
         self._rows[name] = [{column: _cell(row, column, kind) for column, kind in columns.items()} for row in source]
 
     def _prepare(self, reading: Reading) -> Iterator[tuple[Keys, tuple[int, ...]]]:
-        yield from _answer(reading, self._rows[reading.table]).items()
+        if reading.source is None:
+            rows = self._rows[reading.table]
+        else:
+            rows = gather(reading.source, self._rows, self._columns)
+        yield from _answer(reading, rows).items()
 
 
 def _utc(moment: dt.datetime) -> dt.datetime:
@@ -131,18 +136,6 @@ def _picked(rows: list[Row], limit: int, rank: int, statistics: Sequence[Statist
 
 def _nulls_first(value: Value) -> tuple[Any, ...]:
     return (0,) if value is None else (1, value)
-
-
-def steps(value: Value, exponent: int, low: int, high: int) -> int | None:
-    """The term of a sum: clip(floor(x * 2^-exponent + 1/2), low, high), computed exactly; NULL of NULL.
-
-    >>> steps(0.49999999999999994, 0, -9, 9), steps(-1.5, 0, -9, 9), steps(1e300, -20, 0, 500)
-    (0, -1, 500)
-    """
-    if value is None:
-        return None
-    nearest = math.floor(Fraction(value) / Fraction(2) ** exponent + Fraction(1, 2))  # type: ignore[arg-type]
-    return max(low, min(high, nearest))
 
 
 def _value(statistic: Statistic, lots: list[list[Row]], by_row: bool) -> int:

@@ -10,8 +10,9 @@ from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.plan.evaluate import INT_HIGH, INT_LOW, taken
 from discreet.plan.functions import FUNCTIONS
-from discreet.plan.nodes import Call, Column, Expression, Literal, Value
+from discreet.plan.nodes import Call, Column, Expression, Literal, Relation, Value
 from discreet.plan.reading import Bounding, Reading, Statistic
+from discreet.plan.relations import UNIT, Declared, Join, Matched, PerUnit, Select, Table, Union, children, shape
 from discreet.plan.types import Type
 
 LARGEST_STEPS = 1 << 62
@@ -44,12 +45,21 @@ def wanted(call: Call) -> tuple[Type, ...]:
     return taken(signature, len(given))
 
 
-def check_reading(reading: Reading, columns: Mapping[str, Type]) -> None:
+def check_reading(reading: Reading, declared: Declared) -> None:
     """Refuses whatever an engine could not run with the documented meaning.
+
+    Args:
+        reading: what is asked.
+        declared: the columns of each table.
 
     Raises:
         InvalidParameter: naming the part that is wrong.
     """
+    if reading.source is None:
+        columns = declared[reading.table]
+    else:
+        check_relation(reading.source, declared)
+        columns = shape(reading.source, declared)
     for expression in _expressions(reading):
         _check_expression(expression, columns)
     if reading.where is not None and reading.where.type is not Type.BOOL:
@@ -65,6 +75,53 @@ def check_reading(reading: Reading, columns: Mapping[str, Type]) -> None:
         raise InvalidParameter("statistics", "()", "to ask for something")
     for statistic in reading.statistics:
         _check_statistic(statistic)
+
+
+def check_relation(relation: Relation, declared: Declared) -> None:
+    """Refuses a relation with columns or types that its parts do not have.
+
+    Raises:
+        InvalidParameter: naming the part that is wrong.
+    """
+    for child in children(relation):
+        check_relation(child, declared)
+    for expression, source in _computed(relation):
+        _check_expression(expression, shape(source, declared))
+    for one, other in relation.on if isinstance(relation, Join | Matched) else ():
+        if one.type is not other.type:
+            raise InvalidParameter("join", f"{one.type.value} and {other.type.value}", "to compare the same type")
+    if isinstance(relation, PerUnit) and UNIT not in shape(relation.source, declared):
+        raise InvalidParameter("relation", "nobody's rows", "to be folded person by person only where there are people")
+    if isinstance(relation, Union):
+        shapes = [shape(source, declared) for source in relation.sources]
+        if any(list(one.items()) != list(shapes[0].items()) for one in shapes):
+            raise InvalidParameter("relation", "these parts", "to have the same columns")
+    if isinstance(relation, Table) and relation.unit not in (None, *declared[relation.name]):
+        raise InvalidParameter("unit", relation.unit, "to be a declared column")
+    if isinstance(relation, Join | Matched):
+        _check_people(*(shape(child, declared) for child in children(relation)))
+
+
+def _check_people(left: Mapping[str, Type], right: Mapping[str, Type]) -> None:
+    """A pair is of one person: where the right side has people, the left has them under ids of the same type."""
+    if UNIT in right and left.get(UNIT) is not right[UNIT]:
+        raise InvalidParameter("relation", "these tables", "to be about the same people")
+
+
+def _computed(relation: Relation) -> Iterable[tuple[Expression, Relation]]:
+    """The expressions of a relation, and over whose rows each is computed."""
+    if isinstance(relation, Select):
+        yield from ((column.expression, relation.source) for column in relation.columns)
+        if relation.where is not None:
+            yield relation.where, relation.source
+    elif isinstance(relation, PerUnit):
+        yield from ((key.expression, relation.source) for key in relation.keys)
+        yield from ((fold.argument, relation.source) for fold in relation.folds if fold.argument is not None)
+    elif isinstance(relation, Join | Matched):
+        left, right = children(relation)
+        for one, other in relation.on:
+            yield one, left
+            yield other, right
 
 
 def _expressions(reading: Reading) -> Iterable[Expression]:

@@ -15,10 +15,11 @@ from sqlglot import exp
 from discreet.plan.calls import NULL, call
 from discreet.plan.examples import RESERVED_ENDS, Examples, may_be_shown, quoted
 from discreet.plan.naming import distinct, readable
-from discreet.plan.nodes import Aggregate, Column, Expression, Key, Order, Output, Question
+from discreet.plan.nodes import Aggregate, Column, Expression, Key, Order, Output, Question, Relation
 from discreet.plan.reader import read
+from discreet.plan.relations import Table
 from discreet.plan.schema import TableSchema
-from discreet.plan.scope import AnswerScope, Scope, lookup, same
+from discreet.plan.scope import AnswerScope, Names, Scope, lookup, same
 from discreet.plan.size import columns, fits, substitute
 from discreet.plan.source import Source
 from discreet.plan.types import Type
@@ -40,6 +41,8 @@ class Asked:
     Args:
         schema: the table.
         alias: what the question calls it.
+        names: what columns are called, where there are several tables.
+        relation: the rows, if they are not simply the table's.
         outputs: what is selected, with names where given.
         where: the conditions on rows, all of which hold.
         keys: what is grouped by; a number means an output, a name may be an output's.
@@ -56,6 +59,17 @@ class Asked:
     having: Sequence[Piece] = ()
     order: Sequence[tuple[Piece, bool]] = ()
     limit: int | None = None
+    names: Names | None = None
+    relation: Relation | None = None
+
+    def called(self, expression: Expression) -> Expression:
+        """The expression with columns under the names that the question has for them."""
+        names = {inner: name for known in (self.names or {}).values() for name, inner in known.items()}
+        return substitute(expression, {}, lambda column: replace(column, name=names.get(column.name, column.name)))
+
+    def scope(self, source: Source) -> Scope:
+        """The scope of one row."""
+        return Scope(source=source, schema=self.schema, alias=self.alias, names=self.names)
 
 
 def question(asked: Asked) -> Question:
@@ -70,10 +84,12 @@ def question(asked: Asked) -> Question:
     keys = _keys(expressions, raw, asked)
     builder.known = {key.expression: Column(key.name, key.expression.type) for key in keys}
     outputs = [builder.released(piece, found) for piece, found in zip(asked.outputs, raw, strict=True)]
-    names = named(asked.outputs, outputs, builder.aggregates)
+    shown = [replace(a, argument=a.argument and asked.called(a.argument)) for a in builder.aggregates]
+    names = named(asked.outputs, outputs, shown)
     builder.named |= dict(zip(names, raw, strict=True))
     asking = Question(
         table=asked.schema.name,
+        source=None if isinstance(asked.relation, Table) else asked.relation,
         where=builder.where(),
         keys=tuple(keys),
         outputs=tuple(map(Output, names, outputs)),
@@ -96,8 +112,7 @@ class _Builder:
 
     def row(self, piece: Piece) -> Expression:
         """An expression over columns of a row."""
-        scope = Scope(source=piece.source, schema=self.asked.schema, alias=self.asked.alias)
-        return typed(read(piece.node, scope), piece)
+        return typed(read(piece.node, self.asked.scope(piece.source)), piece)
 
     def answer(self, piece: Piece) -> Expression:
         """An expression over aggregates, columns of the answer, and keys as they are computed."""
@@ -105,6 +120,7 @@ class _Builder:
             source=piece.source,
             schema=self.asked.schema,
             alias=self.asked.alias,
+            names=self.asked.names,
             aggregates=self.aggregates,
             named=self.named,
         )
@@ -173,7 +189,7 @@ def _meant(piece: Piece, asked: Asked) -> Piece:
     if place is not None:
         return replace(asked.outputs[place], name=None)
     node = piece.node
-    if isinstance(node, exp.Column) and not node.table and lookup(node.name, asked.schema.columns) is None:
+    if isinstance(node, exp.Column) and not node.table and not asked.scope(piece.source).knows(node):
         return lookup(node.name, {output.name: output for output in asked.outputs if output.name}) or piece
     return piece
 
@@ -181,8 +197,8 @@ def _meant(piece: Piece, asked: Asked) -> Piece:
 def _may_be_key(expression: Expression, piece: Piece, asked: Asked) -> None:
     examples, source = Examples(asked.schema), piece.source
     read_columns = {column.name for column in columns(expression)}
-    if asked.schema.unit in read_columns:
-        reason = f"{quoted(asked.schema.unit or '')} says whose row it is: groups of it would be single people."
+    if owner := next((name for name in asked.schema.ids if name in read_columns), None):
+        reason = f"{quoted(owner)} says whose row it is: groups of it would be single people."
         source.refuse(reason, "It may be counted and filtered on: {units}.", piece.node)
     if not read_columns:
         source.refuse("A key depends on the row; this one is constant.", "Group by a column: {grouped}.", piece.node)
@@ -198,7 +214,7 @@ def _may_be_key(expression: Expression, piece: Piece, asked: Asked) -> None:
 def _not_released(column: Column, piece: Piece, asked: Asked) -> NoReturn:
     node = next((n for n in piece.node.find_all(exp.Column) if _outside(n, column.name)), piece.node)
     name, examples = quoted(column.name), Examples(asked.schema)
-    if column.name == asked.schema.unit:
+    if column.name in asked.schema.ids:
         reason, hint = f"{name} says whose row it is; it is never shown.", "Count people instead: {units}."
     elif column.type is Type.FLOAT:
         reason, hint = f"{name} is not inside an aggregate: it would publish people's values.", "Ask {mean}."
@@ -218,7 +234,7 @@ def _keys(expressions: Sequence[Expression], raw: Sequence[Expression], asked: A
     keys: list[Key] = []
     for expression in expressions:
         shown = [piece.name for piece, found in zip(asked.outputs, raw, strict=True) if found == expression]
-        name = next((name for name in shown if name), None) or readable(expression, {})
+        name = next((name for name in shown if name), None) or readable(asked.called(expression), {})
         keys.append(Key(distinct(name, [key.name for key in keys]), expression))
     return keys
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any
 
 from discreet.errors import InternalError
-from discreet.plan.nodes import Aggregate, Call, Column, Expression, Literal, Question
+from discreet.plan.nodes import Aggregate, Call, Column, Expression, Literal, Output, Question, Relation
+from discreet.plan.relations import Join, Matched, PerUnit, Select, Table, Union
 
 VERSION = 1
 
@@ -67,6 +69,7 @@ def _released(question: Question) -> dict[str, Any]:
     return {
         "version": VERSION,
         "table": question.table,
+        "source": None if question.source is None else _rows(question.source),
         "where": None if question.where is None else _form(question.where),
         "aggregates": [_aggregate(aggregate) for aggregate in question.aggregates],
     }
@@ -84,13 +87,62 @@ def _json(form: dict[str, Any]) -> str:
 
 
 @singledispatch
+def _rows(relation: Relation) -> list[Any]:
+    """A relation: its name and its parts."""
+    raise InternalError(f"A {type(relation).__name__} has no canonical form.")
+
+
+@_rows.register
+def _(relation: Table) -> list[Any]:
+    return ["table", relation.name, relation.unit]
+
+
+@_rows.register
+def _(relation: Select) -> list[Any]:
+    where = None if relation.where is None else _form(relation.where)
+    return ["select", _rows(relation.source), _listed(relation.columns), where]
+
+
+@_rows.register
+def _(relation: PerUnit) -> list[Any]:
+    folds = [
+        [f.name, f.kind, f.type.value, None if f.argument is None else _form(f.argument), f.exponent, f.low, f.high]
+        for f in relation.folds
+    ]
+    return ["per_unit", _rows(relation.source), _listed(relation.keys), folds]
+
+
+@_rows.register
+def _(relation: Join) -> list[Any]:
+    return ["join", _rows(relation.left), _rows(relation.right), _pairs(relation.on), relation.outer]
+
+
+@_rows.register
+def _(relation: Matched) -> list[Any]:
+    return ["matched", _rows(relation.source), _rows(relation.other), _pairs(relation.on), relation.negated]
+
+
+@_rows.register
+def _(relation: Union) -> list[Any]:
+    return ["union", *(_rows(source) for source in relation.sources)]
+
+
+def _listed(columns: Sequence[Output]) -> list[Any]:
+    return [[column.name, _form(column.expression)] for column in columns]
+
+
+def _pairs(on: Sequence[tuple[Expression, Expression]]) -> list[Any]:
+    return [[_form(one), _form(other)] for one, other in on]
+
+
+@singledispatch
 def _form(expression: Expression) -> list[Any]:
     raise InternalError(f"A {type(expression).__name__} has no canonical form.")
 
 
 @_form.register
 def _(expression: Column) -> list[Any]:
-    if expression.name.startswith("#"):
+    if expression.name.startswith("#") and expression.name[1:].isdecimal():
         return ["#", expression.name[1:]]
     return ["column", expression.name, expression.type.value]
 

@@ -49,6 +49,12 @@ class Call(Expression):
     type: Type
 
 
+class Relation:
+    """Rows, each of one unit or of nobody; what they are made of stands in `relations`."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
     """An expression that rows are grouped by, and the name of its column in the answer."""
@@ -58,6 +64,10 @@ class Key:
 
 
 AggregateKind = Choice["count", "count_values", "count_units", "sum", "mean"]
+"""What a question may ask of its groups."""
+
+FoldKind = Choice["count", "count_values", "count_distinct", "sum", "mean", "min", "max"]
+"""What may be asked of one person's rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +105,13 @@ class Order:
 class Question:
     """One question about one table.
 
-    `where` and the keys and arguments are computed from private rows; `outputs`, `having`, `order` and `limit` are
-    post-processing: their columns are keys, aggregates and outputs by name.
+    The rows are those of the table, unless `source` says otherwise: then they are made of several tables, the first
+    protected one of which is `table`. `where` and the keys and arguments are computed from private rows; `outputs`,
+    `having`, `order` and `limit` are post-processing: their columns are keys, aggregates and outputs by name.
     """
 
     table: str
+    source: Relation | None = None
     where: Expression | None = None
     keys: tuple[Key, ...] = ()
     aggregates: tuple[Aggregate, ...]

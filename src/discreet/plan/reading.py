@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal as Choice
 
-from discreet.plan.nodes import Expression, Value
+from discreet.plan.nodes import Expression, Relation, Value
 
 StatisticKind = Choice["rows", "values", "nulls", "units", "sum"]
 
@@ -60,10 +60,11 @@ class Bounding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One read of one table.
+    """One read of one table, or of rows made of several.
 
     Args:
         table: its name.
+        source: the rows, if they are not simply the table's.
         where: keeps rows for which this is TRUE; None keeps all.
         keys: what rows are grouped by; none is one group of all rows.
         public_keys: if given, rows with other keys are dropped, before contributions are bounded.
@@ -72,6 +73,7 @@ class Reading:
     """
 
     table: str
+    source: Relation | None = None
     where: Expression | None = None
     keys: tuple[Expression, ...] = ()
     public_keys: tuple[tuple[Value, ...], ...] | None = None

@@ -74,6 +74,10 @@ class TableSchema:
         limits: default contribution limits; meaningless, and 1, without a unit column.
         neighbours: the relation of its account.
         version: what the steward says about the data's state; never computed from the data.
+        public: whether anybody may see it.
+        owners: columns that repeat the unit's id.
+        account: whose people they are; tables of one account may be joined.
+        people: what the units are called, where no column is theirs any more.
     """
 
     name: str
@@ -83,6 +87,14 @@ class TableSchema:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     version: str = ""
     public: bool = False
+    owners: frozenset[str] = frozenset()
+    account: str = ""
+    people: str = ""
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The columns that say whose row it is."""
+        return self.owners if self.unit is None else self.owners | {self.unit}
 
     def __post_init__(self) -> None:
         if self.unit is not None and self.unit not in self.columns:

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import NoReturn, TypeVar
+from typing import NoReturn, TypeVar, cast
 
 from sqlglot import exp
 
 from discreet.plan.bounds import bounds
 from discreet.plan.examples import quoted
-from discreet.plan.nodes import Aggregate, AggregateKind, Column, Expression
+from discreet.plan.nodes import Aggregate, AggregateKind, Column, Expression, FoldKind
+from discreet.plan.relations import UNIT
 from discreet.plan.schema import TableSchema
 from discreet.plan.source import Source
 from discreet.plan.types import Type
 
 T = TypeVar("T")
+
+Names = Mapping[str, Mapping[str, str]]
+"""For each table of a question, by its alias, what the name of a column stands for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,16 +31,32 @@ class Scope:
         source: the text, for positions.
         schema: the table.
         alias: what the question calls it.
+        names: what columns are called, by the aliases of their tables, where there are several.
     """
 
     source: Source
     schema: TableSchema
     alias: str
+    names: Names | None = None
 
     @property
     def row(self) -> Scope:
         """The scope inside an aggregate."""
-        return Scope(source=self.source, schema=self.schema, alias=self.alias)
+        return Scope(source=self.source, schema=self.schema, alias=self.alias, names=self.names)
+
+    @property
+    def visible(self) -> Names:
+        """For each alias what the names of its columns stand for."""
+        own = {name: name for name in self.schema.columns if name != UNIT}
+        return {self.alias: own} if self.names is None else self.names
+
+    def knows(self, node: exp.Column) -> bool:
+        """Whether a name can be told here."""
+        return len(self._meanings(node)) == 1
+
+    def _meanings(self, node: exp.Column) -> list[str]:
+        given = [names for alias, names in self.visible.items() if not node.table or same(alias, node.table)]
+        return [found for names in given if (found := lookup(node.name, names)) is not None]
 
     def column(self, node: exp.Column) -> Expression:
         """The expression that a name stands for."""
@@ -46,7 +66,7 @@ class Scope:
             self.refuse("Names that begin with # are our own.", "Ask the steward to rename the column.", node)
         return Column(name, self.schema.columns[name].type)
 
-    def aggregate(self, kind: AggregateKind, argument: Expression | None, node: exp.Expr) -> Expression:
+    def aggregate(self, kind: AggregateKind | FoldKind, argument: Expression | None, node: exp.Expr) -> Expression:
         """What an aggregate stands for; in a row, nothing."""
         del kind, argument
         self.refuse(
@@ -62,19 +82,28 @@ class Scope:
     def _prefix(self, node: exp.Column) -> None:
         if node.args.get("db") or node.args.get("catalog"):
             self.refuse("A column is named by its table at most.", "Leave the rest out: {count}.", node)
-        if node.table and not same(node.table, self.alias):
-            self.refuse(
-                f"'{node.table[:60]}' is not the table of this question.", "Leave the prefix out: {count}.", node
-            )
+        if node.table and not any(same(node.table, alias) for alias in self.visible):
+            self.refuse(f"'{node.table[:60]}' is not a table of this question.", "Leave the prefix out: {count}.", node)
 
     def _declared(self, node: exp.Column) -> str:
-        found = lookup(node.name, {name: name for name in self.schema.columns})
-        if found is None:
+        found = self._meanings(node)
+        if len(found) > 1:
+            tables = " or ".join(quoted(alias) for alias in self.visible)
+            self.refuse(f"Several tables have a column '{node.name[:60]}'.", f"Say which: of {tables}.", node)
+        if not found:
             self.refuse(f"No column '{node.name[:60]}' is declared.", self._near(node.name), node)
-        return found
+        return found[0]
 
     def _near(self, name: str) -> str:
-        return near(name, self.schema.columns)
+        return near(name, [known for names in self.visible.values() for known in names])
+
+
+_EXTREME = "{0} is not answered yet: it would publish one person's value."
+_NOT_YET = {
+    "min": (_EXTREME.format("MIN"), "Ask for a mean: {mean}."),
+    "max": (_EXTREME.format("MAX"), "Ask for a mean: {mean}."),
+    "count_distinct": ("COUNT(DISTINCT ...) of other columns is not answered yet.", "Count units: {units}."),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,11 +126,13 @@ class AnswerScope(Scope):
                 return found
         return Scope.column(self, node)
 
-    def aggregate(self, kind: AggregateKind, argument: Expression | None, node: exp.Expr) -> Expression:
+    def aggregate(self, kind: AggregateKind | FoldKind, argument: Expression | None, node: exp.Expr) -> Expression:
         """The column of the aggregate, made if it is new."""
+        if kind in ("min", "max", "count_distinct"):
+            self.refuse(*_NOT_YET[kind], node)
         if kind in ("sum", "mean") and argument is not None:
             self._bounded("SUM" if kind == "sum" else "AVG", argument, node)
-        return self._numbered(kind, argument)
+        return self._numbered(cast("AggregateKind", kind), argument)
 
     def _numbered(self, kind: AggregateKind, value: Expression | None) -> Column:
         same = [made for made in self.aggregates if made.kind == kind and made.argument == value]

@@ -1,17 +1,19 @@
 """Text to plan: the parser reads, our gates decide.
 
-A question is one SELECT from one declared table, with WHERE, GROUP BY, HAVING, ORDER BY and LIMIT, or a SELECT over one
-such SELECT, which only works on its released columns.
+A question is one SELECT, with WHERE, GROUP BY, HAVING, ORDER BY and LIMIT, over rows that belong to people one by one:
+a declared table, tables joined, SELECTs that compute, filter or fold one person's rows, in brackets or under names of
+WITH (`origin`, `nested`). A SELECT over one that counts across people only works on its released columns.
 
 *Names.* Letter case and quotes do not matter where a name is clear without them. In WHERE, in GROUP BY and inside
 aggregates a name is a column of the table; GROUP BY also takes the name or the place of an output. In HAVING and ORDER
 BY a name is a column of the answer first. *Numbers.* `/` is division of doubles, `//` of whole numbers; FLOOR, CEIL and
-ROUND give doubles, and ROUND(x, n) is ROUND(x * 10^n) / 10^n in doubles. *NULL.* It sorts last, in both directions.
+ROUND give doubles, and ROUND(x, n) is ROUND(x * 10^n) / 10^n in doubles. *NULL.* It sorts last, in both directions; in
+the list of IN and NOT IN it counts for nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -21,7 +23,9 @@ from discreet import check
 from discreet.errors import UnknownTable
 from discreet.plan.assemble import Asked, Piece, conjunction, named, number, question, tidy, truth, typed
 from discreet.plan.examples import DIALECT
+from discreet.plan.nested import nested, releases
 from discreet.plan.nodes import Expression, Order, Output, Question
+from discreet.plan.origin import From, Origin
 from discreet.plan.reader import only, read
 from discreet.plan.schema import TableSchema
 from discreet.plan.scope import Scope, lookup, near
@@ -29,7 +33,7 @@ from discreet.plan.source import Source
 from discreet.plan.tokens import tokens
 
 DEEPEST_TREE = 120
-CLAUSES = ("expressions", "from_", "where", "group", "having", "order", "limit")
+CLAUSES = ("with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit")
 
 
 def parse(text: str, schemas: Mapping[str, TableSchema]) -> Question:
@@ -54,7 +58,7 @@ def parse(text: str, schemas: Mapping[str, TableSchema]) -> Question:
     (['ward', 'n'], 'count')
     """
     source = Source(check.instance(str, text=text), schemas)
-    return _question(select(source), source, outer=True)
+    return _question(select(source), From(source, nested), outer=True)
 
 
 def select(source: Source) -> exp.Select:
@@ -84,49 +88,65 @@ def _shallow(tree: exp.Select, source: Source) -> None:
     source.refuse("The question is nested too deeply.", "Shorten chains, for example with IN: {filtered}.", level[0])
 
 
-def _question(tree: exp.Select, source: Source, *, outer: bool) -> Question:
-    unclear = Scope(source=source, schema=TableSchema(name=""), alias="")
-    only(tree, unclear, *CLAUSES)
+def _question(tree: exp.Select, reader: From, *, outer: bool) -> Question:
+    source = reader.source
+    if tree.args.get("distinct") is not None:
+        source.refuse("SELECT DISTINCT lists people's values.", "Group and count them: {grouped}.", tree)
+    only(tree, reader.blank, *CLAUSES)
     origin = tree.args.get("from_")
     if origin is None or not tree.expressions:
         source.refuse("A question selects something from a table.", "For example {count}.")
-    only(origin, unclear, "this")
-    if isinstance(origin.this, exp.Subquery) and outer:
-        return _over(tree, origin.this, source)
-    schema, alias = _table(origin.this, source, unclear)
-    return question(_asked(tree, schema, alias, source))
+    only(origin, reader.blank, "this")
+    inside = reader.within(tree)
+    inner = _released(tree, inside) if outer else None
+    if inner is not None:
+        return _over(tree, inner)
+    found, conditions = inside.read(tree)
+    if found.schema.public:
+        raise UnknownTable(found.schema.name, {})
+    return question(_asked(tree, found, conditions, source))
 
 
-def _table(node: exp.Expr, source: Source, scope: Scope) -> tuple[TableSchema, str]:
-    if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-        source.refuse("A question reads a declared table.", "For example {count}.", node)
-    if node.args.get("db") or node.args.get("catalog"):
-        source.refuse("A table is named without schema or catalog.", "For example {count}.", node)
-    only(node, scope, "this", "alias")
-    schema = lookup(node.name, source.schemas)
-    if schema is None:
-        raise UnknownTable(node.name, source.schemas)
-    return schema, _alias(node, scope) or schema.name
+@dataclass(frozen=True, slots=True)
+class _Inner:
+    """A SELECT in FROM that is a release by itself."""
+
+    tree: exp.Select
+    alias: str
+    reader: From
 
 
-def _alias(node: exp.Expr, scope: Scope) -> str:
-    alias = node.args.get("alias")
-    if alias is None:
-        return ""
-    only(alias, scope, "this")
-    return str(alias.name)
+def _released(tree: exp.Select, reader: From) -> _Inner | None:
+    """The SELECT that a question only works on; None if it reads rows."""
+    node = tree.args["from_"].this
+    alias = node.alias_or_name
+    given = reader
+    if isinstance(node, exp.Subquery):
+        only(node, reader.blank, "this", "alias")
+        node = node.this
+    elif isinstance(node, exp.Table) and (defined := lookup(node.name, reader.defined)) is not None:
+        only(node, reader.blank, "this", "alias")
+        node, given = defined.tree, defined.reader
+    if not isinstance(node, exp.Select) or not releases(given, node):
+        return None
+    if tree.args.get("joins"):
+        source = reader.source
+        source.refuse("Released groups are not joined.", "Join the tables first, and group then: {grouped}.", node)
+    return _Inner(node, alias, given)
 
 
-def _asked(tree: exp.Select, schema: TableSchema, alias: str, source: Source) -> Asked:
-    scope = Scope(source=source, schema=schema, alias=alias)
+def _asked(tree: exp.Select, found: Origin, conditions: Sequence[exp.Expr], source: Source) -> Asked:
+    scope = found.scope(source)
     group = tree.args.get("group")
     if group is not None:
         only(group, scope, "expressions")
     return Asked(
-        schema=schema,
-        alias=alias,
+        schema=found.schema,
+        alias=scope.alias,
+        names=found.names,
+        relation=found.relation,
         outputs=[piece(node, source, scope) for node in tree.expressions],
-        where=_clause(tree, "where", source),
+        where=[Piece(part, source) for part in conditions],
         keys=[Piece(node, source) for node in (group.expressions if group is not None else [])],
         having=_clause(tree, "having", source),
         order=ordering(tree, source, scope),
@@ -175,7 +195,7 @@ def _limit(tree: exp.Select, source: Source, scope: Scope) -> int | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Released(Scope):
+class _Columns(Scope):
     """The columns of an answer: the scope of a SELECT over another."""
 
     released: Mapping[str, Expression] = field(default_factory=dict)
@@ -197,30 +217,26 @@ class _Released(Scope):
         self.refuse(reason, "Take the groups, and add them up in the answer: {grouped}.", node)
 
 
-def _over(tree: exp.Select, inner: exp.Subquery, source: Source) -> Question:
-    blank = TableSchema(name="")
-    scope = Scope(source=source, schema=blank, alias="")
-    only(inner, scope, "this", "alias")
-    only(tree, scope, "expressions", "from_", "where", "order", "limit")
-    if not isinstance(inner.this, exp.Select):
-        source.refuse("FROM takes a table or one SELECT.", "For example {grouped}.", inner)
+def _over(tree: exp.Select, inner: _Inner) -> Question:
+    blank, source = TableSchema(name=""), inner.reader.source
+    only(tree, inner.reader.blank, "with_", "expressions", "from_", "where", "order", "limit")
     for clause in ("order", "limit"):
-        if inner.this.args.get(clause) is not None:
+        if inner.tree.args.get(clause) is not None:
             reason = "ORDER BY and LIMIT belong to the outer SELECT."
-            source.refuse(reason, "Write them at the end: {top}.", inner.this.args[clause])
-    asking = _question(inner.this, source, outer=False)
+            source.refuse(reason, "Write them at the end: {top}.", inner.tree.args[clause])
+    asking = _question(inner.tree, inner.reader, outer=False)
     columns = {output.name: output.expression for output in asking.outputs}
-    return _wrapped(asking, tree, _Released(source=source, schema=blank, alias=_alias(inner, scope), released=columns))
+    return _wrapped(asking, tree, _Columns(source=source, schema=blank, alias=inner.alias, released=columns))
 
 
-def _shown(part: Piece, scope: _Released) -> Piece:
+def _shown(part: Piece, scope: _Columns) -> Piece:
     """A column of the inner SELECT keeps its name."""
     if part.name or not isinstance(part.node, exp.Column):
         return part
     return replace(part, name=lookup(part.node.name, {name: name for name in scope.released}))
 
 
-def _wrapped(asking: Question, tree: exp.Select, scope: _Released) -> Question:
+def _wrapped(asking: Question, tree: exp.Select, scope: _Columns) -> Question:
     pieces = [_shown(piece(node, scope.source, scope), scope) for node in tree.expressions]
     found = [typed(read(part.node, scope), part) for part in pieces]
     names = named(pieces, found, asking.aggregates)

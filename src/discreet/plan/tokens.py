@@ -29,6 +29,7 @@ _TYPES = {
 }
 _CLAUSES = {
     *(Kind.SELECT, Kind.DISTINCT, Kind.FROM, Kind.WHERE, Kind.GROUP_BY, Kind.HAVING, Kind.ORDER_BY, Kind.LIMIT),
+    *(Kind.WITH, Kind.JOIN, Kind.INNER, Kind.LEFT, Kind.OUTER, Kind.ON, Kind.USING, Kind.UNION, Kind.ALL, Kind.EXISTS),
     *(Kind.ALIAS, Kind.ASC, Kind.DESC, Kind.COMMA, Kind.DOT, Kind.L_PAREN, Kind.R_PAREN, Kind.SEMICOLON, Kind.FOR),
 }
 _OPERATORS = {
@@ -40,7 +41,7 @@ _ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS
 _NEVER_NAMES = _CLAUSES | _OPERATORS  # these need quotes to be names
 
 FUNCTIONS = {
-    *("COUNT", "SUM", "AVG", "ABS", "ROUND", "FLOOR", "CEIL", "CEILING", "GREATEST", "LEAST", "MOD"),
+    *("COUNT", "SUM", "AVG", "MIN", "MAX", "ABS", "ROUND", "FLOOR", "CEIL", "CEILING", "GREATEST", "LEAST", "MOD"),
     *("COALESCE", "IFNULL", "NVL", "NULLIF", "IF", "CAST", "TRY_CAST"),
     *("EXTRACT", "DATE_PART", "DATEPART", "DATE_TRUNC", "YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "ISODOW"),
     *("UPPER", "LOWER", "TRIM", "SUBSTRING", "SUBSTR", "LENGTH", "LEN", "CHAR_LENGTH"),
@@ -120,7 +121,7 @@ def _one_statement(source: Source, found: list[Token]) -> list[Token]:
     if second is not None:
         source.refuse("There are several statements.", "Ask them one by one: {count}.", second.start)
     first = found[0]
-    if first.token_type is not Kind.SELECT:
+    if first.token_type not in (Kind.SELECT, Kind.WITH):
         refusal = REFUSALS.get(first.text.upper(), Refusal("A question begins with SELECT.", "Ask {count}."))
         _refuse(source, refusal, first)
     return found
@@ -166,8 +167,6 @@ def _word(source: Source, before: Token | None, token: Token, after: Token | Non
     if _is(after, Kind.L_PAREN) and _calls(before, token):
         if kind is Kind.IDENTIFIER or word not in FUNCTIONS:
             _refuse(source, REFUSALS.get(word, UNKNOWN_FUNCTION), token)
-    elif kind is Kind.DISTINCT and _is(before, Kind.SELECT):
-        _refuse(source, REFUSALS["DISTINCT"], token)
     elif kind is Kind.FIRST and before is not None and before.text.upper() == "NULLS":
         _refuse(source, REFUSALS["NULLS FIRST"], token)
     elif kind is Kind.VAR and word in ("SYMMETRIC", "TOP") and _is(after, Kind.NUMBER):

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from discreet.plan.calls import NULL, call, dated
 from discreet.plan.grammar import Read, only, read, reads, refuse_node
-from discreet.plan.nodes import AggregateKind, Expression, Literal
+from discreet.plan.nodes import Expression, FoldKind, Literal
 from discreet.plan.scope import Scope
 from discreet.plan.types import Type
 
@@ -121,19 +121,20 @@ def _count(node: exp.Expr, scope: Scope) -> Expression:
 
 
 def _count_units(distinct: exp.Distinct, node: exp.Expr, scope: Scope) -> Expression:
-    unit = scope.schema.unit
-    if unit is None:
+    if not scope.schema.ids:
         scope.refuse(
             "COUNT(DISTINCT ...) counts units, and here each row is a unit of its own.", "Count rows: {count}.", node
         )
     only(distinct, scope, "expressions")
     columns = [read(part, scope.row) for part in distinct.expressions]
-    if len(columns) != 1 or getattr(columns[0], "name", None) != unit:
-        scope.refuse("COUNT(DISTINCT ...) of other columns is not answered yet.", "Count units: {units}.", node)
-    return scope.aggregate("count_units", None, node)
+    if len(columns) == 1 and getattr(columns[0], "name", None) in scope.schema.ids:
+        return scope.aggregate("count_units", None, node)
+    if len(columns) != 1 or columns[0] is NULL:
+        scope.refuse("COUNT(DISTINCT ...) takes one column.", "Count units: {units}.", node)
+    return scope.aggregate("count_distinct", columns[0], node)
 
 
-def _total(kind: AggregateKind) -> Read:
+def _total(kind: FoldKind) -> Read:
     def total(node: exp.Expr, scope: Scope) -> Expression:
         if isinstance(node.this, exp.Distinct):
             scope.refuse("DISTINCT is accepted in COUNT of the unit only.", "Leave it out: {mean}.", node)
@@ -147,3 +148,5 @@ def _total(kind: AggregateKind) -> Read:
 
 reads(exp.Sum, "this")(_total("sum"))
 reads(exp.Avg, "this")(_total("mean"))
+reads(exp.Min, "this")(_total("min"))
+reads(exp.Max, "this")(_total("max"))

@@ -1,0 +1,145 @@
+"""Relations over lists of dicts in plain Python: what `rows` must agree with, slow and obvious."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import singledispatch
+from typing import Any
+
+from discreet.engines.cells import steps
+from discreet.engines.choosing import normalised
+from discreet.errors import InternalError
+from discreet.plan.evaluate import INT_HIGH, INT_LOW, evaluate
+from discreet.plan.nodes import Expression, Relation, Value
+from discreet.plan.relations import UNIT, Fold, Join, Matched, PerUnit, Select, Table, Union, shape
+from discreet.plan.types import Type
+
+Row = dict[str, Value]
+Tables = Mapping[str, Sequence[Row]]
+Declared = Mapping[str, Mapping[str, Type]]
+
+
+@singledispatch
+def gather(relation: Relation, tables: Tables, declared: Declared) -> list[Row]:
+    """The rows of a relation."""
+    del tables, declared
+    raise InternalError(f"A {type(relation).__name__} cannot be read.")
+
+
+@gather.register
+def _(relation: Table, tables: Tables, declared: Declared) -> list[Row]:
+    del declared
+    rows = tables[relation.name]
+    if relation.unit is None:
+        return list(rows)
+    return [{**row, UNIT: normalised(row[relation.unit])} for row in rows]
+
+
+@gather.register
+def _(relation: Select, tables: Tables, declared: Declared) -> list[Row]:
+    rows = gather(relation.source, tables, declared)
+    kept = [row for row in rows if relation.where is None or evaluate(relation.where, row) is True]
+    return [
+        _with_unit({column.name: evaluate(column.expression, row) for column in relation.columns}, row) for row in kept
+    ]
+
+
+def _with_unit(made: Row, row: Row) -> Row:
+    return {**made, UNIT: row[UNIT]} if UNIT in row else made
+
+
+@gather.register
+def _(relation: PerUnit, tables: Tables, declared: Declared) -> list[Row]:
+    groups: dict[tuple[Value, ...], list[Row]] = defaultdict(list)
+    for row in gather(relation.source, tables, declared):
+        if row[UNIT] is not None:
+            groups[(row[UNIT], *(evaluate(key.expression, row) for key in relation.keys))].append(row)
+    return [
+        {
+            **{key.name: value for key, value in zip(relation.keys, place[1:], strict=True)},
+            **{fold.name: _folded(fold, rows) for fold in relation.folds},
+            UNIT: place[0],
+        }
+        for place, rows in groups.items()
+    ]
+
+
+def _folded(fold: Fold, rows: Sequence[Row]) -> Value:
+    if fold.argument is None:
+        return len(rows)
+    values = [value for row in rows if (value := evaluate(fold.argument, row)) is not None]
+    if fold.kind in ("sum", "mean"):
+        return _total(fold, values)
+    return _FOLDS[fold.kind](values)
+
+
+def _total(fold: Fold, values: Sequence[Any]) -> Value:
+    total = sum(steps(value, fold.exponent, fold.low, fold.high) or 0 for value in values)
+    if not values or not INT_LOW <= total <= INT_HIGH:
+        return None
+    if fold.kind == "mean":
+        return float(total) / len(values) * 2.0**fold.exponent
+    return total if fold.type is Type.INT else float(total) * 2.0**fold.exponent
+
+
+_FOLDS: dict[str, Callable[[Sequence[Any]], Value]] = {
+    "count_values": len,
+    "count_distinct": lambda values: len(set(values)),
+    "min": lambda values: min(values, default=None),
+    "max": lambda values: max(values, default=None),
+}
+
+
+@gather.register
+def _(relation: Join, tables: Tables, declared: Declared) -> list[Row]:
+    left, right = gather(relation.left, tables, declared), gather(relation.right, tables, declared)
+    found = _by_key(right, [b for _, b in relation.on])
+    empty = dict.fromkeys((name for name in shape(relation.right, declared) if name != UNIT), None)
+    pairs: list[Row] = []
+    for row in left:
+        partners = _partners(row, [a for a, _ in relation.on], found)
+        pairs += [_merged(row, partner) for partner in partners]
+        if relation.outer and not partners:
+            pairs.append({**row, **empty})
+    return pairs
+
+
+def _merged(row: Row, partner: Row) -> Row:
+    merged = {**partner, **row}
+    return merged if UNIT in row else {name: value for name, value in merged.items() if name != UNIT}
+
+
+def _by_key(rows: Iterable[Row], on: Sequence[Expression]) -> dict[tuple[Value, ...], list[Row]]:
+    found: dict[tuple[Value, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        found[tuple(evaluate(expression, row) for expression in on)].append(row)
+    return found
+
+
+def _partners(row: Row, on: Sequence[Expression], found: Mapping[tuple[Value, ...], list[Row]]) -> list[Row]:
+    """Rows that are equal, and of the same person if both are somebody's; NULL equals nothing."""
+    key = tuple(evaluate(expression, row) for expression in on)
+    if None in key:
+        return []
+    others = found.get(key, [])
+    return [other for other in others if UNIT not in row or UNIT not in other or _same_person(row, other)]
+
+
+def _same_person(row: Row, other: Row) -> bool:
+    return row[UNIT] is not None and row[UNIT] == other[UNIT]
+
+
+@gather.register
+def _(relation: Matched, tables: Tables, declared: Declared) -> list[Row]:
+    on = [a for a, _ in relation.on]
+    found = _by_key(gather(relation.other, tables, declared), [b for _, b in relation.on])
+    rows = gather(relation.source, tables, declared)
+    if relation.negated:
+        rows = [row for row in rows if all(evaluate(expression, row) is not None for expression in on)]
+    return [row for row in rows if bool(_partners(row, on, found)) is not relation.negated]
+
+
+@gather.register
+def _(relation: Union, tables: Tables, declared: Declared) -> list[Row]:
+    return [row for source in relation.sources for row in gather(source, tables, declared)]

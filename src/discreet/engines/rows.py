@@ -1,0 +1,178 @@
+"""Relations as SQL: what stands after FROM when the rows of a reading are made of several tables.
+
+Every relation becomes a SELECT whose columns are called x0, x1, ... in the order of `shape`; nothing that an analyst
+wrote is part of the text but values that travel as parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from discreet.engines import grid
+from discreet.engines.bounded import unit_of
+from discreet.engines.sql import Dialect, Printer, Term
+from discreet.plan.nodes import Column, Expression, Relation
+from discreet.plan.reading import Statistic
+from discreet.plan.relations import UNIT, Fold, Join, Matched, PerUnit, Select, Table, Union, shape
+from discreet.plan.types import Type
+
+Stored = Mapping[str, tuple[Type, str]]
+
+
+@dataclass(frozen=True)
+class Stand:
+    """A table in the database: its SQL, how its columns are stored, and what they are declared as."""
+
+    sql: str
+    stored: Stored
+    declared: Mapping[str, Type]
+
+
+@dataclass
+class Rows:
+    """Prints relations of one statement.
+
+    Args:
+        dialect: the database's.
+        tables: by name.
+        parameters: of the whole statement.
+    """
+
+    dialect: Dialect
+    tables: Mapping[str, Stand]
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def _declared(self) -> dict[str, Mapping[str, Type]]:
+        return {name: stand.declared for name, stand in self.tables.items()}
+
+    def printer(self, relation: Relation) -> Printer:
+        """A printer over the rows of a relation."""
+        types = shape(relation, self._declared)
+        stored = {name: (kind, f"x{i}") for i, (name, kind) in enumerate(types.items())}
+        return Printer(self.dialect, f"({self.sql(relation)})", stored, types, parameters=self.parameters)
+
+    def sql(self, relation: Relation) -> str:
+        """The SELECT of a relation."""
+        return _PRINT[type(relation)](self, relation)
+
+    def _table(self, relation: Table) -> str:
+        stand = self.tables[relation.name]
+        printer = Printer(self.dialect, stand.sql, stand.stored, stand.declared, parameters=self.parameters)
+        terms = [printer.print(Column(name, kind)) for name, kind in stand.declared.items()]
+        if relation.unit is not None:
+            terms.append(unit_of(printer, relation.unit, stand.declared[relation.unit]))
+        return f"SELECT {_named(terms)} FROM {printer.rows()}"
+
+    def _select(self, relation: Select) -> str:
+        printer = self.printer(relation.source)
+        expressions = [column.expression for column in relation.columns]
+        if UNIT in printer.declared:
+            expressions.append(Column(UNIT, printer.declared[UNIT]))
+        terms = [printer.print(expression) for expression in expressions]
+        where = "" if relation.where is None else f" WHERE {printer.print(relation.where).sql}"
+        return f"SELECT {_named(terms)} FROM {printer.rows()}{where}"
+
+    def _per_unit(self, relation: PerUnit) -> str:
+        printer = self.printer(relation.source)
+        keys = [printer.print(key.expression) for key in relation.keys]
+        unit = printer.print(Column(UNIT, printer.declared[UNIT]))
+        folds = [_fold(printer, fold) for fold in relation.folds]
+        inner = ", ".join(
+            [f"{key.sql} AS k{i}" for i, key in enumerate(keys)]
+            + [f"{unit.sql} AS u"]
+            + [f"{term.sql} AS t{i}" for i, (_, term) in enumerate(folds)]
+        )
+        source = f"SELECT {inner} FROM {printer.rows()} WHERE {unit.sql} IS NOT NULL"
+        names = [f"k{i}" for i in range(len(keys))]
+        columns = [*names, *(text.format(f"t{i}") for i, (text, _) in enumerate(folds)), "u"]
+        listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
+        return f"SELECT {listed} FROM ({source}) GROUP BY {', '.join([*names, 'u'])}"
+
+    def _join(self, relation: Join) -> str:
+        left, right = (
+            self._side(relation.left, [a for a, _ in relation.on]),
+            self._side(relation.right, [b for _, b in relation.on]),
+        )
+        columns = [f"a.{name}" for name in left.columns if name != left.unit]
+        columns += [f"b.{name}" for name in right.columns if name != right.unit]
+        columns += [f"a.{left.unit}"] if left.unit else []
+        word = "LEFT JOIN" if relation.outer else "JOIN"
+        listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
+        return f"SELECT {listed} FROM ({left.sql}) AS a {word} ({right.sql}) AS b ON {_same(left, right)}"
+
+    def _matched(self, relation: Matched) -> str:
+        left, right = (
+            self._side(relation.source, [a for a, _ in relation.on]),
+            self._side(relation.other, [b for _, b in relation.on]),
+        )
+        listed = ", ".join(f"a.{name}" for name in left.columns)
+        found = f"EXISTS (SELECT 1 FROM ({right.sql}) AS b WHERE {_same(left, right)})"
+        known = " AND ".join(f"a.j{i} IS NOT NULL" for i in range(left.pairs))
+        condition = f"{known} AND NOT {found}" if relation.negated else found
+        return f"SELECT {listed} FROM ({left.sql}) AS a WHERE {condition}"
+
+    def _union(self, relation: Union) -> str:
+        return " UNION ALL ".join(self.sql(source) for source in relation.sources)
+
+    def _side(self, relation: Relation, on: Sequence[Expression]) -> _Side:
+        """A relation with what is to be compared beside its columns."""
+        printer = self.printer(relation)
+        terms = [printer.print(expression) for expression in on]
+        stored = [printer.print(Column(name, kind)) for name, kind in printer.declared.items()]
+        compared = "".join(f", {term.sql} AS j{i}" for i, term in enumerate(terms))
+        columns = [f"x{i}" for i in range(len(stored))]
+        unit = columns[list(printer.declared).index(UNIT)] if UNIT in printer.declared else ""
+        return _Side(f"SELECT {_named(stored)}{compared} FROM {printer.rows()}", columns, unit, len(terms))
+
+
+@dataclass(frozen=True)
+class _Side:
+    sql: str
+    columns: list[str]
+    unit: str
+    pairs: int
+
+
+def _same(left: _Side, right: _Side) -> str:
+    """That two rows are a pair: equal in all that is compared, and of the same person if both are somebody's."""
+    pairs = [f"a.j{i} = b.j{i}" for i in range(left.pairs)]
+    if left.unit and right.unit:
+        pairs.append(f"a.{left.unit} = b.{right.unit}")
+    return " AND ".join(pairs)
+
+
+def _named(terms: Sequence[Term]) -> str:
+    return ", ".join(f"{term.sql} AS x{i}" for i, term in enumerate(terms))
+
+
+def _fold(printer: Printer, fold: Fold) -> tuple[str, Term]:
+    """The aggregate of a fold, with {0} for its term, and the term."""
+    if fold.argument is None:
+        return "COUNT(*)", Term("1", 0, simple=True)
+    argument = printer.name(printer.print(fold.argument))
+    if fold.kind not in ("sum", "mean"):
+        return _FOLDS[fold.kind], argument
+    statistic = Statistic(kind="sum", argument=fold.argument, exponent=fold.exponent, low=fold.low, high=fold.high)
+    term = grid.steps(printer, statistic, argument, fold.argument.type)
+    total = f"TRY_CAST({printer.dialect.total('{0}')} AS BIGINT)"
+    if fold.kind == "sum" and fold.type is Type.INT:
+        return total, term
+    step = f"CAST('{2.0**fold.exponent!r}' AS DOUBLE)"
+    if fold.kind == "sum":
+        return f"CAST({total} AS DOUBLE) * {step}", term
+    return f"CASE WHEN COUNT({{0}}) > 0 THEN CAST({total} AS DOUBLE) / COUNT({{0}}) * {step} END", term
+
+
+_FOLDS = {"count_values": "COUNT({0})", "count_distinct": "COUNT(DISTINCT {0})", "min": "MIN({0})", "max": "MAX({0})"}
+
+_PRINT: Mapping[type[Relation], Callable[[Rows, Any], str]] = {
+    Table: Rows._table,
+    Select: Rows._select,
+    PerUnit: Rows._per_unit,
+    Join: Rows._join,
+    Matched: Rows._matched,
+    Union: Rows._union,
+}

@@ -1,0 +1,119 @@
+"""What is public about the columns of a relation: types, bounds, keys, whose rows they are; from declarations alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import singledispatch
+
+from discreet.errors import InternalError
+from discreet.plan.bounds import bounds
+from discreet.plan.nodes import Column, Expression, Output, Relation
+from discreet.plan.relations import UNIT, Fold, Join, Matched, PerUnit, Select, Table, Union
+from discreet.plan.schema import Bounds, ColumnSchema, Limits, TableSchema
+
+Schemas = Mapping[str, TableSchema]
+
+
+@singledispatch
+def describe(relation: Relation, schemas: Schemas) -> TableSchema:
+    """The schema of a relation's rows, as if it were a declared table.
+
+    Args:
+        relation: what is read.
+        schemas: the declared tables by name.
+    """
+    del schemas
+    raise InternalError(f"A {type(relation).__name__} has no description.")
+
+
+@describe.register
+def _(relation: Table, schemas: Schemas) -> TableSchema:
+    declared = schemas[relation.name]
+    if relation.unit is None:
+        return declared
+    unit = replace(declared.columns[relation.unit], name=UNIT, bounds=None, keys=None)
+    return replace(
+        declared,
+        columns={**declared.columns, UNIT: unit},
+        unit=UNIT,
+        owners=declared.ids,
+        people=relation.unit,
+    )
+
+
+@describe.register
+def _(relation: Select, schemas: Schemas) -> TableSchema:
+    inner = describe(relation.source, schemas)
+    columns = {column.name: derived(column, inner) for column in relation.columns}
+    owners = {column.name for column in relation.columns if owns(column.expression, inner)}
+    return _with(inner, columns, owners)
+
+
+@describe.register
+def _(relation: PerUnit, schemas: Schemas) -> TableSchema:
+    inner = describe(relation.source, schemas)
+    columns = {key.name: derived(key, inner) for key in relation.keys}
+    columns |= {fold.name: _folded(fold, inner) for fold in relation.folds}
+    described = _with(inner, columns, set())
+    return described if relation.keys else replace(described, limits=Limits())
+
+
+@describe.register
+def _(relation: Join, schemas: Schemas) -> TableSchema:
+    left, right = describe(relation.left, schemas), describe(relation.right, schemas)
+    columns = {**right.columns, **left.columns}
+    return replace(right if left.public else left, columns=columns, owners=left.owners | right.owners)
+
+
+@describe.register
+def _(relation: Union, schemas: Schemas) -> TableSchema:
+    parts = [describe(source, schemas) for source in relation.sources]
+    columns = {name: _hull([part.columns[name] for part in parts]) for name in parts[0].columns}
+    return replace(parts[0], columns=columns, owners=frozenset.intersection(*(part.owners for part in parts)))
+
+
+@describe.register
+def _(relation: Matched, schemas: Schemas) -> TableSchema:
+    return describe(relation.source, schemas)
+
+
+def owns(expression: Expression, schema: TableSchema) -> bool:
+    """Whether an expression is the id of whose row it is."""
+    return isinstance(expression, Column) and expression.name in schema.ids
+
+
+def derived(column: Output, schema: TableSchema) -> ColumnSchema:
+    """A computed column; what is only renamed keeps its public keys."""
+    expression = column.expression
+    known = schema.columns.get(expression.name) if isinstance(expression, Column) else None
+    if known is not None:
+        return replace(known, name=column.name)
+    return ColumnSchema(name=column.name, type=expression.type, bounds=bounds(expression, schema))
+
+
+def _with(inner: TableSchema, columns: dict[str, ColumnSchema], owners: set[str]) -> TableSchema:
+    if inner.unit is not None:
+        columns[UNIT] = replace(inner.columns[inner.unit], name=UNIT, bounds=None, keys=None)
+    unit = None if inner.unit is None else UNIT
+    return replace(inner, columns=columns, unit=unit, owners=frozenset(owners))
+
+
+def _folded(fold: Fold, inner: TableSchema) -> ColumnSchema:
+    """A unit counts with at most as many rows as its limits allow, here as everywhere."""
+    most = inner.limits.groups * inner.limits.rows
+    limits = None if fold.argument is None else bounds(fold.argument, inner)
+    if fold.kind.startswith("count"):
+        limits = Bounds(Fraction(0), Fraction(most))
+    elif fold.kind == "sum" and limits is not None:
+        limits = Bounds(min(limits.low * most, limits.low), max(limits.high * most, limits.high))
+    return ColumnSchema(name=fold.name, type=fold.type, bounds=limits)
+
+
+def _hull(columns: list[ColumnSchema]) -> ColumnSchema:
+    limits = [column.bounds for column in columns]
+    known = [limit for limit in limits if limit is not None]
+    around = Bounds(min(b.low for b in known), max(b.high for b in known)) if len(known) == len(limits) else None
+    same = all(column.keys == columns[0].keys for column in columns)
+    return replace(columns[0], bounds=around, keys=columns[0].keys if same else None)

@@ -1,0 +1,276 @@
+"""A SELECT inside a question: rows that are computed, filtered, put together, or folded person by person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from discreet.plan.aggregates.steps import Steps
+from discreet.plan.assemble import Piece, conjunction, truth, typed
+from discreet.plan.bounds import bounds
+from discreet.plan.describe import owns
+from discreet.plan.naming import distinct, readable
+from discreet.plan.nodes import AggregateKind, Column, Expression, FoldKind, Output
+from discreet.plan.origin import From, Origin
+from discreet.plan.reader import only, read
+from discreet.plan.relations import UNIT, Fold, PerUnit, Select, Union
+from discreet.plan.scope import Names, Scope, same
+from discreet.plan.size import substitute
+from discreet.plan.types import Type
+
+_PARTS = ("with_", "expressions", "from_", "joins", "where", "group", "having", "distinct")
+
+
+def nested(reader: From, tree: exp.Expr) -> Origin:
+    """The rows of a SELECT inside a question.
+
+    Raises:
+        UnsupportedQuery: if it counts or adds across people: that is a release, and stands in FROM alone.
+    """
+    if isinstance(tree, exp.Union):
+        return _union(reader, tree)
+    if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
+        reader.source.refuse("FROM takes tables and SELECTs.", "For example {grouped}.", tree)
+    inside = reader.within(tree)
+    only(tree, reader.blank, *_PARTS)
+    found, conditions = inside.read(tree)
+    found = inside.filtered(found, conditions)
+    if tree.args.get("group") is None and not _adds(tree):
+        return _rows(inside, tree, found)
+    return _folded(inside, tree, found)
+
+
+def releases(reader: From, tree: exp.Expr) -> bool:
+    """Whether a SELECT counts or adds across people, so that only its released columns can be worked on."""
+    if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
+        return False
+    group = tree.args.get("group")
+    if group is None:
+        return _adds(tree)
+    inside = reader.within(tree)
+    found, _ = inside.read(tree)
+    return not any(_is_unit(node, found, inside) for node in group.expressions)
+
+
+def _is_unit(node: exp.Expr, found: Origin, reader: From) -> bool:
+    scope = found.scope(reader.source)
+    return isinstance(node, exp.Column) and scope.knows(node) and owns(scope.column(node), found.schema)
+
+
+def _adds(tree: exp.Select) -> bool:
+    return any(isinstance(node, exp.AggFunc) for output in tree.expressions for node in output.walk())
+
+
+# ---------------------------------------------------------------------------------------------------------------- rows
+
+
+def _rows(reader: From, tree: exp.Select, found: Origin) -> Origin:
+    """Computed columns; DISTINCT keeps one of equal rows of each person."""
+    scope = found.scope(reader.source)
+    outputs: list[Output] = []
+    for node in tree.expressions:
+        outputs += _everything(node, found) or [_computed(node, scope, outputs, found.names)]
+    names = _named(outputs, tree, reader)
+    columns = tuple(outputs)
+    if tree.args.get("distinct") is None:
+        return reader.made(Select(found.relation, columns), names)
+    if found.schema.unit is None:
+        reader.source.refuse("DISTINCT would merge rows of several people.", "Leave it out: {count}.", tree)
+    others = tuple(column for column in columns if not owns(column.expression, found.schema))
+    return _with_ids(reader, PerUnit(found.relation, others, ()), columns, found)
+
+
+def _with_ids(reader: From, relation: PerUnit, columns: Sequence[Output], found: Origin) -> Origin:
+    """The folded rows, with the id under the names that the SELECT gives it."""
+    kept = [
+        Output(c.name, _id(found) if owns(c.expression, found.schema) else Column(c.name, c.expression.type))
+        for c in columns
+    ]
+    return reader.made(Select(relation, tuple(kept)), {"": {column.name: column.name for column in kept}})
+
+
+def _id(found: Origin) -> Column:
+    return Column(UNIT, found.schema.columns[UNIT].type)
+
+
+def _everything(node: exp.Expr, found: Origin) -> list[Output]:
+    """* or alias.* as the columns it stands for."""
+    star = isinstance(node, exp.Star) and not any(node.args.values())
+    of_table = isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
+    if not star and not of_table:
+        return []
+    table = node.text("table") if of_table else ""
+    return [
+        Output(name, Column(inner, found.schema.columns[inner].type))
+        for alias, names in found.names.items()
+        if not table or same(alias, table)
+        for name, inner in names.items()
+    ]
+
+
+def _computed(node: exp.Expr, scope: Scope, before: Sequence[Output], names: Names) -> Output:
+    piece = Piece(node, scope.source)
+    if isinstance(node, exp.Alias):
+        only(node, scope, "this", "alias")
+        piece = Piece(node.this, scope.source, node.alias)
+    expression = typed(read(piece.node, scope), piece)
+    name = (
+        piece.name or _visible_name(expression, names) or distinct(readable(expression, {}), [o.name for o in before])
+    )
+    return Output(name, expression)
+
+
+def _visible_name(expression: Expression, names: Names) -> str | None:
+    if not isinstance(expression, Column):
+        return None
+    return next((name for known in names.values() for name, inner in known.items() if inner == expression.name), None)
+
+
+def _named(outputs: Sequence[Output], tree: exp.Expr, reader: From) -> Names:
+    names = [output.name for output in outputs]
+    for i, name in enumerate(names):
+        if any(same(name, other) for other in names[:i]) or name.startswith("#"):
+            reader.source.refuse(f"Two columns are called '{name[:40]}'.", "Name them apart with AS: {count}.", tree)
+    return {"": {name: name for name in names}}
+
+
+# ------------------------------------------------------------------------------------------------------------ UNION ALL
+
+
+def _union(reader: From, tree: exp.Union) -> Origin:
+    only(tree, reader.blank, "with_", "this", "expression", "distinct")
+    if tree.args.get("distinct"):
+        reader.source.refuse("UNION drops rows that several people share.", "Write UNION ALL.", tree)
+    inside = reader.within(tree)
+    first, second = (nested(inside, side) for side in (tree.this, tree.expression))
+    if not _same_people(first, second):
+        reader.source.refuse(
+            "UNION ALL takes tables about the same people.", "Ask about them one by one: {count}.", tree
+        )
+    columns = [[*names.items()] for origin in (first, second) for names in [_flat(origin)]]
+    if len(columns[0]) != len(columns[1]):
+        reader.source.refuse("UNION ALL takes as many columns on both sides.", "Select the same columns.", tree)
+    sides: list[list[Output]] = [[], []]
+    for (name, one), (_, other) in zip(*columns, strict=True):
+        pair = Column(one, first.schema.columns[one].type), Column(other, second.schema.columns[other].type)
+        a, b = inside.alike(pair, tree)
+        sides[0].append(Output(name, a))
+        sides[1].append(Output(name, b))
+    parts = tuple(Select(o.relation, tuple(side)) for o, side in zip((first, second), sides, strict=True))
+    return inside.made(Union(parts), {"": {output.name: output.name for output in sides[0]}})
+
+
+def _flat(origin: Origin) -> dict[str, str]:
+    return {name: inner for names in origin.names.values() for name, inner in names.items()}
+
+
+def _same_people(one: Origin, other: Origin) -> bool:
+    """Whether two relations are public, or about the same people under ids of one type.
+
+    Rows that are units of their own do not qualify: one of them could stand on both sides.
+    """
+    a, b = one.schema, other.schema
+    if a.public or b.public:
+        return a.public and b.public
+    return (
+        a.account == b.account
+        and UNIT in a.columns
+        and UNIT in b.columns
+        and a.columns[UNIT].type is b.columns[UNIT].type
+    )
+
+
+# ----------------------------------------------------------------------------------------------------- person by person
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FoldScope(Scope):
+    """Columns of a row, and aggregates over one person's rows."""
+
+    folds: list[Fold] = field(default_factory=list)
+
+    def aggregate(self, kind: AggregateKind | FoldKind, argument: Expression | None, node: exp.Expr) -> Expression:
+        """The column of a fold, made if it is new."""
+        fold = self._fold(_FOLDS[kind], argument, node)
+        same_ones = [made for made in self.folds if made.kind == fold.kind and made.argument == argument]
+        if not same_ones:
+            self.folds.append(fold)
+        return Column((same_ones or [fold])[0].name, fold.type)
+
+    def _fold(self, kind: FoldKind, argument: Expression | None, node: exp.Expr) -> Fold:
+        name = f"#f{len(self.folds)}"
+        if argument is None or kind.startswith("count"):
+            return Fold(name=name, kind=kind, type=Type.INT, argument=argument)
+        if kind in ("min", "max"):
+            return Fold(name=name, kind=kind, type=argument.type, argument=argument)
+        steps = self._steps(argument, node)
+        result = Type.FLOAT if kind == "mean" else argument.type
+        return Fold(
+            name=name,
+            kind=kind,
+            type=result,
+            argument=argument,
+            exponent=steps.exponent,
+            low=steps.low,
+            high=steps.high,
+        )
+
+    def _steps(self, argument: Expression, node: exp.Expr) -> Steps:
+        limits = bounds(argument, self.schema) if argument.type.is_number else None
+        if limits is None:
+            self.refuse(
+                "A sum over one person's rows needs public bounds of what is added.",
+                "Declare bounds, or clip with GREATEST and LEAST: {mean}.",
+                node,
+            )
+        return Steps.of(limits, argument.type)
+
+
+_FOLDS: dict[str, FoldKind] = {
+    "count": "count",
+    "count_values": "count_values",
+    "count_distinct": "count_distinct",
+    "sum": "sum",
+    "mean": "mean",
+    "min": "min",
+    "max": "max",
+}
+
+
+def _folded(reader: From, tree: exp.Select, found: Origin) -> Origin:
+    """One row for each person, or for each person and key."""
+    group = tree.args.get("group")
+    nodes = [] if group is None else group.expressions
+    row = found.scope(reader.source)
+    if found.schema.unit is None or not any(_is_unit(node, found, reader) for node in nodes):
+        reason = "A SELECT that counts across people is released; it stands alone in FROM."
+        reader.source.refuse(reason, "Group by the column of ids first, or ask it by itself: {grouped}.", tree)
+    if group is not None:
+        only(group, row, "expressions")
+    keys = [read(node, row) for node in nodes if not _is_unit(node, found, reader)]
+    scope = _FoldScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
+    outputs: list[Output] = []
+    for node in tree.expressions:
+        outputs.append(_computed(node, scope, outputs, found.names))
+    names = _named(outputs, tree, reader)
+    known: dict[Expression, Expression] = {key: Column(f"#k{i}", key.type) for i, key in enumerate(keys)}
+
+    def other(column: Column) -> Expression:
+        if column.name.startswith("#"):
+            return column
+        if owns(column, found.schema):
+            return _id(found)
+        return reader.source.refuse("A column is neither a key nor inside an aggregate.", "Group by it as well.", tree)
+
+    having = tree.args.get("having")
+    kept = [truth(read(having.this, scope), "HAVING", Piece(having.this, reader.source))] if having else []
+    relation = PerUnit(
+        found.relation,
+        tuple(Output(f"#k{i}", key) for i, key in enumerate(keys)),
+        tuple(scope.folds),
+    )
+    columns = tuple(Output(o.name, substitute(o.expression, known, other)) for o in outputs)
+    condition = conjunction([substitute(part, known, other) for part in kept])
+    return reader.made(Select(relation, columns, condition), names)

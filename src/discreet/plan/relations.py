@@ -1,0 +1,156 @@
+"""Rows that a question may count: those of a table, or rows made of tables, one person at a time.
+
+Every relation is *local*: which rows a unit has in it, and what they hold, is a function of that unit's rows in
+protected tables and of public tables. So contributions are bounded once, after the last step, and whatever a relation
+does to the number of rows, one unit moves the statistics by no more than its limits allow.
+
+Columns are called by names of our own choice; `UNIT` is the id of whose row it is, in every relation that has people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from discreet.errors import InternalError
+from discreet.plan.nodes import Expression, FoldKind, Output, Relation
+from discreet.plan.types import Type
+
+UNIT = "#unit"
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Relation):
+    """A declared table; `unit` is its column of ids, None if it is public or its rows are units of their own.
+
+    Rows that are units of their own may be computed and filtered, not joined, put together or folded: each stays one.
+    """
+
+    name: str
+    unit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Relation):
+    """The rows for which a condition is TRUE, with computed columns, each in the place of one row."""
+
+    source: Relation
+    columns: tuple[Output, ...]
+    where: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """One value of several rows of one unit.
+
+    *sum* is exact: each x becomes clip(floor(x * 2^-exponent + 1/2), low, high) steps; NULL if their sum leaves 64
+    bits. *mean* is that sum over the number of values. *min* and *max* are the smallest and the largest value. All but
+    counts are NULL if there is no value.
+    """
+
+    name: str
+    kind: FoldKind
+    type: Type
+    argument: Expression | None = None
+    exponent: int = 0
+    low: int = 0
+    high: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PerUnit(Relation):
+    """One row for each unit, and for each value of keys beside it."""
+
+    source: Relation
+    keys: tuple[Output, ...]
+    folds: tuple[Fold, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join(Relation):
+    """Pairs of rows of two relations whose expressions are equal; NULL equals nothing.
+
+    If both have people, `on_unit` holds: only rows of the same unit make a pair. Columns are called by the names of the
+    sides, which differ.
+
+    Args:
+        left: one relation.
+        right: the other; public, or of the same people.
+        on: expressions of the left and of the right row that must be equal.
+        outer: whether a left row without a pair stays, with NULL on the right.
+    """
+
+    left: Relation
+    right: Relation
+    on: tuple[tuple[Expression, Expression], ...]
+    outer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Union(Relation):
+    """The rows of several relations with the same columns, one after the other."""
+
+    sources: tuple[Relation, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matched(Relation):
+    """The rows of a relation that have, or have not, an equal row in another: IN and EXISTS.
+
+    If both have people, only rows of the same unit count.
+    """
+
+    source: Relation
+    other: Relation
+    on: tuple[tuple[Expression, Expression], ...]
+    negated: bool = False
+
+
+Declared = Mapping[str, Mapping[str, Type]]
+"""The declared columns of each table."""
+
+
+def tables(relation: Relation) -> Iterator[str]:
+    """The names of all tables that a relation reads."""
+    if isinstance(relation, Table):
+        yield relation.name
+    for child in children(relation):
+        yield from tables(child)
+
+
+def children(relation: Relation) -> tuple[Relation, ...]:
+    """The relations that a relation is made of."""
+    if isinstance(relation, Select | PerUnit):
+        return (relation.source,)
+    if isinstance(relation, Join):
+        return relation.left, relation.right
+    if isinstance(relation, Matched):
+        return relation.source, relation.other
+    return relation.sources if isinstance(relation, Union) else ()
+
+
+def shape(relation: Relation, declared: Declared) -> dict[str, Type]:
+    """The columns of a relation with their types, `UNIT` last where there are people."""
+    if isinstance(relation, Table):
+        own = dict(declared[relation.name])
+        return own if relation.unit is None else {**own, UNIT: own[relation.unit]}
+    if isinstance(relation, Union):
+        return shape(relation.sources[0], declared)
+    if isinstance(relation, Matched):
+        return shape(relation.source, declared)
+    if isinstance(relation, Join):
+        left, right = shape(relation.left, declared), shape(relation.right, declared)
+        unit = left.pop(UNIT, None)
+        right.pop(UNIT, None)
+        return {**left, **right} if unit is None else {**left, **right, UNIT: unit}
+    if not isinstance(relation, Select | PerUnit):
+        raise InternalError(f"A {type(relation).__name__} has no columns.")
+    return _made(relation, shape(relation.source, declared))
+
+
+def _made(relation: Select | PerUnit, inner: dict[str, Type]) -> dict[str, Type]:
+    computed = relation.columns if isinstance(relation, Select) else relation.keys
+    columns = {column.name: column.expression.type for column in computed}
+    if isinstance(relation, PerUnit):
+        columns |= {fold.name: fold.type for fold in relation.folds}
+    return {**columns, UNIT: inner[UNIT]} if UNIT in inner else columns

@@ -1,0 +1,231 @@
+"""Joins, nested SELECTs, people: equal on all engines, equal to plain SQL, and bounded person by person."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.curator import Curator
+from discreet.curator import program as program_module
+from discreet.curator.program import Program, choose
+from discreet.curator.selection import Optimal
+from discreet.engines import DuckDB, Engine, Memory
+from discreet.errors import UnsupportedQuery
+from discreet.noise import SeededBits
+from discreet.plan.describe import describe
+from discreet.plan.reading import Groups
+from discreet.plan.schema import Limits, TableSchema
+from discreet.plan.sql import parse
+from discreet.plan.types import Type
+from discreet.privacy import Budget, Neighbours, events
+from tests.curator.hospital import TYPES, Data, add_patient, data, schemas, without
+
+_TEXT = """
+SELECT AVG(n) AS m, COUNT(*) AS people FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient);
+WITH p AS (SELECT patient, SUM(charge) AS total, MAX(age) AS oldest FROM visits WHERE age > 3 GROUP BY patient
+  HAVING COUNT(*) > 1) SELECT COUNT(*) AS n, AVG(total) AS m FROM p WHERE oldest > 30;
+SELECT v.ward, COUNT(*) AS n FROM visits AS v JOIN wards AS w ON v.ward = w.ward WHERE w.floor > 1 GROUP BY
+  v.ward;
+SELECT w.floor, COUNT(*) AS n, SUM(v.charge) AS s FROM visits AS v LEFT JOIN wards AS w USING (ward) GROUP BY
+  w.floor;
+SELECT v.ward, COUNT(*) AS n, AVG(l.result) AS r FROM visits AS v JOIN labs AS l ON v.patient = l.person AND
+  l.test = 'x' GROUP BY v.ward;
+SELECT COUNT(*) AS n FROM visits WHERE patient IN (SELECT person FROM labs WHERE result > 0);
+SELECT ward, COUNT(*) AS n FROM visits AS v WHERE NOT EXISTS (SELECT 1 FROM labs AS l WHERE l.person = v.patient
+  AND l.result > 2) GROUP BY ward;
+SELECT COUNT(*) AS n, SUM(charge) AS s FROM visits WHERE ward NOT IN (SELECT ward FROM wards WHERE floor = 2);
+SELECT COUNT(*) AS n, SUM(v) AS s FROM (SELECT patient AS id, charge AS v FROM visits UNION ALL SELECT person,
+  result FROM labs) AS u;
+SELECT ward, COUNT(*) AS n, COUNT(DISTINCT id) AS p FROM (SELECT DISTINCT patient AS id, ward FROM visits) AS d
+  GROUP BY ward;
+SELECT AVG(k) AS m, AVG(a) AS b FROM (SELECT patient, COUNT(DISTINCT ward) AS k, MIN(charge) AS lo, AVG(age) AS
+  a, COUNT(age) AS c FROM visits GROUP BY patient) AS t WHERE lo < 500 AND c > 0;
+SELECT month, AVG(n) AS m FROM (SELECT patient, MONTH(day) AS month, COUNT(*) AS n FROM visits GROUP BY patient,
+  MONTH(day)) AS t GROUP BY month;
+SELECT ward, COUNT(*) AS n, SUM(minutes) AS s FROM calls WHERE ward IN (SELECT ward FROM wards) GROUP BY ward;
+SELECT COUNT(*) AS n FROM (SELECT ward, minutes * 2 AS twice FROM calls WHERE minutes > 1) AS t WHERE twice < 50;
+SELECT COUNT(*) AS n FROM wards AS w JOIN visits AS v ON v.ward = w.ward AND v.age > w.floor
+"""
+QUESTIONS = tuple(" ".join(text.split()) for text in _TEXT.split(";"))
+KEYS = {"ward", "floor", "month"}
+IDS = [f"{i}" for i in range(len(QUESTIONS))]
+
+
+def plan(sql: str, declared: dict[str, TableSchema], delta: str = "1e-3") -> Program:
+    asked = parse(sql, declared)
+    assert asked.source is not None
+    return choose(asked, describe(asked.source, declared), epsilon=Fraction(1), delta=Fraction(delta), salt="pepper")
+
+
+def loaded(engine: Engine, found: Data) -> Engine:
+    for table, types in TYPES.items():
+        engine.register(table, found[table] if isinstance(engine, Memory) else frame(found[table], types), dict(types))
+    return engine
+
+
+POLARS = {Type.TEXT: pl.String, Type.INT: pl.Int64, Type.FLOAT: pl.Float64, Type.DATE: pl.Date}
+
+
+def frame(rows: list[dict[str, Any]], types: Any) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema={name: POLARS[kind] for name, kind in types.items()})
+
+
+def exact(program: Program, found: Data) -> Groups:
+    return loaded(Memory(), found).read(program.reading)
+
+
+@pytest.mark.parametrize("sql", QUESTIONS, ids=IDS)
+def test_engines_agree(sql: str) -> None:
+    for seed in range(4):
+        limits = Limits(1 + seed % 3, 1 + seed % 2)
+        program, found = plan(sql, schemas(limits)), data(seed)
+        with DuckDB(threads=1) as engine:
+            assert loaded(engine, found).read(program.reading) == exact(program, found), seed
+
+
+def check(program: Program, one: Data, other: Data) -> None:
+    """Every input of noise is as near as its event says, and groups of one person alone are few and small."""
+    a, b = exact(program, one), exact(program, other)
+    nothing = (0,) * len(program.reading.statistics)
+    moved = [[x - y for x, y in zip(a.get(key, nothing), b.get(key, nothing), strict=True)] for key in {**a, **b}]
+    start = 0
+    for measure in program.measures:
+        stop = start + len(measure.scales)
+        ratios = [Fraction(x) / s for move in moved for x, s in zip(move[start:stop], measure.scales, strict=True)]
+        if isinstance(measure.event, events.DiscreteLaplace):
+            assert sum(map(abs, ratios)) <= measure.event.sensitivity / measure.event.scale
+        else:
+            assert isinstance(measure.event, events.Concentrated)
+            assert sum(r * r for r in ratios) / 2 <= measure.event.rho
+        start = stop
+    alone = [list(values) for key, values in a.items() if key not in b]
+    if program.selection is not None and not isinstance(program.selection, Optimal):
+        size = program.selection.size
+        assert len(alone) <= program.contribution.limits.groups
+        assert all(size.linear.value(values) <= size.most for values in alone)
+
+
+@pytest.mark.parametrize("sql", QUESTIONS, ids=IDS)
+@settings(max_examples=6)
+@given(
+    seed=st.integers(0, 10**6),
+    limits=st.builds(Limits, st.integers(1, 3), st.integers(1, 2)),
+    neighbours=st.sampled_from(list(Neighbours)),
+    who=st.integers(0, 5),
+)
+def test_one_person_moves_no_input_farther_than_charged(
+    sql: str, seed: int, limits: Limits, neighbours: Neighbours, who: int
+) -> None:
+    program, found = plan(sql, schemas(limits, neighbours)), data(seed)
+    other = without(found, f"p{who}")
+    if "calls" in sql:
+        other = {**found, "calls": found["calls"][1:]}
+    if neighbours is Neighbours.REPLACE:
+        other = {**other, "visits": [*other["visits"]], "labs": [*other["labs"]], "calls": [*other["calls"]]}
+        add_patient(other, f"p{who}", SeededBits(seed + 1))
+        other["calls"] += [{"ward": "B", "minutes": 60}] if "calls" in sql else []
+    check(program, found, other)
+    check(program, other, found)
+
+
+@pytest.mark.parametrize("sql", QUESTIONS, ids=IDS)
+def test_with_much_budget_and_wide_limits_answers_are_those_of_plain_sql(sql: str) -> None:
+    """Without values that are clipped or ids that are trimmed; noise of a scale of 10^-6 moves no whole number."""
+    found = data(3, patients=40)
+    for row in found["visits"]:
+        row["patient"] = row["patient"].strip()
+        row["charge"] = None if row["charge"] is None or not 0 <= row["charge"] <= 1000 else row["charge"]
+        row["age"] = None if row["age"] == 300 else row["age"]
+    for row in found["labs"]:
+        row["result"] = None if row["result"] is None or not -5 <= row["result"] <= 10 else row["result"]
+    for row in found["calls"]:
+        row["minutes"] = None if row["minutes"] == 99 else row["minutes"]
+    curator = Curator.for_tests(engine=DuckDB(threads=1), bits=SeededBits(4))
+    budget = Budget(epsilon=10**15, delta="1e-2")
+    curator.public(frame(found["wards"], TYPES["wards"]), name="wards")
+    for table, schema in schemas(Limits(40, 40)).items():
+        if not schema.public:
+            bounds = {n: (c.bounds.low, c.bounds.high) for n, c in schema.columns.items() if c.bounds}
+            curator.protect(
+                frame(found[table], TYPES[table]),
+                name=table,
+                unit=schema.unit,
+                account=schema.account,
+                budget=budget,
+                bounds=bounds,
+                max_groups=40,
+                max_rows=40,
+            )
+    answer = curator.ask(sql, epsilon=10**12, delta="1e-3")
+    plain = duckdb.connect()
+    for table in TYPES:
+        plain.register(table, frame(found[table], TYPES[table]))
+    names = [column for column in answer.columns if not column.endswith(("_low", "_high"))]
+    ours = {tuple(row[name] for name in names if name in KEYS): row for row in answer}
+    theirs = [dict(zip(names, row, strict=True)) for row in plain.execute(sql).fetchall()]
+    assert len(ours) == len(theirs)
+    for row in theirs:
+        found_row = ours[tuple(value for name, value in row.items() if name in KEYS)]
+        for name in set(names) - KEYS:
+            assert found_row[name] == pytest.approx(
+                row[name] or 0, rel=1e-3, abs=1e-3
+            )  # a grid of a millionth of the bounds
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("SELECT COUNT(*) AS n FROM visits AS v JOIN labs AS l ON v.ward = l.test", "same person"),
+        ("SELECT COUNT(*) AS n FROM visits AS v JOIN staff AS s ON v.ward = s.ward", "same people"),
+        ("SELECT COUNT(*) AS n FROM visits AS v JOIN calls AS c ON v.ward = c.ward", "same people"),
+        ("SELECT COUNT(*) AS n FROM visits WHERE ward IN (SELECT ward FROM staff)", "same people"),
+        ("SELECT COUNT(*) AS n FROM visits WHERE ward IN (SELECT ward FROM visits WHERE age > 3)", "same person"),
+        ("SELECT COUNT(*) AS n FROM wards AS w LEFT JOIN visits AS v ON v.ward = w.ward", "LEFT JOIN begins"),
+        ("SELECT COUNT(*) AS n FROM visits AS v JOIN wards AS w ON v.age > w.floor", "what is equal"),
+        ("SELECT COUNT(*) AS n FROM visits, wards", "what is equal"),
+        ("SELECT COUNT(*) AS n FROM calls AS c JOIN wards AS w ON c.ward = w.ward", "repeat rows"),
+        ("SELECT COUNT(*) AS n FROM (SELECT ward FROM calls UNION ALL SELECT ward FROM calls) AS t", "same people"),
+        ("SELECT COUNT(*) AS n FROM visits AS v JOIN wards AS w ON v.ward = w.floor", ""),
+        ("SELECT COUNT(*) AS n FROM (SELECT DISTINCT ward FROM calls) AS t", "several people"),
+        ("SELECT COUNT(*) AS n FROM (SELECT patient FROM visits UNION SELECT person FROM labs) AS t", "UNION ALL"),
+        ("SELECT COUNT(*) AS n FROM (SELECT patient FROM visits UNION ALL SELECT ward FROM staff) AS t", "same people"),
+        ("SELECT id, COUNT(*) AS n FROM (SELECT patient AS id FROM visits) AS t GROUP BY id", "whose row"),
+        ("SELECT COUNT(*) AS n FROM visits AS v JOIN visits AS v ON v.patient = v.patient", "Two tables"),
+        ("SELECT COUNT(*) AS n FROM visits AS v JOIN labs AS l ON v.patient = l.person WHERE day > 3", ""),
+        ("SELECT COUNT(*) AS n FROM visits AS v JOIN wards AS w ON v.ward = w.ward WHERE ward = 'A'", "Several tables"),
+    ],
+)
+def test_what_is_not_local_is_refused(sql: str, reason: str) -> None:
+    with pytest.raises(UnsupportedQuery) as refused:
+        parse(sql, schemas(Limits(1, 1)))
+    assert reason in f"{refused.value.reason} {refused.value.hint}"
+
+
+def test_mutant_contributions_are_bounded_before_the_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A patient with one visit to a ward of two floors counts twice unless rows are bounded after the join."""
+    monkeypatch.setattr(program_module, "_bounding", lambda *_: None)
+    sql = "SELECT COUNT(*) AS n FROM visits AS v JOIN wards AS w ON v.ward = w.ward"
+    program, found = plan(sql, schemas(Limits(1, 1)), "0"), data(1)
+    found["visits"] += [{"patient": "p9", "ward": "B", "age": 1, "charge": 1.0, "day": None}]
+    with pytest.raises(AssertionError):
+        check(program, found, without(found, "p9"))
+
+
+def test_a_join_in_a_question_is_charged_once_and_replayed() -> None:
+    curator = Curator.for_tests(engine=Memory(), bits=SeededBits(2))
+    found = data(5, patients=30)
+    for table in ("visits", "labs"):
+        unit, types = schemas(Limits(1, 1))[table].unit, {name: kind.value for name, kind in TYPES[table].items()}
+        curator.protect(found[table], name=table, unit=unit, account="patients", budget=Budget(epsilon=1), types=types)
+    sql = "SELECT COUNT(*) AS n FROM visits AS v JOIN labs AS l ON v.patient = l.person"
+    assert str(curator.ask(sql, epsilon="0.25").remaining) == "epsilon=0.75"
+    again = curator.ask(sql.replace(" AS v", " v").replace(" AS l", " l"), epsilon="0.25")
+    assert again.replayed
+    assert curator.rehearse(sql).columns == ("n", "n_low", "n_high")
+    assert "At most 1 row per patient" in again.notes[0]
