@@ -112,7 +112,7 @@ def check(program: Program, one: Data, other: Data) -> None:
 
 
 @pytest.mark.parametrize("sql", QUESTIONS, ids=IDS)
-@settings(max_examples=6)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10**6),
     limits=st.builds(Limits, st.integers(1, 3), st.integers(1, 2)),
