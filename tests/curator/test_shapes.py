@@ -19,7 +19,9 @@ from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import UnsupportedQuery
 from discreet.noise import SeededBits
 from discreet.plan.describe import describe
+from discreet.plan.nodes import Column, Relation
 from discreet.plan.reading import Groups
+from discreet.plan.relations import Join, Matched, PerUnit, Select, Table, Union
 from discreet.plan.schema import Limits, TableSchema
 from discreet.plan.sql import parse
 from discreet.plan.types import Type
@@ -229,3 +231,33 @@ def test_a_join_in_a_question_is_charged_once_and_replayed() -> None:
     assert again.replayed
     assert curator.rehearse(sql).columns == ("n", "n_low", "n_high")
     assert "At most 1 row per patient" in again.notes[0]
+
+
+VISITS, LABS, CALLS, WARDS = (
+    Table("visits", "patient"),
+    Table("labs", "person"),
+    Table("calls", None),
+    Table("wards", None),
+)
+ON = ((Column("ward", Type.TEXT), Column("ward", Type.TEXT)),)
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        Join(left=CALLS, right=WARDS, on=ON),
+        Join(left=VISITS, right=Table("labs", None), on=ON),
+        Join(left=VISITS, right=Table("staff", "id"), on=ON),
+        Join(left=WARDS, right=VISITS, on=ON),
+        Matched(source=CALLS, other=VISITS, on=ON),
+        Matched(source=VISITS, other=CALLS, on=ON),
+        Union((CALLS, CALLS)),
+        Union((VISITS, WARDS)),
+        PerUnit(CALLS, (), ()),
+        Select(Table("visits", "ward"), ()),
+    ],
+)
+def test_a_plan_made_by_hand_is_held_to_the_same_rules(relation: Relation) -> None:
+    """The text is not the only way in: what is not local is refused before anything is charged."""
+    with pytest.raises(UnsupportedQuery):
+        describe(relation, schemas(Limits(1, 1)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatch
 
-from discreet.errors import InternalError
+from discreet.errors import InternalError, UnsupportedQuery
 from discreet.plan.bounds import bounds
 from discreet.plan.nodes import Column, Expression, Output, Relation
 from discreet.plan.relations import UNIT, Fold, Join, Matched, PerUnit, Select, Table, Union
@@ -23,6 +23,10 @@ def describe(relation: Relation, schemas: Schemas) -> TableSchema:
     Args:
         relation: what is read.
         schemas: the declared tables by name.
+
+    Raises:
+        UnsupportedQuery: if it is not local: the parser refuses such a relation at its place in the text, this refuses
+            it however it was made.
     """
     del schemas
     raise InternalError(f"A {type(relation).__name__} has no description.")
@@ -31,6 +35,7 @@ def describe(relation: Relation, schemas: Schemas) -> TableSchema:
 @describe.register
 def _(relation: Table, schemas: Schemas) -> TableSchema:
     declared = schemas[relation.name]
+    _require(relation.unit == declared.unit, "A table is read with its own column of ids.")
     if relation.unit is None:
         return declared
     unit = replace(declared.columns[relation.unit], name=UNIT, bounds=None, keys=None)
@@ -54,6 +59,7 @@ def _(relation: Select, schemas: Schemas) -> TableSchema:
 @describe.register
 def _(relation: PerUnit, schemas: Schemas) -> TableSchema:
     inner = describe(relation.source, schemas)
+    _require(inner.unit is not None, "Rows are folded person by person, and here nobody has several.")
     columns = {key.name: derived(key, inner) for key in relation.keys}
     columns |= {fold.name: _folded(fold, inner) for fold in relation.folds}
     described = _with(inner, columns, set())
@@ -63,20 +69,39 @@ def _(relation: PerUnit, schemas: Schemas) -> TableSchema:
 @describe.register
 def _(relation: Join, schemas: Schemas) -> TableSchema:
     left, right = describe(relation.left, schemas), describe(relation.right, schemas)
+    _require(left.public or left.unit is not None, "A join could repeat rows that are people of their own.")
+    _require(right.public or _same_people(left, right), _TOGETHER)
     columns = {**right.columns, **left.columns}
-    return replace(right if left.public else left, columns=columns, owners=left.owners | right.owners)
+    return replace(left, columns=columns, owners=left.owners | right.owners)
 
 
 @describe.register
 def _(relation: Union, schemas: Schemas) -> TableSchema:
     parts = [describe(source, schemas) for source in relation.sources]
+    public = all(part.public for part in parts)
+    _require(public or all(_same_people(parts[0], part) for part in parts), _TOGETHER)
     columns = {name: _hull([part.columns[name] for part in parts]) for name in parts[0].columns}
     return replace(parts[0], columns=columns, owners=frozenset.intersection(*(part.owners for part in parts)))
 
 
 @describe.register
 def _(relation: Matched, schemas: Schemas) -> TableSchema:
-    return describe(relation.source, schemas)
+    source, other = describe(relation.source, schemas), describe(relation.other, schemas)
+    _require(other.public or _same_people(source, other), _TOGETHER)
+    return source
+
+
+_TOGETHER = "Protected tables are read together only about the same people, person by person."
+
+
+def _same_people(one: TableSchema, other: TableSchema) -> bool:
+    known = one.unit is not None and other.unit is not None and not one.public and not other.public
+    return known and one.account == other.account
+
+
+def _require(is_local: bool, reason: str) -> None:
+    if not is_local:
+        raise UnsupportedQuery(reason, "Ask about the tables one by one.")
 
 
 def owns(expression: Expression, schema: TableSchema) -> bool:
