@@ -20,6 +20,7 @@ from typing import Any
 from discreet.errors import InsufficientBudget, LedgerError
 from discreet.ledger import Book, charging, sqlite
 from discreet.ledger.account import Member, Standing
+from discreet.ledger.rows import SqliteRows
 from discreet.ledger.store import Rows
 from discreet.noise import SeededBits
 from discreet.privacy import events
@@ -147,7 +148,7 @@ def late() -> None:
     @contextlib.contextmanager
     def writing(store: sqlite.SqliteStore) -> Iterator[Rows]:
         if store._writer.in_transaction:
-            yield sqlite.SqliteRows(store._writer)
+            yield SqliteRows(store._writer)
             store._commit()
         else:
             with begun(store) as rows:

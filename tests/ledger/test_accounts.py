@@ -214,6 +214,16 @@ def test_a_joint_charge_is_all_or_nothing() -> None:
     book.verify()
 
 
+def test_very_many_accounts_are_charged_at_once() -> None:
+    book = opened()
+    names = [f"account {place}" for place in range(200)]
+    for name in names:
+        book.open_account(name, unit=PATIENTS, budget=Budget(epsilon=1))
+    receipts = book.charge_all(dict.fromkeys(names, TENTH), analyst="ana")
+    assert {receipt.remaining for receipt in receipts} == {PureDP("0.9")}
+    book.verify()
+
+
 def test_relations_and_prices_belong_to_the_account() -> None:
     book = Book()
     book.open_account("people", unit=PATIENTS, neighbours=Neighbours.REPLACE, budget=Budget(epsilon=1))

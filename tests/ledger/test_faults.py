@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from discreet.errors import LedgerError
+from discreet.errors import InsufficientBudget, LedgerError, NotPermitted
 from discreet.ledger import Book, schema, sqlite
-from discreet.privacy import Budget, PureDP
+from discreet.ledger.rows import SqliteRows
+from discreet.privacy import Budget, PureDP, events
 from tests.ledger.books import PATIENTS, TENTH, opened, spend, spoil
 
 
@@ -151,13 +152,33 @@ def test_two_books_on_one_file(path: Path) -> None:
         one.verify()
 
 
+def test_what_was_rolled_back_is_not_remembered(path: Path) -> None:
+    with opened(path) as book:
+        book.open_account("staff", unit=PATIENTS, budget=Budget(epsilon="0.25"))
+        book.charge_all({"patients": TENTH, "staff": TENTH})
+        with pytest.raises(InsufficientBudget):  # the first of the two is written, then undone
+            book.charge_all({"patients": TENTH, "staff": events.Pure("0.2")})
+        assert book.charge("patients", TENTH).remaining == PureDP("0.8")
+        book.verify()
+
+
+def test_what_others_wrote_is_seen_by_the_next_charge(path: Path) -> None:
+    with opened(path) as one, opened(path) as other:
+        for place in range(8):
+            assert (one, other)[place % 2].charge("patients", TENTH).remaining == PureDP(f"0.{9 - place}")
+        other.appoint("ana", "auditor", account="patients")
+        with pytest.raises(NotPermitted):
+            one.charge("patients", TENTH, analyst="ana")
+        one.verify()
+
+
 def test_an_interrupted_charge_is_undone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     with Book(str(path)) as book:
         with monkeypatch.context() as patch:
-            patch.setattr(sqlite.SqliteRows, "append", interrupted)
+            patch.setattr(SqliteRows, "append", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 book.charge("patients", TENTH)
         assert book.balance("patients").spent == PureDP(0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -14,7 +16,9 @@ from hypothesis import strategies as st
 from discreet import accounting
 from discreet.errors import InsufficientBudget, UnsupportedEvent
 from discreet.ledger import Book
-from discreet.ledger.tallies import Tallies, prices
+from discreet.ledger.account import _WRITTEN, Member, Role, Standing
+from discreet.ledger.tallies import Price, Tallies, prices
+from discreet.ledger.text import canonical
 from discreet.privacy import Budget, Loss, Neighbours, PureDP, events
 from discreet.privacy.events import Event
 from tests.ledger.books import PATIENTS, TENTH, opened, spend
@@ -129,3 +133,21 @@ def test_units_and_relations_survive_the_file(tmp_path: Path) -> None:
         first = book.account("a")
     with Book(str(tmp_path / "book")) as book:
         assert book.account("a") == first
+
+
+@given(budget=st.sampled_from(BUDGETS), cap=st.sampled_from([None, *BUDGETS]), chosen=st.lists(st.sampled_from(EVENTS)))
+def test_states_written_by_hand_are_canonical(budget: Loss, cap: Loss | None, chosen: list[Event]) -> None:
+    now = Standing.opened(budget)
+    person = replace(Member.of(now), cap=cap, role=None if cap is None else Role.ANALYST)
+    for event in chosen:
+        try:
+            price = Price(prices(event, budget, Neighbours.ADD_REMOVE))
+        except UnsupportedEvent:
+            continue
+        now, person = now.charged(price), person.charged(price)
+    for state in (now, person, replace(now, failures=2, listed=True)):
+        text = state.write()
+        assert text == canonical(json.loads(text))
+        assert type(state).read(text) == state
+        _WRITTEN.clear()
+        assert type(state).read(text) == state

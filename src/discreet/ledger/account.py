@@ -7,14 +7,12 @@ again from the entries alone.
 from __future__ import annotations
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
 
 from discreet.errors import InvalidParameter
-from discreet.ledger.tallies import CURRENCIES, Tallies, rules
-from discreet.ledger.text import canonical, read_loss, read_unit, write_loss, write_unit
+from discreet.ledger.tallies import CURRENCIES, Price, Tallies, rules
+from discreet.ledger.text import canonical, loss_text, parsed, read_loss, read_unit, write_loss, write_unit
 from discreet.privacy import Loss, Neighbours, Unit
 
 FAILURE_CREDITS = 3
@@ -56,6 +54,10 @@ class Account:
     budget: Loss
     salt: bytes = dataclasses.field(repr=False)
 
+    def __hash__(self) -> int:
+        """Of the name, which is one in a book: prices are looked up by account with every charge."""
+        return hash(self.name)
+
     def write(self) -> str:
         """The account as canonical JSON."""
         return canonical(
@@ -71,7 +73,7 @@ class Account:
     @classmethod
     def read(cls, text: str) -> Account:
         """The account that `write` wrote."""
-        fields = json.loads(text)
+        fields = parsed(text)
         return cls(
             name=fields["name"],
             unit=read_unit(fields["unit"]),
@@ -81,17 +83,6 @@ class Account:
         )
 
 
-def _both(spent: Tallies, lifetime: Tallies, price: Tallies) -> tuple[Tallies, Tallies]:
-    """Sums of a period and of a life after one more charge; in the first period they are one and the same."""
-    more = spent + price
-    return more, more if lifetime is spent else lifetime + price
-
-
-def _written(spent: Tallies, lifetime: Tallies) -> dict[str, dict[str, str | None]]:
-    text = spent.write()
-    return {"spent": text, "lifetime": text if lifetime is spent else lifetime.write()}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """Where an account stands: budget, sums of this period and of its whole life, failures.
@@ -99,7 +90,7 @@ class Standing:
     >>> from discreet.ledger.tallies import prices
     >>> from discreet.privacy import Budget, events
     >>> budget = Budget(epsilon=1)
-    >>> after = Standing.opened(budget).charged(prices(events.Pure(0.4), budget, Neighbours.ADD_REMOVE))
+    >>> after = Standing.opened(budget).charged(Price(prices(events.Pure(0.4), budget, Neighbours.ADD_REMOVE)))
     >>> print(after.spent.remaining(budget), "|", after.renewed(budget).spent.remaining(budget))
     epsilon=0.6 | epsilon=1
     """
@@ -122,10 +113,16 @@ class Standing:
         """Whether the failure credits are used up."""
         return self.failures >= FAILURE_CREDITS
 
-    def charged(self, price: Tallies) -> Standing:
+    def charged(self, price: Price) -> Standing:
         """After one more charge; whether any rule still holds is for the caller to ask."""
-        spent, lifetime = _both(self.spent, self.lifetime, price)
-        return dataclasses.replace(self, spent=spent, lifetime=lifetime)
+        return Standing(
+            budget=self.budget,
+            period=self.period,
+            spent=price.added(self.spent),
+            lifetime=price.added(self.lifetime),
+            failures=self.failures,
+            listed=self.listed,
+        )
 
     def amended(self, budget: Loss) -> Standing:
         """With another budget of the same currency, and everything spent so far still counted."""
@@ -137,22 +134,22 @@ class Standing:
         return dataclasses.replace(self, budget=budget, period=self.period + 1, spent=Tallies.zero(budget))
 
     def write(self) -> str:
-        """The standing as canonical JSON."""
-        return canonical(
-            {
-                "budget": write_loss(self.budget),
-                "failures": self.failures,
-                "listed": self.listed,
-                "period": self.period,
-                **_written(self.spent, self.lifetime),
-            }
+        """The standing as canonical JSON, put together by hand: others wait while it is written."""
+        spent, lifetime = self.spent.text, self.lifetime.text
+        listed = "true" if self.listed else "false"
+        return _remembered(
+            f'{{"budget":{loss_text(self.budget)},"failures":{self.failures},"lifetime":{lifetime},'
+            f'"listed":{listed},"period":{self.period},"spent":{spent}}}',
+            self,
         )
 
     @staticmethod
-    @lru_cache(maxsize=256)  # a question looks at the same standing before and while it is charged
     def read(text: str) -> Standing:
-        """The standing that `write` wrote."""
-        fields = json.loads(text)
+        """The standing that `write` wrote; what was written last is mostly read next."""
+        known = _WRITTEN.get(text)
+        if isinstance(known, Standing):
+            return known
+        fields = parsed(text)
         return Standing(
             budget=read_loss(fields["budget"]),
             period=fields["period"],
@@ -185,27 +182,31 @@ class Member:
             return self
         return dataclasses.replace(self, period=standing.period, spent=Tallies.zero(standing.budget))
 
-    def charged(self, price: Tallies) -> Member:
+    def charged(self, price: Price) -> Member:
         """After one more charge."""
-        spent, lifetime = _both(self.spent, self.lifetime, price)
-        return dataclasses.replace(self, spent=spent, lifetime=lifetime)
-
-    def write(self) -> str:
-        """The member as canonical JSON."""
-        return canonical(
-            {
-                "cap": None if self.cap is None else write_loss(self.cap),
-                "period": self.period,
-                "role": None if self.role is None else self.role.value,
-                **_written(self.spent, self.lifetime),
-            }
+        return Member(
+            period=self.period,
+            spent=price.added(self.spent),
+            lifetime=price.added(self.lifetime),
+            role=self.role,
+            cap=self.cap,
         )
 
+    def write(self) -> str:
+        """The member as canonical JSON, put together by hand as well."""
+        spent, lifetime = self.spent.text, self.lifetime.text
+        cap = "null" if self.cap is None else loss_text(self.cap)
+        role = "null" if self.role is None else f'"{self.role.value}"'
+        text = f'{{"cap":{cap},"lifetime":{lifetime},"period":{self.period},"role":{role},"spent":{spent}}}'
+        return _remembered(text, self)
+
     @staticmethod
-    @lru_cache(maxsize=256)
     def read(text: str) -> Member:
-        """The member that `write` wrote."""
-        fields = json.loads(text)
+        """The member that `write` wrote; here too, what was written last is mostly read next."""
+        known = _WRITTEN.get(text)
+        if isinstance(known, Member):
+            return known
+        fields = parsed(text)
         return Member(
             period=fields["period"],
             spent=Tallies.read(fields["spent"]),
@@ -213,6 +214,17 @@ class Member:
             role=None if fields["role"] is None else Role(fields["role"]),
             cap=None if fields["cap"] is None else read_loss(fields["cap"]),
         )
+
+
+_MOST_WRITTEN = 256
+_WRITTEN: dict[str, Standing | Member] = {}
+
+
+def _remembered(text: str, state: Standing | Member) -> str:
+    if len(_WRITTEN) >= _MOST_WRITTEN:
+        _WRITTEN.clear()
+    _WRITTEN[text] = state
+    return text
 
 
 def same_currency(old: Loss, new: Loss) -> Loss:

@@ -226,7 +226,7 @@ class Book:
         asked = charging.request(
             charges, self.account, analyst=analyst, question=question, key=key, replay_key=replay_key
         )
-        with self._journal.acting() as rows:
+        with self._journal.acting(*asked.places) as rows:
             return charging.earlier(rows, asked) or charging.charge(rows, asked)
 
     def fail(self, *receipts: Receipt) -> None:

@@ -7,15 +7,14 @@ is refused.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from discreet.errors import LedgerTampered
 from discreet.ledger.account import Account, Member, Role, Standing
 from discreet.ledger.entry import Entry
-from discreet.ledger.tallies import Tallies
-from discreet.ledger.text import canonical, read_loss
+from discreet.ledger.tallies import Price, Tallies
+from discreet.ledger.text import canonical, parsed, read_loss
 
 
 class States(Protocol):
@@ -24,8 +23,8 @@ class States(Protocol):
     def get(self, scope: str, name: str) -> str | None:
         """The text of a state, if there is one."""
 
-    def put(self, scope: str, name: str, text: str) -> None:
-        """Replaces it."""
+    def put(self, *states: tuple[str, str, str]) -> None:
+        """Replaces states, each given as (scope, name, text)."""
 
 
 class MemoryStates:
@@ -38,9 +37,10 @@ class MemoryStates:
         """See `States.get`."""
         return self.texts.get((scope, name))
 
-    def put(self, scope: str, name: str, text: str) -> None:
+    def put(self, *states: tuple[str, str, str]) -> None:
         """See `States.put`."""
-        self.texts[scope, name] = text
+        for scope, name, text in states:
+            self.texts[scope, name] = text
 
 
 def standing(states: States, account: str) -> Standing | None:
@@ -51,25 +51,35 @@ def standing(states: States, account: str) -> Standing | None:
 
 def member(states: States, account: str, who: str, now: Standing) -> Member:
     """A person on an account, in its present period; somebody new if they never asked and were never appointed."""
-    text = states.get("member", f"{account}\n{who}")
+    text = states.get(*place_of(account, who))
     return Member.of(now) if text is None else Member.read(text).in_period(now)
 
 
 def put_member(states: States, account: str, who: str, person: Member) -> None:
     """Writes a person's state."""
-    states.put("member", f"{account}\n{who}", person.write())
+    states.put((*place_of(account, who), person.write()))
+
+
+def put_charged(states: States, account: str, who: str, now: Standing, person: Member) -> None:
+    """Writes what a charge changes."""
+    states.put(("standing", account, now.write()), (*place_of(account, who), person.write()))
+
+
+def place_of(account: str, who: str) -> tuple[str, str]:
+    """Where a person's state stands."""
+    return "member", f"{account}\n{who}"
 
 
 def book(states: States) -> dict[str, Any]:
     """The state of the book as a whole."""
     text = states.get("book", "")
-    return {"frozen": False} if text is None else dict(json.loads(text))
+    return {"frozen": False} if text is None else dict(parsed(text))
 
 
 def table(states: States, name: str) -> dict[str, Any] | None:
     """A table's account, declaration and versions."""
     text = states.get("table", name)
-    return None if text is None else dict(json.loads(text))
+    return None if text is None else dict(parsed(text))
 
 
 def apply(states: States, entry: Entry) -> None:
@@ -86,11 +96,10 @@ def apply(states: States, entry: Entry) -> None:
 
 def charge(states: States, account: str, who: str, price: Tallies) -> tuple[Standing, Member]:
     """Adds a price to an account's sums and to a person's, in this period and for life."""
-    before = _opened(states, account)
-    after = before.charged(price)
-    person = member(states, account, who, before).charged(price)
-    states.put("standing", account, after.write())
-    put_member(states, account, who, person)
+    before, once = _opened(states, account), Price(price)
+    after = before.charged(once)
+    person = member(states, account, who, before).charged(once)
+    put_charged(states, account, who, after, person)
     return after, person
 
 
@@ -103,8 +112,8 @@ def _opened(states: States, account: str) -> Standing:
 
 def _open(states: States, entry: Entry) -> None:
     account = Account.read(canonical(entry.content["account"]))
-    states.put("account", account.name, account.write())
-    states.put("standing", account.name, Standing.opened(account.budget).write())
+    states.put(("account", account.name, account.write()))
+    states.put(("standing", account.name, Standing.opened(account.budget).write()))
 
 
 def _attach(states: States, entry: Entry) -> None:
@@ -112,23 +121,23 @@ def _attach(states: States, entry: Entry) -> None:
     known = table(states, content["table"])
     versions = [] if known is None else known["versions"]
     declared = {"account": entry.account, "declaration": content["declaration"]}
-    states.put("table", content["table"], canonical({**declared, "versions": [*versions, content["version"]]}))
+    states.put(("table", content["table"], canonical({**declared, "versions": [*versions, content["version"]]})))
 
 
 def _amend(states: States, entry: Entry) -> None:
     after = _opened(states, entry.account).amended(read_loss(entry.content["budget"]))
-    states.put("standing", entry.account, after.write())
+    states.put(("standing", entry.account, after.write()))
 
 
 def _renew(states: States, entry: Entry) -> None:
     after = _opened(states, entry.account).renewed(read_loss(entry.content["budget"]))
-    states.put("standing", entry.account, after.write())
+    states.put(("standing", entry.account, after.write()))
 
 
 def _appoint(states: States, entry: Entry) -> None:
     content = entry.content
     if not entry.account:
-        states.put("role", content["name"], canonical({"role": content["role"]}))
+        states.put(("role", content["name"], canonical({"role": content["role"]})))
         return
     now = _opened(states, entry.account)
     role, cap = Role(content["role"]), content["cap"]
@@ -136,28 +145,28 @@ def _appoint(states: States, entry: Entry) -> None:
     person = dataclasses.replace(person, role=role, cap=None if cap is None else read_loss(cap))
     put_member(states, entry.account, content["name"], person)
     now = dataclasses.replace(now, listed=now.listed or role is Role.ANALYST)
-    states.put("standing", entry.account, now.write())
+    states.put(("standing", entry.account, now.write()))
 
 
 def _charge(states: States, entry: Entry) -> None:
-    charge(states, entry.account, entry.who, Tallies.read(json.loads(entry.price)))
+    charge(states, entry.account, entry.who, Tallies.read(parsed(entry.price)))
 
 
 def _fail(states: States, entry: Entry) -> None:
     now = _opened(states, entry.account)
-    states.put("standing", entry.account, dataclasses.replace(now, failures=now.failures + 1).write())
+    states.put(("standing", entry.account, dataclasses.replace(now, failures=now.failures + 1).write()))
 
 
 def _unlock(states: States, entry: Entry) -> None:
-    states.put("standing", entry.account, dataclasses.replace(_opened(states, entry.account), failures=0).write())
+    states.put(("standing", entry.account, dataclasses.replace(_opened(states, entry.account), failures=0).write()))
 
 
 def _freeze(states: States, _entry: Entry) -> None:
-    states.put("book", "", canonical({"frozen": True}))
+    states.put(("book", "", canonical({"frozen": True})))
 
 
 def _resume(states: States, _entry: Entry) -> None:
-    states.put("book", "", canonical({"frozen": False}))
+    states.put(("book", "", canonical({"frozen": False})))
 
 
 def _nothing(_states: States, _entry: Entry) -> None:

@@ -7,7 +7,6 @@ A charge is never given back.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,9 +16,9 @@ from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, Member, Standing
 from discreet.ledger.balance import Remaining
 from discreet.ledger.entry import Entry, digest
-from discreet.ledger.store import Rows
-from discreet.ledger.tallies import CURRENCIES, Tallies, prices, rules
-from discreet.ledger.text import at_most, canonical, name, read_loss, text, write_loss
+from discreet.ledger.store import Place, Rows
+from discreet.ledger.tallies import CURRENCIES, Price, Tallies, loss, prices, rules
+from discreet.ledger.text import amounts_text, at_most, canonical, loss_text, name, parsed, quoted, read_loss, text
 from discreet.privacy import Loss, PureDP, events
 from discreet.privacy.events import Event
 
@@ -31,7 +30,7 @@ class Receipt:
     Attributes:
         sequence: its place in the book; the order of everything.
         cost: what was charged, in the currency of the rule that holds.
-        remaining: what that rule left afterwards.
+        rest: what that rule left afterwards, as it is written in the book.
         hash: of the entry.
         repeated: True if the charge was found under its idempotency key. Then somebody else has read data for it, and
             only the stored answer may be given.
@@ -43,10 +42,15 @@ class Receipt:
     analyst: str
     event: Event
     cost: Loss
-    remaining: Loss
+    rest: str = field(repr=False)
     hash: str
     standing: Standing = field(repr=False, compare=False)
     repeated: bool = False
+
+    @property
+    def remaining(self) -> Loss:
+        """What the rule that holds left after the charge, read from `rest`."""
+        return read_loss(parsed(self.rest))
 
     @property
     def left(self) -> Remaining:
@@ -63,7 +67,7 @@ class Receipt:
             analyst=entry.who,
             event=events.from_json(content["event"]),
             cost=read_loss(content["cost"]),
-            remaining=read_loss(content["remaining"]),
+            rest=canonical(content["remaining"]),
             hash=entry.hash,
             standing=standing,
             repeated=True,
@@ -77,6 +81,7 @@ class Order:
     account: Account
     event: Event
     event_text: str
+    """As JSON of the event's own JSON: a text within the entry."""
     price: Tallies
     price_text: str
 
@@ -88,8 +93,16 @@ class Request:
     orders: tuple[Order, ...]
     who: str
     question: str
+    """As JSON."""
     key: str
     digest: str
+
+    @property
+    def places(self) -> list[Place]:
+        """The states that the charge will look at."""
+        accounts = [order.account.name for order in self.orders]
+        standings: list[Place] = [("standing", account) for account in accounts]
+        return [*standings, *[changes.place_of(account, self.who) for account in accounts], ("role", self.who)]
 
 
 def request(
@@ -111,22 +124,22 @@ def request(
         raise InvalidParameter("charges", "nothing", "to name at least one account")
     orders = tuple(_order(find(name(account=account)), charges[account]) for account in sorted(charges))
     asked = text(question=question)
-    marks = [[order.account.name, order.event_text] for order in orders]
-    whole = [marks, asked, replay_key] if replay_key else [marks, asked]
-    return Request(
-        orders,
-        name(analyst=analyst),
-        asked,
-        "" if key is None else name(key=key),
-        "" if key is None else digest(canonical(whole).encode()),
-    )
+    mark = "" if key is None else _mark(orders, asked, replay_key)
+    return Request(orders, name(analyst=analyst), quoted(asked), "" if key is None else name(key=key), mark)
+
+
+def _mark(orders: tuple[Order, ...], question: str, replay_key: str) -> str:
+    """What a request with an idempotency key is recognised by."""
+    events_by_account = [[order.account.name, parsed(order.event_text)] for order in orders]
+    whole = [events_by_account, question, replay_key] if replay_key else [events_by_account, question]
+    return digest(canonical(whole).encode())
 
 
 @lru_cache(maxsize=1024)
 def _order(account: Account, event: Event) -> Order:
     """An order depends on what never changes, so it is worked out once for each account and event."""
     price = prices(event, account.budget, account.neighbours)
-    return Order(account, event, events.to_json(event), price, canonical(price.write()))
+    return Order(account, event, canonical(events.to_json(event)), price, price.text)
 
 
 def charge(rows: Rows, asked: Request) -> tuple[Receipt, ...]:
@@ -159,23 +172,20 @@ def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
     order = asked.orders[place]
     account = order.account.name
     now, person = _admitted(rows, account, asked.who)
-    after, charged = now.charged(order.price), person.charged(order.price)
+    price = Price(order.price)
+    after, charged = now.charged(price), person.charged(price)
     rule = after.spent.holding(now.budget)
     if rule is None or not _within_cap(charged):
         raise _refusal(order, now, person, asked.who, capped=rule is not None)
-    rows.put("standing", account, after.write())
-    changes.put_member(rows, account, asked.who, charged)
-    (cost, cost_text), remaining = _cost(order.price_text, type(rule.cap)), after.spent.left(rule)
-    body: dict[str, object] = {
-        "cost": cost_text,
-        "event": order.event_text,
-        "joined": len(asked.orders),
-        "question": asked.question,
-        "remaining": write_loss(remaining),
-    }
+    changes.put_charged(rows, account, asked.who, after, charged)
+    cost, cost_text = _cost(order.price_text, type(rule.cap))
+    rest = amounts_text(type(rule.cap), after.spent.rests(rule))
     key = "" if place else asked.key
-    if key:
-        body["request"] = asked.digest
+    mark = f',"request":"{asked.digest}"' if key else ""
+    body = (
+        f'{{"cost":{cost_text},"event":{order.event_text},"joined":{len(asked.orders)},'
+        f'"question":{asked.question},"remaining":{rest}{mark}}}'
+    )
     entry = rows.add("charge", body, who=asked.who, account=account, price=order.price_text, key=key)
     return Receipt(
         sequence=entry.sequence,
@@ -183,7 +193,7 @@ def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
         analyst=asked.who,
         event=order.event,
         cost=cost,
-        remaining=remaining,
+        rest=rest,
         hash=entry.hash,
         standing=after,
     )
@@ -234,10 +244,10 @@ def _advice(now: Standing, person: Member) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _cost(price_text: str, currency: type[Loss]) -> tuple[Loss, dict[str, str]]:
+def _cost(price_text: str, currency: type[Loss]) -> tuple[Loss, str]:
     """A price in one currency, and as it is written; worked out once for each."""
-    amounts = Tallies.read(json.loads(price_text)).sums[CURRENCIES[currency]]
-    if amounts is None:
+    spent = Tallies.read(parsed(price_text)).sums[CURRENCIES[currency]]
+    if spent is None:
         raise InternalError("A charge was accepted under a rule that has no price for it.")
-    cost = currency(*amounts)
-    return cost, write_loss(cost)
+    cost = loss(currency, spent)
+    return cost, loss_text(cost)

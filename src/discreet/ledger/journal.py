@@ -6,14 +6,44 @@ Any doubt stops writing: a book older than one already seen, one that does not m
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from types import TracebackType
 
 from discreet.errors import LedgerError, LedgerTampered
 from discreet.ledger import changes, policy
 from discreet.ledger.entry import GENESIS, Head
-from discreet.ledger.store import Rows, Store
+from discreet.ledger.store import Place, Rows, Store
 from discreet.ledger.verify import verify
+
+_BOOK: Place = "book", ""
+
+
+class _Act:
+    """A transaction of a journal; a plain class, because every charge enters one."""
+
+    __slots__ = ("_journal", "_places", "_rows", "_transaction")
+
+    def __init__(self, journal: Journal, places: Sequence[Place]) -> None:
+        self._journal, self._places = journal, places
+
+    def __enter__(self) -> Rows:
+        self._transaction = self._journal.transaction()
+        self._rows = self._transaction.__enter__()
+        try:
+            self._journal.begun(self._rows, self._places)
+        except BaseException as error:
+            self._transaction.__exit__(type(error), error, error.__traceback__)
+            raise
+        return self._rows
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        head = self._rows.tail() if error is None else None
+        self._transaction.__exit__(kind, error, trace)
+        if head is not None:
+            self._journal.note(head)
 
 
 class Journal:
@@ -25,26 +55,28 @@ class Journal:
         self._stopped: LedgerTampered | None = None
         self._lock = threading.Lock()
 
-    @contextmanager
-    def writing(self) -> Iterator[Rows]:
+    def writing(self) -> _Act:
         """One durable transaction on a book that is no older than what was seen before."""
+        return _Act(self, ())
+
+    def acting(self, *places: Place) -> _Act:
+        """The same for everything that a frozen book refuses; `places` are states that will be looked at."""
+        return _Act(self, (_BOOK, *places))
+
+    def transaction(self) -> AbstractContextManager[Rows]:
+        """The store's, unless this process has stopped writing."""
         if self._stopped is not None:
             raise LedgerTampered(self._stopped.sequence, "the book was found altered; this process writes no more")
-        with self.store.writing() as rows:
-            self._refuse_older(rows)
-            yield rows
-            head = rows.tail()
-        self._note(head)
+        return self.store.writing()
 
-    @contextmanager
-    def acting(self) -> Iterator[Rows]:
-        """The same for everything that a frozen book refuses."""
-        with self.writing() as rows:
-            if changes.book(rows)["frozen"]:
-                raise LedgerError(
-                    "The book is read-only: it did not match its anchor", "A steward compares it, then resumes."
-                )
-            yield rows
+    def begun(self, rows: Rows, places: Sequence[Place]) -> None:
+        """Looks ahead, and refuses to go on with a book that cannot be trusted."""
+        self._refuse_older(rows)
+        rows.foresee(places)
+        if places and changes.book(rows)["frozen"]:
+            raise LedgerError(
+                "The book is read-only: it did not match its anchor", "A steward compares it, then resumes."
+            )
 
     @contextmanager
     def reading(self) -> Iterator[Rows]:
@@ -65,7 +97,7 @@ class Journal:
             except LedgerTampered as error:
                 self._stopped = error
                 raise
-        self._note(head)
+        self.note(head)
         return head
 
     def check_anchor(self, anchor: Head) -> None:
@@ -75,8 +107,7 @@ class Journal:
             LedgerTampered: after freezing it.
         """
         with self.reading() as rows:
-            entry = rows.entry(anchor.sequence)
-            found = GENESIS if anchor.sequence == 0 else None if entry is None else entry.hash
+            found = rows.hash_at(anchor.sequence) if anchor.sequence else GENESIS
         if found == anchor.hash:
             return
         error = LedgerTampered(
@@ -109,11 +140,12 @@ class Journal:
         if not seen.sequence:
             return
         tail = rows.tail()
-        entry = tail if tail.sequence == seen.sequence else rows.entry(seen.sequence)
-        if entry is None or entry.hash != seen.hash:
+        found = tail.hash if tail.sequence == seen.sequence else rows.hash_at(seen.sequence)
+        if found != seen.hash:
             self._stopped = LedgerTampered(seen.sequence, "the book is older than what this process has seen")
             raise self._stopped
 
-    def _note(self, head: Head) -> None:
+    def note(self, head: Head) -> None:
+        """Remembers the newest head that was seen."""
         with self._lock:
             self._seen = max(self._seen, head)

@@ -7,11 +7,10 @@ analyst is appointed, only those appointed may ask.
 
 from __future__ import annotations
 
-import json
-
 from discreet.errors import NotPermitted
 from discreet.ledger import changes
 from discreet.ledger.account import Member, Role, Standing
+from discreet.ledger.text import parsed
 
 OWNER = "owner"
 """The name that acts when no other is given."""
@@ -51,4 +50,4 @@ def require_asking(states: changes.States, account: str, who: str, person: Membe
 
 def _role_on_book(states: changes.States, who: str) -> Role | None:
     text = states.get("role", who)
-    return None if text is None else Role(json.loads(text)["role"])
+    return None if text is None else Role(parsed(text)["role"])

@@ -13,18 +13,15 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from hashlib import sha256
+from contextlib import AbstractContextManager, closing, contextmanager
+from types import TracebackType
 
 from discreet.errors import LedgerError, LedgerTampered
 from discreet.ledger import schema
-from discreet.ledger.entry import GENESIS, Entry, Head
-from discreet.ledger.store import Rows, Store, Stored
+from discreet.ledger.rows import Remembered, SqliteRows, check_statements
+from discreet.ledger.store import Rows, Store
 
 MEMORY = ":memory:"
-_ENTRY = "SELECT sequence, time, kind, account, who, price, key, about, body, hash FROM entries"
-_TAIL = "SELECT sequence, hash FROM entries"
-_ANSWER = "SELECT sequence, charge, replay_key, payload FROM answers"
 _BROKEN: set[str] = set()  # files to which a commit failed in this process
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")  # how the names of passing obstacles begin
 
@@ -51,6 +48,7 @@ class SqliteStore(Store):
 
     def _connect(self) -> None:
         self._process = os.getpid()
+        self._remembered: Remembered | None = None
         self._writer = self._open()
         self._write_lock = threading.RLock()
         self._reader, self._read_lock = self._writer, self._write_lock
@@ -69,25 +67,42 @@ class SqliteStore(Store):
                 connection.execute("PRAGMA query_only=ON")
             else:
                 _create(connection)
-            _check_statements(connection)
+            check_statements(connection)
         except BaseException:
             connection.close()
             raise
         return connection
 
-    @contextmanager
-    def writing(self) -> Iterator[Rows]:
+    def writing(self) -> AbstractContextManager[Rows]:
         """See `Store.writing`."""
+        return _Writing(self)
+
+    def begin(self) -> Rows:
+        """Waits for all other writers, and excludes them until `end`."""
         self._after_fork()
-        with self._write_lock, _translated():
+        self._write_lock.acquire()
+        try:
             self._refuse_doubtful_file()
             self._writer.execute("BEGIN IMMEDIATE")
-            try:
-                yield SqliteRows(self._writer)
-            except BaseException:
+        except BaseException as error:
+            self._write_lock.release()
+            _retell(error)
+            raise
+        self._rows = SqliteRows(self._writer, self._remembered)
+        self._remembered = None  # until what follows is committed
+        return self._rows
+
+    def end(self, error: BaseException | None) -> None:
+        """Commits, or rolls back after an error."""
+        try:
+            if error is None:
+                self._commit()
+                self._remembered = self._rows.remembered
+            else:
                 self._roll_back()
-                raise
-            self._commit()
+                _retell(error)
+        finally:
+            self._write_lock.release()
 
     @contextmanager
     def reading(self) -> Iterator[Rows]:
@@ -159,119 +174,45 @@ class SqliteStore(Store):
             self._connect()
 
 
-class SqliteRows(Rows):
-    """The rows of a ledger file, through one connection inside a transaction."""
+class _Writing:
+    """A transaction as a context; a plain class, because every charge enters one."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._tail: Head | None = None  # nobody else writes during a transaction
+    __slots__ = ("_store",)
 
-    def tail(self) -> Head:
-        """See `Rows.tail`."""
-        if self._tail is None:
-            row = self._connection.execute(f"{_TAIL} ORDER BY sequence DESC LIMIT 1").fetchone()
-            self._tail = Head(*row) if row else Head(0, GENESIS)
-        return self._tail
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
 
-    def append(self, entry: Entry) -> None:
-        """See `Rows.append`."""
-        self._connection.execute("INSERT INTO entries VALUES (?,?,?,?,?,?,?,?,?,?)", entry)
-        self._tail = Head(entry.sequence, entry.hash)
+    def __enter__(self) -> Rows:
+        return self._store.begin()
 
-    def entry(self, sequence: int) -> Entry | None:
-        """See `Rows.entry`."""
-        return self._one(f"{_ENTRY} WHERE sequence = ?", sequence)
-
-    def by_key(self, who: str, key: str) -> Entry | None:
-        """See `Rows.by_key`."""
-        return self._one(f"{_ENTRY} WHERE who = ? AND key = ? AND key <> ''", who, key)
-
-    def outcome(self, charge: int) -> Entry | None:
-        """See `Rows.outcome`."""
-        return self._one(f"{_ENTRY} WHERE about = ? AND about > 0", charge)
-
-    def entries(self, after: int = 0, account: str | None = None) -> Iterator[Entry]:
-        """See `Rows.entries`."""
-        chosen = "" if account is None else " AND account = ?"
-        values = (after,) if account is None else (after, account)
-        last = after
-        try:
-            for row in self._connection.execute(f"{_ENTRY} WHERE sequence > ?{chosen} ORDER BY sequence", values):
-                last = row[0]
-                yield Entry._make(row)
-        except sqlite3.DatabaseError:
-            raise LedgerTampered(last + 1, "cannot be read") from None
-
-    def get(self, scope: str, name: str) -> str | None:
-        """See `Rows.get`.
-
-        Raises:
-            LedgerTampered: if the text does not fit its seal.
-        """
-        row = self._connection.execute(
-            "SELECT text, seal FROM states WHERE scope = ? AND name = ?", (scope, name)
-        ).fetchone()
-        if row is None:
-            return None
-        text, seal = row
-        if not isinstance(text, str) or seal != _seal(scope, name, text):
-            raise LedgerTampered(self.tail().sequence, f"the stored {scope} does not fit its seal")
-        return text
-
-    def put(self, scope: str, name: str, text: str) -> None:
-        """See `Rows.put`."""
-        self._connection.execute(
-            "INSERT INTO states VALUES (?,?,?,?) ON CONFLICT DO UPDATE SET text = excluded.text, seal = excluded.seal",
-            (scope, name, text, _seal(scope, name, text)),
-        )
-
-    def states(self) -> Iterator[tuple[str, str, str]]:
-        """See `Rows.states`."""
-        rows = self._connection.execute("SELECT scope, name FROM states ORDER BY scope, name").fetchall()
-        for scope, name in rows:
-            yield scope, name, self.get(scope, name) or ""
-
-    def add_answer(self, sequence: int, charge: int, replay_key: str, payload: bytes) -> None:
-        """See `Rows.add_answer`."""
-        self._connection.execute("INSERT INTO answers VALUES (?,?,?,?)", (sequence, charge, replay_key, payload))
-
-    def answers(self, replay_key: str | None = None) -> Iterator[Stored]:
-        """See `Rows.answers`."""
-        chosen, values = ("", ()) if replay_key is None else (" WHERE replay_key = ?", (replay_key,))
-        for place, charge, key, payload in self._connection.execute(f"{_ANSWER}{chosen} ORDER BY sequence", values):
-            yield Stored(place, charge, key, payload if isinstance(payload, bytes) else b"")
-
-    def check(self) -> None:
-        """See `Rows.check`."""
-        _check_statements(self._connection)
-        if self._connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
-            raise LedgerTampered(0, "the pages of the file are damaged")
-
-    def _one(self, query: str, *values: int | str) -> Entry | None:
-        row = self._connection.execute(query, values).fetchone()
-        return Entry._make(row) if row else None
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._store.end(error)
 
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Errors of the database and the file system under our own name, without the values that caused them."""
+    """Errors of the database and the file system under our own name."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
+        _retell(error)
+
+
+def _retell(error: BaseException) -> None:
+    """Raises an error of the database or the file system under our own name, without the values that caused it."""
+    if isinstance(error, sqlite3.Error):
         hint = "Others are writing to it; try again." if _name(error).startswith(_BUSY) else "Nothing was written."
         raise LedgerError(f"The ledger cannot be used ({_name(error)})", hint) from None
-    except UnicodeDecodeError:  # in the texts of the schema itself
+    if isinstance(error, UnicodeDecodeError):  # in the texts of the schema itself
         raise LedgerTampered(0, "the file holds bytes that are no text") from None
-    except OSError as error:
+    if isinstance(error, OSError):
         raise LedgerError(f"The ledger file cannot be used ({error.strerror})", "Check the path.") from None
 
 
 def _name(error: sqlite3.Error) -> str:
     return getattr(error, "sqlite_errorname", None) or type(error).__name__
-
-
-def _seal(scope: str, name: str, text: str) -> str:
-    return sha256(f"{scope}\n{name}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _identity(path: str) -> tuple[int, int]:
@@ -354,10 +295,3 @@ def _create(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA application_id={schema.APPLICATION}")
         connection.execute(f"PRAGMA user_version={schema.VERSION}")
     connection.execute("COMMIT")
-
-
-def _check_statements(connection: sqlite3.Connection) -> None:
-    """Refuses a file whose tables or triggers are not exactly those that were created."""
-    rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
-    if {sql for (sql,) in rows} != set(schema.STATEMENTS):
-        raise LedgerTampered(0, "the tables or triggers of the file were altered")

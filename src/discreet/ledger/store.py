@@ -7,14 +7,28 @@ answers are only ever added. SQLite keeps them in `ledger.sqlite`; another datab
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from discreet.ledger.entry import Entry, Head, seal
 from discreet.ledger.text import canonical
+
+
+def _now() -> str:
+    """The time in milliseconds, in ISO 8601."""
+    seconds, thousandths = divmod(time.time_ns() // 1_000_000, 1000)
+    return f"{_second(seconds)}.{thousandths:03d}+00:00"
+
+
+@lru_cache(maxsize=1)
+def _second(seconds: int) -> str:
+    """The same second is written many times."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 class Stored(NamedTuple):
@@ -30,8 +44,16 @@ class Stored(NamedTuple):
         return f"Stored(sequence={self.sequence}, charge={self.charge}, {len(self.payload)} bytes)"
 
 
+Place = tuple[str, str]
+"""Scope and name of a state."""
+
+
 class Rows(ABC):
     """The rows of the book inside one transaction."""
+
+    @abstractmethod
+    def foresee(self, places: Sequence[Place]) -> None:
+        """Reads several states at once, because they will be asked for."""
 
     @abstractmethod
     def tail(self) -> Head:
@@ -40,11 +62,10 @@ class Rows(ABC):
     def add(
         self, kind: str, body: object, *, who: str, account: str = "", price: str = "", key: str = "", about: int = 0
     ) -> Entry:
-        """Writes the next entry of the chain."""
-        tail = self.tail()
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        fields = (now, kind, account, who, price, key, about, canonical(body))
-        entry = seal(tail.hash, tail.sequence + 1, fields)
+        """Writes the next entry of the chain; a body that is a text is canonical JSON already."""
+        sequence, previous = self.tail()
+        written = body if isinstance(body, str) else canonical(body)
+        entry = seal(previous, sequence + 1, (_now(), kind, account, who, price, key, about, written))
         self.append(entry)
         return entry
 
@@ -55,6 +76,10 @@ class Rows(ABC):
     @abstractmethod
     def entry(self, sequence: int) -> Entry | None:
         """The entry at a place."""
+
+    @abstractmethod
+    def hash_at(self, sequence: int) -> str | None:
+        """The hash of the entry at a place."""
 
     @abstractmethod
     def by_key(self, who: str, key: str) -> Entry | None:
@@ -73,8 +98,8 @@ class Rows(ABC):
         """A state: what the entries so far amount to."""
 
     @abstractmethod
-    def put(self, scope: str, name: str, text: str) -> None:
-        """Replaces a state."""
+    def put(self, *states: tuple[str, str, str]) -> None:
+        """Replaces states, each given as (scope, name, text)."""
 
     @abstractmethod
     def states(self) -> Iterator[tuple[str, str, str]]:

@@ -11,9 +11,7 @@ Ramdas, Rogers, Wu 2023).
 
 from __future__ import annotations
 
-import dataclasses
-import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
@@ -22,22 +20,18 @@ from discreet.accounting import filters
 from discreet.accounting.terms import terms
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import root_below
-from discreet.ledger.text import ratio
+from discreet.ledger import amounts
+from discreet.ledger.amounts import Amounts, at_most
+from discreet.ledger.text import NAMES
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP
-from discreet.privacy.amounts import short
 from discreet.privacy.events import Event
 
 CURRENCIES: dict[type[Loss], str] = {PureDP: "pure", ApproxDP: "approximate", ZCDP: "concentrated"}
-_SMALLEST = Fraction(1, 10**check.LARGEST_EXPONENT)
-
-
-Amounts = tuple[Fraction, ...]
-"""A loss as its amounts in the order of its class: (epsilon,), (epsilon, delta) or (rho, delta)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tallies:
-    """One sum for each rule, by the name of its currency; None where a charge had no price under that rule.
+    """One sum for each rule, by the name of its currency in order; None where a charge had no price under that rule.
 
     >>> from discreet.privacy.events import Pure
     >>> (Tallies.zero(PureDP(1)) + prices(Pure(0.1), PureDP(1), Neighbours.ADD_REMOVE)).write()
@@ -45,24 +39,33 @@ class Tallies:
     """
 
     sums: dict[str, Amounts | None]
+    _written: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
     def zero(cls, budget: Loss) -> Tallies:
-        """Nothing spent, under each rule of a budget."""
-        return cls({CURRENCIES[type(rule.cap)]: _amounts(rule.cap * 0) for rule in rules(budget)})
+        """Nothing spent, under each rule of a budget; the same object for the same budget."""
+        return _zero(type(budget), _amounts(budget))
 
     def __add__(self, other: Tallies) -> Tallies:
         return Tallies({kind: _sum(spent, other.sums[kind]) for kind, spent in self.sums.items()})
 
     def __mul__(self, count: int) -> Tallies:
-        return Tallies({kind: _times(amounts, count) for kind, amounts in self.sums.items()})
+        return Tallies({kind: _times(spent, count) for kind, spent in self.sums.items()})
 
     def write(self) -> dict[str, str | None]:
         """The sums as JSON fields: for each rule its amounts, with spaces between them."""
-        return {
-            kind: None if amounts is None else " ".join([f"{a.numerator}/{a.denominator}" for a in amounts])
-            for kind, amounts in self.sums.items()
-        }
+        return {kind: None if spent is None else amounts.write(spent) for kind, spent in self.sums.items()}
+
+    @property
+    def text(self) -> str:
+        """The canonical JSON of `write`, put together by hand, and once: every charge writes several."""
+        if not self._written:
+            parts = [
+                f'"{kind}":null' if spent is None else f'"{kind}":"{amounts.write(spent)}"'
+                for kind, spent in self.sums.items()
+            ]
+            self._written.append("{" + ",".join(parts) + "}")
+        return self._written[0]
 
     @classmethod
     def read(cls, fields: dict[str, str | None]) -> Tallies:
@@ -71,16 +74,16 @@ class Tallies:
 
     def holding(self, budget: Loss) -> filters.Rule | None:
         """The first rule of a budget that these sums keep, or None if they keep none."""
-        for rule, limits in _limits(budget):
-            spent = self._sum(rule)
-            if spent is not None and all(map(operator.le, spent, limits)):
+        for kind, rule, limits in _limits(budget):
+            spent = self.sums[kind]
+            if spent is not None and all(map(at_most, spent, limits)):
                 return rule
         return None
 
     def of(self, rule: filters.Rule) -> Loss | None:
         """The sum that a rule looks at."""
-        amounts = self._sum(rule)
-        return None if amounts is None else type(rule.cap)(*amounts)
+        spent = self._sum(rule)
+        return None if spent is None else loss(type(rule.cap), spent)
 
     def spent(self, budget: Loss) -> Loss | None:
         """What was spent, in the currency of the first rule that holds; else of the first that can still tell."""
@@ -95,11 +98,12 @@ class Tallies:
 
     def left(self, rule: filters.Rule) -> Loss:
         """What one rule leaves; never negative, and a rest below the smallest amount there is counts as nothing."""
+        return loss(type(rule.cap), self.rests(rule))
+
+    def rests(self, rule: filters.Rule) -> Amounts:
+        """The amounts of what one rule leaves."""
         spent, limits = self._sum(rule), _amounts(rule.cap)
-        if spent is None:
-            return rule.cap * 0
-        rests = (limit - amount for limit, amount in zip(limits, spent, strict=True))
-        return type(rule.cap)(*(rest if rest >= _SMALLEST else Fraction(0) for rest in rests))
+        return tuple(map(amounts.rest, limits, spent or limits))
 
     def largest_pure(self, budget: Loss) -> Fraction:
         """The largest epsilon that a single pure question may still have; rounded down where it is irrational.
@@ -107,16 +111,36 @@ class Tallies:
         A pure question costs its epsilon, or half its square in rho; deltas must hold already but do not grow.
         """
         largest = Fraction(0)
-        for rule, limits in _limits(budget):
-            spent = self._sum(rule)
-            if spent is not None and all(map(operator.le, spent, limits)):
-                rest = limits[0] - spent[0]
+        for kind, rule, limits in _limits(budget):
+            spent = self.sums[kind]
+            if spent is not None and all(map(at_most, spent, limits)):
+                rest = Fraction(*amounts.rest(limits[0], spent[0]))
                 concentrated = isinstance(rule.cap, ZCDP) and rest > 0
                 largest = max(largest, root_below(2 * rest) if concentrated else rest)
         return largest
 
     def _sum(self, rule: filters.Rule) -> Amounts | None:
         return self.sums[CURRENCIES[type(rule.cap)]]
+
+
+class Price:
+    """A price to be added to several sums; those that are one and the same object are added to once.
+
+    The sums of a period and of a life mostly are, and those of an account and of a person who asks alone.
+    """
+
+    __slots__ = ("_added", "_price")
+
+    def __init__(self, price: Tallies) -> None:
+        self._price = price
+        self._added: dict[int, tuple[Tallies, Tallies]] = {}
+
+    def added(self, spent: Tallies) -> Tallies:
+        """Sums after one more charge of this price."""
+        known = self._added.get(id(spent))
+        if known is None:  # the sums are kept beside the result, so that no other object takes their place in memory
+            known = self._added[id(spent)] = spent, spent + self._price
+        return known[1]
 
 
 @lru_cache(maxsize=256)
@@ -147,37 +171,55 @@ def prices(event: Event, budget: Loss, neighbours: Neighbours) -> Tallies:
             found[CURRENCIES[type(rule.cap)]] = _amounts(rule.price(released))
         except (UnsupportedEvent, InvalidParameter):  # no price, or deltas that reach 1
             found[CURRENCIES[type(rule.cap)]] = None
-    if all(amounts is None for amounts in found.values()):
+    if all(price is None for price in found.values()):
         hint = f"A budget of {budget} has no price for it; open the account with a rho or a delta."
         raise UnsupportedEvent(event, "This account", hint)
-    return Tallies(found)
+    return Tallies(dict(sorted(found.items())))
+
+
+def loss(currency: type[Loss], spent: Amounts) -> Loss:
+    """Amounts as a loss of their currency."""
+    return currency(*(Fraction(*amount) for amount in spent))
 
 
 @lru_cache(maxsize=256)
 def _read(fields: tuple[tuple[str, str | None], ...]) -> Tallies:
-    return Tallies({kind: None if text is None else tuple(map(ratio, text.split())) for kind, text in fields})
+    return Tallies({kind: None if text is None else amounts.read(text) for kind, text in fields})
 
 
 @lru_cache(maxsize=256)
-def _limits(budget: Loss) -> tuple[tuple[filters.Rule, Amounts], ...]:
-    return tuple((rule, _amounts(rule.cap)) for rule in rules(budget))
+def _zero(currency: type[Loss], budget: Amounts) -> Tallies:
+    nothing: dict[str, Amounts | None] = {
+        kind: (amounts.ZERO,) * len(limits) for kind, _, limits in _limits_of(currency, budget)
+    }
+    return Tallies(dict(sorted(nothing.items())))
 
 
-def _amounts(loss: Loss) -> Amounts:
-    return tuple(getattr(loss, field.name) for field in dataclasses.fields(loss))  # type: ignore[arg-type]
+def _limits(budget: Loss) -> tuple[tuple[str, filters.Rule, Amounts], ...]:
+    return _limits_of(type(budget), _amounts(budget))
+
+
+@lru_cache(maxsize=256)
+def _limits_of(currency: type[Loss], limits: Amounts) -> tuple[tuple[str, filters.Rule, Amounts], ...]:
+    """Found by whole numbers, whose hash is faster than that of a loss."""
+    found = rules(loss(currency, limits))
+    return tuple((CURRENCIES[type(rule.cap)], rule, _amounts(rule.cap)) for rule in found)
+
+
+def _amounts(amount: Loss) -> Amounts:
+    return tuple([getattr(amount, name).as_integer_ratio() for name in NAMES[type(amount)]])
 
 
 def _sum(spent: Amounts | None, more: Amounts | None) -> Amounts | None:
-    """Exact, or a little more if the numbers have become absurdly long (`privacy.amounts.short`)."""
     if spent is None or more is None:
         return None
-    return _bounded(tuple([short(a + b) for a, b in zip(spent, more, strict=True)]))
+    return _bounded(tuple(map(amounts.plus, spent, more)))
 
 
-def _times(amounts: Amounts | None, count: int) -> Amounts | None:
-    return None if amounts is None else _bounded(tuple([amount * count for amount in amounts]))
+def _times(spent: Amounts | None, count: int) -> Amounts | None:
+    return None if spent is None else _bounded(tuple([amounts.times(amount, count) for amount in spent]))
 
 
-def _bounded(amounts: Amounts) -> Amounts | None:
+def _bounded(spent: Amounts) -> Amounts | None:
     """None where a delta has reached 1: nothing is bounded any more."""
-    return None if len(amounts) == 2 and amounts[1] >= 1 else amounts
+    return None if len(spent) == 2 and at_most((1, 1), spent[1]) else spent

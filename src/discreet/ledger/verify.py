@@ -7,7 +7,6 @@ restored from yesterday is a good book of yesterday): that is what the exported 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 
@@ -16,6 +15,7 @@ from discreet.ledger import changes
 from discreet.ledger.entry import GENESIS, Entry, Head, chained, digest
 from discreet.ledger.store import Rows, Stored
 from discreet.ledger.tallies import Tallies
+from discreet.ledger.text import parsed
 
 Pending = Counter[tuple[str, str, str]]
 """How often each charge occurs: account, who and price."""
@@ -71,7 +71,7 @@ def _walk(rows: Rows, *, together: bool) -> tuple[Head, changes.MemoryStates]:
 def _add_up(states: changes.MemoryStates, pending: Pending) -> None:
     """Equal charges are added at once: exact sums do not depend on order."""
     for (account, who, price), count in pending.items():
-        changes.charge(states, account, who, Tallies.read(json.loads(price)) * count)
+        changes.charge(states, account, who, Tallies.read(parsed(price)) * count)
     pending.clear()
 
 

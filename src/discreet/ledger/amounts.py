@@ -1,0 +1,102 @@
+"""Amounts as pairs of whole numbers: exact rationals in lowest terms, added and compared many times faster.
+
+A charge is made while every other process waits, so its sums are kept in the form in which they are written: "p/q" is
+(p, q). Everywhere else an amount is a `Fraction`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import gcd
+
+from discreet import check
+from discreet.errors import InternalError
+from discreet.privacy.amounts import LONGEST_SUM, short
+
+Amount = tuple[int, int]
+"""Numerator and denominator in lowest terms; no amount is negative."""
+
+Amounts = tuple[Amount, ...]
+"""A loss as its amounts in the order of its class: (epsilon,), (epsilon, delta) or (rho, delta)."""
+
+ZERO: Amount = (0, 1)
+_SMALLEST = 10**check.LARGEST_EXPONENT  # the inverse of the smallest amount there is
+
+
+def amount(number: Fraction) -> Amount:
+    """A rational as a pair.
+
+    >>> amount(Fraction(3, 6))
+    (1, 2)
+    """
+    return number.numerator, number.denominator
+
+
+def plus(one: Amount, other: Amount) -> Amount:
+    """The sum, exact, or a little more if the numbers have become absurdly long (`privacy.amounts.short`).
+
+    >>> plus((1, 6), (1, 3))
+    (1, 2)
+    """
+    if not other[0]:
+        return one
+    top, bottom = one[0] * other[1] + other[0] * one[1], one[1] * other[1]
+    common = gcd(top, bottom)
+    total = top // common, bottom // common
+    return total if total[1].bit_length() <= LONGEST_SUM else amount(short(Fraction(*total)))
+
+
+def times(one: Amount, count: int) -> Amount:
+    """So many of an amount.
+
+    >>> times((1, 6), 3)
+    (1, 2)
+    """
+    return amount(Fraction(*one) * count)
+
+
+def at_most(one: Amount, limit: Amount) -> bool:
+    """Whether an amount is within a limit.
+
+    >>> at_most((1, 3), (1, 3)), at_most((1, 3), (1, 4))
+    (True, False)
+    """
+    return one[0] * limit[1] <= limit[0] * one[1]
+
+
+def rest(limit: Amount, spent: Amount) -> Amount:
+    """What is left of a limit; never negative, and less than the smallest amount there is counts as nothing.
+
+    >>> rest((1, 2), (1, 3)), rest((1, 3), (1, 2))
+    ((1, 6), (0, 1))
+    """
+    top, bottom = limit[0] * spent[1] - spent[0] * limit[1], limit[1] * spent[1]
+    if top * _SMALLEST < bottom:
+        return ZERO
+    common = gcd(top, bottom)
+    return top // common, bottom // common
+
+
+def write(amounts: Amounts) -> str:
+    """Amounts with spaces between them.
+
+    >>> write(((1, 2), (0, 1)))
+    '1/2 0/1'
+    """
+    return " ".join([f"{top}/{bottom}" for top, bottom in amounts])
+
+
+def read(text: str) -> Amounts:
+    """The amounts that `write` wrote.
+
+    Raises:
+        InternalError: if the text was written by something else.
+    """
+    try:
+        return tuple([_pair(*part.split("/")) for part in text.split()])
+    except (TypeError, ValueError):
+        raise InternalError("An amount in the ledger is not written as 'p/q'.") from None
+
+
+def _pair(top: str, bottom: str) -> Amount:
+    return int(top), int(bottom)
