@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from discreet import accounting, engines, errors, exact, ledger, mechanisms, noise, plan, privacy
     from discreet.curator import Answer, Curator
+    from discreet.curator.choices import choose_epsilon
     from discreet.plan.frame import count, count_units, mean, sum  # noqa: A004 - the name every frame library gives it
     from discreet.plan.schema import Limits
     from discreet.privacy import Budget
@@ -24,6 +25,7 @@ _NAMES = {
     "Answer": "discreet.curator",
     "Budget": "discreet.privacy",
     "Curator": "discreet.curator",
+    "choose_epsilon": "discreet.curator.choices",
     "Limits": "discreet.plan.schema",
     **dict.fromkeys(("count", "count_units", "mean", "sum"), "discreet.plan.frame"),
 }
@@ -34,6 +36,7 @@ __all__ = [
     "Curator",
     "Limits",
     "accounting",
+    "choose_epsilon",
     "count",
     "count_units",
     "engines",

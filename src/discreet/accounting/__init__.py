@@ -9,12 +9,14 @@ from discreet.accounting.bounds import delta, epsilon, methods, trade_off
 from discreet.accounting.calibrate import calibrate, concentrated_sigma, discrete_gaussian_sigma, gaussian_sigma
 from discreet.accounting.filters import Filter, Odometer, RenyiFilter
 from discreet.accounting.rdp import ORDERS
+from discreet.accounting.risk import Risk, risk
 
 __all__ = [
     "ORDERS",
     "Filter",
     "Odometer",
     "RenyiFilter",
+    "Risk",
     "calibrate",
     "concentrated_sigma",
     "delta",
@@ -22,5 +24,6 @@ __all__ = [
     "epsilon",
     "gaussian_sigma",
     "methods",
+    "risk",
     "trade_off",
 ]

@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from discreet.cli import accounts, answers, curating, explaining
+from discreet.cli import accounts, answers, choosing, curating, explaining
 from discreet.cli.failures import Guarded
 from discreet.cli.template import TEMPLATE
 from discreet.cli.words import printable
+from discreet.curator.choices import CANDIDATES
 from discreet.curator.config import FILE, Config, load
 from discreet.curator.curator import Curator
 from discreet.demo import FOLDER, show
@@ -39,6 +40,7 @@ Groups = Annotated[int | None, typer.Option("--limits-groups", help="Groups that
 Rows = Annotated[int | None, typer.Option("--limits-rows", help="Rows that one unit may have in each.")]
 Confidence = Annotated[str, typer.Option(help="Of each interval.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV: x, x_low and x_high for every number of an answer.")]
 Account = Annotated[str | None, typer.Option(help="Only this account.")]
 
 _HERE = Path(FILE)
@@ -98,7 +100,7 @@ def ask(
     key: Annotated[str | None, typer.Option(help="A word of yours: asked again with it, it is charged once.")] = None,
     confidence: Confidence = "0.95",
     json: Json = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print CSV: x, x_low and x_high for every number.")] = False,
+    csv: Csv = False,
     config: ConfigFile = _HERE,
 ) -> None:
     """Ask a question and pay for it; the same question again is answered from the book for free."""
@@ -132,6 +134,42 @@ def explain(
     limits = curating.limits(curator, question, epsilon, delta, groups=limits_groups, rows=limits_rows)
     told = curator.explain(question, epsilon=epsilon, delta=delta, limits=limits, confidence=confidence, rows=rows)
     explaining.show(told, Console())
+
+
+@app.command()
+def choose_epsilon(
+    question: Annotated[str | None, typer.Argument(metavar="[SQL]", help="A question about a protected table.")] = None,
+    *,
+    epsilon: Annotated[list[str] | None, typer.Option(help="A candidate; repeat it for each.")] = None,
+    delta: Delta = None,
+    bounds: Annotated[tuple[str, str] | None, typer.Option(help="Without a question: of the values of a mean.")] = None,
+    rows: Annotated[int, typer.Option(help="Imagined rows of a group, which the error of a mean depends on.")] = 1000,
+    limits_groups: Groups = None,
+    limits_rows: Rows = None,
+    confidence: Confidence = "0.95",
+    json: Json = False,
+    csv: Csv = False,
+    html: Annotated[Path | None, typer.Option(help="Also write a page with charts.", dir_okay=False)] = None,
+    config: ConfigFile = _HERE,
+) -> None:
+    """Compare budgets: how wrong an answer would be, what an attacker could learn; reads no data, spends nothing."""
+    form = _form(json, csv)
+    told = choosing.compared(
+        question,
+        epsilon or CANDIDATES,
+        config,
+        delta=delta,
+        bounds=bounds,
+        rows=rows,
+        limits=(limits_groups, limits_rows),
+        confidence=confidence,
+    )
+    if html is not None:
+        choosing.write_page(told, html)
+    if form is Form.TABLE:
+        choosing.show(told, Console())
+    else:
+        typer.echo(choosing.as_json(told) if form is Form.JSON else choosing.as_csv(told), nl=form is Form.JSON)
 
 
 @app.command()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
 from discreet import check
 from discreet.curator.answer import Answer, columns, records
+from discreet.curator.choices import CANDIDATES, Candidate, Choices, asked_for, compare, listed
 from discreet.curator.config import FILE, load
 from discreet.curator.enrol import check_known, check_sources, enrol
 from discreet.curator.explain import ROWS, Explanation, explanation
@@ -209,6 +211,33 @@ class Curator(Holdings):
         released = rehearsal(program, self._read_by(plan), check.integer(rows=rows, at_least=1, at_most=10**6))
         made_up = self._answer(released, chance, balance.remaining)
         return replace(made_up, replayed=False, private=False, notes=(NOTE, *made_up.notes))
+
+    def choose_epsilon(
+        self,
+        question: str | Question,
+        candidates: Sequence[Candidate] = CANDIDATES,
+        *,
+        delta: check.Number | None = None,
+        limits: Limits | None = None,
+        confidence: check.Number = CONFIDENCE,
+        rows: int = ROWS,
+    ) -> Choices:
+        """Budgets for a question side by side: its error, and what an attacker learns; reads nothing, costs nothing.
+
+        Args:
+            question: as for `ask`.
+            candidates: epsilons, or budgets.
+            delta: as for `ask`, for candidates that are epsilons.
+            limits: as for `ask`.
+            confidence: of each error.
+            rows: of an imagined group, on which the error of a mean depends.
+        """
+        chance = check.probability(confidence=confidence)
+        imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
+        plan, schema = self._plan(question)
+        total = self.budget(schema.name).total
+        budgets = [asked_for(each, terms(1, delta, total).delta) for each in listed(candidates)]
+        return compare(self._rebuild(plan, schema, limits), budgets, confidence=chance, rows=imagined)
 
     def table(self, name: str) -> CuratedFrame:
         """The same questions, built step by step: ``curator.table("visits").agg(n=count()).ask(epsilon=0.1)``."""

@@ -85,17 +85,22 @@ def explanation(
     program: Program, account: Account, remaining: Loss, *, confidence: Fraction, rows: int = ROWS
 ) -> Explanation:
     """The explanation of a program whose account stands as it does."""
-    answer = imagined(program, confidence=confidence, rows=rows)
     return Explanation(
         program=program,
         account=account.name,
         unit=f"{account.unit}, {account.neighbours.value}",
         cost=prices(program.event, account.budget, account.neighbours).spent(account.budget),
         remaining=remaining,
-        errors={name: _error(cell) for name, cell in answer.items() if isinstance(cell, Noisy)},
+        errors=errors(program, confidence=confidence, rows=rows),
         confidence=confidence,
         rows=rows,
     )
+
+
+def errors(program: Program, *, confidence: Fraction, rows: int) -> dict[str, float]:
+    """For each released number how far it may be from the truth, in an imagined group; infinite if anywhere."""
+    answer = imagined(program, confidence=confidence, rows=rows)
+    return {name: _error(cell) for name, cell in answer.items() if isinstance(cell, Noisy)}
 
 
 def imagined(program: Program, *, confidence: Fraction, rows: int) -> dict[str, Cell]:

@@ -1,0 +1,54 @@
+"""`discreet choose-epsilon`: with a question or without, as a table, JSON, CSV and a page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.clinic import BY_WARD, run
+
+
+def test_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = run("choose-epsilon", "--epsilon", "0.1", "--epsilon", "1", "--bounds", "0", "100")
+    assert told.code == 0
+    for word in ("epsilon=0.1", "± 30", "13.591", "73.106 %", "error of mean", "Nothing was read"):
+        assert word in told.out
+
+
+@pytest.mark.usefixtures("clinic")
+def test_a_question_in_three_forms() -> None:
+    before = run("verify").out
+    arguments = ("choose-epsilon", BY_WARD, "--epsilon", "0.25", "--epsilon", "1/2", "--limits-rows", "2")
+    assert "error of cost" in run(*arguments).out
+    told = json.loads(run(*arguments, "--json").out)
+    rows = list(csv.DictReader(io.StringIO(run(*arguments, "--csv").out)))
+    assert [float(row["n_error"]) for row in rows] == [choice["n_error"] for choice in told["choices"]]
+    assert [choice["epsilon"] for choice in told["choices"]] == [0.25, 0.5]
+    assert run("verify").out == before
+
+
+def test_a_page(tmp_path: Path) -> None:
+    path = tmp_path / "budgets.html"
+    assert run("choose-epsilon", "--html", str(path)).code == 0
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert text.count("<svg") == 2  # a light picture and a dark one
+    assert "epsilon=0.03" in text
+
+
+@pytest.mark.usefixtures("clinic")
+def test_mistakes(tmp_path: Path) -> None:
+    for arguments, word in (
+        (("--epsilon", "-1"), "epsilon"),
+        ((BY_WARD, "--bounds", "0", "1"), "--bounds"),
+        (("--json", "--csv"), "--csv"),
+        (("--html", str(tmp_path / "no" / "where.html")), "html"),
+    ):
+        told = run("choose-epsilon", *arguments)
+        assert told.code == 2
+        assert f"Expected {word}=" in told.error["InvalidParameter"]
