@@ -375,14 +375,6 @@ def test_a_refusal_heeds_the_analysts_own_cap() -> None:
         assert "Ask with epsilon=0.25," in refused.value.hint
 
 
-@pytest.mark.parametrize("option", ["within", "max_epsilon"])
-def test_budgets_are_not_solved_from_errors_yet(option: str) -> None:
-    with pytest.raises(InvalidParameter) as refused:
-        clinic().ask(COUNT, **{"epsilon": 0.1, option: 25})  # type: ignore[arg-type]
-    assert refused.value.name == option
-    assert "epsilon=0.1" in refused.value.hint
-
-
 @pytest.mark.parametrize("delta", [1, 2, "1e6"])
 def test_a_delta_is_below_one(delta: Any) -> None:
     curator = clinic()

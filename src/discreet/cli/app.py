@@ -34,7 +34,9 @@ app = typer.Typer(
 
 ConfigFile = Annotated[Path, typer.Option("--config", help="The declarations.", dir_okay=False)]
 Question = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, e.g. 'SELECT COUNT(*) AS n FROM visits'.")]
-Epsilon = Annotated[str, typer.Option(help="What the answer may cost; kept exactly, e.g. 0.2 or 1/3.")]
+Epsilon = Annotated[str | None, typer.Option(help="What the answer may cost; kept exactly, e.g. 0.2 or 1/3.")]
+Within = Annotated[str | None, typer.Option(help="Instead of --epsilon: how far each number may be from the truth.")]
+MaxEpsilon = Annotated[str | None, typer.Option(help="What --within may cost at most.")]
 Delta = Annotated[str | None, typer.Option(help="Needed for private groups; default: a hundredth of the account's.")]
 Groups = Annotated[int | None, typer.Option("--limits-groups", help="Groups that one unit may enter.")]
 Rows = Annotated[int | None, typer.Option("--limits-rows", help="Rows that one unit may have in each.")]
@@ -92,7 +94,9 @@ def protect(*, config: ConfigFile = _HERE) -> None:
 def ask(
     question: Question,
     *,
-    epsilon: Epsilon,
+    epsilon: Epsilon = None,
+    within: Within = None,
+    max_epsilon: MaxEpsilon = None,
     delta: Delta = None,
     limits_groups: Groups = None,
     limits_rows: Rows = None,
@@ -107,9 +111,17 @@ def ask(
     form = _form(json, csv)
     with Console(stderr=True).status("Answering"):
         curator = Curator.from_config(config, opening=False)
-        limits = curating.limits(curator, question, epsilon, delta, groups=limits_groups, rows=limits_rows)
+        limits = curating.limits(curator, question, delta, groups=limits_groups, rows=limits_rows)
         answer = curator.ask(
-            question, epsilon=epsilon, delta=delta, limits=limits, analyst=analyst, confidence=confidence, key=key
+            question,
+            epsilon=epsilon,
+            delta=delta,
+            limits=limits,
+            analyst=analyst,
+            confidence=confidence,
+            key=key,
+            within=within,
+            max_epsilon=max_epsilon,
         )
     if form is Form.TABLE:
         answers.show(answer, Console())
@@ -121,7 +133,9 @@ def ask(
 def explain(
     question: Question,
     *,
-    epsilon: Epsilon,
+    epsilon: Epsilon = None,
+    within: Within = None,
+    max_epsilon: MaxEpsilon = None,
     delta: Delta = None,
     limits_groups: Groups = None,
     limits_rows: Rows = None,
@@ -131,8 +145,17 @@ def explain(
 ) -> None:
     """Show what a question would cost and how wrong its answer would be; reads no data, spends nothing."""
     curator = Curator.from_config(config, opening=False)
-    limits = curating.limits(curator, question, epsilon, delta, groups=limits_groups, rows=limits_rows)
-    told = curator.explain(question, epsilon=epsilon, delta=delta, limits=limits, confidence=confidence, rows=rows)
+    limits = curating.limits(curator, question, delta, groups=limits_groups, rows=limits_rows)
+    told = curator.explain(
+        question,
+        epsilon=epsilon,
+        delta=delta,
+        limits=limits,
+        confidence=confidence,
+        rows=rows,
+        within=within,
+        max_epsilon=max_epsilon,
+    )
     explaining.show(told, Console())
 
 

@@ -45,7 +45,7 @@ def compared(
     if bounds is not None:
         raise InvalidParameter("--bounds", bounds, "without a question", "A table declares its own bounds.")
     curator = Curator.from_config(config, opening=False)
-    own = curating.limits(curator, question, "1", delta, groups=groups, rows=each)
+    own = curating.limits(curator, question, delta, groups=groups, rows=each)
     return curator.choose_epsilon(question, candidates, delta=delta, limits=own, rows=rows, confidence=confidence)
 
 

@@ -7,11 +7,11 @@ from discreet.plan.schema import Limits
 
 
 def limits(
-    curator: Curator, question: str, epsilon: str, delta: str | None, *, groups: int | None, rows: int | None
+    curator: Curator, question: str, delta: str | None, *, groups: int | None, rows: int | None
 ) -> Limits | None:
     """The limits of a question; of two, the one that is not given is the table's own."""
     if groups is None and rows is None:
         return None
-    asked = curator.explain(question, epsilon=epsilon, delta=delta).program.question
+    asked = curator.explain(question, epsilon=1, delta=delta).program.question
     usual = curator.table(asked.table).schema.limits
     return Limits(usual.groups if groups is None else groups, usual.rows if rows is None else rows)

@@ -15,29 +15,28 @@ from discreet.curator.config import FILE, load
 from discreet.curator.enrol import check_known, check_sources, enrol
 from discreet.curator.explain import ROWS, Explanation, explanation
 from discreet.curator.fluent import CuratedFrame
-from discreet.curator.gate import answerable, exact_numbers
-from discreet.curator.holdings import Holdings
 from discreet.curator.notes import notes
-from discreet.curator.program import Program, choose
+from discreet.curator.preparing import Preparing, Wish
+from discreet.curator.program import Program
 from discreet.curator.rehearse import NOTE, SALT, rehearsal
 from discreet.curator.run import Released, run
-from discreet.curator.stored import Rebuild, pack, replay_key, serves, unpack
-from discreet.curator.terms import CONFIDENCE, refuse_error_targets, terms
+from discreet.curator.stored import Rebuild, pack, replay_key, unpack
+from discreet.curator.terms import CONFIDENCE, terms
 from discreet.engines.base import Engine
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import QueryFailed
 from discreet.ledger import OWNER, Book, Receipt, Remaining
 from discreet.noise import Bits, source_of
-from discreet.plan.canonical import canonical, replay_order
+from discreet.plan.canonical import canonical
 from discreet.plan.nodes import Question
-from discreet.plan.schema import Limits, TableSchema
+from discreet.plan.schema import Limits
 from discreet.privacy import Loss
 
 WAIT = 10.0
 """Seconds to wait for an answer that somebody else computes under the same idempotency key."""
 
 
-class Curator(Holdings):
+class Curator(Preparing):
     """Holds tables and their budgets, and answers questions about them with differential privacy.
 
     Formal guarantee: all answers about the people of one account, to whomever and however chosen, satisfy the account's
@@ -59,7 +58,6 @@ class Curator(Holdings):
 
     def __init__(self, ledger: str | os.PathLike[str] = ":memory:", *, engine: Engine | None = None) -> None:
         super().__init__(Book(os.fspath(ledger)), engine if engine is not None else DuckDB())
-        self._bits = source_of(None)
 
     @classmethod
     def for_tests(
@@ -120,22 +118,24 @@ class Curator(Holdings):
             confidence: of each interval.
             key: an idempotency key of the analyst's own. The same key with the same question is charged once and
                 answered with the same numbers, however often and from however many threads or processes it is asked.
-            within: not yet supported.
-            max_epsilon: not yet supported.
+            within: instead of an epsilon, how far each COUNT, SUM and AVG may be from the truth, with this confidence:
+                the smallest epsilon for that is solved from public facts and what was released before.
+            max_epsilon: what that may cost at most.
 
         Raises:
             UnsupportedQuery: if the question cannot be answered privately; nothing was spent.
+            InvalidParameter: if a parameter is outside its domain, or within= needs more than max_epsilon=.
             NotPermitted: if the analyst may not ask, not even for what is stored.
             InsufficientBudget: if the account or the analyst's cap is used up; nothing was read.
             KeyConflict: if the key came with another question before; nothing was spent.
             QueryFailed: if the engine failed, or somebody else who had this key; the charge stays.
         """
-        refuse_error_targets(within, max_epsilon)
         chance = check.probability(confidence=confidence)
+        wish = Wish(epsilon=epsilon, delta=delta, within=within, max_epsilon=max_epsilon, confidence=chance)
         plan, schema = self._plan(question)
         account = self._accounts[schema.name]
         standing = self._book.admit(account, analyst)
-        asked = terms(epsilon, delta, standing.budget)
+        asked = self._asked(plan, schema, limits, wish, standing.budget)
         rebuild = self._rebuild(plan, schema, limits)
         program = rebuild(asked.epsilon, asked.delta)
         place = replay_key(program, self._read_by(plan))
@@ -156,11 +156,13 @@ class Curator(Holdings):
         self,
         question: str | Question,
         *,
-        epsilon: check.Number,
+        epsilon: check.Number | None = None,
         delta: check.Number | None = None,
         limits: Limits | None = None,
         confidence: check.Number = CONFIDENCE,
         rows: int = ROWS,
+        within: check.Number | None = None,
+        max_epsilon: check.Number | None = None,
     ) -> Explanation:
         """What would be read and spent, and how wrong the answer would be; reads nothing, costs nothing.
 
@@ -171,12 +173,15 @@ class Curator(Holdings):
             limits: as for `ask`.
             confidence: of each error.
             rows: of an imagined group, on which the error of a mean depends.
+            within: as for `ask`.
+            max_epsilon: as for `ask`.
         """
         chance = check.probability(confidence=confidence)
+        wish = Wish(epsilon=epsilon, delta=delta, within=within, max_epsilon=max_epsilon, confidence=chance)
         imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
         plan, schema = self._plan(question)
         balance = self.budget(schema.name)
-        asked = terms(epsilon, delta, balance.total)
+        asked = self._asked(plan, schema, limits, wish, balance.total)
         program = self._rebuild(plan, schema, limits)(asked.epsilon, asked.delta)
         account = self._book.account(self._accounts[schema.name])
         return explanation(program, account, balance.remaining.loss, confidence=chance, rows=imagined)
@@ -242,28 +247,6 @@ class Curator(Holdings):
     def table(self, name: str) -> CuratedFrame:
         """The same questions, built step by step: ``curator.table("visits").agg(n=count()).ask(epsilon=0.1)``."""
         return CuratedFrame(schema=self._schema(name), curator=self)
-
-    def _rebuild(self, plan: Question, schema: TableSchema, limits: Limits | None, salt: str | None = None) -> Rebuild:
-        """The program of a question at any budget, its aggregates in the order in which releases are stored."""
-        if limits is not None:
-            check.instance(Limits, limits=limits)
-        ordered = replace(plan, aggregates=tuple(replay_order(plan)))
-        secret = self._book.account(self._accounts[schema.name]).salt.hex() if salt is None else salt
-
-        def rebuild(epsilon: Fraction, delta: Fraction) -> Program:
-            with exact_numbers():
-                program = choose(ordered, schema, epsilon=epsilon, delta=delta, limits=limits, salt=secret)
-                return answerable(program, self._known)
-
-        return rebuild
-
-    def _stored(self, place: str, program: Program, rebuild: Rebuild) -> Released | None:
-        """A stored release of the same data that is as good as the one asked for."""
-        for stored in reversed(self._book.stored(place)):
-            released = unpack(stored.payload, rebuild, private=self._bits.private)
-            if released is not None and serves(released, program):
-                return released
-        return None
 
     def _found(self, receipt: Receipt, rebuild: Rebuild) -> Released:
         """What was released for a charge that somebody else made under the same key.

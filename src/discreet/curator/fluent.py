@@ -37,21 +37,48 @@ class CuratedFrame(TableFrame):
     def ask(
         self,
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
         delta: Number | None = None,
         limits: Limits | None = None,
         analyst: str = OWNER,
         confidence: Number = CONFIDENCE,
         key: str | None = None,
+        within: Number | None = None,
+        max_epsilon: Number | None = None,
     ) -> Answer:
         """Asks it; see `Curator.ask`."""
         return self.curator.ask(
-            self.question, epsilon=epsilon, delta=delta, limits=limits, analyst=analyst, confidence=confidence, key=key
+            self.question,
+            epsilon=epsilon,
+            delta=delta,
+            limits=limits,
+            analyst=analyst,
+            confidence=confidence,
+            key=key,
+            within=within,
+            max_epsilon=max_epsilon,
         )
 
-    def explain(self, *, epsilon: Number, delta: Number | None = None, limits: Limits | None = None) -> Explanation:
+    def explain(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        limits: Limits | None = None,
+        confidence: Number = CONFIDENCE,
+        within: Number | None = None,
+        max_epsilon: Number | None = None,
+    ) -> Explanation:
         """What it would cost and read; see `Curator.explain`."""
-        return self.curator.explain(self.question, epsilon=epsilon, delta=delta, limits=limits)
+        return self.curator.explain(
+            self.question,
+            epsilon=epsilon,
+            delta=delta,
+            limits=limits,
+            confidence=confidence,
+            within=within,
+            max_epsilon=max_epsilon,
+        )
 
     def rehearse(
         self,

@@ -72,6 +72,21 @@ class Noise:
         made = _Terms.of(self, [linear * (1 / largest)])
         return largest * Fraction(float(made.reaches(np.ones((1, 1)), float(outside))[0]))
 
+    def mean_miss(self, recipe: Ratio, fewest: int, outside: Fraction) -> float:
+        """How far a mean of at least so many values may be from the true one, but for this probability.
+
+        The error is the noise of the residual top - m bottom at the true mean m, over the noisy count. The residual's
+        reach is largest at an end of the bounds; a tenth of the risk is that the count comes out too small.
+        """
+        share, width = outside / 10, recipe.high - recipe.low
+        left = fewest - float(self.reach(recipe.bottom, 2 * share))  # one of the two sides
+        if left < 1:
+            return math.inf
+        made = _Terms.of(self, [recipe.top * (1 / width), recipe.bottom])
+        ends = np.array([float((end - recipe.centre) / width) for end in (recipe.low, recipe.high)])
+        far = float(np.max(made.reaches(np.stack([np.ones_like(ends), -ends]), float(outside - share))))
+        return min(far / left * (1 + _ULPS), 1.0) * float(width)
+
     def finish(self, recipe: Recipe, rows: Integers, outside: Fraction) -> list[Noisy]:
         """The aggregate of each row of noisy statistics, with its interval."""
         if isinstance(recipe, Total):

@@ -36,15 +36,3 @@ def terms(epsilon: check.Number | None, delta: check.Number | None, budget: Loss
 
 def _usual_delta(budget: Loss) -> Fraction:
     return budget.delta * DELTA_SHARE if isinstance(budget, ApproxDP | ZCDP) else Fraction(0)
-
-
-def refuse_error_targets(within: check.Number | None, max_epsilon: check.Number | None) -> None:
-    """Budgets are not solved from errors yet.
-
-    Raises:
-        InvalidParameter: if either is given.
-    """
-    for name, value in (("within", within), ("max_epsilon", max_epsilon)):
-        if value is not None:
-            hint = "Ask with an epsilon, e.g. epsilon=0.1; explain shows the error it gives."
-            raise InvalidParameter(name, value, "to be left out: no budget is solved from an error yet", hint)
