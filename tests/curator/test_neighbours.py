@@ -33,6 +33,7 @@ QUESTIONS = (
     "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward",
     "SELECT ward, AVG(charge) AS m, SUM(age) / COUNT(*) AS r FROM visits GROUP BY ward",
     "SELECT ward, SUM(CASE WHEN age > 40 THEN charge ELSE 0 END) AS s FROM visits GROUP BY ward",
+    "SELECT ward, COUNT(*) AS n, COUNT_IF(age > 40) AS o, SUM(charge) FILTER (WHERE age < 9) AS s FROM visits GROUP BY 1",
     "SELECT ward, COUNT(DISTINCT patient) AS people FROM visits GROUP BY ward",
     "SELECT ward, COUNT(*) AS n, COUNT(age) AS k, AVG(age) AS a, SUM(charge) AS s FROM visits GROUP BY ward",
     "SELECT ward, AVG(age) AS a, AVG(charge) AS c, AVG(age + charge) AS b, COUNT(*) AS n FROM visits GROUP BY ward",

@@ -21,6 +21,9 @@ ACCEPTED: list[tuple[str, str, str, str]] = [
     ("SELECT COUNT(age) FROM visits", "count_values", "", "count_age:int"),
     ("SELECT COUNT(DISTINCT patient_id) FROM visits", "count_units", "", "count_units:int"),
     ("SELECT SUM(charge) FROM visits", "sum", "", "sum_charge:float"),
+    ("SELECT COUNT(*) FILTER (WHERE age > 3) AS n FROM visits", "count_values", "", "n:int"),
+    ("SELECT SUM(age) FILTER (WHERE smoker) / COUNT_IF(smoker) AS m FROM visits", "sum count_values", "", "m:float"),
+    ("SELECT ward, COUNTIF(smoker) AS n FROM visits GROUP BY 1", "count_values", "ward:text", "ward:text n:int"),
     ("SELECT AVG(charge) FROM visits", "mean", "", "avg_charge:float"),
     ("SELECT AVG(age) AS a, AVG(age) AS b FROM visits", "mean", "", "a:float b:float"),
     ("SELECT COUNT(*), COUNT(*) FROM visits", "count", "", "count:int count_2:int"),
@@ -358,3 +361,17 @@ def test_group_by_means_the_column_before_the_alias() -> None:
 def test_unused_aggregates_of_an_inner_select_are_not_paid_for() -> None:
     asked = parse("SELECT n FROM (SELECT SUM(age) AS s, COUNT(*) AS n FROM visits)", SCHEMAS)
     assert [(aggregate.name, aggregate.kind) for aggregate in asked.aggregates] == [("#1", "count")]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("COUNT(*) FILTER (WHERE age > 3)", "COUNT(CASE WHEN age > 3 THEN 1 END)"),
+        ("COUNT(*) FILTER (age > 3)", "COUNT_IF(age > 3)"),
+        ("COUNT(note) FILTER (WHERE smoker)", "COUNT(CASE WHEN smoker THEN note END)"),
+        ("SUM(charge) FILTER (WHERE ward = 'A')", "SUM(CASE WHEN ward = 'A' THEN charge END)"),
+        ("AVG(age + 1) FILTER (WHERE smoker OR age > 9)", "AVG(IF(smoker OR age > 9, age + 1, NULL))"),
+    ],
+)
+def test_a_filtered_aggregate_is_one_of_a_case(one: str, other: str) -> None:
+    assert parse(f"SELECT {one} AS x FROM visits", SCHEMAS) == parse(f"SELECT {other} AS x FROM visits", SCHEMAS)

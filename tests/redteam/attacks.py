@@ -31,7 +31,8 @@ REFUSED: dict[str, tuple[str, ...]] = {
             *("approx_top_k(note, 3)", "histogram(age)", "QUANTILE_CONT(age, 1.0)", "BIT_OR(age)", "BOOL_OR(smoker)"),
             *("STDDEV(age)", "VARIANCE(age)", "CORR(age, charge)", "PRODUCT(age)", "ENTROPY(age)", "KURTOSIS(age)"),
             *("COUNT(DISTINCT note)", "COUNT(DISTINCT patient, ward)", "SUM(DISTINCT age)", "MIN(age) + COUNT(*)"),
-            *("COUNT(*) FILTER (WHERE age = 7)", "AVG(age) FILTER (age > 3)", "COUNT_IF(age > 3)"),
+            *("COUNT(*) FILTER (WHERE error('x'))", "AVG(age) FILTER (WHERE age > MAX(age))", "COUNT_IF(random() > 3)"),
+            *("COUNT(DISTINCT patient) FILTER (WHERE age = 7)", "age FILTER (WHERE age > 3)"),
         )
     ),
     "RT-050 questions inside": (

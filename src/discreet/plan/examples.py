@@ -65,6 +65,12 @@ class Examples:
         return self.count if unit is None else f"SELECT COUNT(DISTINCT {quoted(unit)}) AS units FROM {self.table}"
 
     @property
+    def some_units(self) -> str:
+        """The number of units with a row that satisfies a condition."""
+        column = self._number()
+        return self.units if column is None else f"{self.units} WHERE {quoted(column.name)} >= 10"
+
+    @property
     def mean(self) -> str:
         """A mean, clipped in the question if no column is bounded."""
         column = self._number()
@@ -90,8 +96,8 @@ class Examples:
         column = self._number()
         if column is None:
             return self.count
-        case = f"CASE WHEN {quoted(column.name)} >= 10 THEN 1 ELSE 0 END"
-        return f"SELECT COUNT(*) AS n, SUM({case}) AS some FROM {self.table}"
+        some = f"COUNT(*) FILTER (WHERE {quoted(column.name)} >= 10)"
+        return f"SELECT COUNT(*) AS n, {some} AS some FROM {self.table}"
 
     @property
     def grouped(self) -> str:
@@ -177,7 +183,7 @@ def filled(template: str, examples: Examples | None) -> str:
     return _PLACE.sub(lambda place: f"`{getattr(examples, place[1])}`", template)
 
 
-_NAMES = "count units mean filtered conditional grouped top kept present pattern since weekdays months bands"
+_NAMES = "count units some_units mean filtered conditional grouped top kept present pattern since weekdays months bands"
 _PLACE = re.compile(r"\{(" + _NAMES.replace(" ", "|") + r")\}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.plan import operators, vocabulary
+from discreet.plan import filters, operators, vocabulary
 from discreet.plan.grammar import only, read, refuse_node
 
-__all__ = ["only", "operators", "read", "refuse_node", "vocabulary"]
+__all__ = ["filters", "only", "operators", "read", "refuse_node", "vocabulary"]

@@ -41,6 +41,7 @@ _ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS
 _NEVER_NAMES = _CLAUSES | _OPERATORS  # these need quotes to be names
 
 FUNCTIONS = {
+    *("COUNT_IF", "COUNTIF", "FILTER"),
     *("COUNT", "SUM", "AVG", "MIN", "MAX", "ABS", "ROUND", "FLOOR", "CEIL", "CEILING", "GREATEST", "LEAST", "MOD"),
     *("COALESCE", "IFNULL", "NVL", "NULLIF", "IF", "CAST", "TRY_CAST"),
     *("EXTRACT", "DATE_PART", "DATEPART", "DATE_TRUNC", "YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "ISODOW"),
