@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from discreet import accounting, engines, errors, exact, ledger, mechanisms, noise, plan, privacy
     from discreet.curator import Answer, Curator
     from discreet.curator.choices import choose_epsilon
-    from discreet.plan.frame import count, count_units, mean, sum  # noqa: A004 - the name every frame library gives it
+    from discreet.plan.frame import count, count_distinct, count_units, mean, sum  # noqa: A004 - the name every frame library gives it
     from discreet.plan.schema import Limits
     from discreet.privacy import Budget
 
@@ -27,7 +27,7 @@ _NAMES = {
     "Curator": "discreet.curator",
     "choose_epsilon": "discreet.curator.choices",
     "Limits": "discreet.plan.schema",
-    **dict.fromkeys(("count", "count_units", "mean", "sum"), "discreet.plan.frame"),
+    **dict.fromkeys(("count", "count_distinct", "count_units", "mean", "sum"), "discreet.plan.frame"),
 }
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "accounting",
     "choose_epsilon",
     "count",
+    "count_distinct",
     "count_units",
     "engines",
     "errors",

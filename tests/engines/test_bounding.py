@@ -23,6 +23,7 @@ STATISTICS = (
     Statistic(kind="units"),
     Statistic(kind="values", argument=X),
     Statistic(kind="sum", argument=X, exponent=-2, low=-HIGH, high=HIGH, shift=3),
+    Statistic(kind="distinct", argument=call("to_int", N, X)),
 )
 
 
@@ -129,11 +130,12 @@ def assert_moved(before: Groups, after: Groups, *, groups: int, rows: int) -> No
     changed = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
     assert len(changed) <= groups
     for key in changed:
-        moved = [abs(a - b) for a, b in zip(before.get(key, (0,) * 4), after.get(key, (0,) * 4), strict=True)]
+        moved = [abs(a - b) for a, b in zip(before.get(key, (0,) * 5), after.get(key, (0,) * 5), strict=True)]
         assert moved[0] <= rows
         assert moved[1] <= 1
         assert moved[2] <= rows
         assert moved[3] <= rows * (HIGH + 3)
+        assert moved[4] <= rows
 
 
 cells = st.fixed_dictionaries(

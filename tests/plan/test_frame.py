@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from discreet.errors import InvalidParameter, UnsupportedQuery
-from discreet.plan.frame import TableFrame, count, count_units, mean, sum  # noqa: A004 - that is its name
+from discreet.plan.frame import TableFrame, count, count_distinct, count_units, mean, sum  # noqa: A004 - that is its name
 from discreet.plan.sql import parse
 from tests.plan.tables import ROWS, SCHEMAS, VISITS
 
@@ -17,6 +17,7 @@ PAIRS: list[tuple[TableFrame, str]] = [
     (visits.agg(n=count()), "SELECT COUNT(*) AS n FROM visits"),
     (visits.agg(n=count("age")), "SELECT COUNT(age) AS n FROM visits"),
     (visits.agg(n=count_units()), "SELECT COUNT(DISTINCT patient_id) AS n FROM visits"),
+    (visits.agg(n=count_distinct("ward")), "SELECT COUNT(DISTINCT ward) AS n FROM visits"),
     (visits.agg(s=sum("age * 2")), "SELECT SUM(age * 2) AS s FROM visits"),
     (visits.agg(m=mean("charge")), "SELECT AVG(charge) AS m FROM visits"),
     (visits.agg(r="SUM(age) / COUNT(*)"), "SELECT SUM(age) / COUNT(*) AS r FROM visits"),

@@ -30,7 +30,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
             *("ARRAY_AGG(note)", "GROUP_CONCAT(note)", "approx_count_distinct(note)", "approx_quantile(age, 0.5)"),
             *("approx_top_k(note, 3)", "histogram(age)", "QUANTILE_CONT(age, 1.0)", "BIT_OR(age)", "BOOL_OR(smoker)"),
             *("STDDEV(age)", "VARIANCE(age)", "CORR(age, charge)", "PRODUCT(age)", "ENTROPY(age)", "KURTOSIS(age)"),
-            *("COUNT(DISTINCT note)", "COUNT(DISTINCT patient, ward)", "SUM(DISTINCT age)", "MIN(age) + COUNT(*)"),
+            *("COUNT(DISTINCT charge)", "COUNT(DISTINCT patient, ward)", "SUM(DISTINCT age)", "MIN(age) + COUNT(*)"),
             *("COUNT(*) FILTER (WHERE error('x'))", "AVG(age) FILTER (WHERE age > MAX(age))", "COUNT_IF(random() > 3)"),
             *("COUNT(DISTINCT patient) FILTER (WHERE age = 7)", "age FILTER (WHERE age > 3)"),
         )

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from discreet.engines.choosing import BUCKET, P, Salt
-from discreet.engines.parts import Parts, nested, select
+from discreet.engines.parts import Parts, TermKind, nested, select
 from discreet.engines.sql import Dialect, Printer, Term
 from discreet.plan.nodes import Column
 from discreet.plan.reading import Bounding
@@ -53,7 +53,8 @@ class Bounded:
         if self._parts.keys:
             tables += [("excess", once, self._excess()), ("removed", once, self._removed())]
         if self._parts.terms:
-            tables += [("crowded", once, self._crowded()), ("picked", inline, self._picked())]
+            picked = once if self._parts.distinct else inline
+            tables += [("crowded", once, self._crowded()), ("picked", picked, self._picked())]
         named = ", ".join(f"{name} {how} ({text})" for name, how, text in tables)
         return f"WITH {named} {self._result()}"
 
@@ -104,7 +105,8 @@ class Bounded:
         bucket = self._parts.dialect.bit_count.format(f"({left} & -{left}) - 1")
         return f"CASE WHEN {left} = 0 THEN {P} ELSE ({bucket} + 1) * {BUCKET} END"
 
-    def _pairs(self) -> str:
+    def _chosen(self) -> tuple[str, str]:
+        """Rows below the ceilings of their units, with v where there is more to choose; and the condition for it."""
         parts = self._parts
         columns = [f"b.{name}" for name in (*parts.k, *parts.t)]
         columns += ["s.ceiling", "s.h" if self._carried else "b.u", "CASE WHEN NOT s.apart THEN b.u END AS v"]
@@ -112,12 +114,15 @@ class Bounded:
         if self._ceiled:
             number = "h" if self._carried else self._rank.number("u")
             source = self._rank.of(number, source, [*parts.k, *parts.t, "v", "ceiling"], only="ceiling IS NOT NULL")
-        return select(
-            *(*parts.k, "v", "COUNT(*) AS n", *parts.aggregates(parts.t)),
-            source=source,
-            where="ceiling IS NULL OR r < ceiling" if self._ceiled else "",
-            group=[*parts.k, "v"],
-        )
+        return source, "ceiling IS NULL OR r < ceiling" if self._ceiled else ""
+
+    def _pairs(self) -> str:
+        parts = self._parts
+        source, where = self._chosen()
+        totals = parts.aggregates(parts.t)
+        for i in parts.distinct:
+            totals[i] = f"0 AS {parts.a[i]}"
+        return select(*parts.k, "v", "COUNT(*) AS n", *totals, source=source, where=where, group=[*parts.k, "v"])
 
     def _excess(self) -> str:
         having = f"COUNT(*) > {self._limits.groups}"
@@ -170,11 +175,31 @@ class Bounded:
             summands.append(self._summand("removed", "-"))
         if parts.terms:
             kinds = (kind for kind, _ in parts.terms)
-            terms = [_present(t) if kind == "values" else t for t, kind in zip(parts.t, kinds, strict=True)]
+            terms = [_summed(t, kind) for t, kind in zip(parts.t, kinds, strict=True)]
             summands.append(select(*parts.k, "0", "0", *terms, source="picked"))
+        if parts.distinct:
+            summands.append(self._varieties())
         totals = [f"SUM({a}) AS {a}" for a in ("a0", "a1", *parts.a)]
         source = nested(" UNION ALL ".join(summands))
         return select(*parts.k, *totals, source=source, group=parts.k, having="SUM(a1) > 0")
+
+    def _varieties(self) -> str:
+        """Different values among the rows kept: those of pairs that are neither removed nor crowded, and those picked.
+
+        A value that several units have counts once, so that it is no sum over pairs.
+        """
+        parts, names = self._parts, [*self._parts.k, *(f"t{i}" for i in self._parts.distinct)]
+        source, where = self._chosen()
+        left = ["crowded", "removed"] if parts.keys else ["crowded"]
+        absent = [
+            f"NOT EXISTS (SELECT 1 FROM {table} AS q WHERE {' AND '.join(['q.v = p.v', *parts.same_keys('q', 'p')])})"
+            for table in left
+        ]
+        below = nested(select(*names, "v", source=source, where=where), "p")
+        own = select(*(f"p.{name}" for name in names), source=below, where=" AND ".join(absent))
+        kept = nested(f"{own} UNION ALL {select(*names, source='picked')}")
+        totals = [f"COUNT(DISTINCT t{i})" if i in parts.distinct else "0" for i in range(len(parts.terms))]
+        return select(*parts.k, "0", "0", *totals, source=kept, group=parts.k)
 
     def _summand(self, table: str, sign: str) -> str:
         """Each pair's rows up to the limit, one unit, and its terms unless it is crowded."""
@@ -193,6 +218,12 @@ def unit_of(printer: Printer, column: str, kind: Type) -> Term:
     trim = printer.dialect.template("trim", kind).text  # costs more than to see that there is nothing to trim
     text = f"CASE WHEN {{0}} LIKE ' %' OR {{0}} LIKE '% ' THEN nullif({trim}, '') WHEN {{0}} <> '' THEN {{0}} END"
     return printer.name(printer.fill(text, unit))
+
+
+def _summed(term: str, kind: TermKind) -> str:
+    if kind == "sum":
+        return term
+    return _present(term) if kind == "values" else "0"
 
 
 def _present(term: str) -> str:

@@ -151,11 +151,16 @@ def _once(statistic: Statistic, lots: list[list[Row]], by_row: bool) -> int:
     terms = [term for row in rows if (term := _term(statistic, statistic.argument, row)) is not None]
     if statistic.kind == "nulls":
         return len(rows) - len(terms)
+    if statistic.kind == "distinct":
+        return len(set(terms))
     return len(terms) if statistic.kind == "values" else sum(term - statistic.shift for term in terms)
 
 
-def _term(statistic: Statistic, argument: Expression | None, row: Row) -> int | None:
+def _term(statistic: Statistic, argument: Expression | None, row: Row) -> Any:
+    """What a row adds to a sum, or stands for among values; NULL if it has none."""
     value = None if argument is None else evaluate(argument, row)
+    if statistic.kind == "distinct":
+        return value
     if statistic.kind != "sum":
         return None if value is None else 0
     return steps(value, statistic.exponent, statistic.low, statistic.high)

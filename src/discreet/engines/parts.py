@@ -9,7 +9,7 @@ from discreet.engines.sql import Dialect, Printer, Term
 from discreet.plan.nodes import Value
 from discreet.plan.types import Type
 
-TermKind = Choice["values", "sum"]
+TermKind = Choice["values", "sum", "distinct"]
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Parts:
     """What the statements of a reading have in common.
 
     The aggregates a0 and a1 are the numbers of rows and of units; a2, a3, ... belong to the terms, which are counted
-    where they are not NULL (*values*) or summed.
+    where they are not NULL (*values*), summed, or counted without repetition (*distinct*).
     """
 
     printer: Printer
@@ -57,11 +57,15 @@ class Parts:
         """The terms under their names."""
         return [f"{term.sql} AS t{i}" for i, (_, term) in enumerate(self.terms)]
 
+    @property
+    def distinct(self) -> list[int]:
+        """The places of terms whose different values are counted, which no sum over pairs can tell."""
+        return [i for i, (kind, _) in enumerate(self.terms) if kind == "distinct"]
+
     def aggregates(self, terms: list[str]) -> list[str]:
         """The aggregates of the terms, which the caller knows under these names."""
-        kinds = (kind for kind, _ in self.terms)
-        sums = [f"COUNT({t})" if k == "values" else self.dialect.total(t) for k, t in zip(kinds, terms, strict=True)]
-        return [f"{total} AS {a}" for total, a in zip(sums, self.a, strict=True)]
+        made = [_aggregate(self.dialect, kind, t) for (kind, _), t in zip(self.terms, terms, strict=True)]
+        return [f"{total} AS {a}" for total, a in zip(made, self.a, strict=True)]
 
     def same_keys(self, one: str, other: str) -> list[str]:
         """That two tables' rows are of the same group, NULL being like NULL."""
@@ -80,6 +84,12 @@ class Parts:
             f"q.p{i} {'IS NOT DISTINCT FROM' if None in values else '='} {table}.k{i}" for i, values in enumerate(lists)
         )
         return f"EXISTS (SELECT 1 FROM ({self.dialect.public_table(names, kinds)}) AS q WHERE {same})"
+
+
+def _aggregate(dialect: Dialect, kind: TermKind, term: str) -> str:
+    if kind == "sum":
+        return dialect.total(term)
+    return f"COUNT({term})" if kind == "values" else f"COUNT(DISTINCT {term})"
 
 
 def select(*columns: str, source: str, where: str = "", group: list[str] | None = None, having: str = "") -> str:

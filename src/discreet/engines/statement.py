@@ -14,8 +14,9 @@ from discreet.engines.bounded import Bounded
 from discreet.engines.parts import Parts, TermKind, nested, select
 from discreet.engines.sql import Printer, Term
 from discreet.errors import InternalError
-from discreet.plan.nodes import Value
+from discreet.plan.nodes import Expression, Value
 from discreet.plan.reading import Reading, Statistic
+from discreet.plan.types import Type
 
 Finish = Callable[[tuple[Any, ...]], int]
 
@@ -82,12 +83,22 @@ def _finish(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish
         if statistic.kind == "values":
             return lambda numbers: times * int(numbers[values])
         return lambda numbers: times * (int(numbers[0]) - int(numbers[values]))
+    if statistic.kind == "distinct":
+        return _distinct(printer, columns, statistic.argument, argument, times)
     term = grid.steps(printer, statistic, argument, statistic.argument.type)
     total = columns.add("sum", term)
     if statistic.shift == 0:
         return lambda numbers: times * int(numbers[total] or 0)
     count, shift = columns.add("values", argument), statistic.shift
     return lambda numbers: times * (int(numbers[total] or 0) - shift * int(numbers[count]))
+
+
+def _distinct(printer: Printer, columns: _Columns, argument: Expression, term: Term, times: int) -> Finish:
+    """Texts are told apart, and put in order, by their code points."""
+    if argument.type is Type.TEXT:
+        term = printer.name(printer.fill(printer.dialect.by_code_points, term))
+    place = columns.add("distinct", term)
+    return lambda numbers: times * int(numbers[place])
 
 
 def _by_row(parts: Parts) -> str:

@@ -27,6 +27,7 @@ _PYTHON: Mapping[Type, type] = {
     Type.DATE: dt.date,
     Type.TIMESTAMP: dt.datetime,
 }
+_OF_ROWS, _OF_VALUES = ("rows", "units"), ("values", "nulls", "sum", "distinct")
 _LITERALS_ONLY = {"in": 1, "like": 1}  # from which argument on
 
 
@@ -182,10 +183,12 @@ def _check_bounding(bounding: Bounding, columns: Mapping[str, Type]) -> None:
 
 
 def _check_statistic(statistic: Statistic) -> None:
-    if statistic.kind not in ("rows", "values", "nulls", "units", "sum"):
-        raise InvalidParameter("statistic", statistic.kind, "to be rows, values, nulls, units or sum")
-    if (statistic.argument is None) is (statistic.kind in ("values", "nulls", "sum")):
-        raise InvalidParameter("argument", statistic.kind, "to be given for values, nulls and sum only")
+    if statistic.kind not in (*_OF_ROWS, *_OF_VALUES):
+        raise InvalidParameter("statistic", statistic.kind, f"to be one of {', '.join((*_OF_ROWS, *_OF_VALUES))}")
+    if (statistic.argument is None) is (statistic.kind in _OF_VALUES):
+        raise InvalidParameter("argument", statistic.kind, f"to be given for {', '.join(_OF_VALUES)} only")
+    if statistic.kind == "distinct" and statistic.argument is not None and statistic.argument.type is Type.FLOAT:
+        raise InvalidParameter("argument", "float", "not to be of type float", "Count to_int, round or a text.")
     check.integer(times=statistic.times, at_least=1, at_most=LARGEST_STEPS)
     if statistic.kind == "sum":
         if statistic.argument is None or not statistic.argument.type.is_number:

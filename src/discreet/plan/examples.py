@@ -65,6 +65,12 @@ class Examples:
         return self.count if unit is None else f"SELECT COUNT(DISTINCT {quoted(unit)}) AS units FROM {self.table}"
 
     @property
+    def varieties(self) -> str:
+        """The number of different values of a key."""
+        column = self._key()
+        return self.count if column is None else f"SELECT COUNT(DISTINCT {quoted(column.name)}) AS n FROM {self.table}"
+
+    @property
     def some_units(self) -> str:
         """The number of units with a row that satisfies a condition."""
         column = self._number()
@@ -183,7 +189,10 @@ def filled(template: str, examples: Examples | None) -> str:
     return _PLACE.sub(lambda place: f"`{getattr(examples, place[1])}`", template)
 
 
-_NAMES = "count units some_units mean filtered conditional grouped top kept present pattern since weekdays months bands"
+_NAMES = (
+    "count units some_units varieties mean filtered conditional grouped top kept present pattern since weekdays months"
+    " bands"
+)
 _PLACE = re.compile(r"\{(" + _NAMES.replace(" ", "|") + r")\}")
 
 

@@ -26,7 +26,7 @@ _SELECT, _ORDER = "SELECT ", "SELECT 1 ORDER BY "
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """An aggregate to be named: made by `count`, `count_units`, `sum` and `mean`."""
+    """An aggregate to be named: made by `count`, `count_distinct`, `count_units`, `sum` and `mean`."""
 
     kind: str
     expression: str | None = None
@@ -40,6 +40,11 @@ def count(expression: str | None = None) -> Measure:
 def count_units() -> Measure:
     """The number of units: of people, where a unit is one."""
     return Measure("count_units")
+
+
+def count_distinct(expression: str) -> Measure:
+    """The number of different values of an expression."""
+    return Measure("count_distinct", expression)
 
 
 def sum(expression: str) -> Measure:  # noqa: A001 - the name SQL and every frame library give it
@@ -158,13 +163,16 @@ class TableFrame:
 
 def _units(node: exp.Expr | None, schema: TableSchema) -> exp.Expr:
     del node
-    column = exp.column(schema.unit or "unit", quoted=True)
+    if schema.unit is None:
+        Source("", {schema.name: schema}).refuse("Here each row is a unit of its own.", "Count rows: {count}.")
+    column = exp.column(schema.unit, quoted=True)
     return exp.Count(this=exp.Distinct(expressions=[column]), big_int=True)
 
 
 _MEASURES: dict[str, Callable[[exp.Expr | None, TableSchema], exp.Expr]] = {
     "count": lambda node, _: exp.Count(this=node if node is not None else exp.Star(), big_int=True),
     "count_units": _units,
+    "count_distinct": lambda node, _: exp.Count(this=exp.Distinct(expressions=[node]), big_int=True),
     "sum": lambda node, _: exp.Sum(this=node),
     "mean": lambda node, _: exp.Avg(this=node),
 }

@@ -7,7 +7,14 @@ from functools import singledispatch
 
 from discreet.plan.nodes import Aggregate, Call, Column, Expression
 
-_PREFIXES = {"count": "count", "count_values": "count", "count_units": "count_units", "sum": "sum", "mean": "avg"}
+_PREFIXES = {
+    "count": "count",
+    "count_values": "count",
+    "count_units": "count_units",
+    "count_distinct": "count_distinct",
+    "sum": "sum",
+    "mean": "avg",
+}
 _SHORT = {
     "coalesce": "",
     "to_int": "",

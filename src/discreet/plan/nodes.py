@@ -63,7 +63,7 @@ class Key:
     expression: Expression
 
 
-AggregateKind = Choice["count", "count_values", "count_units", "sum", "mean"]
+AggregateKind = Choice["count", "count_values", "count_units", "count_distinct", "sum", "mean"]
 """What a question may ask of its groups."""
 
 FoldKind = Choice["count", "count_values", "count_distinct", "sum", "mean", "min", "max"]
@@ -72,11 +72,11 @@ FoldKind = Choice["count", "count_values", "count_distinct", "sum", "mean", "min
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate:
-    """One aggregation: COUNT(*), COUNT(x), COUNT(DISTINCT unit), SUM(x) or AVG(x).
+    """One aggregation: COUNT(*), COUNT(x), COUNT(DISTINCT unit), COUNT(DISTINCT x), SUM(x) or AVG(x).
 
     Args:
         name: how outputs refer to it; not shown.
-        kind: which of the five.
+        kind: which of them.
         argument: x, None for COUNT(*) and COUNT(DISTINCT unit).
     """
 

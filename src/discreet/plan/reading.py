@@ -10,7 +10,7 @@ from typing import Literal as Choice
 
 from discreet.plan.nodes import Expression, Relation, Value
 
-StatisticKind = Choice["rows", "values", "nulls", "units", "sum"]
+StatisticKind = Choice["rows", "values", "nulls", "units", "sum", "distinct"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,14 +18,14 @@ class Statistic:
     """One exact integer per group.
 
     *rows*: the number of kept rows. *values*: of those, how many have an argument that is not NULL; *nulls*: how many
-    have one that is. *units*: the number of distinct units among kept rows (of rows, if each row is a unit). *sum*: the
-    sum over kept rows of clip(floor(x * 2^-exponent + 1/2), low, high), where a NULL x counts as 0: x on the grid
-    2^exponent, as whole steps. `shift` is subtracted from each term that is not NULL before it is added. The whole is
-    multiplied by `times`.
+    have one that is. *distinct*: how many different values the arguments have, NULL not being one. *units*: the number
+    of distinct units among kept rows (of rows, if each row is a unit). *sum*: the sum over kept rows of
+    clip(floor(x * 2^-exponent + 1/2), low, high), where a NULL x counts as 0: x on the grid 2^exponent, as whole steps.
+    `shift` is subtracted from each term that is not NULL before it is added. The whole is multiplied by `times`.
 
     Args:
-        kind: which of the five.
-        argument: x, for values, nulls and sum.
+        kind: which of them.
+        argument: x, for all but rows and units.
         exponent: the grid's.
         low: the smallest term, in steps, before the shift.
         high: the largest.

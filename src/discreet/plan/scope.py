@@ -102,7 +102,6 @@ _EXTREME = "{0} is not answered yet: it would publish one person's value."
 _NOT_YET = {
     "min": (_EXTREME.format("MIN"), "Ask for a mean: {mean}."),
     "max": (_EXTREME.format("MAX"), "Ask for a mean: {mean}."),
-    "count_distinct": ("COUNT(DISTINCT ...) of other columns is not answered yet.", "Count units: {units}."),
 }
 
 
@@ -128,8 +127,11 @@ class AnswerScope(Scope):
 
     def aggregate(self, kind: AggregateKind | FoldKind, argument: Expression | None, node: exp.Expr) -> Expression:
         """The column of the aggregate, made if it is new."""
-        if kind in ("min", "max", "count_distinct"):
+        if kind in ("min", "max"):
             self.refuse(*_NOT_YET[kind], node)
+        if kind == "count_distinct" and argument is not None and argument.type is Type.FLOAT:
+            reason = "COUNT(DISTINCT ...) of doubles would count rounding errors."
+            self.refuse(reason, "Count different whole numbers, texts or dates: {varieties}.", node)
         if kind in ("sum", "mean") and argument is not None:
             self._bounded("SUM" if kind == "sum" else "AVG", argument, node)
         return self._numbered(cast("AggregateKind", kind), argument)

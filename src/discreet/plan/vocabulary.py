@@ -109,7 +109,7 @@ reads(exp.TryCast, "this", "to", "safe")(_cast)
 def _count(node: exp.Expr, scope: Scope) -> Expression:
     inner = node.this
     if isinstance(inner, exp.Distinct):
-        return _count_units(inner, node, scope)
+        return _count_distinct(inner, node, scope)
     if inner is None or (isinstance(inner, exp.Star) and not any(inner.args.values())):
         return scope.aggregate("count", None, node)
     argument = read(inner, scope.row)
@@ -120,17 +120,14 @@ def _count(node: exp.Expr, scope: Scope) -> Expression:
     return scope.aggregate("count_values", argument, node)
 
 
-def _count_units(distinct: exp.Distinct, node: exp.Expr, scope: Scope) -> Expression:
-    if not scope.schema.ids:
-        scope.refuse(
-            "COUNT(DISTINCT ...) counts units, and here each row is a unit of its own.", "Count rows: {count}.", node
-        )
+def _count_distinct(distinct: exp.Distinct, node: exp.Expr, scope: Scope) -> Expression:
+    """Units, if the column says whose row it is; else different values."""
     only(distinct, scope, "expressions")
     columns = [read(part, scope.row) for part in distinct.expressions]
     if len(columns) == 1 and getattr(columns[0], "name", None) in scope.schema.ids:
         return scope.aggregate("count_units", None, node)
     if len(columns) != 1 or columns[0] is NULL:
-        scope.refuse("COUNT(DISTINCT ...) takes one column.", "Count units: {units}.", node)
+        scope.refuse("COUNT(DISTINCT ...) takes one column.", "Count one: {varieties}.", node)
     return scope.aggregate("count_distinct", columns[0], node)
 
 

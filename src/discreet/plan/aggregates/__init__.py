@@ -1,6 +1,6 @@
 """Aggregations, one file each: what to compute, how far a row moves it, how to finish it; and all of a question's."""
 
-from discreet.plan.aggregates.count import rows_form, units_form, values_form
+from discreet.plan.aggregates.count import distinct_form, rows_form, units_form, values_form
 from discreet.plan.aggregates.form import Form, Ratio, Recipe, Size, Total
 from discreet.plan.aggregates.layout import Layout, Needs, centred, paired
 from discreet.plan.aggregates.linear import Linear
@@ -20,6 +20,7 @@ __all__ = [
     "Total",
     "centred",
     "centred_form",
+    "distinct_form",
     "paired",
     "paired_form",
     "rows_form",

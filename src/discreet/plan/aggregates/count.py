@@ -1,4 +1,4 @@
-"""COUNT(*), COUNT(x) and COUNT(DISTINCT unit): a row, a value or a person is one."""
+"""COUNT(*), COUNT(x), COUNT(DISTINCT unit) and COUNT(DISTINCT x): a row, a value or a person is one."""
 
 from __future__ import annotations
 
@@ -23,3 +23,13 @@ def values_form(argument: Expression, *, nulls: bool = False) -> Form:
 def units_form() -> Form:
     """Units with a kept row: one each per group, however many rows they have."""
     return Form(statistics=(Statistic(kind="units"),), corners=((1,),), once=True)
+
+
+def distinct_form(argument: Expression) -> Form:
+    """Different values among kept rows.
+
+    A row more makes one value more at most, and none fewer, whatever the others hold: so the kept rows of a unit move
+    the number of values in their group by one each at most, as they move the number of rows. Values that a column's
+    public keys do not name are values like others.
+    """
+    return Form(statistics=(Statistic(kind="distinct", argument=argument),), corners=((1,),))

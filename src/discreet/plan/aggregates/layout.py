@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from discreet.errors import UnsupportedQuery
-from discreet.plan.aggregates.count import rows_form, units_form, values_form
+from discreet.plan.aggregates.count import distinct_form, rows_form, units_form, values_form
 from discreet.plan.aggregates.form import Form, Recipe, Size, Total
 from discreet.plan.aggregates.linear import Linear
 from discreet.plan.aggregates.mean import (
@@ -75,7 +75,7 @@ class Needs:
         kinds: dict[Expression, frozenset[str]] = {}
         steps = {}
         for aggregate in question.aggregates:
-            if aggregate.argument is None:
+            if aggregate.argument is None or aggregate.kind == "count_distinct":
                 continue
             kinds[aggregate.argument] = kinds.get(aggregate.argument, frozenset()) | {aggregate.kind}
             if aggregate.kind != "count_values":
@@ -150,6 +150,10 @@ class _Draft:
     def finished(self) -> Layout:
         if self.needs.people:
             self.people = Linear.at(self.add(units_form()))
+        for aggregate in self.needs.aggregates:
+            if aggregate.kind == "count_distinct" and aggregate.argument is not None:
+                place = self.add(distinct_form(aggregate.argument))
+                self.totals["count_distinct", aggregate.argument] = Total(Linear.at(place), whole=True)
         recipes = {aggregate.name: self._recipe(aggregate) for aggregate in self.needs.aggregates}
         return Layout(tuple(self.forms), recipes, self._size())
 
@@ -158,7 +162,7 @@ class _Draft:
         if x is None:
             people = self.people if aggregate.kind == "count_units" else None
             return Total(people or self.rows or Linear(()), whole=True)
-        if x not in self.moments:
+        if x not in self.moments or aggregate.kind == "count_distinct":
             return self.totals[aggregate.kind, x]
         known = self.moments[x]
         recipes: dict[str, Recipe] = {"count_values": known.count, "sum": known.sum, "mean": known.mean}

@@ -1,0 +1,180 @@
+"""Different values: the same on every engine, whatever their type, and one unit's rows move them by one each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.engines import DuckDB, Memory
+from discreet.engines.bounded import Bounded
+from discreet.errors import InvalidParameter
+from discreet.plan.aggregates import Form, distinct_form
+from discreet.plan.reading import Bounding, Groups, Reading, Statistic
+from discreet.plan.schema import Limits
+from discreet.plan.stability import Contribution
+from discreet.plan.types import Type
+from discreet.privacy import Neighbours
+from tests.engines.tables import EDGES, B, Bench, D, F, N, S, T, arrow, bounding, call, col
+from tests.engines.test_bounding import COLUMNS, crowd
+
+Row = dict[str, Any]
+G, V = col("g", N), col("v", T)
+TEXTS = Statistic(kind="distinct", argument=V)
+TYPES = {"u": N, "g": N, "v": T}
+
+
+@pytest.mark.parametrize("kind", [N, B, T, D, S], ids=lambda kind: kind.value)
+def test_values_of_every_type(bench: Bench, kind: Type) -> None:
+    rows = [{"g": i % 2, "u": i % 3, "v": value} for i, value in enumerate(2 * EDGES[kind])]
+    bench.load(rows, {"g": N, "u": N, "v": kind})
+    statistics = (Statistic(kind="distinct", argument=col("v", kind)), Statistic(kind="rows"))
+    answer = bench.agreed(Reading(table="t", statistics=statistics))
+    assert answer == {(): (len(set(EDGES[kind]) - {None}), len(rows))}
+    for limits in (bounding(1, 1), bounding(1, 4), bounding(2, 7)):
+        bench.agreed(Reading(table="t", keys=(G,), bounding=limits, statistics=statistics))
+        bench.agreed(Reading(table="t", bounding=limits, statistics=statistics[::-1]))
+
+
+def test_values_are_told_apart_as_keys_are(bench: Bench) -> None:
+    """By code points: neither letter case, nor blanks, nor composed letters make two values one."""
+    texts = ["a", "A", "a ", "\u00e9", "e\u0301", None, "a"]
+    bench.load([{"u": i, "g": 0, "v": text} for i, text in enumerate(texts)], TYPES)
+    assert bench.agreed(Reading(table="t", statistics=(TEXTS,))) == {(): (5,)}
+    twice = Statistic(kind="distinct", argument=V, times=3)
+    assert bench.agreed(Reading(table="t", bounding=bounding(), statistics=(twice,))) == {(): (15,)}
+
+
+def test_doubles_are_refused(bench: Bench) -> None:
+    bench.load([{"x": 1.0}], {"x": F})
+    with pytest.raises(InvalidParameter):
+        bench.engine.read(Reading(table="t", statistics=(Statistic(kind="distinct", argument=col("x", F)),)))
+
+
+@settings(max_examples=40)
+@given(
+    rows=st.lists(
+        st.fixed_dictionaries(
+            {"u": st.integers(0, 3) | st.none(), "g": st.integers(0, 3), "v": st.sampled_from([None, "a", "b", "c"])}
+        ),
+        max_size=30,
+    ),
+    limits=st.builds(bounding, st.integers(1, 3), st.integers(1, 3)),
+    public=st.booleans(),
+)
+def test_engines_agree_on_random_tables(rows: list[Row], limits: Bounding, public: bool) -> None:
+    referee = Memory()
+    referee.register("t", rows, TYPES)
+    keys = ((0,), (2,)) if public else None
+    with DuckDB(threads=1) as engine:
+        engine.register("t", arrow(rows[::-1], TYPES), TYPES)
+        for statistics in ((TEXTS,), (Statistic(kind="units"), TEXTS, Statistic(kind="values", argument=V))):
+            grouped = Reading(table="t", keys=(G,), public_keys=keys, bounding=limits, statistics=statistics)
+            for asked in (grouped, Reading(table="t", bounding=limits, statistics=statistics)):
+                assert engine.read(asked) == referee.read(asked)
+
+
+# --------------------------------------------------------------------------------------------------------- brute force
+
+VALUES = (None, "a", "b", "c")
+CROWD: tuple[list[Row], ...] = (
+    [],
+    [{"u": 1, "g": 0, "v": "a"}, {"u": 2, "g": 1, "v": "b"}, {"u": 2, "g": 1, "v": "c"}],
+)
+
+
+def owned(groups: int, rows: int) -> Iterator[list[Row]]:
+    """All that one unit can bring to so many groups, one row more than it may in one of them included."""
+    bags = [bag for n in range(rows + 2) for bag in combinations_with_replacement(VALUES, n)]
+    for choice in product(bags, repeat=groups):
+        yield [{"u": 9, "g": g, "v": v} for g, bag in enumerate(choice) for v in bag]
+
+
+def counted(asked: Reading, rows: list[Row]) -> Groups:
+    engine = Memory()
+    engine.register("t", rows, TYPES)
+    return engine.read(asked)
+
+
+def farthest(limits: Limits, neighbours: Neighbours, *, grouped: bool) -> tuple[int, int]:
+    """The largest L1 distance and the largest square of the L2 distance of neighbours."""
+    asked = Reading(
+        table="t",
+        keys=(G,) if grouped else (),
+        bounding=bounding(limits.groups, limits.rows),
+        statistics=distinct_form(V).statistics,
+    )
+    l1 = l2 = 0
+    for others in CROWD:
+        found = {
+            tuple(sorted(counted(asked, others + mine).items())) for mine in owned(2 if grouped else 1, limits.rows)
+        }
+        bare = tuple(sorted(counted(asked, others).items()))
+        pairs = product(found, found) if neighbours is Neighbours.REPLACE else ((one, bare) for one in found)
+        for one, other in pairs:
+            a, b = dict(one), dict(other)
+            moves = [a.get(key, (0,))[0] - b.get(key, (0,))[0] for key in a.keys() | b.keys()]
+            l1, l2 = max(l1, sum(map(abs, moves))), max(l2, sum(m * m for m in moves))
+    return l1, l2
+
+
+def check_bound(form: Form, limits: Limits, neighbours: Neighbours, *, grouped: bool) -> None:
+    """No neighbour is farther than claimed, and one is as far."""
+    contribution = Contribution(limits=limits, grouped=grouped, neighbours=neighbours)
+    one = [Fraction(1)]
+    claimed = tuple(bound(form.corners, one, once=form.once) for bound in (contribution.l1, contribution.l2_squared))
+    assert tuple(map(Fraction, farthest(limits, neighbours, grouped=grouped))) == claimed
+
+
+@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_one_unit_moves_values_no_farther_than_claimed(rows: int, neighbours: Neighbours, grouped: bool) -> None:
+    check_bound(distinct_form(V), Limits(1, rows), neighbours, grouped=grouped)
+
+
+def test_mutant_a_unit_counts_once() -> None:
+    form = distinct_form(V)
+    with pytest.raises(AssertionError):
+        check_bound(
+            Form(statistics=form.statistics, corners=form.corners, once=True),
+            Limits(1, 2),
+            Neighbours.ADD_REMOVE,
+            grouped=False,
+        )
+
+
+ASKED = Reading(
+    table="t",
+    keys=(col("a", N),),
+    bounding=bounding(3, 2),
+    statistics=(Statistic(kind="distinct", argument=call("to_int", N, col("x", F))),),
+)
+
+
+def differs() -> bool:
+    referee = Memory()
+    referee.register("t", crowd(), COLUMNS)
+    with DuckDB(threads=1) as engine:
+        engine.register("t", arrow(crowd(), COLUMNS), COLUMNS)
+        return engine.read(ASKED) != referee.read(ASKED)
+
+
+def test_mutants_in_the_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows beyond the limits that are counted still, and values of people that are counted one by one."""
+    assert not differs()
+    honest = Bounded._varieties
+    for old, new in (
+        ("FROM crowded AS q WHERE", "FROM crowded AS q WHERE FALSE AND"),
+        ("FROM removed AS q WHERE", "FROM removed AS q WHERE FALSE AND"),
+        ("COUNT(DISTINCT t0)", "COUNT(t0)"),
+        ("r < ceiling", "TRUE"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(Bounded, "_varieties", lambda self, a=old, b=new: honest(self).replace(a, b))
+            assert differs(), old
