@@ -100,7 +100,8 @@ def test_narrow_gaussian_noise_is_added_up(sigma: float) -> None:
 
 def test_tiny_risks_are_added_up() -> None:
     reach = laplace_reaches(*columns((1, 1), (3.0, 3.0)), 1e-12)[0]
-    assert 2 * math.exp(-(reach - 2) / 6) <= 2.1e-12
+    far = (reach - 2) / 3
+    assert math.exp(-far) * (1 + far / 2) <= 1e-12
 
 
 def test_columns_do_not_disturb_each_other() -> None:
@@ -119,3 +120,16 @@ def test_sizes_are_relative(size: float) -> None:
     assert gaussian_reaches(size * sizes, none, sigmas, 0.05) == pytest.approx(
         size * gaussian_reaches(sizes, none, sigmas, 0.05)
     )
+
+
+@pytest.mark.parametrize("outside", [0.3, 0.05, 1e-3, 1e-8])
+@pytest.mark.parametrize("weights", [(1,) * 4, (1,) * 12, (1, 1, 2, 2), (1, 1, 1, 2, 2, 2, 3, 3)])
+def test_sums_of_many_laplace_draws(weights: tuple[int, ...], outside: float) -> None:
+    """Equal ones have a tail of positive terms; unequal ones may need Chernoff's bound, at most twice as far."""
+    sizes, steps = columns(weights, (9.0,) * len(weights))
+    reach = float(laplace_reaches(sizes, steps, outside)[0])
+    laws = [laplace(9.0)] * len(weights)
+    assert tail(laws, weights, reach) <= outside * (1 + 1e-6)
+    exact = len(set(weights)) == 1 and outside > 1e-6
+    slack = sum(weights)
+    assert tail(laws, weights, (reach - 2 * slack) * (1 if exact else 0.5)) > outside

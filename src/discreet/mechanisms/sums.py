@@ -31,6 +31,9 @@ _TAILS = {
 _APART = 1.002  # scales nearer than this are told apart by raising the larger: a thousandth of the distance
 _SAFE = 1 + 1e-9  # covers what doubles lose here: terms below 10^6, of 2^-53 each
 _LOST = 1e-9
+_LARGEST_SHARE = 1e6
+_FEW = 6  # draws, whose fractions are worth trying
+_TILTS = np.concatenate([np.geomspace(1e-3, 0.5, 60, endpoint=False), np.linspace(0.5, 0.999, 60)])
 _TINY = 1e-300
 _HALVINGS = 28  # of a bracket no wider than its upper end, which is taken
 
@@ -57,22 +60,59 @@ def laplace_reaches(sizes: Floats, steps: Floats, outside: float) -> Floats:
 
     For different s_i, the sum of Laplace draws of scales s_i exceeds t in absolute value with the probability
     sum_i e^(-t / s_i) prod_(j != i) s_i^2 / (s_i^2 - s_j^2), by partial fractions of its characteristic function.
-    Larger scales make all tails heavier, so that nearly equal ones may be told apart by raising one.
+    Larger scales make all tails heavier, so that nearly equal ones may be told apart by raising one. Of many draws the
+    fractions cancel too much for doubles; then Chernoff's bound serves.
     """
     sizes, slack = np.abs(sizes), np.sum(np.abs(steps), axis=0)
     largest = np.maximum(np.max(sizes, axis=0), _TINY)
     relative = sizes / largest
     union = np.sum(relative, axis=0) * math.log(len(sizes) / outside)
     if outside < 1000 * _LOST:
-        return np.asarray((union * largest + slack) * _SAFE)
+        return np.asarray((np.minimum(union, _chernoff(relative, outside)) * largest + slack) * _SAFE)
+    if len(sizes) > 3 and np.min(relative) > 1 - _LOST:
+        return np.asarray((_equal_reach(len(sizes), outside) * largest + slack) * _SAFE)
+    if len(sizes) > _FEW:
+        return np.asarray((_chernoff(relative, outside) * largest + slack) * _SAFE)
     apart = _told_apart(relative)
     shares = _shares(apart)
+    cancelling = np.max(np.abs(shares), axis=0) > _LARGEST_SHARE
     low, high = np.full_like(union, math.log(1 / outside)), union * _APART ** len(sizes)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         heavy = np.sum(shares * np.exp(-middle / apart), axis=0) > outside - _LOST
         low, high = np.where(heavy, middle, low), np.where(heavy, high, middle)
+    high = np.where(cancelling, _chernoff(relative, outside), high)
     return np.asarray((high * largest + slack) * _SAFE)
+
+
+@lru_cache(maxsize=1024)
+def _equal_reach(count: int, outside: float) -> float:
+    """A distance that the sum of so many standard Laplace draws exceeds at most so often.
+
+    The sum is the difference of two Gamma draws of that order. The first exceeds the second by more than x if, of two
+    Poisson processes, the first has fewer than `count` points until x after the second's last one: x brings a Poisson
+    number of them, and the time before it a negative binomial number. All terms are positive.
+    """
+    before = np.arange(count)
+    logs = special.gammaln(count + before) - special.gammaln(before + 1) - special.gammaln(count)
+    chances = np.exp(logs - (count + before) * math.log(2))
+    low, high = 0.0, float(_chernoff(np.ones((count, 1)), outside)[0])
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        heavy = 2 * float(chances @ special.pdtr(count - 1 - before, middle)) > outside - _LOST
+        low, high = (middle, high) if heavy else (low, middle)
+    return high
+
+
+def _chernoff(sizes: Floats, outside: float) -> Floats:
+    """A distance that the sum of Laplace draws of these sizes, the largest of which is 1, exceeds at most so often.
+
+    For every t below 1, P(|S| > x) <= 2 e^(-t x) prod_i 1 / (1 - (t s_i)^2), since that product is the mean of e^(t S).
+    So each t gives a distance, and the least of those on a lattice of t is taken.
+    """
+    tilts = _TILTS[:, None]
+    means = np.stack([np.sum(-np.log1p(-((tilt * sizes) ** 2)), axis=0) for tilt in _TILTS])
+    return np.asarray(np.min((math.log(2 / outside) + means) / tilts, axis=0))
 
 
 def _told_apart(sizes: Floats) -> Floats:
