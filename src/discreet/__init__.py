@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     from discreet import accounting, engines, errors, exact, ledger, mechanisms, noise, plan, privacy
     from discreet.curator import Answer, Curator
     from discreet.curator.choices import choose_epsilon
-    from discreet.plan.frame import count, count_distinct, count_units, mean, sum  # noqa: A004 - the name every frame library gives it
+    from discreet.plan.frame import (
+        count,
+        count_distinct,
+        count_units,
+        maximum,
+        mean,
+        median,
+        minimum,
+        quantile,
+        sum,  # noqa: A004 - the name every frame library gives it
+    )
     from discreet.plan.schema import Limits
     from discreet.privacy import Budget
 
@@ -28,6 +38,7 @@ _NAMES = {
     "choose_epsilon": "discreet.curator.choices",
     "Limits": "discreet.plan.schema",
     **dict.fromkeys(("count", "count_distinct", "count_units", "mean", "sum"), "discreet.plan.frame"),
+    **dict.fromkeys(("maximum", "median", "minimum", "quantile"), "discreet.plan.frame"),
 }
 
 __all__ = [
@@ -44,11 +55,15 @@ __all__ = [
     "errors",
     "exact",
     "ledger",
+    "maximum",
     "mean",
     "mechanisms",
+    "median",
+    "minimum",
     "noise",
     "plan",
     "privacy",
+    "quantile",
     "sum",
 ]
 

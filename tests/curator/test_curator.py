@@ -62,7 +62,7 @@ def test_explaining_and_refusing_read_nothing_and_cost_nothing() -> None:
     curator.explain(BY_WARD, epsilon=0.1)
     refused: list[tuple[str, dict[str, Any], type[Exception]]] = [
         ("SELECT patient FROM visits", {"epsilon": 1}, UnsupportedQuery),
-        ("SELECT MAX(age) FROM visits", {"epsilon": 1}, UnsupportedQuery),
+        ("SELECT ANY_VALUE(age) FROM visits", {"epsilon": 1}, UnsupportedQuery),
         ("SELECT COUNT(*) FROM nowhere", {"epsilon": 1}, UnknownTable),
         ("SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind", {"epsilon": 1}, UnsupportedQuery),
         (COUNT, {"epsilon": 5}, InsufficientBudget),

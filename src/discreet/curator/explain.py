@@ -10,8 +10,10 @@ import numpy as np
 
 from discreet.curator.measure import Measure
 from discreet.curator.notes import notes
+from discreet.curator.pick import Ranked
 from discreet.curator.program import Program
 from discreet.curator.run import Released
+from discreet.curator.terms import CONFIDENCE
 from discreet.ledger import Account
 from discreet.ledger.tallies import prices
 from discreet.plan.finish import Cell, Noisy
@@ -34,7 +36,8 @@ class Explanation:
         cost: what would be charged; None if no rule of the account has a price for it.
         remaining: what the account can spend now.
         errors: for each released number how far it may be from the truth, with this confidence, in a group of so many
-            imagined rows whose values lie in the middle of their bounds; infinite if it may be anything.
+            imagined rows whose values lie in the middle of their bounds (for quantiles, spread evenly between them);
+            infinite if it may be anything.
         confidence: of each error.
         rows: of the imagined group.
     """
@@ -68,7 +71,7 @@ class Explanation:
         """Cost, noise, limits, unit and groups, a line each."""
         return {
             "cost": f"{self.cost}; remaining on account {self.account!r}: {self.remaining}",
-            "noise": "; ".join(_noise(measure) for measure in self.program.measures),
+            "noise": "; ".join([*map(_noise, self.program.measures), *map(_ranked, self.program.ranked)]),
             "limits": f"groups per unit: {self.limits.groups}; rows per unit and group: {self.limits.rows}",
             "unit": self.unit,
             "groups": "public" if self.program.selection is None else "private",
@@ -108,6 +111,7 @@ def imagined(program: Program, *, confidence: Fraction, rows: int) -> dict[str, 
     question = replace(program.question, having=None, order=(), limit=None)
     statistics = [_middle(statistic, rows) for m in program.measures for statistic in m.form.statistics]
     key = (None,) * len(question.keys)
+    statistics += [point for recipe in program.ranked for point in recipe.imagined(rows)]
     made = Released(replace(program, question=question), [key], np.array([statistics], dtype=object))
     (answer,) = made.rows(confidence)
     return dict(answer)
@@ -129,6 +133,12 @@ def _noise(measure: Measure) -> str:
     name = "scale" if measure.law == "laplace" else "sigma"
     scales = ", ".join(dict.fromkeys(f"{float(scale):,.6g}" for scale in measure.scales))
     return f"discrete {measure.law.capitalize()}, {name} {scales} steps"
+
+
+def _ranked(recipe: Ranked) -> str:
+    pick = recipe.picks[0]
+    far = pick.reach(recipe.steps.width + 1, 1 - CONFIDENCE)
+    return f"exponential mechanism, within {far:,} ranks with {float(CONFIDENCE):.0%}"
 
 
 def _shown(error: float) -> str:

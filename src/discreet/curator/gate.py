@@ -37,5 +37,6 @@ def answerable(program: Program, schemas: Mapping[str, TableSchema]) -> Program:
         InvalidParameter: naming the part that no engine takes.
     """
     declared = {table: {name: c.type for name, c in schema.columns.items()} for table, schema in schemas.items()}
-    check_reading(program.reading, declared)
+    for reading in program.readings:
+        check_reading(reading, declared)
     return program

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from discreet.curator.pick import Ranked
 from discreet.curator.program import Program
 
 
@@ -16,11 +17,26 @@ def notes(program: Program) -> tuple[str, ...]:
         )
     if any(statistic.kind == "sum" for statistic in reading.statistics):
         said.append("Values are clipped to their public bounds before they are added.")
+    said += list(dict.fromkeys(_ranked(recipe) for recipe in program.ranked))
     if program.selection is not None:
         said.append(str(program.selection))
-    law = "Laplace" if program.noise.law == "laplace" else "Gaussian"
-    said.append(f"Noise is exact discrete {law} noise; a count can come out negative.")
+    if program.noise.scales:
+        law = "Laplace" if program.noise.law == "laplace" else "Gaussian"
+        said.append(f"Noise is exact discrete {law} noise; a count can come out negative.")
     return tuple(said)
+
+
+def _ranked(recipe: Ranked) -> str:
+    if recipe.kind == "quantile":
+        return (
+            "Quantiles are drawn at random among all points between the public bounds, nearly always close in rank; "
+            "in a group without values, anywhere."
+        )
+    rank, word = abs(recipe.picks[0].target.offset), "smallest" if recipe.kind == "min" else "largest"
+    return (
+        f"{recipe.kind.upper()} is a private quantile near the extreme, not the extreme itself: it aims at the value "
+        f"{rank:,} ranks inside the {word} one, and the extreme may lie anywhere between it and the public bound."
+    )
 
 
 def _times(count: int, word: str) -> str:

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 
 from discreet.accounting.zcdp import rho_for
+from discreet.curator.draw import shift_of
 from discreet.curator.measure import Law, Measure
+from discreet.curator.pick import RANKED, Ranked, ranked
 from discreet.curator.selection import LARGEST_EPSILON, Optimal, Selection, Threshold
 from discreet.curator.spread import Noise
 from discreet.errors import UnsupportedQuery
 from discreet.exact import float_below
-from discreet.plan.aggregates import Layout, Needs, Recipe, centred, paired
-from discreet.plan.nodes import Column, Question, Value
+from discreet.plan.aggregates import Layout, Needs, Recipe, Steps, centred, counted, paired, steps_of
+from discreet.plan.nodes import Aggregate, Column, Question, Value
 from discreet.plan.reading import Bounding, Reading
 from discreet.plan.schema import Limits, TableSchema
 from discreet.plan.stability import Contribution
@@ -32,7 +34,7 @@ _LAYOUTS = {"laplace": (paired, centred), "gaussian": (centred,)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """One read and its noise.
+    """One read and its noise, and reads of where values lie.
 
     Args:
         question: what was asked.
@@ -41,6 +43,7 @@ class Program:
         noise: the same for each statistic.
         recipes: how each aggregate follows from the statistics.
         selection: how private keys are selected, None if all keys are public.
+        splits: for each argument of a quantile how its values are counted.
         contribution: what one unit can change.
         people: what the units are called.
         event: the whole price.
@@ -50,11 +53,27 @@ class Program:
     reading: Reading
     measures: tuple[Measure, ...]
     noise: Noise
-    recipes: dict[str, Recipe]
+    recipes: dict[str, Recipe | Ranked]
     selection: Selection | None
     contribution: Contribution
     people: str
     event: events.Event
+    splits: tuple[Reading, ...] = ()
+
+    @property
+    def ranked(self) -> tuple[Ranked, ...]:
+        """The quantiles among the recipes, in the order of their columns."""
+        return tuple(recipe for recipe in self.recipes.values() if isinstance(recipe, Ranked))
+
+    @property
+    def width(self) -> int:
+        """How many numbers are released of each group."""
+        return len(self.noise.scales) + sum(len(recipe.picks) for recipe in self.ranked)
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """Everything that is read."""
+        return (self.reading, *self.splits) if self.reading.statistics else self.splits
 
 
 def choose(
@@ -86,12 +105,15 @@ def choose(
         _check_private(delta)
         draft = _selecting(question, schema, contribution, epsilon, delta)
     parts = [measure.event for measure in draft.measures]
+    parts += [pick.event for recipe in draft.ranked.values() for pick in recipe.picks]
+    reading = _reading(question, _bounding(schema, contribution, salt), keys, draft)
     return Program(
         question=question,
-        reading=_reading(question, _bounding(schema, contribution, salt), keys, draft),
+        reading=reading,
+        splits=_splits(reading, draft),
         measures=draft.measures,
         noise=draft.noise,
-        recipes=draft.layout.recipes,
+        recipes={**draft.layout.recipes, **draft.ranked},
         selection=draft.selection,
         contribution=contribution,
         people=schema.people or schema.unit or "row",
@@ -125,20 +147,23 @@ def _check_private(delta: Fraction) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A layout with its noise."""
+    """A layout with its noise, and quantiles."""
 
+    law: Law
     layout: Layout
     measures: tuple[Measure, ...]
+    ranked: dict[str, Ranked]
     selection: Selection | None = None
 
     @property
     def noise(self) -> Noise:
-        return Noise(self.measures[0].law, tuple(scale for measure in self.measures for scale in measure.scales))
+        return Noise(self.law, tuple(scale for measure in self.measures for scale in measure.scales))
 
     @property
     def badness(self) -> Fraction:
         """The product of the aggregates' variances: smaller is better, whatever the units."""
-        return math.prod((self.noise.variance(recipe) for recipe in self.layout.recipes.values()), start=Fraction(1))
+        recipes = (*self.layout.recipes.values(), *self.ranked.values())
+        return math.prod((self.noise.variance(recipe) for recipe in recipes), start=Fraction(1))
 
 
 def _quietest(
@@ -152,28 +177,44 @@ def _quietest(
 ) -> _Draft:
     """The layout and the law with the least noise."""
     most_rows = contribution.limits.rows
-    needs = Needs.of(question, schema, most_rows=most_rows, sized=sized)
-    first, *others = _drafts(needs, contribution, epsilon, delta)
+    added = replace(question, aggregates=tuple(a for a in question.aggregates if a.kind not in RANKED))
+    needs = Needs.of(added, schema, most_rows=most_rows, sized=sized)
+    quantiles = {a: steps_of(a, schema) for a in question.aggregates if a.kind in RANKED}
+    first, *others = _drafts(needs, quantiles, contribution, epsilon, delta)
     return min([first, *others], key=lambda draft: draft.badness) if others else first
 
 
-def _drafts(needs: Needs, contribution: Contribution, epsilon: Fraction, delta: Fraction) -> Iterator[_Draft]:
+def _drafts(
+    needs: Needs,
+    quantiles: dict[Aggregate, Steps],
+    contribution: Contribution,
+    epsilon: Fraction,
+    delta: Fraction,
+) -> Iterator[_Draft]:
+    """The budget in equal shares, one for each form and one for each quantile."""
     laws: tuple[Law, ...] = ("laplace", "gaussian") if delta else ("laplace",)
     for law in laws:
         layouts = {layout.forms: layout for layout in (build(needs) for build in _LAYOUTS[law])}
         for layout in layouts.values():
-            yield _Draft(layout, _measures(law, layout, contribution, epsilon, delta))
+            share = (epsilon if law == "laplace" else _rho(epsilon, delta)) / (len(layout.forms) + len(quantiles))
+            noise = Measure.laplace if law == "laplace" else Measure.gaussian
+            measures = tuple(noise(form, contribution, share) for form in layout.forms)
+            yield _Draft(law, layout, measures, _ranked(law, measures, quantiles, contribution, share))
 
 
-def _measures(
-    law: Law, layout: Layout, contribution: Contribution, epsilon: Fraction, delta: Fraction
-) -> tuple[Measure, ...]:
-    """The budget in equal shares, one for each form."""
-    count = len(layout.forms)
-    if law == "laplace":
-        return tuple(Measure.laplace(form, contribution, epsilon / count) for form in layout.forms)
-    rho = _rho(epsilon, delta) / count
-    return tuple(Measure.gaussian(form, contribution, rho) for form in layout.forms)
+def _ranked(
+    law: Law,
+    measures: tuple[Measure, ...],
+    quantiles: dict[Aggregate, Steps],
+    contribution: Contribution,
+    share: Fraction,
+) -> dict[str, Ranked]:
+    """Each quantile with its share, its columns after those of the measures."""
+    place, found = sum(len(measure.scales) for measure in measures), {}
+    for aggregate, steps in quantiles.items():
+        found[aggregate.name] = replace(ranked(aggregate, steps, contribution, (law, share)), place=place)
+        place += len(found[aggregate.name].picks)
+    return found
 
 
 @lru_cache(maxsize=1024)
@@ -192,13 +233,13 @@ def _selecting(
     draft = _quietest(question, schema, contribution, epsilon, delta / 2, sized=True)
     if draft.layout.size is None:
         raise UnsupportedQuery("The question counts nothing.", "Add COUNT(*) to it.")
-    left = delta / 2 if draft.measures[0].law == "gaussian" else delta  # Laplace noise needs no delta
+    left = delta / 2 if draft.law == "gaussian" else delta  # Laplace noise needs no delta
     threshold = Threshold.of(draft.layout.size, draft.noise, contribution, left)
     optimal = Optimal.of(contribution, min(epsilon / 2, LARGEST_EPSILON), delta / 2)
     if 2 * optimal.half_kept >= threshold.half_kept:
-        return _Draft(draft.layout, draft.measures, threshold)
+        return replace(draft, selection=threshold)
     quiet = _quietest(question, schema, contribution, epsilon / 2, delta / 2, sized=False)
-    return _Draft(quiet.layout, quiet.measures, optimal)
+    return replace(quiet, selection=optimal)
 
 
 def _reading(
@@ -213,6 +254,15 @@ def _reading(
         public_keys=keys,
         bounding=bounding,
         statistics=(*statistics, *(draft.selection.statistics if draft.selection else ())),
+    )
+
+
+def _splits(reading: Reading, draft: _Draft) -> tuple[Reading, ...]:
+    """One for each argument of a quantile, its values counted in blocks."""
+    arguments = {recipe.argument: recipe.steps for recipe in draft.ranked.values()}
+    return tuple(
+        replace(reading, statistics=(), split=counted(argument, steps, shift_of(steps)))
+        for argument, steps in arguments.items()
     )
 
 

@@ -53,7 +53,15 @@ class _Crowd:
     def read(self, reading: Reading) -> Groups:
         """See `Engine.read`."""
         found = self._engine.read(reading)
+        if reading.split is not None:
+            return {key: _repeated(numbers, self._copies) for key, numbers in found.items()}
         return {key: tuple(self._copies * number for number in numbers) for key, numbers in found.items()}
+
+
+def _repeated(numbers: tuple[int, ...], copies: int) -> tuple[int, ...]:
+    """Cells as they are, and their counts so many times."""
+    half = len(numbers) // 2
+    return (*numbers[:half], *(copies * number for number in numbers[half:]))
 
 
 def invented(schema: TableSchema, question: Question, count: int) -> list[Row]:

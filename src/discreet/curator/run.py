@@ -1,4 +1,4 @@
-"""A program at work: one read, noise, and rows of finished aggregates. Called after the charge, never before."""
+"""A program at work: reads, noise, and rows of finished aggregates. Called after the charge, never before."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from discreet.curator.program import Program
+from discreet.curator.ranks import released_points
 from discreet.curator.spread import Integers
 from discreet.noise import Bits
 from discreet.plan.finish import Cell, finish
@@ -68,7 +69,7 @@ def run(program: Program, engine: Reader, bits: Bits) -> Released:
     Public keys are all there, in their declared order, zeros included. Private ones are shown in an order of their
     values, which does not depend on how the data lie.
     """
-    groups = engine.read(program.reading)
+    groups = engine.read(program.reading) if program.reading.statistics else {}
     keys = program.reading.public_keys
     shown: Sequence[Key] = keys if keys is not None else _ordered(program, groups)
     nothing = (0,) * len(program.reading.statistics)
@@ -76,10 +77,11 @@ def run(program: Program, engine: Reader, bits: Bits) -> Released:
     for index, key in enumerate(shown):
         exact[index] = groups.get(key, nothing)
     noisy = _noisy(program, exact, bits)
-    if program.selection is None:
-        return Released(program, shown, noisy)
-    kept = np.flatnonzero(program.selection.kept(noisy, exact, bits)).tolist()
-    return Released(program, [shown[i] for i in kept], noisy[kept])
+    if program.selection is not None:
+        kept = np.flatnonzero(program.selection.kept(noisy, exact, bits)).tolist()
+        shown, noisy = [shown[i] for i in kept], noisy[kept]
+    points = released_points(program, shown, engine.read, bits)
+    return Released(program, shown, np.concatenate([noisy, points], axis=1))
 
 
 def _ordered(program: Program, groups: Groups) -> list[Key]:
@@ -92,4 +94,4 @@ def _noisy(program: Program, exact: Integers, bits: Bits) -> Integers:
         stop = start + len(measure.form.statistics)
         parts.append(measure.release(exact[:, start:stop], bits))
         start = stop
-    return np.concatenate(parts, axis=1)
+    return np.concatenate(parts, axis=1) if parts else np.empty((len(exact), 0), dtype=object)

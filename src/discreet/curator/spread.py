@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.measure import Law
+from discreet.curator.pick import Ranked
 from discreet.errors import InternalError
 from discreet.mechanisms.sums import gaussian_reaches, laplace_reaches, laplace_sum_reach
 from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
@@ -36,11 +37,13 @@ class Noise:
     law: Law
     scales: tuple[Fraction, ...]
 
-    def variance(self, recipe: Recipe) -> Fraction:
-        """Of the noise of an aggregate; of a mean, times the square of its count.
+    def variance(self, recipe: Recipe | Ranked) -> Fraction:
+        """Of the noise of an aggregate; of a mean, times the square of its count; of a quantile, in ranks.
 
         A mean's error depends on how far it is from the centre: half way to the ends is assumed.
         """
+        if isinstance(recipe, Ranked):
+            return recipe.variance
         if isinstance(recipe, Total):
             return self._variance(recipe.linear)
         return self._variance(recipe.top) + ((recipe.high - recipe.low) / 4) ** 2 * self._variance(recipe.bottom)
@@ -87,8 +90,10 @@ class Noise:
         far = float(np.max(made.reaches(np.stack([np.ones_like(ends), -ends]), float(outside - share))))
         return min(far / left * (1 + _ULPS), 1.0) * float(width)
 
-    def finish(self, recipe: Recipe, rows: Integers, outside: Fraction) -> list[Noisy]:
+    def finish(self, recipe: Recipe | Ranked, rows: Integers, outside: Fraction) -> list[Noisy]:
         """The aggregate of each row of noisy statistics, with its interval."""
+        if isinstance(recipe, Ranked):
+            return recipe.finish(rows, outside)
         if isinstance(recipe, Total):
             return _totals(recipe, rows, self.reach(recipe.linear, outside))
         return self._ratios(recipe, rows, float(outside))

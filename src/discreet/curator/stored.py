@@ -73,7 +73,7 @@ def unpack(payload: bytes | str, rebuild: Rebuild, *, private: bool) -> Released
     if events.to_json(program.event) != fields["event"]:
         return None
     keys = [tuple(_read(value) for value in key) for key in fields["keys"]]
-    noisy = np.array(fields["noisy"], dtype=object).reshape(len(keys), len(program.noise.scales))
+    noisy = np.array(fields["noisy"], dtype=object).reshape(len(keys), program.width)
     return Released(program, keys, noisy)
 
 

@@ -18,7 +18,7 @@ from discreet.engines.validation import is_unicode
 from discreet.errors import InvalidParameter
 from discreet.plan.evaluate import INT_HIGH, INT_LOW, evaluate
 from discreet.plan.nodes import Expression, Value
-from discreet.plan.reading import Bounding, Groups, Reading, Statistic
+from discreet.plan.reading import Bounding, Groups, Reading, Split, Statistic
 from discreet.plan.types import Type
 
 Row = dict[str, Value]
@@ -93,12 +93,16 @@ def _answer(reading: Reading, rows: Iterable[Row]) -> Groups:
     kept = [row for row in rows if reading.where is None or evaluate(reading.where, row) is True]
     public = None if reading.public_keys is None else set(reading.public_keys)
     pairs = _pairs(reading, kept, public)
+    split = reading.split
     if reading.bounding is not None:
-        pairs = _bounded(pairs, reading.bounding, reading.statistics)
+        pairs = _bounded(pairs, reading.bounding, reading.statistics if split is None else (split.term,))
     groups: dict[Keys, list[list[Row]]] = defaultdict(list)
     for of_unit in pairs.values():
         for keys, theirs in of_unit.items():
             groups[keys].append(theirs)
+    if split is not None:
+        counted = {keys: _cells(split, keys, lots) for keys, lots in groups.items()}
+        return {keys: numbers for keys, numbers in counted.items() if numbers}
     by_row = reading.bounding is None
     return {keys: tuple(_value(s, lots, by_row) for s in reading.statistics) for keys, lots in groups.items()}
 
@@ -136,6 +140,19 @@ def _picked(rows: list[Row], limit: int, rank: int, statistics: Sequence[Statist
 
 def _nulls_first(value: Value) -> tuple[Any, ...]:
     return (0,) if value is None else (1, value)
+
+
+def _cells(split: Split, keys: Keys, lots: list[list[Row]]) -> tuple[int, ...]:
+    """Cells and counts of the rows of one group."""
+    wanted = None if split.only is None else {cell for key, cell in split.only.places if key == keys}
+    wide = 0 if split.only is None else split.only.shift
+    counts: dict[int, int] = defaultdict(int)
+    for row in (row for lot in lots for row in lot):
+        step = _term(split.term, split.argument, row)
+        if step is not None and (wanted is None or step - split.low >> wide in wanted):
+            counts[step - split.low >> split.shift] += 1
+    cells = sorted(counts)
+    return (*cells, *(counts[cell] for cell in cells))
 
 
 def _value(statistic: Statistic, lots: list[list[Row]], by_row: bool) -> int:

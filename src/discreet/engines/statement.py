@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from discreet.engines import grid
 from discreet.engines.bounded import Bounded
 from discreet.engines.parts import Parts, TermKind, nested, select
+from discreet.engines.split import split_sql
 from discreet.engines.sql import Printer, Term
 from discreet.errors import InternalError
 from discreet.plan.nodes import Expression, Value
@@ -23,18 +25,21 @@ Finish = Callable[[tuple[Any, ...]], int]
 
 @dataclass(frozen=True)
 class Statement:
-    """SQL, its parameters, and how its rows become statistics."""
+    """SQL, its parameters, and how its rows become statistics; those of a split are two lists."""
 
     sql: str
     parameters: Mapping[str, Any]
     keys: int
-    finish: tuple[Finish, ...]
+    finish: tuple[Finish, ...] | None
 
     def results(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[tuple[Value, ...], tuple[int, ...]]]:
         """Keys and statistics, from the database's rows."""
         for row in rows:
             numbers = row[self.keys :]
-            yield row[: self.keys], tuple(finish(numbers) for finish in self.finish)
+            if self.finish is None:
+                yield row[: self.keys], tuple(chain.from_iterable(numbers))
+            else:
+                yield row[: self.keys], tuple(finish(numbers) for finish in self.finish)
 
 
 @dataclass
@@ -54,6 +59,9 @@ class _Columns:
 
 def statement(reading: Reading, printer: Printer) -> Statement:
     """The statement for a reading that has been checked."""
+    if reading.split is not None:
+        sql = split_sql(reading, reading.split, printer)
+        return Statement(sql=sql, parameters=printer.parameters, keys=len(reading.keys), finish=None)
     keys = [printer.name(printer.print(key)) for key in reading.keys]
     where = None if reading.where is None else printer.print(reading.where)
     columns = _Columns()

@@ -11,12 +11,13 @@ from discreet.errors import InvalidParameter
 from discreet.plan.evaluate import INT_HIGH, INT_LOW, taken
 from discreet.plan.functions import FUNCTIONS
 from discreet.plan.nodes import Call, Column, Expression, Literal, Relation, Value
-from discreet.plan.reading import Bounding, Reading, Statistic
+from discreet.plan.reading import Bounding, Reading, Split, Statistic
 from discreet.plan.relations import UNIT, Declared, Join, Matched, PerUnit, Select, Table, Union, children, shape
 from discreet.plan.types import Type
 
 LARGEST_STEPS = 1 << 62
 LARGEST_EXPONENT = 1000
+LARGEST_SHIFT = 62
 DEEPEST = 120
 
 _PYTHON: Mapping[Type, type] = {
@@ -72,8 +73,14 @@ def check_reading(reading: Reading, declared: Declared) -> None:
         _check_key(values, reading.keys)
     if reading.bounding is not None:
         _check_bounding(reading.bounding, columns)
-    if not reading.statistics:
-        raise InvalidParameter("statistics", "()", "to ask for something")
+    _check_asked(reading)
+
+
+def _check_asked(reading: Reading) -> None:
+    if bool(reading.statistics) is (reading.split is not None):
+        raise InvalidParameter("statistics", reading.statistics, "to ask for something, unless there is a split")
+    if reading.split is not None:
+        _check_split(reading.split, reading.keys)
     for statistic in reading.statistics:
         _check_statistic(statistic)
 
@@ -130,6 +137,8 @@ def _expressions(reading: Reading) -> Iterable[Expression]:
         yield reading.where
     yield from reading.keys
     yield from (statistic.argument for statistic in reading.statistics if statistic.argument is not None)
+    if reading.split is not None:
+        yield reading.split.argument
 
 
 def _check_expression(expression: Expression, columns: Mapping[str, Type], depth: int = 0) -> None:
@@ -180,6 +189,17 @@ def _check_bounding(bounding: Bounding, columns: Mapping[str, Type]) -> None:
     check.integer(groups=bounding.groups, at_least=1, at_most=10**9)
     check.integer(rows=bounding.rows, at_least=1, at_most=10**9)
     check_value(bounding.salt, Type.TEXT)
+
+
+def _check_split(split: Split, keys: tuple[Expression, ...]) -> None:
+    _check_statistic(split.term)
+    check.integer(high=split.high, at_most=split.low + LARGEST_STEPS)
+    check.integer(shift=split.shift, at_least=0, at_most=LARGEST_SHIFT)
+    if split.only is not None:
+        check.integer(shift=split.only.shift, at_least=0, at_most=LARGEST_SHIFT)
+        for values, cell in split.only.places:
+            _check_key(values, keys)
+            check_value(cell, Type.INT)
 
 
 def _check_statistic(statistic: Statistic) -> None:

@@ -76,9 +76,12 @@ def _released(question: Question) -> dict[str, Any]:
 
 
 def _aggregate(aggregate: Aggregate) -> dict[str, Any]:
-    if aggregate.argument is None:
-        return {"kind": aggregate.kind}
-    return {"kind": aggregate.kind, "argument": _form(aggregate.argument)}
+    form: dict[str, Any] = {"kind": aggregate.kind}
+    if aggregate.argument is not None:
+        form["argument"] = _form(aggregate.argument)
+    if aggregate.quantile is not None:
+        form["quantile"] = str(aggregate.quantile)
+    return form
 
 
 def _json(form: dict[str, Any]) -> str:

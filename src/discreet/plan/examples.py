@@ -89,6 +89,12 @@ class Examples:
         return f"SELECT {aggregate}({argument}) AS answer FROM {self.table}"
 
     @property
+    def median(self) -> str:
+        """A median, clipped in the question if no column is bounded."""
+        column = self._number()
+        return self.count if column is None else self.mean_of(column, "MEDIAN")
+
+    @property
     def filtered(self) -> str:
         """Rows that satisfy a condition."""
         column = self._number()
@@ -190,8 +196,8 @@ def filled(template: str, examples: Examples | None) -> str:
 
 
 _NAMES = (
-    "count units some_units varieties mean filtered conditional grouped top kept present pattern since weekdays months"
-    " bands"
+    "count units some_units varieties mean median filtered conditional grouped top kept present pattern since weekdays"
+    " months bands"
 )
 _PLACE = re.compile(r"\{(" + _NAMES.replace(" ", "|") + r")\}")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Self
 
 from sqlglot import exp
@@ -15,6 +16,7 @@ from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.plan.assemble import Asked, Piece, question
 from discreet.plan.nodes import Question
+from discreet.plan.ranks import FINEST
 from discreet.plan.reader import only
 from discreet.plan.schema import TableSchema
 from discreet.plan.scope import Scope
@@ -26,10 +28,11 @@ _SELECT, _ORDER = "SELECT ", "SELECT 1 ORDER BY "
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """An aggregate to be named: made by `count`, `count_distinct`, `count_units`, `sum` and `mean`."""
+    """An aggregate to be named: made by `count`, `count_distinct`, `sum`, `mean`, `median`, `quantile` and others."""
 
     kind: str
     expression: str | None = None
+    share: Fraction | None = None
 
 
 def count(expression: str | None = None) -> Measure:
@@ -55,6 +58,33 @@ def sum(expression: str) -> Measure:  # noqa: A001 - the name SQL and every fram
 def mean(expression: str) -> Measure:
     """The mean of an expression."""
     return Measure("mean", expression)
+
+
+def median(expression: str) -> Measure:
+    """The median of an expression."""
+    return Measure("quantile", expression, Fraction(1, 2))
+
+
+def quantile(expression: str, q: check.Number) -> Measure:
+    """The value of an expression below which the share q of its values lie, 0.9 for nine tenths.
+
+    Raises:
+        InvalidParameter: if q is not from 0 to 1 or has more than six digits.
+    """
+    share = check.share(q=q)
+    if share.denominator > FINEST:
+        raise InvalidParameter("q", q, "to have at most six digits", "Round it.")
+    return Measure("quantile", expression, share)
+
+
+def minimum(expression: str) -> Measure:
+    """A private quantile near the smallest value of an expression."""
+    return Measure("min", expression)
+
+
+def maximum(expression: str) -> Measure:
+    """A private quantile near the largest value of an expression."""
+    return Measure("max", expression)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +182,8 @@ class TableFrame:
         made = check.instance(Measure, **{name: made})
         inner = None if made.expression is None else self._piece(made.expression)
         node = _MEASURES[made.kind](inner.node if inner else None, self.schema)
+        if made.share is not None:
+            node.set("quantile", made.share)
         return Piece(node, inner.source if inner else Source("", {self.schema.name: self.schema}), name)
 
     def _source(self, before: str, text: str) -> Source:
@@ -175,4 +207,7 @@ _MEASURES: dict[str, Callable[[exp.Expr | None, TableSchema], exp.Expr]] = {
     "count_distinct": lambda node, _: exp.Count(this=exp.Distinct(expressions=[node]), big_int=True),
     "sum": lambda node, _: exp.Sum(this=node),
     "mean": lambda node, _: exp.Avg(this=node),
+    "quantile": lambda node, _: exp.Quantile(this=node),
+    "min": lambda node, _: exp.Min(this=node),
+    "max": lambda node, _: exp.Max(this=node),
 }

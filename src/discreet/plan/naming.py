@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from functools import singledispatch
 
 from discreet.plan.nodes import Aggregate, Call, Column, Expression
@@ -14,6 +15,8 @@ _PREFIXES = {
     "count_distinct": "count_distinct",
     "sum": "sum",
     "mean": "avg",
+    "min": "min",
+    "max": "max",
 }
 _SHORT = {
     "coalesce": "",
@@ -50,7 +53,7 @@ def _(expression: Column, aggregates: Mapping[str, Aggregate]) -> str:
     made = aggregates.get(expression.name)
     if made is None:
         return expression.name
-    return _joined(_PREFIXES[made.kind], "" if made.argument is None else _name(made.argument, aggregates))
+    return _joined(_prefix(made), "" if made.argument is None else _name(made.argument, aggregates))
 
 
 @_name.register
@@ -59,6 +62,13 @@ def _(expression: Call, aggregates: Mapping[str, Aggregate]) -> str:
         return ""
     own = _SHORT.get(expression.function, expression.function)
     return _joined(own, _name(expression.arguments[0], aggregates))
+
+
+def _prefix(made: Aggregate) -> str:
+    if made.quantile is None:
+        return _PREFIXES[made.kind]
+    percent = f"{float(100 * made.quantile):g}".replace(".", "_")
+    return "median" if made.quantile == Fraction(1, 2) else f"p{percent}"
 
 
 def _joined(*parts: str) -> str:

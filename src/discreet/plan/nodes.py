@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal as Choice
 
 from discreet.plan.types import Type
@@ -63,7 +64,9 @@ class Key:
     expression: Expression
 
 
-AggregateKind = Choice["count", "count_values", "count_units", "count_distinct", "sum", "mean"]
+AggregateKind = Choice[
+    "count", "count_values", "count_units", "count_distinct", "sum", "mean", "quantile", "min", "max"
+]
 """What a question may ask of its groups."""
 
 FoldKind = Choice["count", "count_values", "count_distinct", "sum", "mean", "min", "max"]
@@ -72,17 +75,21 @@ FoldKind = Choice["count", "count_values", "count_distinct", "sum", "mean", "min
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate:
-    """One aggregation: COUNT(*), COUNT(x), COUNT(DISTINCT unit), COUNT(DISTINCT x), SUM(x) or AVG(x).
+    """One aggregation: COUNT(*), COUNT(x), COUNT(DISTINCT unit), COUNT(DISTINCT x), SUM(x), AVG(x), or a quantile.
+
+    A quantile is QUANTILE(x, q), or MIN(x) or MAX(x), which are private quantiles near the extremes.
 
     Args:
         name: how outputs refer to it; not shown.
         kind: which of them.
         argument: x, None for COUNT(*) and COUNT(DISTINCT unit).
+        quantile: q, for QUANTILE only.
     """
 
     name: str
     kind: AggregateKind
     argument: Expression | None = None
+    quantile: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,44 @@ class Bounding:
     salt: str = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Only:
+    """Some cells of some groups: (key, cell) where cells are 2^shift steps wide."""
+
+    shift: int
+    places: tuple[tuple[tuple[Value, ...], int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """Kept rows counted by where their value lies.
+
+    The step of a row is the term of a *sum*, clip(floor(x * 2^-exponent + 1/2), low, high), and its cell is (step -
+    low) // 2^shift; a row whose x is NULL has none. Rows of one unit and group are chosen in the order of their steps,
+    so that readings which differ in `shift` and `only` alone keep the same rows.
+
+    Args:
+        argument: x.
+        exponent: the grid's.
+        low: the smallest step.
+        high: the largest.
+        shift: how wide a cell is.
+        only: where rows are counted; None counts all. It is looked at after contributions are bounded.
+    """
+
+    argument: Expression
+    exponent: int
+    low: int
+    high: int
+    shift: int = 0
+    only: Only | None = None
+
+    @property
+    def term(self) -> Statistic:
+        """What a row's step is the term of."""
+        return Statistic(kind="sum", argument=self.argument, exponent=self.exponent, low=self.low, high=self.high)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """One read of one table, or of rows made of several.
@@ -70,6 +108,7 @@ class Reading:
         public_keys: if given, rows with other keys are dropped, before contributions are bounded.
         bounding: None if each row is one unit.
         statistics: what to compute for each group that has a kept row.
+        split: if given, rows are counted by cells instead, and there are no statistics.
     """
 
     table: str
@@ -78,8 +117,12 @@ class Reading:
     keys: tuple[Expression, ...] = ()
     public_keys: tuple[tuple[Value, ...], ...] | None = None
     bounding: Bounding | None = None
-    statistics: tuple[Statistic, ...]
+    statistics: tuple[Statistic, ...] = ()
+    split: Split | None = None
 
 
 Groups = dict[tuple[Value, ...], tuple[int, ...]]
-"""The result of a reading: for each key with a kept row its statistics. Without keys, the key is ()."""
+"""The result of a reading: for each key with a kept row its statistics. Without keys, the key is ().
+
+Of a split, for each key with a counted row: its cells in ascending order, then as many counts, none of them zero.
+"""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import NoReturn, TypeVar, cast
+from fractions import Fraction
+from typing import NoReturn, TypeVar
 
 from sqlglot import exp
 
@@ -75,6 +76,11 @@ class Scope:
             node,
         )
 
+    def quantile(self, value: Expression, share: Fraction, node: exp.Expr, argument: exp.Expr) -> Expression:
+        """What a quantile stands for; in a row, nothing."""
+        del value, share, argument
+        self.refuse("A quantile stands in SELECT, HAVING or ORDER BY of a whole question.", "Ask a mean: {mean}.", node)
+
     def refuse(self, reason: str, hint: str, at: exp.Expr) -> NoReturn:
         """Ends the reading at a node."""
         self.source.refuse(reason, hint, at)
@@ -98,11 +104,7 @@ class Scope:
         return near(name, [known for names in self.visible.values() for known in names])
 
 
-_EXTREME = "{0} is not answered yet: it would publish one person's value."
-_NOT_YET = {
-    "min": (_EXTREME.format("MIN"), "Ask for a mean: {mean}."),
-    "max": (_EXTREME.format("MAX"), "Ask for a mean: {mean}."),
-}
+_BOUNDED = {"sum": "SUM", "mean": "AVG", "min": "MIN", "max": "MAX"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,35 +129,39 @@ class AnswerScope(Scope):
 
     def aggregate(self, kind: AggregateKind | FoldKind, argument: Expression | None, node: exp.Expr) -> Expression:
         """The column of the aggregate, made if it is new."""
-        if kind in ("min", "max"):
-            self.refuse(*_NOT_YET[kind], node)
         if kind == "count_distinct" and argument is not None and argument.type is Type.FLOAT:
             reason = "COUNT(DISTINCT ...) of doubles would count rounding errors."
             self.refuse(reason, "Count different whole numbers, texts or dates: {varieties}.", node)
-        if kind in ("sum", "mean") and argument is not None:
-            self._bounded("SUM" if kind == "sum" else "AVG", argument, node)
-        return self._numbered(cast("AggregateKind", kind), argument)
+        if kind in _BOUNDED and argument is not None:
+            self._bounded(_BOUNDED[kind], argument, node)
+        return self._numbered(kind, argument)
 
-    def _numbered(self, kind: AggregateKind, value: Expression | None) -> Column:
-        same = [made for made in self.aggregates if made.kind == kind and made.argument == value]
+    def quantile(self, value: Expression, share: Fraction, node: exp.Expr, argument: exp.Expr) -> Expression:
+        """The column of the quantile, made if it is new."""
+        self._bounded("MEDIAN", value, node, argument)
+        return self._numbered("quantile", value, share)
+
+    def _numbered(self, kind: AggregateKind, value: Expression | None, share: Fraction | None = None) -> Column:
+        wanted = Aggregate(name=f"#{len(self.aggregates) + 1}", kind=kind, argument=value, quantile=share)
+        same = [made for made in self.aggregates if replace(made, name=wanted.name) == wanted]
         if not same:
-            same = [Aggregate(name=f"#{len(self.aggregates) + 1}", kind=kind, argument=value)]
+            same = [wanted]
             self.aggregates.extend(same)
         return Column(same[0].name, result_type(kind, value))
 
-    def _bounded(self, word: str, value: Expression, node: exp.Expr) -> None:
+    def _bounded(self, word: str, value: Expression, node: exp.Expr, argument: exp.Expr | None = None) -> None:
         if not value.type.is_number:
             advice = "{conditional}" if value.type is Type.BOOL else "{grouped}"
             self.refuse(f"{word} does not take {value.type.value}.", f"Count instead: {advice}.", node)
         if bounds(value, self.schema) is None:
             self.refuse(
                 f"One person could move this {word} by any amount: its values have no bounds.",
-                self._clip(word, node),
+                self._clip(word, argument or node.this),
                 node,
             )
 
-    def _clip(self, word: str, node: exp.Expr) -> str:
-        text, table = node.this.sql(dialect="duckdb"), self.schema.name
+    def _clip(self, word: str, argument: exp.Expr) -> str:
+        text, table = argument.sql(dialect="duckdb"), self.schema.name
         if "`" in text or len(text) > 200 or self.alias != table:
             return "Clip the values to public limits of your choice with GREATEST and LEAST: {mean}."
         clipped = f"SELECT {word}(GREATEST(LEAST({text}, 100), 0)) AS answer FROM {quoted(table)}"
@@ -163,10 +169,10 @@ class AnswerScope(Scope):
 
 
 def result_type(kind: AggregateKind, argument: Expression | None) -> Type:
-    """The type of an aggregate: counts are INT, a sum is what it sums, a mean is FLOAT."""
+    """The type of an aggregate: counts are INT, a mean is FLOAT, sums and quantiles are what their argument is."""
     if kind == "mean":
         return Type.FLOAT
-    return argument.type if kind == "sum" and argument is not None else Type.INT
+    return Type.INT if argument is None or kind.startswith("count") else argument.type
 
 
 def lookup(name: str, known: Mapping[str, T]) -> T | None:

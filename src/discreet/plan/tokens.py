@@ -42,6 +42,7 @@ _NEVER_NAMES = _CLAUSES | _OPERATORS  # these need quotes to be names
 
 FUNCTIONS = {
     *("COUNT_IF", "COUNTIF", "FILTER"),
+    *("MEDIAN", "QUANTILE", "QUANTILE_CONT", "PERCENTILE_CONT", "APPROX_QUANTILE"),
     *("COUNT", "SUM", "AVG", "MIN", "MAX", "ABS", "ROUND", "FLOOR", "CEIL", "CEILING", "GREATEST", "LEAST", "MOD"),
     *("COALESCE", "IFNULL", "NVL", "NULLIF", "IF", "CAST", "TRY_CAST"),
     *("EXTRACT", "DATE_PART", "DATEPART", "DATE_TRUNC", "YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "ISODOW"),
@@ -179,7 +180,9 @@ def _word(source: Source, before: Token | None, token: Token, after: Token | Non
 
 
 def _calls(before: Token | None, token: Token) -> bool:
-    """Whether a token before a bracket is the name of a function; a type with its size is none."""
+    """Whether a token before a bracket is the name of a function; a type with its size and WITHIN GROUP are none."""
+    if token.text.upper() == "GROUP" and before is not None and before.text.upper() == "WITHIN":
+        return False
     if token.token_type in _TYPES:
         return not (_is(before, Kind.ALIAS) or _is(before, Kind.DCOLON))
     return token.token_type not in _NEVER_NAMES | {Kind.STAR}

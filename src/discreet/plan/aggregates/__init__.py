@@ -5,6 +5,7 @@ from discreet.plan.aggregates.form import Form, Ratio, Recipe, Size, Total
 from discreet.plan.aggregates.layout import Layout, Needs, centred, paired
 from discreet.plan.aggregates.linear import Linear
 from discreet.plan.aggregates.mean import centred_form, paired_form
+from discreet.plan.aggregates.quantile import Target, counted, steps_of
 from discreet.plan.aggregates.steps import Steps
 from discreet.plan.aggregates.sum import sum_form
 
@@ -17,13 +18,16 @@ __all__ = [
     "Recipe",
     "Size",
     "Steps",
+    "Target",
     "Total",
     "centred",
     "centred_form",
+    "counted",
     "distinct_form",
     "paired",
     "paired_form",
     "rows_form",
+    "steps_of",
     "sum_form",
     "units_form",
     "values_form",

@@ -1,0 +1,93 @@
+"""MEDIAN, QUANTILE, MIN and MAX: ranks to look for, and how far one unit can move the distance from them.
+
+Values lie on a public grid. Of n values, the point y of the grid claims all ranks from `below`, the number of values
+below it, to `upto`, the number up to it; the first point claims all smaller ranks as well, and the last one all larger.
+So every real number is a rank that some point claims. The *loss* of a point is the distance of the target from the
+ranks that it claims.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.errors import UnsupportedQuery
+from discreet.plan.aggregates.steps import Steps
+from discreet.plan.bounds import bounds
+from discreet.plan.nodes import Aggregate, Expression
+from discreet.plan.reading import Split
+from discreet.plan.schema import TableSchema
+from discreet.plan.stability import Contribution
+from discreet.privacy import Neighbours
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The rank `share` n + `offset` of n values.
+
+    Formal guarantee. With q = share and r = q n + offset, the loss of a point is the largest of 0, below - r and
+    r - upto, where the second is left out for the first point and the third for the last one. One more value changes
+    below and upto by 0 or 1 and r by q: each of the three changes by at most max(q, 1 - q), and so does their maximum.
+    A value replaced by another leaves r alone and changes below and upto by at most 1 each, and so the loss. A NULL is
+    no value; one that becomes a value, or the other way round, is a value more or less.
+
+    Several rows change the loss by at most the sum (triangle inequality along tables that differ by one row each). So
+    with at most R rows of a unit in a group, whatever they hold, the loss of every point of a group moves by at most
+
+    - R max(q, 1 - q), if the unit's rows are added to the group or removed;
+    - R, if up to R rows are replaced by up to R others: as many as possible are paired and move it by 1 each, those
+      left over are added or removed and move it by less.
+    """
+
+    share: Fraction
+    offset: int = 0
+
+    @property
+    def one(self) -> Fraction:
+        """How far one value more or less moves a loss."""
+        return max(self.share, 1 - self.share)
+
+    def l1(self, contribution: Contribution) -> Fraction:
+        """The largest sum, over groups, of the moves of losses between neighbours.
+
+        Under ADD_REMOVE a unit enters at most G groups. Under REPLACE with keys it leaves at most G groups and enters
+        at most G; a group that it stays in moves by R at most, which is no more than the 2 R max(q, 1 - q) of two
+        groups. Without keys there is one group, in which rows are replaced.
+        """
+        rows = contribution.limits.rows
+        if contribution.neighbours is Neighbours.ADD_REMOVE:
+            return contribution.groups * rows * self.one
+        return 2 * contribution.groups * rows * self.one if contribution.grouped else Fraction(rows)
+
+    def l2_squared(self, contribution: Contribution) -> Fraction:
+        """The largest sum, over groups, of the squares of these moves.
+
+        Under REPLACE with keys, a group that the unit stays in counts R^2, and two that it leaves and enters count
+        2 R^2 max(q, 1 - q)^2 together: which of them is larger depends on q.
+        """
+        rows = contribution.limits.rows
+        if contribution.neighbours is Neighbours.ADD_REMOVE:
+            return contribution.groups * (rows * self.one) ** 2
+        most = max(Fraction(1), 2 * self.one**2) if contribution.grouped else Fraction(1)
+        return contribution.groups * rows**2 * most
+
+
+def steps_of(aggregate: Aggregate, schema: TableSchema) -> Steps:
+    """The grid of an aggregate's argument.
+
+    Raises:
+        UnsupportedQuery: if it has no public bounds.
+    """
+    argument = aggregate.argument
+    limits = None if argument is None else bounds(argument, schema)
+    if argument is None or limits is None:
+        raise UnsupportedQuery(
+            "A quantile needs public bounds of its argument.",
+            "Declare them with bounds=..., or clip in the question: MEDIAN(GREATEST(LEAST(x, 100), 0)).",
+        )
+    return Steps.of(limits, argument.type)
+
+
+def counted(argument: Expression, steps: Steps, shift: int) -> Split:
+    """How the values of an argument are counted, by blocks of 2^shift points."""
+    return Split(argument=argument, exponent=steps.exponent, low=steps.low, high=steps.high, shift=shift)

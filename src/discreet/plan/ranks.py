@@ -1,0 +1,72 @@
+"""Quantiles: how MEDIAN, QUANTILE, APPROX_QUANTILE and PERCENTILE_CONT are read, in both of its forms."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.plan.calls import NULL
+from discreet.plan.grammar import Read, only, read, reads, refuse_node
+from discreet.plan.nodes import Expression
+from discreet.plan.scope import Scope
+
+FINEST = 10**6
+"""The largest denominator of a quantile: losses of ranks are counted in units of it."""
+
+_SHARE = re.compile(r"[0-9]*\.?[0-9]*")
+
+
+@reads(exp.Median, "this")
+def _median(node: exp.Expr, scope: Scope) -> Expression:
+    return _quantile(node.this, Fraction(1, 2), node, scope)
+
+
+def _of(part: str) -> Read:
+    return lambda node, scope: _quantile(node.this, _share(node.args.get(part), node, scope), node, scope)
+
+
+reads(exp.Quantile, "this", "quantile")(_of("quantile"))
+reads(exp.ApproxQuantile, "this", "quantile")(_of("quantile"))
+reads(exp.PercentileCont, "this", "expression")(_of("expression"))
+
+
+@reads(exp.WithinGroup, "this", "expression")
+def _within_group(node: exp.Expr, scope: Scope) -> Expression:
+    """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x); downwards it is the quantile 1 - q."""
+    inner, order = node.this, node.expression
+    if not isinstance(inner, exp.PercentileCont) or inner.args.get("expression") is not None:
+        refuse_node(inner, scope)
+    only(order, scope, "expressions")
+    if len(order.expressions) != 1:
+        scope.refuse("WITHIN GROUP sorts by one expression.", "Name one: {median}.", order)
+    (ordered,) = order.expressions
+    only(ordered, scope, "this", "desc")
+    share = _share(inner.this, node, scope)
+    return _quantile(ordered.this, 1 - share if ordered.args.get("desc") else share, node, scope)
+
+
+def _quantile(argument: exp.Expr, share: Fraction, node: exp.Expr, scope: Scope) -> Expression:
+    if isinstance(argument, exp.Distinct):
+        scope.refuse("DISTINCT is accepted in COUNT only.", "Leave it out: {median}.", node)
+    value = read(argument, scope.row)
+    if value is NULL:
+        scope.refuse("NULL has no quantile.", "Name a column: {median}.", node)
+    return scope.quantile(value, share, node, argument)
+
+
+def _share(node: exp.Expr | Fraction | None, of: exp.Expr, scope: Scope) -> Fraction:
+    """The q of a quantile, which is written out, or given as it is by the fluent front."""
+    if isinstance(node, Fraction):
+        return node
+    text = node.name if isinstance(node, exp.Literal) and not node.is_string else ""
+    if _SHARE.fullmatch(text) and any(map(str.isdigit, text)) and len(text) <= 20:
+        share = Fraction(text)
+        if share <= 1 and share.denominator <= FINEST:
+            return share
+    return scope.refuse(
+        "A quantile is a number from 0 to 1 with at most six digits, written out.",
+        "For example 0.9 for the value below which nine tenths lie; 0.5 is {median}.",
+        of,
+    )

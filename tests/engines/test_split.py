@@ -1,0 +1,139 @@
+"""Splits: every engine counts the same kept rows in the same cells, coarse and fine, and one unit moves few of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.engines import Memory
+from discreet.engines import memory as memory_module
+from discreet.errors import InvalidParameter
+from discreet.plan.reading import Bounding, Groups, Only, Reading, Split, Statistic
+from tests.engines.tables import B, Bench, F, N, T, bounding, call, col, lit
+from tests.engines.test_bounding import COLUMNS, X, crowd, table
+
+SPLIT = Split(argument=X, exponent=-2, low=-10, high=41)
+KEYS = (col("a", N), col("b", T))
+
+
+def reading(split: Split, limits: Bounding | None, keys: tuple[Any, ...] = KEYS, **more: Any) -> Reading:
+    return Reading(table="t", keys=keys, bounding=limits, split=split, **more)
+
+
+def counts(answer: Groups) -> dict[Any, Counter[int]]:
+    """For each group the number of rows by cell; checks the form of the answer."""
+    found = {}
+    for key, numbers in answer.items():
+        half = len(numbers) // 2
+        cells, rows = numbers[:half], numbers[half:]
+        assert cells == tuple(sorted(set(cells)))
+        assert len(cells) == len(rows) > 0 < min(rows)
+        found[key] = Counter(dict(zip(cells, rows, strict=True)))
+    return found
+
+
+LIMITS = [None, (1, 1), (1, 3), (3, 1), (2, 2), (17, 2), (10**9, 10**9)]
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+@pytest.mark.parametrize("shift", [0, 3])
+def test_every_engine_counts_the_same(bench: Bench, limits: tuple[int, int] | None, shift: int) -> None:
+    for rows in (table(13, 150, 11), crowd()[:400], []):
+        bench.load(rows, COLUMNS)
+        bound = None if limits is None else bounding(*limits)
+        split = dataclasses.replace(SPLIT, shift=shift)
+        whole = reading(split, bound)
+        counts(bench.agreed(whole))
+        counts(bench.agreed(reading(split, bound, keys=())))
+        counts(bench.agreed(reading(split, bound, keys=(col("b", T),))))
+        counts(bench.agreed(dataclasses.replace(whole, where=call("less", B, col("a", N), lit(6, N)))))
+        counts(bench.agreed(dataclasses.replace(whole, public_keys=((1, "1"), (2, None), (5, "0")))))
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+def test_coarse_and_fine_are_of_the_same_rows(bench: Bench, limits: tuple[int, int] | None) -> None:
+    bench.load([*table(13, 150, 11), *crowd()[:400]], COLUMNS)
+    bound = None if limits is None else bounding(*limits)
+    fine = counts(bench.agreed(reading(SPLIT, bound)))
+    coarse = counts(bench.agreed(reading(dataclasses.replace(SPLIT, shift=2), bound)))
+    for key, cells in fine.items():
+        blocks: Counter[int] = Counter()
+        for cell, count in cells.items():
+            blocks[cell >> 2] += count
+        assert blocks == coarse[key]
+    places = tuple((key, block) for i, key in enumerate(coarse) for block in coarse[key] if (i + block) % 3 == 0)
+    for wanted in (places, places[:1], ()):
+        some = counts(bench.agreed(reading(dataclasses.replace(SPLIT, only=Only(2, wanted)), bound)))
+        kept = {
+            key: Counter({c: n for c, n in cells.items() if (key, c >> 2) in wanted}) for key, cells in fine.items()
+        }
+        assert some == {key: cells for key, cells in kept.items() if cells}
+
+
+@pytest.mark.parametrize("kind", [N, F])
+def test_cells_at_the_ends_of_what_fits(bench: Bench, kind: Any) -> None:
+    edge = 1 << 61
+    values = [None, -edge, edge, -edge - 1, edge + 1, 0, 7]
+    bench.load([{"x": float(v) if kind is F and v is not None else v} for v in values], {"x": kind})
+    split = Split(argument=col("x", kind), exponent=0, low=-edge, high=edge, shift=1)
+    found = counts(bench.agreed(Reading(table="t", split=split)))[()]
+    assert found == Counter({0: 2, edge: 2, edge >> 1: 1, (edge + 7) >> 1: 1})
+
+
+def moved(rows: list[dict[str, Any]], without: list[dict[str, Any]], limits: Bounding) -> Counter[Any]:
+    """How many rows of each group one unit adds to the cells."""
+    found = []
+    for given_rows in (rows, without):
+        engine = Memory()
+        engine.register("t", given_rows, COLUMNS)
+        found.append(counts(engine.read(reading(SPLIT, limits))))
+    one, other = found
+    result: Counter[Any] = Counter()
+    for key in {**one, **other}:
+        mine, theirs = one.get(key, Counter()), other.get(key, Counter())
+        result[key] = sum(abs(mine[c] - theirs[c]) for c in mine | theirs)
+    return +result
+
+
+def check_moves(who: int, groups: int, rows: int, salt: str) -> None:
+    limits, people = bounding(groups, rows, salt=salt), crowd()[-300:]
+    change = moved(people, [row for row in people if row["u"] != f"{who}"], limits)
+    assert len(change) <= groups
+    assert max(change.values(), default=0) <= rows
+
+
+@settings(max_examples=30)
+@given(who=st.integers(36, 39), groups=st.integers(1, 4), rows=st.integers(1, 3), salt=st.text("ab", max_size=2))
+def test_one_unit_moves_few_rows_of_few_groups(who: int, groups: int, rows: int, salt: str) -> None:
+    check_moves(who, groups, rows, salt)
+
+
+def test_mutant_rows_are_not_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_module, "_picked", lambda rows, *_: rows)
+    with pytest.raises(AssertionError):
+        check_moves(39, 2, 1, "")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"split": dataclasses.replace(SPLIT, argument=col("b", T))},
+        {"split": dataclasses.replace(SPLIT, low=42)},
+        {"split": dataclasses.replace(SPLIT, shift=-1)},
+        {"split": dataclasses.replace(SPLIT, low=-(1 << 62), high=1 << 62)},
+        {"split": dataclasses.replace(SPLIT, only=Only(0, (((1,), 3),)))},
+        {"split": dataclasses.replace(SPLIT, only=Only(0, (((1, "1"), 1 << 63),)))},
+        {"statistics": (Statistic(kind="rows"),)},
+        {"split": None},
+    ],
+    ids=str,
+)
+def test_what_no_engine_takes_is_refused_before_a_row_is_read(bench: Bench, wrong: dict[str, Any]) -> None:
+    bench.load([], COLUMNS)
+    with pytest.raises(InvalidParameter):
+        bench.engine.read(dataclasses.replace(reading(SPLIT, bounding()), **wrong))
