@@ -80,7 +80,7 @@ REFUSED: list[tuple[str, str]] = [
     ("SELECT ¦MEDIAN(weight) FROM visits", "no bounds"),
     ("SELECT ¦MEDIAN(DISTINCT age) FROM visits", "DISTINCT"),
     ("SELECT ¦MEDIAN(NULL) FROM visits", "no quantile"),
-    ("SELECT ¦quantile_cont(age, 1.5) FROM visits", "from 0 to 1"),
+    ("SELECT quantile_cont(¦age, 1.5) FROM visits", "from 0 to 1"),
     ("SELECT ¦QUANTILE(age) FROM visits", "from 0 to 1"),
     ("SELECT ¦QUANTILE(age, '0.5') FROM visits", "from 0 to 1"),
     ("SELECT ¦QUANTILE(age, 0.1234567) FROM visits", "six digits"),

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,8 @@ class Cells:
 
     def proposals(self, rank: _Rank) -> tuple[Ints, Ints, Ints]:
         """Starts, sizes and losses, with the first or last point by itself where it claims a rank beyond all values."""
+        if not (rank.is_before_all or rank.is_after_all):
+            return self.starts, self.sizes, self.least(rank)
         starts, sizes, losses = self.starts.copy(), self.sizes.copy(), self.least(rank)
         ends = []
         if rank.is_before_all:
@@ -152,8 +155,17 @@ class Histogram:
                 raise InternalError("The data changed while they were read.")
             self.opened[block] = points[begin:end], counts[begin:end]
 
-    def cells(self, opened: Collection[int] = ()) -> Cells:
+    @cached_property
+    def coarse(self) -> Cells:
+        """All points, with all blocks closed."""
+        return self.cells()
+
+    def seen(self, opened: Collection[int]) -> Cells:
         """All points, with these blocks opened."""
+        return self.cells(opened) if opened else self.coarse
+
+    def cells(self, opened: Collection[int] = ()) -> Cells:
+        """The same, worked out anew."""
         inside = [self.opened[block] for block in opened]
         closed = np.isin(self.blocks, list(opened), invert=True) if opened else np.ones(self.blocks.size, dtype=bool)
         first = self.blocks[closed] << self.shift
@@ -177,7 +189,7 @@ class Histogram:
         """The closed blocks whose proposals are not negligible together, the nearest in rank first."""
         if not self.shift or not self.blocks.size:
             return []
-        cells = self.cells()
+        cells = self.coarse
         rank, gaps = _Rank(pick, cells.values), self.blocks.size + 1
         rate = float(rank.rate)
         with np.errstate(under="ignore"):
@@ -211,14 +223,14 @@ class _Draw:
     point: int | None = None
     proposed: tuple[Ints, Ints, Ints] | None = None
 
-    @property
+    @cached_property
     def rank(self) -> _Rank:
         return _Rank(self.pick, int(self.histogram.counts.sum()))
 
     def propose(self, bits: Bits) -> int | None:
         """A block that must be opened before the proposal can be accepted; None if it was accepted at once."""
         if self.proposed is None:
-            self.proposed = self.histogram.cells(self.opened).proposals(self.rank)
+            self.proposed = self.histogram.seen(self.opened).proposals(self.rank)
         self.point = choose_point(*self.proposed, self.rank.rate, bits)
         block = self.point >> self.histogram.shift
         certain = not self.histogram.shift or block in self.opened or block not in self.histogram.blocks

@@ -1,0 +1,117 @@
+"""How far one unit moves the losses of ranks: by brute force over all small tables, under both relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import combinations_with_replacement, product
+
+import pytest
+
+from discreet.plan.aggregates import Target
+from discreet.plan.schema import Limits
+from discreet.plan.stability import Contribution
+from discreet.privacy import Neighbours
+
+LAST = 2
+Values = tuple[int, ...]
+
+
+def loss(target: Target, values: Sequence[int], point: int) -> Fraction:
+    """The distance of the rank from those that a point claims, the ends claiming all that is beyond."""
+    rank = target.share * len(values) + target.offset
+    below, upto = sum(value < point for value in values), sum(value <= point for value in values)
+    too_high = Fraction(0) if point == 0 else below - rank
+    too_low = Fraction(0) if point == LAST else rank - upto
+    return max(Fraction(0), too_high, too_low)
+
+
+@cache
+def losses(target: Target, values: Values) -> list[Fraction]:
+    return [loss(target, values, point) for point in range(LAST + 1)]
+
+
+def move(target: Target, one: Values, other: Values) -> Fraction:
+    pairs = zip(losses(target, tuple(sorted(one))), losses(target, tuple(sorted(other))), strict=True)
+    return max(abs(a - b) for a, b in pairs)
+
+
+def owned(rows: int) -> Iterator[Values]:
+    """All that one unit may have in a group: up to so many values; NULLs are none."""
+    for count in range(rows + 1):
+        yield from combinations_with_replacement(range(LAST + 1), count)
+
+
+CROWDS = list(owned(3))
+TARGETS = [Target(Fraction(share), offset) for share in ("0", "1/10", "1/2", "2/3", "1") for offset in (-7, -1, 0, 2)]
+
+
+@cache
+def largest(target: Target, rows: int, *, replaced: bool) -> Fraction:
+    """The largest move of any loss, beside any crowd."""
+    pairs = product(owned(rows), owned(rows) if replaced else [()])
+    return max(move(target, crowd + old, crowd + new) for old, new in pairs for crowd in CROWDS)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+@pytest.mark.parametrize("rows", [1, 2])
+def test_one_group(target: Target, rows: int) -> None:
+    limits = Limits(1, rows)
+    for neighbours in Neighbours:
+        alone = Contribution(limits=limits, grouped=False, neighbours=neighbours)
+        found = largest(target, rows, replaced=neighbours is Neighbours.REPLACE)
+        assert found <= target.l1(alone)
+        assert found**2 <= target.l2_squared(alone)
+        if target.offset == 0 and neighbours is Neighbours.ADD_REMOVE:
+            assert found == rows * max(target.share, 1 - target.share) == target.l1(alone)  # no smaller bound would do
+        if target == Target(Fraction(1, 2)) and neighbours is Neighbours.REPLACE:
+            assert found == rows == target.l1(alone)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+@pytest.mark.parametrize("rows", [1, 2])
+def test_two_groups_one_of_which_a_unit_may_enter(target: Target, rows: int) -> None:
+    """Under REPLACE it leaves one group and enters another, or stays; the sums over groups are covered."""
+    added = largest(target, rows, replaced=False)
+    stayed = largest(target, rows, replaced=True)
+    grouped = Contribution(limits=Limits(1, rows), grouped=True, neighbours=Neighbours.REPLACE)
+    assert max(2 * added, stayed) <= target.l1(grouped)
+    assert max(2 * added**2, stayed**2) <= target.l2_squared(grouped)
+    joined = Contribution(limits=Limits(1, rows), grouped=True, neighbours=Neighbours.ADD_REMOVE)
+    assert (added, added**2) <= (target.l1(joined), target.l2_squared(joined))
+
+
+def test_staying_costs_more_than_half_of_two_squares_at_the_median() -> None:
+    """The case that twice the square of one move would miss: 2 (1/2)^2 < 1."""
+    median = Target(Fraction(1, 2))
+    assert largest(median, 1, replaced=True) ** 2 == 1 > 2 * largest(median, 1, replaced=False) ** 2
+    assert median.l2_squared(Contribution(limits=Limits(1, 1), grouped=True, neighbours=Neighbours.REPLACE)) == 1
+
+
+def test_groups_and_rows_multiply() -> None:
+    for grouped, neighbours in product((False, True), Neighbours):
+        one = Contribution(limits=Limits(1, 1), grouped=grouped, neighbours=neighbours)
+        many = Contribution(limits=Limits(5, 3), grouped=grouped, neighbours=neighbours)
+        groups = 5 if grouped else 1
+        for target in TARGETS:
+            assert target.l1(many) == groups * 3 * target.l1(one)
+            assert target.l2_squared(many) == groups * 9 * target.l2_squared(one)
+
+
+def test_every_rank_is_claimed() -> None:
+    for target, crowd in product(TARGETS, CROWDS):
+        assert min(loss(target, crowd, point) for point in range(LAST + 1)) == 0
+
+
+def test_mutant_the_smaller_of_q_and_its_complement(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Target, "one", property(lambda target: min(target.share, 1 - target.share)))
+    with pytest.raises(AssertionError):
+        test_one_group(Target(Fraction(1, 10)), 1)
+
+
+def test_mutant_an_end_that_claims_nothing_beyond() -> None:
+    """Without it some ranks would be nobody's, and the proof of intervals would fail for small groups."""
+    target = Target(Fraction(1, 2), -7)
+    plain = [max(Fraction(0), -target.share * 0 - target.offset) for _ in range(LAST + 1)]
+    assert min(plain) > 0 == min(loss(target, (), point) for point in range(LAST + 1))
