@@ -198,7 +198,7 @@ def test_the_event_is_what_was_asked() -> None:
 
 def frame(rows: Sequence[Row]) -> pl.DataFrame:
     kinds = {"patient": pl.Int64, "ward": pl.String, "age": pl.Int64, "charge": pl.Float64, "kind": pl.String}
-    return pl.DataFrame(rows, schema=kinds)  # type: ignore[arg-type]
+    return pl.DataFrame(rows, schema=kinds)
 
 
 @pytest.mark.parametrize("unit", [None, "patient"])
@@ -385,6 +385,19 @@ def test_private_keys_show_quantiles_of_shown_groups_only() -> None:
     assert len(quiet) == 0 or quiet.replayed
     with pytest.raises(UnsupportedQuery, match="delta"):
         clinic(Budget(epsilon=1)).ask("SELECT kind, MEDIAN(age) AS m FROM visits GROUP BY kind", epsilon=1)
+
+
+def test_an_error_is_not_promised_beforehand() -> None:
+    with pytest.raises(UnsupportedQuery, match="quantile"):
+        clinic().ask("SELECT MEDIAN(age) AS m FROM visits", within=5, max_epsilon=1)
+
+
+def test_the_quantile_of_some_rows() -> None:
+    curator = clinic(Budget(epsilon=4))
+    some = curator.ask("SELECT MEDIAN(age) FILTER (WHERE ward = 'A') AS m FROM visits", epsilon=1)
+    again = curator.ask("SELECT MEDIAN(CASE WHEN ward = 'A' THEN age END) AS m FROM visits", epsilon=1)
+    assert again.replayed
+    assert again.records == some.records
 
 
 def test_several_quantiles_come_in_order() -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet import check
+from discreet.curator.pick import RANKED, Ranked
 from discreet.curator.program import Program
 from discreet.curator.spread import Noise
 from discreet.errors import InvalidParameter, UnsupportedQuery
@@ -60,8 +61,14 @@ def check_plain(question: Question) -> None:
     """Every number must be one COUNT, SUM or AVG.
 
     Raises:
-        UnsupportedQuery: naming the first that is computed from aggregates: its error depends on their values.
+        UnsupportedQuery: if one is a quantile, or naming the first that is computed from aggregates: its error
+            depends on their values.
     """
+    if any(aggregate.kind in RANKED for aggregate in question.aggregates):
+        raise UnsupportedQuery(
+            "The error of a quantile is not known beforehand: it depends on how dense the values are.",
+            "Ask for it with an epsilon; its answer comes with an interval.",
+        )
     for output in question.outputs:
         named = columns(output.expression)
         if any(column.name.startswith("#") for column in named) and not isinstance(output.expression, Column):
@@ -97,12 +104,16 @@ def farthest(program: Program, outside: Fraction, fewest: Fewest) -> Fraction | 
     return max(_miss(program.noise, recipe, outside, fewest.get(name)) for name, recipe in program.recipes.items())
 
 
-def _miss(noise: Noise, recipe: Recipe, outside: Fraction, fewest: int | None) -> Fraction | float:
+def _miss(noise: Noise, recipe: Recipe | Ranked, outside: Fraction, fewest: int | None) -> Fraction | float:
     if isinstance(recipe, Total):
         reach = noise.reach(recipe.linear, outside)
         halves = any(weight.denominator > 1 for _, weight in recipe.linear.weights)
         return math.floor(reach + Fraction(halves, 2)) if recipe.whole else reach
-    return math.inf if fewest is None else noise.mean_miss(recipe, fewest, outside * (1 - COUNTED))
+    return (
+        math.inf
+        if fewest is None or isinstance(recipe, Ranked)
+        else noise.mean_miss(recipe, fewest, outside * (1 - COUNTED))
+    )
 
 
 def _smallest(holds: Callable[[Fraction], bool], low: int, high: int) -> Fraction | None:

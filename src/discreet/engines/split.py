@@ -73,14 +73,14 @@ class _Kept(Bounded):
         """The common table expressions, the last of which is `kept`."""
         once, inline = self._parts.dialect.once, self._parts.dialect.inline
         tables = [("base", inline, self._base()), ("suspects", once, self._suspects())]
-        tables += [("kept", inline, f"{self._innocents()} UNION ALL {self._chosen()}")]
+        tables += [("kept", inline, f"{self._innocents()} UNION ALL {self._of_suspects()}")]
         return f"WITH {', '.join(f'{name} {how} ({text})' for name, how, text in tables)} "
 
     def _innocents(self) -> str:
         own = [*self._parts.k, *self._parts.t]
         return select(*own, source="base AS b", where="NOT EXISTS (SELECT 1 FROM suspects AS s WHERE s.u = b.u)")
 
-    def _chosen(self) -> str:
+    def _of_suspects(self) -> str:
         """Rows of a suspect's first groups, and of a group with too many rows those in the places that stay."""
         parts, groups, rows = self._parts, self._limits.groups, self._limits.rows
         own = [*parts.k, *parts.t]
