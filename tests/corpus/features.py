@@ -111,7 +111,7 @@ def _extreme(node: exp.Expr, world: World) -> Iterator[str]:
     select = node.find_ancestor(exp.Select)
     if isinstance(node.parent, exp.Window):
         return
-    if select is None or not _is_fold(select, world):
+    if select is None or not is_fold(select, world):
         yield "min, max"
 
 
@@ -122,7 +122,7 @@ def _keys(select: exp.Select) -> list[exp.Expr]:
     return [outputs[int(key.name) - 1] if isinstance(key, exp.Literal) and key.is_int else key for key in keys]
 
 
-def _is_fold(select: exp.Select, world: World) -> bool:
+def is_fold(select: exp.Select, world: World) -> bool:
     """Whether a SELECT folds one person's rows."""
     return _names_a_unit(_keys(select), world)
 
@@ -136,7 +136,7 @@ def _select(node: exp.Expr, world: World) -> Iterator[str]:
         yield "nested select"
     elif isinstance(node.parent, exp.Subquery):
         yield "scalar subquery"
-    if not _is_fold(node, world) and node.parent is None and not node.find(exp.AggFunc):
+    if not is_fold(node, world) and node.parent is None and not node.find(exp.AggFunc):
         yield "raw rows"
 
 
@@ -148,7 +148,7 @@ def _grouped(node: exp.Select, world: World) -> Iterator[str]:
     inside = node.parent is not None
     if group.args.get("all"):
         yield "group by all"
-    if _is_fold(node, world):
+    if is_fold(node, world):
         yield "fold per person" if inside else "raw rows"
     elif inside and _outer_aggregates(node):
         yield "aggregate of aggregates"
@@ -220,7 +220,7 @@ def _reads_released(select: exp.Select, world: World) -> bool:
     inner: exp.Expr | None = source.this if isinstance(source, exp.Subquery) else None
     if isinstance(source, exp.Table):
         inner = next((cte.this for cte in root.find_all(exp.CTE) if cte.alias == source.name), None)
-    return isinstance(inner, exp.Select) and bool(_keys(inner)) and not _is_fold(inner, world)
+    return isinstance(inner, exp.Select) and bool(_keys(inner)) and not is_fold(inner, world)
 
 
 def _extract(node: exp.Expr, world: World) -> Iterator[str]:
@@ -235,7 +235,7 @@ def _subtract(node: exp.Expr, world: World) -> Iterator[str]:
 
 
 def _columns(node: exp.Expr) -> list[str]:
-    return [side.name for side in (node.left, node.right) if isinstance(side, exp.Column)]
+    return [side.name for side in (node.this, node.expression) if isinstance(side, exp.Column)]
 
 
 def _anonymous(node: exp.Expr, world: World) -> Iterator[str]:
@@ -249,7 +249,8 @@ def _bounded(node: exp.Expr, world: World) -> Iterator[str]:
         return
     for column in node.find_all(exp.Column):
         for table in world.tables:
-            if table.types.get(column.name) in ("int", "float") and column.name not in table.bounds and not _tested(column, node):
+            is_open = table.types.get(column.name) in ("int", "float") and column.name not in table.bounds
+            if is_open and not _tested(column, node):
                 yield "bounds of a public column" if table.unit is None else "private bounds"
 
 
@@ -257,7 +258,8 @@ def _tested(column: exp.Column, within: exp.Expr) -> bool:
     """Whether a column only stands in a condition."""
     node: exp.Expr | None = column
     while node is not None and node is not within:
-        if isinstance(node, exp.Predicate | exp.Filter) or isinstance(node.parent, exp.Filter) and node.arg_key != "this":
+        filtering = isinstance(node.parent, exp.Filter) and node.arg_key != "this"
+        if filtering or isinstance(node, exp.Predicate):
             return True
         node = node.parent
     return False

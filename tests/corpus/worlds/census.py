@@ -1,9 +1,10 @@
-"""A census in which households are protected: dwellings, the persons in them, moves and benefits; districts and jobs."""
+"""A census in which households are protected: dwellings, persons in them, moves and benefits; districts and jobs."""
 
 from __future__ import annotations
 
 import datetime as dt
 from functools import cache
+from typing import Any
 
 from tests.corpus.world import Chance, Row, Table, World
 
@@ -13,6 +14,7 @@ MARITAL = {"single": 38, "married": 46, "divorced": 11, "widowed": 5}
 MODES = {"car": 46, "transit": 28, "bike": 14, "walk": 12}
 BENEFITS = {"child": 50, "housing": 30, "unemployment": 20}
 OCCUPATIONS = ("nurse", "teacher", "clerk", "driver", "engineer", "cook", "farmer")
+SECTORS = ("health", "public", "services", "services", "industry", "services", "primary")
 PAY = {"nurse": 34, "teacher": 38, "clerk": 29, "driver": 27, "engineer": 55, "cook": 23, "farmer": 21}
 
 
@@ -96,12 +98,7 @@ PUBLIC = (
     Table(
         name="occupations",
         types={"occupation": "text", "sector": "text"},
-        rows=[
-            {"occupation": o, "sector": s}
-            for o, s in zip(
-                OCCUPATIONS, ("health", "public", "services", "services", "industry", "services", "primary"), strict=True
-            )
-        ],
+        rows=[{"occupation": o, "sector": s} for o, s in zip(OCCUPATIONS, SECTORS, strict=True)],
     ),
 )
 
@@ -115,7 +112,7 @@ def world(households: int = HOUSEHOLDS) -> World:
     for home in homes:
         for place in range(1, 1 + chance.weighted({1: 34, 2: 32, 3: 16, 4: 12, 6: 6})):
             persons.append(_person(len(persons) + 1, place, home, chance))
-    about = {"unit": "household_id", "account": "households"}
+    about: Any = {"unit": "household_id", "account": "households"}
     protected = (
         Table(
             name="households",
@@ -170,4 +167,4 @@ def world(households: int = HOUSEHOLDS) -> World:
             **about,
         ),
     )
-    return World(name="census", tables=(*PUBLIC, *protected), max_groups=60, max_rows=60)
+    return World(name="census", tables=(*PUBLIC, *protected), max_groups=24, max_rows=32)

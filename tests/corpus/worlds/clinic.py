@@ -195,4 +195,4 @@ def world(patients: int = PATIENTS) -> World:
             bounds={"dose_mg": (0, 1000), "days": (0, 365)},
         ),
     )
-    return World(name="clinic", tables=(*PUBLIC, *protected), max_groups=60, max_rows=60)
+    return World(name="clinic", tables=(*PUBLIC, *protected), max_groups=24, max_rows=32)

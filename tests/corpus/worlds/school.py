@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from functools import cache
+from typing import Any
 
 from tests.corpus.world import Chance, Row, Table, World
 
@@ -110,7 +111,7 @@ def world(pupils: int = PUPILS) -> World:
     """The schools, the same every time."""
     chance = Chance(303)
     people = [_pupil(number, chance) for number in range(1, pupils + 1)]
-    about = {"unit": "pupil_id", "account": "pupils"}
+    about: Any = {"unit": "pupil_id", "account": "pupils"}
     protected = (
         Table(
             name="pupils",
@@ -169,4 +170,4 @@ def world(pupils: int = PUPILS) -> World:
             keys={"subject": "subjects.subject"},
         ),
     )
-    return World(name="school", tables=(*PUBLIC, *protected), max_groups=60, max_rows=60)
+    return World(name="school", tables=(*PUBLIC, *protected), max_groups=24, max_rows=32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from functools import cache
+from typing import Any
 
 from tests.corpus.world import Chance, Row, Table, World
 
@@ -17,6 +18,7 @@ COUPONS = {None: 70, "WELCOME10": 16, "SUMMER": 9, "VIP": 5}
 DEVICES = {"mobile": 55, "desktop": 35, "tablet": 10}
 SOURCES = {"search": 40, "direct": 26, "email": 18, "ads": 16}
 MAILS = ("gmail.com", "web.de", "orange.fr", "GMail.com", "wp.pl")
+DEPARTMENTS = ("fashion", "fashion", "fashion", "electronics", "electronics", "media")
 CATEGORIES = ("shoes", "shirts", "bags", "phones", "cables", "books")
 
 PRODUCTS = [
@@ -116,10 +118,7 @@ PUBLIC = (
     Table(
         name="categories",
         types={"category": "text", "department": "text"},
-        rows=[
-            {"category": c, "department": "fashion" if c in CATEGORIES[:3] else "electronics" if c != "books" else "media"}
-            for c in CATEGORIES
-        ],
+        rows=[{"category": c, "department": d} for c, d in zip(CATEGORIES, DEPARTMENTS, strict=True)],
     ),
     Table(
         name="countries",
@@ -149,7 +148,7 @@ def world(customers: int = CUSTOMERS) -> World:
             items += bought
     sessions = [row for customer in people for row in _sessions(customer, chance)]
     reviews = [row for customer in people for row in _reviews(customer, chance)]
-    about = {"unit": "customer_id", "account": "customers"}
+    about: Any = {"unit": "customer_id", "account": "customers"}
     protected = (
         Table(
             name="customers",
@@ -222,4 +221,4 @@ def world(customers: int = CUSTOMERS) -> World:
             **about,
         ),
     )
-    return World(name="shop", tables=(*PUBLIC, *protected), max_groups=80, max_rows=80)
+    return World(name="shop", tables=(*PUBLIC, *protected), max_groups=24, max_rows=32)
