@@ -1,7 +1,7 @@
 """Each realistic question gets its verdict, and an answer without noise is the answer of plain SQL.
 
-The budget is so large that noise is zero but for a chance of e^(-10^6), limits are wider than anybody's rows, and
-bounds wider than all values. What remains is the grid, the order statistics beside a quantile, and the grouping of keys.
+The budget is so large that noise is zero but for a chance of e^(-10^6); limits are wider than anybody's rows, bounds
+wider than all values. What remains is the grid, the order statistics beside a quantile, and the grouping of keys.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def check(answer: Answer, known: Truth, limit: int | None) -> None:
 
 def _says(value: Any) -> bool:
     """Whether a cell of a public key without people says anything but nothing."""
-    return value is not None and value == value and value != 0
+    return value is not None and not math.isnan(value) and value != 0
 
 
 def _lonely(row: Sequence[Any], keys: Sequence[int]) -> bool:

@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 
 from discreet.curator import Curator
-from discreet.engines import DuckDB, Engine, Memory
+from discreet.engines import DuckDB, Engine
 from discreet.noise import SeededBits, uniform_below
 from discreet.privacy import Budget, Loss
 
@@ -110,7 +110,7 @@ class World:
         made = engine if engine is not None else DuckDB(threads=1)
         curator = Curator.for_tests(engine=made, bits=SeededBits(17))
         for table in self.tables:
-            source: Any = list(table.rows) if isinstance(made, Memory) else table.arrow()
+            source: Any = table.arrow() if isinstance(made, DuckDB) else list(table.rows)
             if table.unit is None:
                 curator.public(source, name=table.name, types=table.types)
                 continue

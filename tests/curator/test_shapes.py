@@ -195,6 +195,7 @@ def test_with_much_budget_and_wide_limits_answers_are_those_of_plain_sql(sql: st
         ("SELECT COUNT(*) AS n FROM (SELECT ward FROM calls UNION ALL SELECT ward FROM calls) AS t", "same people"),
         ("SELECT COUNT(*) AS n FROM visits AS v JOIN wards AS w ON v.ward = w.floor", ""),
         ("SELECT COUNT(*) AS n FROM (SELECT DISTINCT ward FROM calls) AS t", "several people"),
+        ("SELECT COUNT(*) AS n FROM (SELECT DISTINCT ward FROM visits) AS t", "several people"),
         ("SELECT COUNT(*) AS n FROM (SELECT patient FROM visits UNION SELECT person FROM labs) AS t", "UNION ALL"),
         ("SELECT COUNT(*) AS n FROM (SELECT patient FROM visits UNION ALL SELECT ward FROM staff) AS t", "same people"),
         ("SELECT id, COUNT(*) AS n FROM (SELECT patient AS id FROM visits) AS t GROUP BY id", "whose row"),
@@ -207,6 +208,25 @@ def test_what_is_not_local_is_refused(sql: str, reason: str) -> None:
     with pytest.raises(UnsupportedQuery) as refused:
         parse(sql, schemas(Limits(1, 1)))
     assert reason in f"{refused.value.reason} {refused.value.hint}"
+
+
+def test_names_that_double_end_soon() -> None:
+    """Forty names, each of which reads the one before it twice, would be a million million tables."""
+    doubled = ", ".join(f"t{i} AS (SELECT * FROM t{i - 1} UNION ALL SELECT * FROM t{i - 1})" for i in range(1, 41))
+    with pytest.raises(UnsupportedQuery) as refused:
+        parse(f"WITH t0 AS (SELECT * FROM visits), {doubled} SELECT COUNT(*) AS n FROM t40", schemas(Limits(1, 1)))
+    assert "reads more than" in refused.value.reason
+
+
+def test_the_right_side_of_a_left_join_may_be_nobody() -> None:
+    """Its id is NULL where there is no pair, so that counting it is not counting people of the left side."""
+    asked = parse(
+        "SELECT COUNT(DISTINCT v.patient) AS n FROM visits AS v LEFT JOIN labs AS l ON v.patient = l.person",
+        schemas(Limits(1, 1)),
+    )
+    assert [aggregate.kind for aggregate in asked.aggregates] == ["count_units"]
+    assert asked.source is not None
+    assert describe(asked.source, schemas(Limits(1, 1))).ids == {"v.patient", "#unit"}
 
 
 def test_mutant_contributions_are_bounded_before_the_join(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,8 @@ def _(relation: Join, schemas: Schemas) -> TableSchema:
     _require(left.public or left.unit is not None, "A join could repeat rows that are people of their own.")
     _require(right.public or _same_people(left, right), _TOGETHER)
     columns = {**right.columns, **left.columns}
-    return replace(left, columns=columns, owners=left.owners | right.owners)
+    owners = left.owners if relation.outer else left.owners | right.owners  # NULL is nobody's id
+    return replace(left, columns=columns, owners=owners)
 
 
 @describe.register

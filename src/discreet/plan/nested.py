@@ -79,6 +79,9 @@ def _rows(reader: From, tree: exp.Select, found: Origin) -> Origin:
     if found.schema.unit is None:
         reader.source.refuse("DISTINCT would merge rows of several people.", "Leave it out: {count}.", tree)
     others = tuple(column for column in columns if not owns(column.expression, found.schema))
+    if len(others) == len(columns):
+        reason = "DISTINCT without the column of ids would merge rows of several people."
+        reader.source.refuse(reason, "Select the column of ids as well, or group and count: {grouped}.", tree)
     return _with_ids(reader, PerUnit(found.relation, others, ()), columns, found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from sqlglot import exp
 
@@ -17,6 +18,9 @@ from discreet.plan.relations import UNIT, Join, Matched, Select, Table
 from discreet.plan.schema import TableSchema
 from discreet.plan.scope import Names, Scope, lookup, same
 from discreet.plan.source import Source
+
+MOST_READS = 64
+"""Tables and names of WITH that a question reads, each as often as it is read: names that double end here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,7 @@ class From:
     source: Source
     nested: Nested
     defined: Mapping[str, Defined] = field(default_factory=dict)
+    reads: Iterator[int] = field(default_factory=count)
 
     @property
     def schemas(self) -> Schemas:
@@ -98,6 +103,10 @@ class From:
 
     def item(self, node: exp.Expr, *, prefixed: bool = False) -> Origin:
         """A table, or a SELECT in brackets or under a name of WITH."""
+        if next(self.reads) >= MOST_READS:
+            self.source.refuse(
+                f"The question reads more than {MOST_READS} tables.", "Ask a shorter one: {count}.", node
+            )
         if isinstance(node, exp.Subquery):
             only(node, self.blank, "this", "alias")
             found, alias = self.nested(self, node.this), self._alias(node) or ""
