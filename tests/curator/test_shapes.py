@@ -171,7 +171,7 @@ def test_with_much_budget_and_wide_limits_answers_are_those_of_plain_sql(sql: st
     names = [column for column in answer.columns if not column.endswith(("_low", "_high"))]
     ours = {tuple(row[name] for name in names if name in KEYS): row for row in answer}
     theirs = [dict(zip(names, row, strict=True)) for row in plain.execute(sql).fetchall()]
-    assert len(ours) == len(theirs)
+    assert len(ours) == (13 if "month" in names else len(theirs))  # all months and NULL are public keys
     for row in theirs:
         found_row = ours[tuple(value for name, value in row.items() if name in KEYS)]
         for name in set(names) - KEYS:

@@ -18,6 +18,8 @@ def notes(program: Program) -> tuple[str, ...]:
     if any(statistic.kind == "sum" for statistic in reading.statistics):
         said.append("Values are clipped to their public bounds before they are added.")
     said += list(dict.fromkeys(_ranked(recipe) for recipe in program.ranked))
+    if reading.public_keys is not None:
+        said.append("Groups are those of public keys, empty ones included; rows with other keys are not counted.")
     if program.selection is not None:
         said.append(str(program.selection))
     if program.noise.scales:

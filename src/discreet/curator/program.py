@@ -22,7 +22,8 @@ from discreet.curator.spread import Noise
 from discreet.errors import UnsupportedQuery
 from discreet.exact import float_below
 from discreet.plan.aggregates import Layout, Needs, Recipe, Steps, centred, counted, paired, steps_of
-from discreet.plan.nodes import Aggregate, Column, Question, Value
+from discreet.plan.nodes import Aggregate, Column, Expression, Question, Value
+from discreet.plan.ranges import MOST_VALUES, values
 from discreet.plan.reading import Bounding, Reading
 from discreet.plan.schema import Limits, TableSchema
 from discreet.plan.stability import Contribution
@@ -122,19 +123,29 @@ def choose(
 
 
 def public_keys(question: Question, schema: TableSchema) -> tuple[tuple[Value, ...], ...] | None:
-    """All combinations of declared keys if every key is a column with declared ones; None if some are private."""
-    declared = []
-    for key in question.keys:
-        column = schema.columns.get(key.expression.name) if isinstance(key.expression, Column) else None
-        if column is None or column.keys is None:
-            return None
-        declared.append(column.keys)
-    size = math.prod(len(values) for values in declared)
+    """All combinations of the keys' values if every key has public ones; None if some are private.
+
+    Declared keys are public however many they are. Those that follow from an expression are as long as the groups that
+    they make are few.
+    """
+    if not question.keys:
+        return None
+    lists = [values(key.expression, schema) for key in question.keys]
+    known = [listed for listed in lists if listed is not None]
+    size = math.prod(len(listed) for listed in known)
+    declared = all(_is_declared(key.expression, schema) for key in question.keys)
+    if len(known) < len(lists) or (size > MOST_VALUES and not declared):
+        return None
     if size > MOST_KEYS:
         raise UnsupportedQuery(
             f"The question has {size} groups of public keys.", f"Group by fewer columns: at most {MOST_KEYS} groups."
         )
-    return tuple(product(*declared)) if question.keys else None
+    return tuple(product(*known))
+
+
+def _is_declared(expression: Expression, schema: TableSchema) -> bool:
+    column = schema.columns.get(expression.name) if isinstance(expression, Column) else None
+    return column is not None and column.keys is not None
 
 
 def _check_private(delta: Fraction) -> None:

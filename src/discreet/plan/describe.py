@@ -12,6 +12,7 @@ from discreet.plan.bounds import bounds
 from discreet.plan.nodes import Column, Expression, Output, Relation
 from discreet.plan.relations import UNIT, Fold, Join, Matched, PerUnit, Select, Table, Union
 from discreet.plan.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.size import columns as columns_of
 
 Schemas = Mapping[str, TableSchema]
 
@@ -116,7 +117,8 @@ def derived(column: Output, schema: TableSchema) -> ColumnSchema:
     known = schema.columns.get(expression.name) if isinstance(expression, Column) else None
     if known is not None:
         return replace(known, name=column.name)
-    return ColumnSchema(name=column.name, type=expression.type, bounds=bounds(expression, schema))
+    limited = any(schema.columns[part.name].limited for part in columns_of(expression))
+    return ColumnSchema(name=column.name, type=expression.type, bounds=bounds(expression, schema), limited=limited)
 
 
 def _with(inner: TableSchema, columns: dict[str, ColumnSchema], owners: set[str]) -> TableSchema:
@@ -134,7 +136,7 @@ def _folded(fold: Fold, inner: TableSchema) -> ColumnSchema:
         limits = Bounds(Fraction(0), Fraction(most))
     elif fold.kind == "sum" and limits is not None:
         limits = Bounds(min(limits.low * most, limits.low), max(limits.high * most, limits.high))
-    return ColumnSchema(name=fold.name, type=fold.type, bounds=limits)
+    return ColumnSchema(name=fold.name, type=fold.type, bounds=limits, limited=True)
 
 
 def _hull(columns: list[ColumnSchema]) -> ColumnSchema:
@@ -142,4 +144,5 @@ def _hull(columns: list[ColumnSchema]) -> ColumnSchema:
     known = [limit for limit in limits if limit is not None]
     around = Bounds(min(b.low for b in known), max(b.high for b in known)) if len(known) == len(limits) else None
     same = all(column.keys == columns[0].keys for column in columns)
-    return replace(columns[0], bounds=around, keys=columns[0].keys if same else None)
+    limited = any(column.limited for column in columns)
+    return replace(columns[0], bounds=around, keys=columns[0].keys if same else None, limited=limited)

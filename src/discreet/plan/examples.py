@@ -173,6 +173,14 @@ class Examples:
             return self.count
         return self.grouped_by(f"CAST(FLOOR({quoted(column.name)} / 10) AS INT)", "band")
 
+    @property
+    def buckets(self) -> str:
+        """Rows by ten equal bands of a number."""
+        column = self._number()
+        if column is None:
+            return self.count
+        return self.grouped_by(f"WIDTH_BUCKET({quoted(column.name)}, 0, 100, 10)", "band")
+
     def _number(self) -> ColumnSchema | None:
         numbers = [c for c in self.schema.columns.values() if c.type.is_number and c.name != self.schema.unit]
         return next((c for c in numbers if c.bounds), numbers[0] if numbers else None)
@@ -197,7 +205,7 @@ def filled(template: str, examples: Examples | None) -> str:
 
 _NAMES = (
     "count units some_units varieties mean median filtered conditional grouped top kept present pattern since weekdays"
-    " months bands"
+    " months bands buckets"
 )
 _PLACE = re.compile(r"\{(" + _NAMES.replace(" ", "|") + r")\}")
 

@@ -14,6 +14,7 @@ from discreet.plan.scope import Scope
 from discreet.plan.types import Type
 
 MOST_CASES = 40
+MOST_BUCKETS = 1000
 INT_LOW, INT_HIGH = -(2**63), 2**63 - 1
 FALSE = Literal(False, Type.BOOL)
 
@@ -211,3 +212,37 @@ def _places(node: exp.Expr, scope: Scope) -> int:
     if isinstance(found, Literal) and found.type is Type.INT and isinstance(found.value, int) and abs(found.value) <= 9:
         return found.value
     return scope.refuse("ROUND takes a number of places from -9 to 9, written out.", "For example {count}.", node)
+
+
+@reads(exp.WidthBucket, "this", "min_value", "max_value", "num_buckets")
+def _width_bucket(node: exp.Expr, scope: Scope) -> Expression:
+    """0 below low, n + 1 from high on, else floor((x - low) * n / (high - low)) + 1 in doubles, held to 1 ... n."""
+    value = call("add", read(node.this, scope), Literal(0.0, Type.FLOAT))
+    low, high = (_edge(node.args.get(part), scope, node) for part in ("min_value", "max_value"))
+    count = _buckets(node.args.get("num_buckets"), scope, node)
+    if not low < high or not math.isfinite((high - low) * count):
+        scope.refuse("WIDTH_BUCKET goes from a lower to a higher limit.", "For example {buckets}.", node)
+    first, last = Literal(low, Type.FLOAT), Literal(high, Type.FLOAT)
+    step = call("multiply", call("subtract", value, first), Literal(float(count), Type.FLOAT))
+    place = call("to_int", call("floor", call("divide", step, Literal(high - low, Type.FLOAT))))
+    one = Literal(1, Type.INT)
+    inside = call("greatest", one, call("least", Literal(count, Type.INT), call("add", place, one)))
+    beyond = call("if", call("greater_equal", value, last), Literal(count + 1, Type.INT), inside)
+    below = call("if", call("less", value, first), Literal(0, Type.INT), beyond)
+    return call("if", call("is_null", value), NULL, below)
+
+
+def _edge(part: exp.Expr | None, scope: Scope, node: exp.Expr) -> float:
+    found = None if part is None else read(part, scope)
+    if isinstance(found, Literal) and found.type.is_number and isinstance(found.value, int | float):
+        return float(found.value)
+    return scope.refuse("WIDTH_BUCKET takes limits that are written out.", "For example {buckets}.", node)
+
+
+def _buckets(part: exp.Expr | None, scope: Scope, node: exp.Expr) -> int:
+    found = None if part is None else read(part, scope)
+    count = found.value if isinstance(found, Literal) and found.type is Type.INT else None
+    if isinstance(count, int) and 1 <= count <= MOST_BUCKETS:
+        return count
+    reason = f"WIDTH_BUCKET makes 1 to {MOST_BUCKETS} buckets, a number that is written out."
+    return scope.refuse(reason, "For example {buckets}.", node)

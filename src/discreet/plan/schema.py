@@ -43,12 +43,13 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSchema:
-    """A declared column."""
+    """A declared column; `limited` if its bounds are a limit of ours, beyond which values are to be expected."""
 
     name: str
     type: Type
     bounds: Bounds | None = None
     keys: tuple[Value, ...] | None = None
+    limited: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,140 @@
+"""All values that an expression can have, where declarations and the question alone tell them: public group keys.
+
+Privacy never rests on a list being complete: it is a function of public facts, and rows whose key is not in it are
+dropped before contributions are bounded. It rests on nothing else than that: no list ever comes from data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+
+from discreet.plan.bounds import bounds
+from discreet.plan.evaluate import evaluate
+from discreet.plan.nodes import Call, Column, Expression, Value
+from discreet.plan.schema import TableSchema
+from discreet.plan.size import columns
+from discreet.plan.types import Type
+
+MOST_VALUES = 500
+"""Of a list that nobody declared; longer ones would be zeros for the most part, and such keys stay private."""
+
+Values = tuple[Value, ...]
+
+
+def values(expression: Expression, schema: TableSchema) -> Values | None:
+    """Every value of an expression over rows that keep to their declarations, NULL last.
+
+    A column's declared keys are all its values, and NULL is none of them. Otherwise a truth value is FALSE, TRUE or
+    NULL, a whole number within declared bounds is one of those or NULL, and what is computed from columns is whatever
+    comes out for some combination of theirs.
+
+    Returns:
+        None if there are more than `MOST_VALUES`, or no end of them is known; declared keys may be more.
+
+    >>> from discreet.plan.schema import ColumnSchema
+    >>> day = Column("day", Type.DATE)
+    >>> visits = TableSchema(name="visits", columns={"day": ColumnSchema(name="day", type=Type.DATE)})
+    >>> values(Call("quarter", (day,), Type.INT), visits)
+    (1, 2, 3, 4, None)
+    """
+    declared = _declared(expression, schema)
+    if declared is not None:
+        return declared
+    found = _values(expression, schema)
+    return None if found is None or len(found) > MOST_VALUES else _ordered(found, expression.type)
+
+
+def _declared(expression: Expression, schema: TableSchema) -> Values | None:
+    known = schema.columns.get(expression.name) if isinstance(expression, Column) else None
+    return None if known is None else known.keys
+
+
+def _values(expression: Expression, schema: TableSchema) -> Values | None:
+    """What the shape tells comes before what bounds tell: bands without an end catch values beyond the bounds."""
+    found = _tried(expression, schema, bounded=False)
+    if found is None and isinstance(expression, Call):
+        found = _shaped(expression, schema)
+    return _tried(expression, schema, bounded=True) if found is None else found
+
+
+def _shaped(expression: Call, schema: TableSchema) -> Values | None:
+    if expression.function == "if":
+        return _together(_values(part, schema) for part in expression.arguments[1:])
+    if expression.function == "coalesce":
+        return _first_present(expression, schema)
+    if expression.type is Type.BOOL:
+        return (False, True) if expression.function == "is_null" else (False, True, None)
+    return _whole(expression, schema)
+
+
+def _tried(expression: Expression, schema: TableSchema, *, bounded: bool) -> Values | None:
+    """The values for all combinations of the columns' values, if those are few.
+
+    A column with declared keys may be NULL as well. What only comes of that counts, unless it is NULL itself: such rows
+    are left out under the column's own name, too.
+    """
+    names = list(dict.fromkeys(columns(expression)))
+    lists = [_of_column(column, schema, bounded=bounded) for column in names]
+    known = [values for values in lists if values is not None]
+    if len(known) < len(lists) or math.prod(len(values) + 1 for values in known) > MOST_VALUES:
+        return None
+    usual = list(_results(expression, names, known))
+    more = _results(expression, names, [tuple(dict.fromkeys((*values, None))) for values in known])
+    return tuple(dict.fromkeys([*usual, *(value for value in more if value is not None)]))
+
+
+def _results(expression: Expression, names: Sequence[Column], lists: Iterable[Values]) -> Iterator[Value]:
+    for combination in product(*lists):
+        yield evaluate(expression, {column.name: value for column, value in zip(names, combination, strict=True)})
+
+
+def _of_column(column: Column, schema: TableSchema, *, bounded: bool) -> Values | None:
+    declared = _declared(column, schema)
+    if declared is not None:
+        return declared
+    if column.type is Type.BOOL:
+        return (False, True, None)
+    return _whole(column, schema) if bounded else None
+
+
+def _whole(expression: Expression, schema: TableSchema) -> Values | None:
+    """Whole numbers within bounds, and NULL; bounds that are only limits of ours leave people out and do not count."""
+    if expression.type is not Type.INT or any(_is_limited(column, schema) for column in columns(expression)):
+        return None
+    limits = bounds(expression, schema)
+    if limits is None or limits.width > MOST_VALUES:
+        return None
+    return (*range(math.ceil(limits.low), math.floor(limits.high) + 1), None)
+
+
+def _is_limited(column: Column, schema: TableSchema) -> bool:
+    known = schema.columns.get(column.name)
+    return known is None or known.limited
+
+
+def _together(parts: Iterable[Values | None]) -> Values | None:
+    found: dict[Value, None] = {}
+    for part in parts:
+        if part is None:
+            return None
+        found |= dict.fromkeys(part)
+    return tuple(found)
+
+
+def _first_present(expression: Call, schema: TableSchema) -> Values | None:
+    """NULL only if every argument may be."""
+    parts = [_values(part, schema) for part in expression.arguments]
+    found = _together(parts)
+    if found is None or all(part is None or None in part for part in parts):
+        return found
+    return tuple(value for value in found if value is not None)
+
+
+def _ordered(found: Values, kind: Type) -> Values:
+    """Numbers by size, other values in the order in which they were written; NULL last."""
+    present = [value for value in found if value is not None]
+    if kind is Type.INT:
+        present.sort()
+    return (*present, None) if None in found else tuple(present)
