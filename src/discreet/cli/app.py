@@ -82,7 +82,8 @@ def protect(*, config: ConfigFile = _HERE) -> None:
     for heading in ("table", "account", "unit", "budget"):
         drawn.add_column(heading)
     for table in declared.tables:
-        cells = table.name, table.account, table.unit or "each row", str(declared.budgets[table.account])
+        unit = table.unit if isinstance(table.unit, str) else ", ".join(table.unit or ("each row",))
+        cells = table.name, table.account, unit, str(declared.budgets[table.account])
         drawn.add_row(*(Text(printable(cell)) for cell in cells))
     for public in declared.public:
         drawn.add_row(Text(printable(public.name)), "", "", "public")

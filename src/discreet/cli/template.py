@@ -11,7 +11,9 @@ ledger = "discreet.ledger"      # the book of accounts; made by `discreet protec
 # --- Tables -----------------------------------------------------------------------------------------------------------
 # [tables.visits]
 # source = "visits.csv"         # Parquet or CSV, relative to this file
-# unit = "patient_id"           # the column that says who is protected; "" if each row is one person
+# unit = "patient_id"           # the column that says who is protected; "" if each row is one person;
+#                               # ["person", "day"] if several columns say it together; "order_id -> orders.id" if
+#                               # the rows of another table with that key say it
 # account = "patients"          # tables about the same people share one account; default: the table's own name
 # max_groups = 3                # at most so many groups of an answer count one person ...
 # max_rows = 1                  # ... with at most so many rows each

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 from discreet import check
 from discreet.check import Number
+from discreet.curator.owners import target_of
 from discreet.errors import InvalidParameter
 from discreet.privacy import Budget, Loss
 
@@ -29,7 +30,7 @@ class Table:
     name: str
     source: Path
     account: str
-    unit: str | None
+    unit: str | tuple[str, ...] | None
     declared: Mapping[str, Any]
 
 
@@ -96,7 +97,7 @@ def parse(text: str, folder: Path) -> Config:
         hint = f"{error}. Texts need quotes, and each table or key is written once."
         raise InvalidParameter(FILE, "this text", "to be TOML", hint) from None
     fields = _fields("", content, _TOP)
-    tables = tuple(_table(name, given, folder) for name, given in fields.get("tables", {}).items())
+    tables = _on_their_ways([_table(name, given, folder) for name, given in fields.get("tables", {}).items()])
     public = tuple(_public(name, given, folder) for name, given in fields.get("public", {}).items())
     _check_names(tables, public)
     budgets = {name: _budget(f"budgets.{name}", given) for name, given in fields.get("budgets", {}).items()}
@@ -116,10 +117,26 @@ def _table(name: str, given: Mapping[str, Any], folder: Path) -> Table:
     return Table(
         name=name,
         source=folder / fields.pop("source"),
-        account=fields.pop("account", name),
+        account=fields.pop("account", ""),
         unit=None if unit == EACH_ROW else unit,
         declared=fields,
     )
+
+
+def _on_their_ways(tables: Sequence[Table]) -> tuple[Table, ...]:
+    """Tables in an order in which each comes after the one that its unit's way leads to, and shares its account."""
+    waiting, ready = list(tables), dict[str, Table]()
+    while waiting:
+        table = next((t for t in waiting if target_of(t.unit) in (None, *ready)), None)
+        if table is None:
+            place, names = f"tables.{waiting[0].name}.unit", ", ".join(table.name for table in tables)
+            hint = f"Ways lead to other tables of the file, never round in a circle; its tables are {names}."
+            raise InvalidParameter(place, waiting[0].unit, "to lead to a table with ids", hint)
+        waiting.remove(table)
+        target = target_of(table.unit)
+        shared = table.name if target is None else ready[target].account
+        ready[table.name] = replace(table, account=table.account or shared)
+    return tuple(ready.values())
 
 
 def _public(name: str, given: Mapping[str, Any], folder: Path) -> PublicTable:
@@ -198,6 +215,13 @@ def _text(place: str, value: Any) -> str:
     return value
 
 
+def _unit(place: str, value: Any) -> str | tuple[str, ...]:
+    """A column or a way, or a list of columns."""
+    if isinstance(value, list):
+        return tuple(_text(f"{place}[{i}]", part) for i, part in enumerate(value))
+    return _text(place, value)
+
+
 def _mapping(place: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidParameter(place, value, "to be a table", 'Write it like { age = "int" } or as a [section].')
@@ -240,7 +264,8 @@ def _amount(place: str, value: Any) -> Any:
 _TOP: Mapping[str, Read] = {"ledger": _text, **dict.fromkeys(("tables", "public", "budgets", "analysts"), _tables)}
 _AMOUNTS: Mapping[str, Read] = dict.fromkeys(("epsilon", "delta", "rho"), _amount)
 _TABLE: Mapping[str, Read] = {
-    **dict.fromkeys(("source", "unit", "account", "neighbours", "version"), _text),
+    **dict.fromkeys(("source", "account", "neighbours", "version"), _text),
+    "unit": _unit,
     **dict.fromkeys(("max_groups", "max_rows"), _count),
     "types": _texts,
     "bounds": _lists,

@@ -11,11 +11,13 @@ from functools import lru_cache
 from typing import Any
 
 from discreet import check
+from discreet.curator.owners import ARROW, Owner
+from discreet.curator.owners import owner as owner_of
 from discreet.engines.base import Engine
 from discreet.engines.sources import Csv, Frame, source_of
 from discreet.engines.validation import check_value
 from discreet.errors import InvalidParameter
-from discreet.plan.nodes import Value
+from discreet.plan.nodes import UNIT, Value
 from discreet.plan.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours
@@ -65,7 +67,8 @@ def declare(
     name: str,
     columns: Mapping[str, Type],
     *,
-    unit: str | None,
+    unit: str | None = None,
+    owner: Owner | None = None,
     bounds: Mapping[str, tuple[check.Number, check.Number]],
     keys: Mapping[str, Sequence[Value]],
     limits: Limits,
@@ -73,7 +76,7 @@ def declare(
     version: str,
     account: str = "",
 ) -> TableSchema:
-    """The schema of a protected table.
+    """The schema of a protected table; `owner` says whose rows they are, or simply `unit`, a column of ids.
 
     Raises:
         InvalidParameter: if a declaration names no column, or does not fit its type.
@@ -82,21 +85,26 @@ def declare(
         for column in names:
             if column not in columns:
                 raise InvalidParameter(option, column, f"to name a column of {name!r}", _known(columns))
+    whose = owner_of(name, unit, columns, {}) if owner is None else owner
     described = {
         column: ColumnSchema(
             name=column,
             type=kind,
             bounds=_bounds(column, kind, bounds[column]) if column in bounds else None,
             keys=_keys(column, kind, keys[column]) if column in keys else None,
+            link=whose.link(column),
         )
         for column, kind in columns.items()
     }
-    if unit is not None and unit not in columns:
-        raise InvalidParameter("unit", unit, f"to name a column of {name!r}", _known(columns))
+    if whose.column is not None:
+        described[UNIT] = whose.column
     return TableSchema(
         name=name,
         columns=described,
-        unit=unit,
+        unit=whose.unit,
+        parts=whose.parts,
+        reach=whose.reach,
+        people=whose.people,
         limits=limits,
         neighbours=neighbours,
         version=version,
@@ -181,15 +189,22 @@ def _declaration(same: _Same) -> str:
             "bounds": None if column.bounds is None else [str(column.bounds.low), str(column.bounds.high)],
             "keys": None if column.keys is None else [_text(value) for value in column.keys],
         }
-        for column in schema.columns.values()
+        for column in schema.stored.values()
     }
     fields: dict[str, Any] = {
         "columns": columns,
         "limits": [schema.limits.groups, schema.limits.rows],
         "name": schema.name,
-        "unit": schema.unit,
+        "unit": _unit(schema),
     }
     return json.dumps(fields, sort_keys=True, separators=(",", ":"))
+
+
+def _unit(schema: TableSchema) -> str | list[str] | None:
+    """A column; several; or, as a list of one, a way."""
+    if schema.reach is not None:
+        return [f"{schema.reach.column} {ARROW} {schema.reach.link}"]
+    return list(schema.parts) if schema.parts else schema.unit
 
 
 def _text(value: Value) -> str | int | bool | None:

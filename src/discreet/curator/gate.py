@@ -36,7 +36,7 @@ def answerable(program: Program, schemas: Mapping[str, TableSchema]) -> Program:
     Raises:
         InvalidParameter: naming the part that no engine takes.
     """
-    declared = {table: {name: c.type for name, c in schema.columns.items()} for table, schema in schemas.items()}
+    declared = {table: {name: c.type for name, c in schema.stored.items()} for table, schema in schemas.items()}
     for reading in program.readings:
         check_reading(reading, declared)
     return program

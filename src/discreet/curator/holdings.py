@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from discreet import check
 from discreet.curator.declare import columns_of, declaration, declare
+from discreet.curator.owners import UnitLike, account_of, owner, relation_of
 from discreet.curator.public import Keys, listed, public_schema
 from discreet.curator.stewardship import Stewardship
 from discreet.engines.base import Engine
@@ -15,6 +16,7 @@ from discreet.errors import InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
 from discreet.plan.describe import describe
 from discreet.plan.nodes import Question
+from discreet.plan.own import owned
 from discreet.plan.relations import tables
 from discreet.plan.schema import Limits, TableSchema
 from discreet.plan.scope import lookup, same
@@ -71,7 +73,7 @@ class Holdings(Stewardship):
         source: Any,
         *,
         name: str,
-        unit: str | None = None,
+        unit: UnitLike = None,
         account: str | None = None,
         budget: Loss | None = None,
         types: Mapping[str, str] | None = None,
@@ -79,7 +81,7 @@ class Holdings(Stewardship):
         keys: Keys | None = None,
         max_groups: int = 1,
         max_rows: int = 1,
-        neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+        neighbours: Neighbours | str | None = None,
         version: str = "",
     ) -> None:
         """Puts a table under an account; doing it again with the same declarations changes nothing.
@@ -87,15 +89,18 @@ class Holdings(Stewardship):
         Args:
             source: what the engine can read: a path, a frame.
             name: how questions call it.
-            unit: the column of ids of those who are protected; None if each row is one person.
-            account: whose budget it shares; a lone table opens one of its own name.
+            unit: the column of ids of those who are protected; several columns that make an id together, such as
+                ``("person", "day")``; a way to a protected table that tells whose rows they are, such as
+                ``"order_id -> orders.id"``; None if each row is one person.
+            account: whose budget it shares; a lone table opens one of its own name, one on a way shares that of the
+                table it leads to.
             budget: of the account, given once.
             types: of columns whose type the format does not carry.
             bounds: public limits of numbers, never read from the data.
             keys: public group keys: a list, or "table.column" of a public table for the values that are there now.
             max_groups: how many groups one unit may enter.
             max_rows: with how many rows each.
-            neighbours: the relation of the account.
+            neighbours: the relation of the account; add/remove unless it is given, or that of the table on the way.
             version: what the steward says about the state of the data.
 
         Raises:
@@ -103,20 +108,22 @@ class Holdings(Stewardship):
         """
         self._check_name(name, others=self._public)
         columns = columns_of(self._engine, source, types)
+        whose = owner(name, unit, columns, self._schemas)
+        account = account_of(name, account, whose)
         schema = declare(
             name,
             columns,
-            unit=unit,
+            owner=whose,
             bounds=bounds or {},
             keys=listed(keys or {}, columns, self._public, self._engine),
             limits=Limits(max_groups, max_rows),
-            neighbours=Neighbours(neighbours),
+            neighbours=relation_of(neighbours, whose),
             version=version,
-            account=account or name,
+            account=account,
         )
         self._engine.register(name, source, columns)
         try:
-            self._attach(schema, account or name, budget)
+            self._attach(schema, account, budget)
         except BaseException:
             if name in self._sources:  # what was declared before stays as it was
                 self._engine.register(name, *self._sources[name])
@@ -127,6 +134,10 @@ class Holdings(Stewardship):
     def _attach(self, schema: TableSchema, account: str, budget: Loss | None) -> None:
         """Enters a table in the book; tables of one account may call the same people's ids differently."""
         who = Unit.row() if schema.unit is None else Unit(account, _ID)
+        if schema.parts:
+            who = Unit(account, [f"{_ID} {place}" for place in range(1, len(schema.parts) + 1)])
+        if schema.reach is not None:
+            who = self._book.account(account).unit
         self._book.open_account(account, unit=who, neighbours=schema.neighbours, budget=budget)
         self._book.attach(schema.name, account=account, declaration=declaration(schema), version=schema.version)
         self._accounts[schema.name] = account
@@ -156,7 +167,8 @@ class Holdings(Stewardship):
         """A question as a plan, and what is public about the rows it counts."""
         if not isinstance(question, str):
             self._schema(check.instance(Question, question=question).table)
-            return question, self._described(question)
+            plan = owned(question, self._known)
+            return plan, self._described(plan)
         try:
             plan = parse(question, self._known)
         except UnknownTable as unknown:

@@ -74,16 +74,16 @@ def invented(schema: TableSchema, question: Question, count: int) -> list[Row]:
     """
     bits = SeededBits(_SEED)
     named = list(_literals(question))
-    values = {name: _values(column, named) for name, column in schema.columns.items() if name != schema.unit}
+    values = {name: _values(column, named) for name, column in schema.stored.items() if name != schema.unit}
     rows = [{name: few[uniform_below(len(few), bits=bits)] for name, few in values.items()} for _ in range(count)]
-    if schema.unit is not None:
+    if schema.unit in schema.stored:
         ids = _IDS[schema.columns[schema.unit].type]
         rows = [{schema.unit: ids(place // _ROWS_OF_ONE), **row} for place, row in enumerate(rows)]
     return rows
 
 
 def _types(schema: TableSchema) -> dict[str, Type]:
-    return {name: column.type for name, column in schema.columns.items()}
+    return {name: column.type for name, column in schema.stored.items()}
 
 
 def _values(column: ColumnSchema, named: list[Literal]) -> list[Value]:

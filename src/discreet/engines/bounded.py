@@ -19,7 +19,7 @@ necessary.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from discreet.engines.choosing import BUCKET, P, Salt
 from discreet.engines.parts import Parts, TermKind, nested, select
@@ -224,6 +224,17 @@ def _summed(term: str, kind: TermKind) -> str:
     if kind == "sum":
         return term
     return _present(term) if kind == "values" else "0"
+
+
+def unit_of_parts(printer: Printer, columns: Sequence[tuple[str, Type]]) -> Term:
+    """The id that several columns make (`choosing.put_together`); whatever is joined to NULL is NULL."""
+    texts = []
+    for column, kind in columns:
+        part = unit_of(printer, column, kind)
+        text = printer.fill(printer.dialect.part[kind], part)
+        texts.append(printer.name(text))
+    pieces = " || ".join(f"CAST(length({{{i}}}) AS VARCHAR) || ':' || {{{i}}}" for i in range(len(texts)))
+    return printer.name(printer.fill(pieces, *texts))
 
 
 def _present(term: str) -> str:

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -56,6 +56,28 @@ def digest(text: str) -> str:
 def normalised(unit: Value) -> Value:
     """The id that counts: TEXT without spaces at both ends, NULL if nothing is left."""
     return (unit.strip(" ") or None) if isinstance(unit, str) else unit
+
+
+def put_together(parts: Sequence[Value]) -> str | None:
+    """The id that several columns make: the text of each after its length and a colon; NULL if one of them is.
+
+    Moments count as whole microseconds. No two lists of values make the same text.
+
+    >>> put_together([" p1 ", 7]), put_together(["p1", None])
+    ('2:p11:7', None)
+    """
+    texts = [_text(normalised(part)) for part in parts]
+    return None if None in texts else "".join(f"{len(text)}:{text}" for text in texts if text is not None)
+
+
+def _text(part: Value) -> str | None:
+    if part is None:
+        return None
+    if isinstance(part, bool):
+        return "true" if part else "false"
+    if isinstance(part, dt.datetime):
+        return str(_WHOLE[dt.datetime](part))
+    return part.isoformat() if isinstance(part, dt.date) else str(part)
 
 
 def stays(place: int, rows: int, start: int, n: int) -> bool:

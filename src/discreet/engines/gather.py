@@ -8,11 +8,11 @@ from functools import singledispatch
 from typing import Any
 
 from discreet.engines.cells import steps
-from discreet.engines.choosing import normalised
+from discreet.engines.choosing import normalised, put_together
 from discreet.errors import InternalError
 from discreet.plan.evaluate import INT_HIGH, INT_LOW, evaluate
-from discreet.plan.nodes import Expression, Relation, Value
-from discreet.plan.relations import UNIT, Fold, Join, Matched, PerUnit, Select, Table, Union, shape
+from discreet.plan.nodes import UNIT, Expression, Relation, Value
+from discreet.plan.relations import Fold, Join, Matched, PerUnit, Reached, Select, Table, Union, shape
 from discreet.plan.types import Type
 
 Row = dict[str, Value]
@@ -33,7 +33,18 @@ def _(relation: Table, tables: Tables, declared: Declared) -> list[Row]:
     rows = tables[relation.name]
     if relation.unit is None:
         return list(rows)
+    if isinstance(relation.unit, tuple):
+        return [{**row, UNIT: put_together([row[name] for name in relation.unit])} for row in rows]
     return [{**row, UNIT: normalised(row[relation.unit])} for row in rows]
+
+
+@gather.register
+def _(relation: Reached, tables: Tables, declared: Declared) -> list[Row]:
+    units: dict[Value, set[Value]] = defaultdict(set)
+    for row in gather(relation.through, tables, declared):
+        if row[UNIT] is not None and row[relation.key] is not None:
+            units[row[relation.key]].add(row[UNIT])
+    return [{**row, UNIT: unit} for row in tables[relation.name] for unit in units.get(row[relation.column], ())]
 
 
 @gather.register

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from discreet.engines import grid
-from discreet.engines.bounded import unit_of
+from discreet.engines.bounded import unit_of, unit_of_parts
 from discreet.engines.sql import Dialect, Printer, Term
-from discreet.plan.nodes import Column, Expression, Relation
+from discreet.plan.nodes import UNIT, Column, Expression, Relation
 from discreet.plan.reading import Statistic
-from discreet.plan.relations import UNIT, Fold, Join, Matched, PerUnit, Select, Table, Union, shape
+from discreet.plan.relations import Fold, Join, Matched, PerUnit, Reached, Select, Table, Union, shape
 from discreet.plan.types import Type
 
 Stored = Mapping[str, tuple[Type, str]]
@@ -62,9 +62,23 @@ class Rows:
         stand = self.tables[relation.name]
         printer = Printer(self.dialect, stand.sql, stand.stored, stand.declared, parameters=self.parameters)
         terms = [printer.print(Column(name, kind)) for name, kind in stand.declared.items()]
-        if relation.unit is not None:
+        if isinstance(relation.unit, tuple):
+            terms.append(unit_of_parts(printer, [(name, stand.declared[name]) for name in relation.unit]))
+        elif relation.unit is not None:
             terms.append(unit_of(printer, relation.unit, stand.declared[relation.unit]))
         return f"SELECT {_named(terms)} FROM {printer.rows()}"
+
+    def _reached(self, relation: Reached) -> str:
+        """The table's rows beside the units that have their keys, each pair of key and unit once."""
+        declared = self.tables[relation.name].declared
+        through = shape(relation.through, self._declared)
+        places = list(through)
+        key, unit = f"x{places.index(relation.key)}", f"x{places.index(UNIT)}"
+        known = f"SELECT DISTINCT {key} AS k, {unit} AS u FROM ({self.sql(relation.through)}) WHERE {unit} IS NOT NULL"
+        own = [f"a.x{i}" for i in range(len(declared))]
+        listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate([*own, "b.u"]))
+        rows, column = self._table(Table(relation.name, None)), own[list(declared).index(relation.column)]
+        return f"SELECT {listed} FROM ({rows}) AS a JOIN ({known}) AS b ON {column} = b.k"
 
     def _select(self, relation: Select) -> str:
         printer = self.printer(relation.source)
@@ -170,6 +184,7 @@ _FOLDS = {"count_values": "COUNT({0})", "count_distinct": "COUNT(DISTINCT {0})",
 
 _PRINT: Mapping[type[Relation], Callable[[Rows, Any], str]] = {
     Table: Rows._table,
+    Reached: Rows._reached,
     Select: Rows._select,
     PerUnit: Rows._per_unit,
     Join: Rows._join,

@@ -165,6 +165,13 @@ WHOLE: Mapping[Type, str] = {
 }
 """Ids and keys as numbers between -P and P, equal to `choosing.Salt.whole` modulo P."""
 
+PART: Mapping[Type, str] = {
+    **dict.fromkeys((Type.INT, Type.BOOL, Type.DATE), "CAST({0} AS VARCHAR)"),
+    Type.TIMESTAMP: "CAST(epoch_us({0}) AS VARCHAR)",
+    Type.TEXT: "{0}",
+}
+"""A part of an id as text, equal to that of `choosing.put_together`."""
+
 
 def quoted(name: str) -> str:
     """A declared name as an identifier.
@@ -200,6 +207,7 @@ class Dialect:
         }
     )
     whole: Mapping[Type, str] = field(default_factory=lambda: WHOLE)
+    part: Mapping[Type, str] = field(default_factory=lambda: PART)
     finite: str = "CASE WHEN isfinite({0}) THEN {0} END"
     bit: str = f"CAST(1 AS BIGINT) << ({{0}} >> {BUCKET.bit_length() - 1})"  # of a rank's bucket
     bit_count: str = "CAST(bit_count({0}) AS BIGINT)"

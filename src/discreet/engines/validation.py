@@ -10,9 +10,9 @@ from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.plan.evaluate import INT_HIGH, INT_LOW, taken
 from discreet.plan.functions import FUNCTIONS
-from discreet.plan.nodes import Call, Column, Expression, Literal, Relation, Value
+from discreet.plan.nodes import UNIT, Call, Column, Expression, Literal, Relation, Value
 from discreet.plan.reading import Bounding, Reading, Split, Statistic
-from discreet.plan.relations import UNIT, Declared, Join, Matched, PerUnit, Select, Table, Union, children, shape
+from discreet.plan.relations import Declared, Join, Matched, PerUnit, Reached, Select, Table, Union, children, shape
 from discreet.plan.types import Type
 
 LARGEST_STEPS = 1 << 62
@@ -91,8 +91,11 @@ def check_relation(relation: Relation, declared: Declared) -> None:
     Raises:
         InvalidParameter: naming the part that is wrong.
     """
+    _check_own(relation, declared)
     for child in children(relation):
         check_relation(child, declared)
+    if isinstance(relation, Reached):
+        _check_step(relation, declared[relation.name], shape(relation.through, declared))
     for expression, source in _computed(relation):
         _check_expression(expression, shape(source, declared))
     for one, other in relation.on if isinstance(relation, Join | Matched) else ():
@@ -104,10 +107,24 @@ def check_relation(relation: Relation, declared: Declared) -> None:
         shapes = [shape(source, declared) for source in relation.sources]
         if any(list(one.items()) != list(shapes[0].items()) for one in shapes):
             raise InvalidParameter("relation", "these parts", "to have the same columns")
-    if isinstance(relation, Table) and relation.unit not in (None, *declared[relation.name]):
-        raise InvalidParameter("unit", relation.unit, "to be a declared column")
     if isinstance(relation, Join | Matched):
         _check_people(*(shape(child, declared) for child in children(relation)))
+
+
+def _check_own(relation: Relation, declared: Declared) -> None:
+    """The columns of ids of a table are its own, and of types that ids may have."""
+    if not isinstance(relation, Table) or relation.unit is None:
+        return
+    parts = relation.unit if isinstance(relation.unit, tuple) else (relation.unit,)
+    if not parts or any(declared[relation.name].get(part) in (None, Type.FLOAT) for part in parts):
+        raise InvalidParameter("unit", relation.unit, "to be declared columns of whole or text ids")
+
+
+def _check_step(relation: Reached, own: Mapping[str, Type], through: Mapping[str, Type]) -> None:
+    kinds = own.get(relation.column), through.get(relation.key)
+    if None in kinds or Type.FLOAT in kinds or kinds[0] is not kinds[1] or UNIT not in through:
+        step = f"{relation.column} -> {relation.key}"
+        raise InvalidParameter("unit", step, "to lead to a column of the same type of rows that are somebody's")
 
 
 def _check_people(left: Mapping[str, Type], right: Mapping[str, Type]) -> None:

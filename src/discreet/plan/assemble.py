@@ -89,7 +89,7 @@ def question(asked: Asked) -> Question:
     builder.named |= dict(zip(names, raw, strict=True))
     asking = Question(
         table=asked.schema.name,
-        source=None if isinstance(asked.relation, Table) else asked.relation,
+        source=None if isinstance(asked.relation, Table) and asked.relation.is_plain else asked.relation,
         where=builder.where(),
         keys=tuple(keys),
         outputs=tuple(map(Output, names, outputs)),

@@ -14,7 +14,7 @@ from typing import Any
 
 from discreet.errors import InternalError
 from discreet.plan.nodes import Aggregate, Call, Column, Expression, Literal, Output, Question, Relation
-from discreet.plan.relations import Join, Matched, PerUnit, Select, Table, Union
+from discreet.plan.relations import Join, Matched, PerUnit, Reached, Select, Table, Union
 
 VERSION = 1
 
@@ -97,7 +97,12 @@ def _rows(relation: Relation) -> list[Any]:
 
 @_rows.register
 def _(relation: Table) -> list[Any]:
-    return ["table", relation.name, relation.unit]
+    return ["table", relation.name, list(relation.unit) if isinstance(relation.unit, tuple) else relation.unit]
+
+
+@_rows.register
+def _(relation: Reached) -> list[Any]:
+    return ["reached", relation.name, relation.column, _rows(relation.through), relation.key]
 
 
 @_rows.register

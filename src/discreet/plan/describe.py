@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatch
 
 from discreet.errors import InternalError, UnsupportedQuery
 from discreet.plan.bounds import bounds
-from discreet.plan.nodes import Column, Expression, Output, Relation
-from discreet.plan.relations import UNIT, Fold, Join, Matched, PerUnit, Select, Table, Union
+from discreet.plan.nodes import UNIT, Column, Expression, Output, Relation
+from discreet.plan.own import Schemas, described, own_rows
+from discreet.plan.relations import Fold, Join, Matched, PerUnit, Reached, Select, Table, Union
 from discreet.plan.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.size import columns as columns_of
-
-Schemas = Mapping[str, TableSchema]
 
 
 @singledispatch
@@ -35,18 +33,14 @@ def describe(relation: Relation, schemas: Schemas) -> TableSchema:
 
 @describe.register
 def _(relation: Table, schemas: Schemas) -> TableSchema:
-    declared = schemas[relation.name]
-    _require(relation.unit == declared.unit, "A table is read with its own column of ids.")
-    if relation.unit is None:
-        return declared
-    unit = replace(declared.columns[relation.unit], name=UNIT, bounds=None, keys=None)
-    return replace(
-        declared,
-        columns={**declared.columns, UNIT: unit},
-        unit=UNIT,
-        owners=declared.ids,
-        people=relation.unit,
-    )
+    _require(relation == own_rows(relation.name, schemas), "A table is read with its own column of ids.")
+    return described(schemas[relation.name], schemas)
+
+
+@describe.register
+def _(relation: Reached, schemas: Schemas) -> TableSchema:
+    _require(relation == own_rows(relation.name, schemas), "A table is read along its own way to the unit.")
+    return described(schemas[relation.name], schemas)
 
 
 @describe.register
@@ -145,4 +139,5 @@ def _hull(columns: list[ColumnSchema]) -> ColumnSchema:
     around = Bounds(min(b.low for b in known), max(b.high for b in known)) if len(known) == len(limits) else None
     same = all(column.keys == columns[0].keys for column in columns)
     limited = any(column.limited for column in columns)
-    return replace(columns[0], bounds=around, keys=columns[0].keys if same else None, limited=limited)
+    link = columns[0].link if len({column.link for column in columns}) == 1 else ""
+    return replace(columns[0], bounds=around, keys=columns[0].keys if same else None, limited=limited, link=link)

@@ -61,8 +61,9 @@ class Examples:
     @property
     def units(self) -> str:
         """The number of units."""
-        unit = self.schema.unit
-        return self.count if unit is None else f"SELECT COUNT(DISTINCT {quoted(unit)}) AS units FROM {self.table}"
+        own = self.schema.unit if self.schema.unit in self.schema.stored else None
+        ids = ", ".join(quoted(name) for name in self.schema.parts or ([] if own is None else [own]))
+        return f"SELECT COUNT(DISTINCT {ids}) AS units FROM {self.table}" if ids else self.count
 
     @property
     def varieties(self) -> str:

@@ -197,8 +197,9 @@ def _units(node: exp.Expr | None, schema: TableSchema) -> exp.Expr:
     del node
     if schema.unit is None:
         Source("", {schema.name: schema}).refuse("Here each row is a unit of its own.", "Count rows: {count}.")
-    column = exp.column(schema.unit, quoted=True)
-    return exp.Count(this=exp.Distinct(expressions=[column]), big_int=True)
+    names = schema.parts or (schema.unit,)
+    columns = [exp.column(name, quoted=True) for name in names]
+    return exp.Count(this=exp.Distinct(expressions=columns), big_int=True)
 
 
 _MEASURES: dict[str, Callable[[exp.Expr | None, TableSchema], exp.Expr]] = {

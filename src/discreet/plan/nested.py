@@ -12,10 +12,11 @@ from discreet.plan.assemble import Piece, conjunction, truth, typed
 from discreet.plan.bounds import bounds
 from discreet.plan.describe import owns
 from discreet.plan.naming import distinct, readable
-from discreet.plan.nodes import AggregateKind, Column, Expression, FoldKind, Output
+from discreet.plan.nodes import UNIT, AggregateKind, Column, Expression, FoldKind, Output
 from discreet.plan.origin import From, Origin
+from discreet.plan.own import is_part_of_id, is_whole_id
 from discreet.plan.reader import only, read
-from discreet.plan.relations import UNIT, Fold, PerUnit, Select, Union
+from discreet.plan.relations import Fold, PerUnit, Select, Union
 from discreet.plan.scope import Names, Scope, same
 from discreet.plan.size import substitute
 from discreet.plan.types import Type
@@ -51,7 +52,17 @@ def releases(reader: From, tree: exp.Expr) -> bool:
         return _adds(tree)
     inside = reader.within(tree)
     found, _ = inside.read(tree)
-    return not any(_is_unit(node, found, inside) for node in group.expressions)
+    return not _by_unit(group.expressions, found, inside)
+
+
+def _by_unit(nodes: Sequence[exp.Expr], found: Origin, reader: From) -> bool:
+    """Whether rows are grouped by whose they are: by a column of ids, or by all columns that make an id."""
+    if any(_is_unit(node, found, reader) for node in nodes):
+        return True
+    scope = found.scope(reader.source)
+    plain = [node for node in nodes if isinstance(node, exp.Column) and scope.knows(node)]
+    columns = [scope.column(node) for node in plain]
+    return is_whole_id([column for column in columns if is_part_of_id(column, found.schema)], found.schema)
 
 
 def _is_unit(node: exp.Expr, found: Origin, reader: From) -> bool:
@@ -247,7 +258,7 @@ def _folded(reader: From, tree: exp.Select, found: Origin) -> Origin:
     group = tree.args.get("group")
     nodes = [] if group is None else group.expressions
     row = found.scope(reader.source)
-    if found.schema.unit is None or not any(_is_unit(node, found, reader) for node in nodes):
+    if found.schema.unit is None or not _by_unit(nodes, found, reader):
         reason = "A SELECT that counts across people is released; it stands alone in FROM."
         reader.source.refuse(reason, "Group by the column of ids first, or ask it by itself: {grouped}.", tree)
     if group is not None:

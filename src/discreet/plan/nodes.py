@@ -17,6 +17,10 @@ Value = int | float | str | bool | dt.date | dt.datetime | None
 """A value of a column or a literal; a datetime for TIMESTAMP, a date for DATE."""
 
 
+UNIT = "#unit"
+"""The column of ids in rows that are made of tables: whose row it is."""
+
+
 class Expression:
     """A value computed from one row, total: it has a value, or NULL, for every row."""
 

@@ -11,10 +11,11 @@ from sqlglot import exp
 from discreet.errors import UnknownTable
 from discreet.plan.assemble import Piece, conjunction, truth
 from discreet.plan.calls import Mismatch, alike
-from discreet.plan.describe import Schemas, describe, owns
-from discreet.plan.nodes import Column, Expression, Output, Relation
+from discreet.plan.describe import describe
+from discreet.plan.nodes import UNIT, Column, Expression, Output, Relation
+from discreet.plan.own import Schemas, own_rows, same_id
 from discreet.plan.reader import only, read
-from discreet.plan.relations import UNIT, Join, Matched, Select, Table
+from discreet.plan.relations import Join, Matched, Select
 from discreet.plan.schema import TableSchema
 from discreet.plan.scope import Names, Scope, lookup, same
 from discreet.plan.source import Source
@@ -138,8 +139,8 @@ class From:
         schema = lookup(name, self.schemas)
         if schema is None:
             raise UnknownTable(name, self.schemas)
-        names = {schema.name: {column: column for column in schema.columns}}
-        relation = Table(schema.name, schema.unit)
+        names = {schema.name: {column: column for column in schema.stored}}
+        relation = own_rows(schema.name, self.schemas)
         return Origin(relation=relation, schema=describe(relation, self.schemas), names=names)
 
     def _prefixed(self, found: Origin) -> Origin:
@@ -259,7 +260,7 @@ class From:
                 "Ask about them one by one: {count}.",
                 node,
             )
-        if not any(owns(a, one) and owns(b, other) for a, b in pairs):
+        if not same_id(pairs, one, other):
             self.source.refuse(
                 "A join of protected tables must say that both rows are of the same person.",
                 "Add to ON that the columns of ids are equal.",

@@ -13,21 +13,42 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from discreet.errors import InternalError
-from discreet.plan.nodes import Expression, FoldKind, Output, Relation
+from discreet.plan.nodes import UNIT, Expression, FoldKind, Output, Relation
 from discreet.plan.types import Type
-
-UNIT = "#unit"
 
 
 @dataclass(frozen=True, slots=True)
 class Table(Relation):
     """A declared table; `unit` is its column of ids, None if it is public or its rows are units of their own.
 
-    Rows that are units of their own may be computed and filtered, not joined, put together or folded: each stays one.
+    Several columns make an id together: the texts of their values, each after its length and a colon, in a row; NULL if
+    one of them is. Rows that are units of their own may be computed and filtered, not joined, put together or folded:
+    each stays one.
     """
 
     name: str
-    unit: str | None
+    unit: str | tuple[str, ...] | None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a reading of the table by its name alone reads the same rows."""
+        return not isinstance(self.unit, tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class Reached(Relation):
+    """The rows of a declared table, each once for every unit that has a row with the same key in another relation.
+
+    Formal guarantee: local. Let neighbours differ in the rows that one unit has in `through`, and in rows of the table
+    that in neither belong to another unit. Every other unit has the same keys in both, and so the same rows: what
+    differs has none of its keys. This needs no key to be unique: one that two units have brings its rows to both, each
+    within its own limits, and neither's coming or going moves the other's.
+    """
+
+    name: str
+    column: str
+    through: Relation
+    key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +133,7 @@ Declared = Mapping[str, Mapping[str, Type]]
 
 def tables(relation: Relation) -> Iterator[str]:
     """The names of all tables that a relation reads."""
-    if isinstance(relation, Table):
+    if isinstance(relation, Table | Reached):
         yield relation.name
     for child in children(relation):
         yield from tables(child)
@@ -122,6 +143,8 @@ def children(relation: Relation) -> tuple[Relation, ...]:
     """The relations that a relation is made of."""
     if isinstance(relation, Select | PerUnit):
         return (relation.source,)
+    if isinstance(relation, Reached):
+        return (relation.through,)
     if isinstance(relation, Join):
         return relation.left, relation.right
     if isinstance(relation, Matched):
@@ -132,8 +155,9 @@ def children(relation: Relation) -> tuple[Relation, ...]:
 def shape(relation: Relation, declared: Declared) -> dict[str, Type]:
     """The columns of a relation with their types, `UNIT` last where there are people."""
     if isinstance(relation, Table):
-        own = dict(declared[relation.name])
-        return own if relation.unit is None else {**own, UNIT: own[relation.unit]}
+        return _own(relation, declared)
+    if isinstance(relation, Reached):
+        return {**declared[relation.name], UNIT: shape(relation.through, declared)[UNIT]}
     if isinstance(relation, Union):
         return shape(relation.sources[0], declared)
     if isinstance(relation, Matched):
@@ -146,6 +170,13 @@ def shape(relation: Relation, declared: Declared) -> dict[str, Type]:
     if not isinstance(relation, Select | PerUnit):
         raise InternalError(f"A {type(relation).__name__} has no columns.")
     return _made(relation, shape(relation.source, declared))
+
+
+def _own(relation: Table, declared: Declared) -> dict[str, Type]:
+    own = dict(declared[relation.name])
+    if relation.unit is None:
+        return own
+    return {**own, UNIT: Type.TEXT if isinstance(relation.unit, tuple) else own[relation.unit]}
 
 
 def _made(relation: Select | PerUnit, inner: dict[str, Type]) -> dict[str, Type]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from discreet import check
 from discreet.errors import InvalidParameter
-from discreet.plan.nodes import Value
+from discreet.plan.nodes import UNIT, Value
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours
 
@@ -43,13 +43,24 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSchema:
-    """A declared column; `limited` if its bounds are a limit of ours, beyond which values are to be expected."""
+    """A declared column.
+
+    Args:
+        name: its name.
+        type: its type.
+        bounds: public limits of numbers.
+        keys: public group keys.
+        limited: whether the bounds are a limit of ours, beyond which values are to be expected.
+        link: what it has in common with columns of other tables: the part of the unit's id that it is, or the key of
+            another table on the way to the unit.
+    """
 
     name: str
     type: Type
     bounds: Bounds | None = None
     keys: tuple[Value, ...] | None = None
     limited: bool = False
+    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +75,20 @@ class Limits:
         check.integer(rows=self.rows, at_least=1, at_most=10**9)
 
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Whose rows a table has, told by another protected table: those who have a row there with the same key."""
+
+    column: str
+    table: str
+    key: str
+
+    @property
+    def link(self) -> str:
+        """What the two columns have in common."""
+        return f"{self.table}.{self.key}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSchema:
     """A declared table: protected if it has an account, else public.
@@ -71,7 +96,7 @@ class TableSchema:
     Args:
         name: how questions call it.
         columns: by name.
-        unit: the column that says who is protected; None if each row is one unit.
+        unit: the column that says who is protected; None if each row is one unit; `UNIT` if it is none of its own.
         limits: default contribution limits; meaningless, and 1, without a unit column.
         neighbours: the relation of its account.
         version: what the steward says about the data's state; never computed from the data.
@@ -79,6 +104,8 @@ class TableSchema:
         owners: columns that repeat the unit's id.
         account: whose people they are; tables of one account may be joined.
         people: what the units are called, where no column is theirs any more.
+        parts: the columns that make the unit's id together, if they are several.
+        reach: the way to the unit, if another table tells whose rows they are.
     """
 
     name: str
@@ -91,6 +118,13 @@ class TableSchema:
     owners: frozenset[str] = frozenset()
     account: str = ""
     people: str = ""
+    parts: tuple[str, ...] = ()
+    reach: Reach | None = None
+
+    @property
+    def stored(self) -> dict[str, ColumnSchema]:
+        """The columns that its source has."""
+        return {name: column for name, column in self.columns.items() if name != UNIT}
 
     @property
     def ids(self) -> frozenset[str]:

@@ -12,8 +12,7 @@ from sqlglot import exp
 
 from discreet.plan.bounds import bounds
 from discreet.plan.examples import quoted
-from discreet.plan.nodes import Aggregate, AggregateKind, Column, Expression, FoldKind
-from discreet.plan.relations import UNIT
+from discreet.plan.nodes import UNIT, Aggregate, AggregateKind, Column, Expression, FoldKind
 from discreet.plan.schema import TableSchema
 from discreet.plan.source import Source
 from discreet.plan.types import Type

@@ -7,6 +7,7 @@ from sqlglot import exp
 from discreet.plan.calls import NULL, call, dated
 from discreet.plan.grammar import Read, only, read, reads, refuse_node
 from discreet.plan.nodes import Expression, FoldKind, Literal
+from discreet.plan.own import is_whole_id
 from discreet.plan.scope import Scope
 from discreet.plan.types import Type
 
@@ -123,12 +124,18 @@ def _count(node: exp.Expr, scope: Scope) -> Expression:
 def _count_distinct(distinct: exp.Distinct, node: exp.Expr, scope: Scope) -> Expression:
     """Units, if the column says whose row it is; else different values."""
     only(distinct, scope, "expressions")
-    columns = [read(part, scope.row) for part in distinct.expressions]
-    if len(columns) == 1 and getattr(columns[0], "name", None) in scope.schema.ids:
+    columns = [read(part, scope.row) for part in _listed(distinct.expressions)]
+    if is_whole_id(columns, scope.schema):
         return scope.aggregate("count_units", None, node)
     if len(columns) != 1 or columns[0] is NULL:
         scope.refuse("COUNT(DISTINCT ...) takes one column.", "Count one: {varieties}.", node)
     return scope.aggregate("count_distinct", columns[0], node)
+
+
+def _listed(nodes: list[exp.Expr]) -> list[exp.Expr]:
+    """The columns of COUNT(DISTINCT a, b), which may also stand in brackets of their own."""
+    inner = nodes[0] if len(nodes) == 1 else None
+    return inner.expressions if isinstance(inner, exp.Tuple) else nodes
 
 
 def _total(kind: FoldKind) -> Read:
