@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from discreet.curator import Curator
 from discreet.curator.program import Program, choose
-from discreet.engines import DuckDB, Memory
+from discreet.engines import DuckDB, Engine, Memory
 from discreet.engines import gather as gather_module
 from discreet.engines.choosing import put_together
 from discreet.errors import InvalidParameter, UnsupportedQuery
@@ -100,12 +101,16 @@ def check(program: Program, one: Data, other: Data) -> None:
         start = stop
 
 
+@cache
+def duck(seed: int) -> Engine:
+    return loaded(DuckDB(threads=1), data(seed))
+
+
 @pytest.mark.parametrize("sql", QUESTIONS)
 def test_engines_agree(sql: str) -> None:
     for seed in range(4):
-        program, found = plan(sql, schemas(Limits(1 + seed % 3, 1 + seed % 2))), data(seed)
-        with DuckDB(threads=1) as engine:
-            assert loaded(engine, found).read(program.reading) == exact(program, found), seed
+        program = plan(sql, schemas(Limits(1 + seed % 3, 1 + seed % 2)))
+        assert duck(seed).read(program.reading) == exact(program, data(seed)), seed
 
 
 @pytest.mark.parametrize("sql", WAYS)
