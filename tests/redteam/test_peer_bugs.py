@@ -32,7 +32,7 @@ def value(noise: Noise) -> Fraction:
 # ------------------------------------------------------------------------------------------------------- NaN and bounds
 
 BANDED = (
-    "SELECT CASE WHEN weight < 50 THEN 'a' WHEN weight >= 50 THEN 'b' END AS band, COUNT(*) AS n FROM visits GROUP BY 1",
+    "SELECT CASE WHEN weight < 50 THEN 'a' WHEN weight >= 50 THEN 'b' END AS a, COUNT(*) AS n FROM visits GROUP BY 1",
     "SELECT CAST(FLOOR(weight / 10) AS INT) AS band, COUNT(*) AS n FROM visits GROUP BY 1",
     "SELECT COUNT(CASE WHEN weight < 50 THEN 1 WHEN weight >= 50 THEN 2 END) AS n, COUNT(*) AS m FROM visits",
     "SELECT COUNT(*) AS n FROM visits WHERE NOT (weight < 50) AND NOT (weight >= 50)",
