@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Protocol
 
@@ -18,6 +18,9 @@ from discreet.plan.reading import Groups, Reading
 from discreet.plan.size import columns
 
 Key = tuple[Value, ...]
+
+Finishing = Callable[[Fraction], Iterator[dict[str, Cell]]]
+"""Keys and aggregates of each group, with intervals that miss with at most a given probability each."""
 
 
 class Reader(Protocol):
@@ -44,14 +47,7 @@ class Released:
 
         An output made of k aggregates gets them with intervals of k times smaller risk, so that it keeps its own.
         """
-        question = self.program.question
-        counts = {output.name: max(1, self._aggregates(output.expression)) for output in question.outputs}
-        answers = {k: finish(question, list(self._groups((1 - confidence) / k))) for k in sorted(set(counts.values()))}
-        length = len(next(iter(answers.values())))
-        return [{name: answers[k][i][name] for name, k in counts.items()} for i in range(length)]
-
-    def _aggregates(self, expression: Expression) -> int:
-        return len({column.name for column in columns(expression)} & set(self.program.recipes))
+        return finished(self.program, self._groups, confidence)
 
     def _groups(self, outside: Fraction) -> Iterator[dict[str, Cell]]:
         """Keys and aggregates of each group, with intervals that miss with at most this probability each."""
@@ -61,6 +57,19 @@ class Released:
         for index, key in enumerate(self.keys):
             row: dict[str, Cell] = dict(zip(names, key, strict=True))
             yield row | {name: cells[index] for name, cells in finished.items()}
+
+
+def finished(program: Program, groups: Finishing, confidence: Fraction) -> list[dict[str, Cell]]:
+    """The rows of an answer, from keys and aggregates of each group at any risk."""
+    question, names = program.question, set(program.recipes)
+    counts = {output.name: max(1, _aggregates(output.expression, names)) for output in question.outputs}
+    answers = {k: finish(question, list(groups((1 - confidence) / k))) for k in sorted(set(counts.values()))}
+    length = len(next(iter(answers.values())))
+    return [{name: answers[k][i][name] for name, k in counts.items()} for i in range(length)]
+
+
+def _aggregates(expression: Expression, names: set[str]) -> int:
+    return len({column.name for column in columns(expression)} & names)
 
 
 def run(program: Program, engine: Reader, bits: Bits) -> Released:

@@ -256,6 +256,15 @@ class Book:
         with self._journal.reading() as rows:
             return outcomes.stored(rows, replay_key)
 
+    def related(self, start: str, *, most: int = 100) -> tuple[tuple[str, Stored], ...]:
+        """The newest answers whose replay key begins like this, each with the question that was charged for it.
+
+        >>> Book().related("visits")
+        ()
+        """
+        with self._journal.reading() as rows:
+            return outcomes.related(rows, start, most)
+
     def answer(self, receipt: Receipt, *, wait: float = 0.0) -> bytes | None:
         """The answer of a charge, waiting so many seconds for whoever computes it; None if there is none."""
         deadline = time.monotonic() + wait

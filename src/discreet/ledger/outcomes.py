@@ -51,10 +51,30 @@ def stored(rows: Rows, replay_key: str) -> tuple[Stored, ...]:
     """
     found = tuple(rows.answers(replay_key))
     for answer in found:
-        entry = rows.entry(answer.sequence)
-        if entry is None or entry.kind != "answer" or not is_answer_of(entry, answer):
-            raise LedgerTampered(answer.sequence, "its answer was changed")
+        _check(rows, answer)
     return found
+
+
+def related(rows: Rows, start: str, most: int) -> tuple[tuple[str, Stored], ...]:
+    """The newest answers whose replay key begins like this, each checked and with the question that it answers.
+
+    Raises:
+        LedgerTampered: if one was changed.
+    """
+    found = []
+    for answer in rows.answers_from(start, most):
+        _check(rows, answer)
+        charge = rows.entry(answer.charge)
+        if charge is None or charge.kind != "charge":
+            raise LedgerTampered(answer.sequence, "its charge is missing")
+        found.append((str(charge.content["question"]), answer))
+    return tuple(found)
+
+
+def _check(rows: Rows, answer: Stored) -> None:
+    entry = rows.entry(answer.sequence)
+    if entry is None or entry.kind != "answer" or not is_answer_of(entry, answer):
+        raise LedgerTampered(answer.sequence, "its answer was changed")
 
 
 def answer(rows: Rows, receipt: Receipt) -> tuple[bool, bytes | None]:

@@ -140,6 +140,11 @@ class SqliteRows(Rows):
         for place, charge, key, payload in self._connection.execute(f"{_ANSWER}{chosen} ORDER BY sequence", values):
             yield Stored(place, charge, key, payload if isinstance(payload, bytes) else b"")
 
+    def answers_from(self, start: str, most: int) -> list[Stored]:
+        """See `Rows.answers_from`."""
+        chosen = f"{_ANSWER} WHERE replay_key >= ? AND replay_key < ? ORDER BY sequence DESC LIMIT ?"
+        return [Stored(*row) for row in self._connection.execute(chosen, (start, start + "\U0010ffff", most))]
+
     def check(self) -> None:
         """See `Rows.check`."""
         check_statements(self._connection)

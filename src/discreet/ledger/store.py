@@ -114,6 +114,10 @@ class Rows(ABC):
         """Answers in order of their sequence."""
 
     @abstractmethod
+    def answers_from(self, start: str, most: int) -> list[Stored]:
+        """The newest answers whose replay key begins like this."""
+
+    @abstractmethod
     def check(self) -> None:
         """Raises `LedgerTampered` if the database finds its own structure damaged."""
 

@@ -60,6 +60,11 @@ def replay(question: Question) -> str:
     return _json(form)
 
 
+def origin(question: Question) -> str:
+    """Which rows a question is about, as JSON: its table, and what they are made of if not simply of it."""
+    return json.dumps([question.table, None if question.source is None else _rows(question.source)])
+
+
 def replay_order(question: Question) -> list[Aggregate]:
     """The aggregates in the order of the replay form, which does not depend on the order of outputs."""
     return sorted(question.aggregates, key=lambda aggregate: _json(_aggregate(aggregate)))
