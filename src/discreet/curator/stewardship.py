@@ -39,6 +39,10 @@ class Stewardship:
         """Gives somebody a role on an account, or on the whole book, and perhaps a cap under the account's own."""
         self._book.appoint(who, role, account=account, cap=cap, by=by)
 
+    def allot(self, project: str, *, account: str, cap: Loss, by: str = OWNER, note: str = "") -> None:
+        """Gives a project a cap on an account: questions that name the project count against both."""
+        self._book.allot(project, account=account, cap=cap, by=by, note=note)
+
     def unlock(self, account: str, *, by: str = OWNER, note: str = "") -> None:
         """Gives an account its failure credits back, after somebody has looked why questions failed."""
         self._book.unlock(account, by=by, note=note)
@@ -53,13 +57,13 @@ class Stewardship:
         """
         return self._book.balance(self._account_of(name))
 
-    def history(self, name: str) -> tuple[Entry, ...]:
-        """Every entry of a table's account, or of the account of that name."""
-        return self._book.history(self._account_of(name))
+    def history(self, name: str, *, analyst: str | None = None, project: str | None = None) -> tuple[Entry, ...]:
+        """Every entry of a table's account, or of the account of that name; perhaps of one analyst or project only."""
+        return self._book.history(self._account_of(name), analyst=analyst, project=project)
 
-    def balance(self, account: str, *, analyst: str | None = None) -> Balance:
-        """The figures of an account, or of one analyst on it."""
-        return self._book.balance(account, analyst=analyst)
+    def balance(self, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
+        """The figures of an account, or of one analyst or project on it."""
+        return self._book.balance(account, analyst=analyst, project=project)
 
     def entries(self, account: str | None = None) -> tuple[Entry, ...]:
         """The entries of one account, or of the whole book, in order."""

@@ -11,7 +11,7 @@ from typing import Self
 
 from discreet.errors import LedgerError
 from discreet.ledger import changes, charging, outcomes, policy, stewardship
-from discreet.ledger.account import Account, Role, Standing
+from discreet.ledger.account import Account, Member, Role, Standing
 from discreet.ledger.balance import Balance
 from discreet.ledger.charging import Receipt
 from discreet.ledger.entry import Entry, Head
@@ -146,6 +146,13 @@ class Book:
         with self._journal.acting() as rows:
             stewardship.appoint(rows, name(who=who), Role(role), account=account, cap=cap, by=name(by=by))
 
+    def allot(self, project: str, *, account: str, cap: Loss, by: str = policy.OWNER, note: str = "") -> None:
+        """Gives a project a cap on an account; charges that name it count against both. A steward's act."""
+        with self._journal.acting() as rows:
+            stewardship.allot(
+                rows, name(project=project), account=account, cap=cap, by=name(by=by), note=text(note=note)
+            )
+
     def unlock(self, account: str, *, by: str = policy.OWNER, note: str = "") -> None:
         """Gives an account its failure credits back; a steward's act."""
         with self._journal.acting() as rows:
@@ -186,6 +193,7 @@ class Book:
         question: str = "{}",
         key: str | None = None,
         replay_key: str = "",
+        project: str = "",
     ) -> Receipt:
         """Charges one event to one account, durably, or raises and spends nothing.
 
@@ -197,6 +205,7 @@ class Book:
             key: an idempotency key of the analyst's own. The same key with the same request returns the same receipt,
                 marked `repeated`, and charges nothing.
             replay_key: under which the answer will be kept; with the question it makes up the request.
+            project: whose cap it counts against, too.
 
         Raises:
             InsufficientBudget: if the account or the analyst's cap would not hold.
@@ -206,7 +215,9 @@ class Book:
             LedgerError: if the book cannot be written.
         """
         charges = {account: event}
-        (receipt,) = self.charge_all(charges, analyst=analyst, question=question, key=key, replay_key=replay_key)
+        (receipt,) = self.charge_all(
+            charges, analyst=analyst, question=question, key=key, replay_key=replay_key, project=project
+        )
         return receipt
 
     def charge_all(
@@ -217,6 +228,7 @@ class Book:
         question: str = "{}",
         key: str | None = None,
         replay_key: str = "",
+        project: str = "",
     ) -> tuple[Receipt, ...]:
         """Charges several accounts in one transaction, each in full: all of them or none.
 
@@ -224,7 +236,7 @@ class Book:
             One receipt for each account, in the order of their names; the answer belongs to the first.
         """
         asked = charging.request(
-            charges, self.account, analyst=analyst, question=question, key=key, replay_key=replay_key
+            charges, self.account, analyst=analyst, question=question, key=key, replay_key=replay_key, project=project
         )
         with self._journal.acting(*asked.places) as rows:
             return charging.earlier(rows, asked) or charging.charge(rows, asked)
@@ -309,12 +321,14 @@ class Book:
             known = changes.table(rows, table)
         return None if known is None else str(known["declaration"])
 
-    def balance(self, account: str, *, analyst: str | None = None) -> Balance:
-        """What an account, or one analyst on it, may spend, has spent and has left; lifetime included."""
+    def balance(self, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
+        """What an account, or one analyst or project on it, may spend, has spent and has left; lifetime included."""
         with self._journal.reading() as rows:
             now = changes.standing(rows, account)
             if now is None:
                 raise stewardship.unknown(account)
+            if project is not None:
+                return Balance.of_member(changes.project(rows, account, project, now) or Member.of(now), now)
             if analyst is None:
                 return Balance.of(now)
             return Balance.of_member(changes.member(rows, account, analyst, now), now)
@@ -324,10 +338,27 @@ class Book:
         with self._journal.reading() as rows:
             return policy.role(rows, account, who)
 
-    def history(self, account: str | None = None, *, after: int = 0, limit: int | None = None) -> tuple[Entry, ...]:
-        """Entries in order of their sequence, of one account or of the whole book."""
+    def history(
+        self,
+        account: str | None = None,
+        *,
+        analyst: str | None = None,
+        project: str | None = None,
+        after: int = 0,
+        limit: int | None = None,
+    ) -> tuple[Entry, ...]:
+        """Entries in order of their sequence, of one account or of the whole book.
+
+        Args:
+            account: whose entries; None for all.
+            analyst: only what this name did, and what was done to it.
+            project: only what was charged for this project and allotted to it.
+            after: the last sequence to leave out.
+            limit: how many at most.
+        """
         with self._journal.reading() as rows:
-            return tuple(islice(rows.entries(after, account), limit))
+            found = (entry for entry in rows.entries(after, account) if entry.concerns(analyst, project))
+            return tuple(islice(found, limit))
 
     # ----------------------------------------------------------------------------------------------------- trust
 

@@ -60,14 +60,20 @@ def put_member(states: States, account: str, who: str, person: Member) -> None:
     states.put((*place_of(account, who), person.write()))
 
 
-def put_charged(states: States, account: str, who: str, now: Standing, person: Member) -> None:
-    """Writes what a charge changes."""
-    states.put(("standing", account, now.write()), (*place_of(account, who), person.write()))
-
-
 def place_of(account: str, who: str) -> tuple[str, str]:
     """Where a person's state stands."""
     return "member", f"{account}\n{who}"
+
+
+def project(states: States, account: str, name: str, now: Standing) -> Member | None:
+    """What a project has spent on an account, and its cap; None if no steward has allotted it anything."""
+    text = states.get(*place_of_project(account, name))
+    return None if text is None else Member.read(text).in_period(now)
+
+
+def place_of_project(account: str, name: str) -> tuple[str, str]:
+    """Where a project's state stands."""
+    return "project", f"{account}\n{name}"
 
 
 def book(states: States) -> dict[str, Any]:
@@ -94,13 +100,18 @@ def apply(states: States, entry: Entry) -> None:
     change(states, entry)
 
 
-def charge(states: States, account: str, who: str, price: Tallies) -> tuple[Standing, Member]:
-    """Adds a price to an account's sums and to a person's, in this period and for life."""
+def charge(states: States, account: str, who: str, price: Tallies, *, project_name: str = "") -> None:
+    """Adds a price to an account's sums, to a person's and to a project's, in this period and for life."""
     before, once = _opened(states, account), Price(price)
     after = before.charged(once)
     person = member(states, account, who, before).charged(once)
-    put_charged(states, account, who, after, person)
-    return after, person
+    written = [("standing", account, after.write()), (*place_of(account, who), person.write())]
+    if project_name:
+        allotted = project(states, account, project_name, before)
+        if allotted is None:
+            raise LedgerTampered(0, "a charge is for a project that was allotted nothing")
+        written.append((*place_of_project(account, project_name), allotted.charged(once).write()))
+    states.put(*written)
 
 
 def _opened(states: States, account: str) -> Standing:
@@ -148,8 +159,22 @@ def _appoint(states: States, entry: Entry) -> None:
     states.put(("standing", entry.account, now.write()))
 
 
+def project_of(body: str) -> str:
+    """The project of a charge, from its body; most have none, and that is seen without parsing."""
+    return str(parsed(body).get("project", "")) if '"project":' in body else ""
+
+
 def _charge(states: States, entry: Entry) -> None:
-    charge(states, entry.account, entry.who, Tallies.read(parsed(entry.price)))
+    price = Tallies.read(parsed(entry.price))
+    charge(states, entry.account, entry.who, price, project_name=project_of(entry.body))
+
+
+def _allot(states: States, entry: Entry) -> None:
+    content = entry.content
+    now = _opened(states, entry.account)
+    known = project(states, entry.account, content["project"], now) or Member.of(now)
+    allotted = dataclasses.replace(known, cap=read_loss(content["cap"]))
+    states.put((*place_of_project(entry.account, content["project"]), allotted.write()))
 
 
 def _fail(states: States, entry: Entry) -> None:
@@ -174,6 +199,7 @@ def _nothing(_states: States, _entry: Entry) -> None:
 
 
 _CHANGES: dict[str, Callable[[States, Entry], None]] = {
+    "allot": _allot,
     "amend": _amend,
     "answer": _nothing,
     "appoint": _appoint,

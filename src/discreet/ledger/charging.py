@@ -7,11 +7,19 @@ A charge is never given back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
-from discreet.errors import AccountLocked, InsufficientBudget, InternalError, InvalidParameter, KeyConflict
+from discreet.errors import (
+    AccountLocked,
+    InsufficientBudget,
+    InternalError,
+    InvalidParameter,
+    KeyConflict,
+    NotPermitted,
+)
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, Member, Standing
 from discreet.ledger.balance import Remaining
@@ -86,6 +94,14 @@ class Order:
     price_text: str
 
 
+class Capped(NamedTuple):
+    """Somebody whose own sums a charge is added to, and where they stand in the book."""
+
+    who: str
+    place: Place
+    state: Member
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """A checked request; `digest` covers accounts, events, question and replay key."""
@@ -96,13 +112,17 @@ class Request:
     """As JSON."""
     key: str
     digest: str
+    project: str = ""
 
     @property
     def places(self) -> list[Place]:
         """The states that the charge will look at."""
         accounts = [order.account.name for order in self.orders]
-        standings: list[Place] = [("standing", account) for account in accounts]
-        return [*standings, *[changes.place_of(account, self.who) for account in accounts], ("role", self.who)]
+        places: list[Place] = [("standing", account) for account in accounts]
+        places += [changes.place_of(account, self.who) for account in accounts]
+        if self.project:
+            places += [changes.place_of_project(account, self.project) for account in accounts]
+        return [*places, ("role", self.who)]
 
 
 def request(
@@ -113,6 +133,7 @@ def request(
     question: str,
     key: str | None,
     replay_key: str = "",
+    project: str = "",
 ) -> Request:
     """Checks and prices a request; touches no balance.
 
@@ -125,7 +146,14 @@ def request(
     orders = tuple(_order(find(name(account=account)), charges[account]) for account in sorted(charges))
     asked = text(question=question)
     mark = "" if key is None else _mark(orders, asked, replay_key)
-    return Request(orders, name(analyst=analyst), quoted(asked), "" if key is None else name(key=key), mark)
+    return Request(
+        orders,
+        name(analyst=analyst),
+        quoted(asked),
+        "" if key is None else name(key=key),
+        mark,
+        name(project=project) if project else "",
+    )
 
 
 def _mark(orders: tuple[Order, ...], question: str, replay_key: str) -> str:
@@ -172,18 +200,26 @@ def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
     order = asked.orders[place]
     account = order.account.name
     now, person = _admitted(rows, account, asked.who)
+    allotted = _allotted(rows, account, asked.project, now)
     price = Price(order.price)
-    after, charged = now.charged(price), person.charged(price)
+    after = now.charged(price)
     rule = after.spent.holding(now.budget)
-    if rule is None or not _within_cap(charged):
-        raise _refusal(order, now, person, asked.who, capped=rule is not None)
-    changes.put_charged(rows, account, asked.who, after, charged)
+    if rule is None:
+        raise _refusal(order, now, person)
+    written = [("standing", account, after.write())]
+    for capped in (Capped(asked.who, changes.place_of(account, asked.who), person), *allotted):
+        charged = capped.state.charged(price)
+        if not _within_cap(charged):
+            raise _refusal(order, now, person, capped)
+        written.append((*capped.place, charged.write()))
+    rows.put(*written)
     cost, cost_text = _cost(order.price_text, type(rule.cap))
     rest = amounts_text(type(rule.cap), after.spent.rests(rule))
     key = "" if place else asked.key
     mark = f',"request":"{asked.digest}"' if key else ""
+    project = f'"project":{quoted(asked.project)},' if asked.project else ""
     body = (
-        f'{{"cost":{cost_text},"event":{order.event_text},"joined":{len(asked.orders)},'
+        f'{{"cost":{cost_text},"event":{order.event_text},"joined":{len(asked.orders)},{project}'
         f'"question":{asked.question},"remaining":{rest}{mark}}}'
     )
     entry = rows.add("charge", body, who=asked.who, account=account, price=order.price_text, key=key)
@@ -208,6 +244,21 @@ def _admitted(rows: Rows, account: str, who: str) -> tuple[Standing, Member]:
     return now, person
 
 
+def _allotted(rows: Rows, account: str, project: str, now: Standing) -> tuple[Capped, ...]:
+    """The project that a charge is for, if it is for one.
+
+    Raises:
+        NotPermitted: if no steward has allotted the project anything on this account.
+    """
+    if not project:
+        return ()
+    state = changes.project(rows, account, project, now)
+    if state is None:
+        hint = "A steward allots it a share first."
+        raise NotPermitted(f"project {project}", f"spend on account {account!r}", hint)
+    return (Capped(f"project {project}", changes.place_of_project(account, project), state),)
+
+
 def _standing(rows: Rows, account: str) -> Standing:
     now = changes.standing(rows, account)
     if now is None:
@@ -219,12 +270,13 @@ def _within_cap(charged: Member) -> bool:
     return charged.cap is None or charged.spent.holding(charged.cap) is not None
 
 
-def _refusal(order: Order, now: Standing, person: Member, who: str, *, capped: bool) -> InsufficientBudget:
+def _refusal(order: Order, now: Standing, person: Member, capped: Capped | None = None) -> InsufficientBudget:
     """Names a rule that can tell both what was asked and what is left, if there is one, and what to do instead."""
-    spent, cap = (person.spent, person.cap) if capped and person.cap else (now.spent, now.budget)
-    account = order.account.name
-    reason = f"That is {who!r}'s own cap on account" if capped else "Nothing was spent on account"
-    hint = f"{reason} {account!r}. {_advice(now, person)}"
+    spent, cap, reason, caps = now.spent, now.budget, "Nothing was spent on account", [person]
+    if capped is not None and capped.state.cap is not None:
+        spent, cap, reason = capped.state.spent, capped.state.cap, f"That is the cap of {capped.who!r} on account"
+        caps.append(capped.state)
+    hint = f"{reason} {order.account.name!r}. {_advice(now, caps)}"
     for rule in rules(cap):
         cost = order.price.of(rule)
         if cost is not None and spent.of(rule) is not None:
@@ -232,11 +284,12 @@ def _refusal(order: Order, now: Standing, person: Member, who: str, *, capped: b
     return InsufficientBudget(order.price.spent(cap), cap * 0, hint)
 
 
-def _advice(now: Standing, person: Member) -> str:
+def _advice(now: Standing, caps: Sequence[Member]) -> str:
     """What can still be asked: the largest pure question, and everything that was released before."""
     largest = now.spent.largest_pure(now.budget)
-    if person.cap is not None:
-        largest = min(largest, person.spent.largest_pure(person.cap))
+    for capped in caps:
+        if capped.cap is not None:
+            largest = min(largest, capped.spent.largest_pure(capped.cap))
     if not largest:
         return "Nothing is left for new questions; what was released may be asked again: see history."
     pure = "" if isinstance(now.budget, PureDP) else " and delta=0"

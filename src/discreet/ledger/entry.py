@@ -50,6 +50,16 @@ class Entry(NamedTuple):
         except (TypeError, ValueError):
             raise LedgerTampered(self.sequence, "cannot be read") from None
 
+    def concerns(self, analyst: str | None = None, project: str | None = None) -> bool:
+        """Whether it is somebody's act or an act on them, and about a project; None stands for all."""
+        if (
+            analyst is not None
+            and analyst != self.who
+            and not (self.kind == "appoint" and self.content["name"] == analyst)
+        ):
+            return False
+        return project is None or self.content.get("project") == project
+
     def __repr__(self) -> str:
         """Leaves out the body and the key, which may hold sensitive literals."""
         return f"Entry(sequence={self.sequence}, kind={self.kind!r}, account={self.account!r}, who={self.who!r})"

@@ -133,6 +133,22 @@ def appoint(rows: Rows, who: str, role: Role, *, account: str, cap: Loss | None,
     changes.apply(rows, rows.add("appoint", body, who=by, account=account))
 
 
+def allot(rows: Rows, project: str, *, account: str, cap: Loss, by: str, note: str) -> None:
+    """Gives a project a cap on an account, under the account's own; what it has spent stays spent.
+
+    Raises:
+        InvalidParameter: if the account is unknown, or the cap is of another currency.
+        NotPermitted: if somebody else than a steward allots.
+    """
+    now = changes.standing(rows, account)
+    if now is None:
+        raise unknown(account)
+    same_currency(now.budget, cap)
+    policy.require_steward(rows, account, by, "allot to projects")
+    body = {"cap": write_loss(cap), "note": note, "project": project}
+    changes.apply(rows, rows.add("allot", body, who=by, account=account))
+
+
 def unlock(rows: Rows, account: str, *, by: str, note: str) -> None:
     """Gives an account its failure credits back."""
     if changes.standing(rows, account) is None:

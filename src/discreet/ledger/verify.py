@@ -17,8 +17,8 @@ from discreet.ledger.store import Rows, Stored
 from discreet.ledger.tallies import Tallies
 from discreet.ledger.text import parsed
 
-Pending = Counter[tuple[str, str, str]]
-"""How often each charge occurs: account, who and price."""
+Pending = Counter[tuple[str, str, str, str]]
+"""How often each charge occurs: account, who, price and project."""
 
 _MOST_PENDING = 50_000  # different charges held before they are added up
 
@@ -54,7 +54,7 @@ def _walk(rows: Rows, *, together: bool) -> tuple[Head, changes.MemoryStates]:
             raise LedgerTampered(place, "its content does not fit its hash")
         kind = entry[2]
         if kind == "charge" and together:
-            pending[entry[3:6]] += 1
+            pending[*entry[3:6], changes.project_of(entry[8])] += 1
             if len(pending) > _MOST_PENDING:
                 _add_up(states, pending)
         elif kind == "answer":
@@ -70,8 +70,8 @@ def _walk(rows: Rows, *, together: bool) -> tuple[Head, changes.MemoryStates]:
 
 def _add_up(states: changes.MemoryStates, pending: Pending) -> None:
     """Equal charges are added at once: exact sums do not depend on order."""
-    for (account, who, price), count in pending.items():
-        changes.charge(states, account, who, Tallies.read(parsed(price)) * count)
+    for (account, who, price, project), count in pending.items():
+        changes.charge(states, account, who, Tallies.read(parsed(price)) * count, project_name=project)
     pending.clear()
 
 
