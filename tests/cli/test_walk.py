@@ -138,7 +138,7 @@ def test_analysts_are_appointed_once_and_held_to_their_caps(folder: Path) -> Non
     assert run("ask", COUNT, "--epsilon", "0.4", "--analyst", "ana").code == 0
     refused = run("ask", f"{COUNT} WHERE age > 30", "--epsilon", "0.4", "--analyst", "ana")
     assert refused.code == 3
-    assert "own cap" in refused.error["Hint"]
+    assert "the cap of" in refused.error["Hint"]
     assert run("ask", f"{COUNT} WHERE age > 30", "--epsilon", "0.4", "--analyst", "ben").code == 0
 
 

@@ -148,7 +148,7 @@ def test_a_cap_counts_what_was_spent_before_it() -> None:
     with pytest.raises(InsufficientBudget) as caught:
         book.charge("patients", TENTH, analyst="ana")
     assert caught.value.remaining == PureDP("0.05")
-    assert "own cap" in str(caught.value)
+    assert "the cap of" in str(caught.value)
     assert book.balance("patients").spent == PureDP("0.3")
 
 
