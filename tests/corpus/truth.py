@@ -61,13 +61,15 @@ def _quantile(node: exp.Expr) -> float:
     fixed = _RANKS[type(node)]
     if fixed is not None:
         return fixed
-    return float((node.this if isinstance(node, exp.PercentileCont) else node.args["quantile"]).name)
+    share = node.args.get("quantile") or node.args.get("expression") or node.this
+    return float(share.name)
 
 
 def _listed(found: exp.Expr, inner: exp.Expr) -> None:
     """Puts the list of all values in the place of a rank."""
-    value = found.expression.expressions[0].this if isinstance(found, exp.WithinGroup) else inner.this
-    (found if isinstance(found, exp.WithinGroup) else inner).replace(exp.ArrayAgg(this=value.copy()))
+    ordered = isinstance(found, exp.WithinGroup)
+    value = found.expression.expressions[0].this if ordered else inner.this
+    (found if ordered else inner).replace(exp.ArrayAgg(this=value.copy()))
 
 
 def check(answer: Answer, known: Truth, limit: int | None) -> None:
@@ -90,8 +92,8 @@ def check(answer: Answer, known: Truth, limit: int | None) -> None:
 
 
 def _says(value: Any) -> bool:
-    """Whether a cell of a public key without people says anything but nothing."""
-    return value is not None and not math.isnan(value) and value != 0
+    """Whether a cell of a public key without people counts somebody; their mean is anywhere within its bounds."""
+    return isinstance(value, int) and value != 0
 
 
 def _lonely(row: Sequence[Any], keys: Sequence[int]) -> bool:
