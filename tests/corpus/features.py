@@ -90,7 +90,7 @@ def _tagged(tree: exp.Expr, world: World) -> Iterator[str]:
 
 
 def _units(world: World) -> set[str]:
-    return {table.unit for table in world.tables if table.unit is not None}
+    return {table.unit for table in world.tables if table.unit is not None and "->" not in table.unit}
 
 
 def _names_a_unit(nodes: list[exp.Expr], world: World) -> bool:

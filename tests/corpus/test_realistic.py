@@ -92,7 +92,7 @@ def test_the_question_is_sql(asked: Asked, plain: dict[str, duckdb.DuckDBPyConne
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_engines_agree(world: str, curators: dict[str, Curator]) -> None:
-    """Every eighth question that is answered, on the referee; ranks are drawn between two values, so they may differ."""
+    """Every eighth question that is answered, on the referee; ranks are drawn between values, so they may differ."""
     answered = [
         asked for asked in REALISTIC if asked.world == world and not asked.refused and asked.name not in PENDING
     ]

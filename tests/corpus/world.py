@@ -140,8 +140,14 @@ class World:
 
     def without(self, person: Any) -> World:
         """The world without one person: a neighbour."""
-        tables = [
-            replace(t, rows=[row for row in t.rows if row[t.unit] != person]) if t.unit is not None else t
-            for t in self.tables
-        ]
-        return replace(self, tables=tables)
+        return replace(self, tables=[replace(table, rows=self._others(table, person)) for table in self.tables])
+
+    def _others(self, table: Table, person: Any) -> list[Row]:
+        """The rows of a table that are not one person's, by its own column of ids or by another table's."""
+        column, _, owner = (table.unit or "").partition(" -> ")
+        gone = {person}
+        if owner:
+            name, _, key = owner.partition(".")
+            kept = self._others(self.table(name), person)
+            gone = {row[key] for row in self.table(name).rows} - {row[key] for row in kept}
+        return [row for row in table.rows if not column or row[column] not in gone]

@@ -1,4 +1,4 @@
-"""A shop: customers, their orders, the items of these, sessions on the site and reviews; products and countries."""
+"""A shop: customers, their orders, items that only orders tell the owner of, sessions, reviews; products, countries."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _customer(number: int, chance: Chance) -> Row:
     }
 
 
-def _items(order: int, customer: int, chance: Chance) -> list[Row]:
+def _items(order: int, chance: Chance) -> list[Row]:
     made = []
     for _ in range(chance.weighted({1: 50, 2: 30, 3: 20})):
         product = chance.one(PRODUCTS)
@@ -52,7 +52,6 @@ def _items(order: int, customer: int, chance: Chance) -> list[Row]:
         made.append(
             {
                 "order_id": order,
-                "customer_id": customer,
                 "product_id": product["product_id"],
                 "quantity": chance.weighted({1: 70, 2: 20, 4: 10}),
                 "unit_price": price,
@@ -143,7 +142,7 @@ def world(customers: int = CUSTOMERS) -> World:
     items: list[Row] = []
     for customer in people:
         for _ in range(chance.weighted({0: 14, 1: 34, 2: 22, 3: 16, 5: 10, 8: 4})):
-            bought = _items(len(orders) + 1, customer["customer_id"], chance)
+            bought = _items(len(orders) + 1, chance)
             orders.append(_order(len(orders) + 1, customer, bought, chance))
             items += bought
     sessions = [row for customer in people for row in _sessions(customer, chance)]
@@ -186,16 +185,11 @@ def world(customers: int = CUSTOMERS) -> World:
         Table(
             name="items",
             rows=items,
-            types={
-                "order_id": "int",
-                "customer_id": "int",
-                "product_id": "int",
-                "quantity": "int",
-                "unit_price": "float",
-            },
+            types={"order_id": "int", "product_id": "int", "quantity": "int", "unit_price": "float"},
             bounds={"quantity": (0, 10), "unit_price": (0, 100)},
             keys={"product_id": "products.product_id"},
-            **about,
+            unit="order_id -> orders.order_id",
+            account="customers",
         ),
         Table(
             name="sessions",
