@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.corpus.hostile import money, people, statements, texts, values
+from tests.corpus.hostile import aggregates, money, people, statements, texts, values
 from tests.corpus.hostile.case import Case
 
-HOSTILE: tuple[Case, ...] = (*statements.CASES, *people.CASES, *values.CASES, *texts.CASES, *money.CASES)
+HOSTILE: tuple[Case, ...] = tuple(
+    case for group in (statements, people, values, aggregates, texts, money) for case in group.CASES
+)
