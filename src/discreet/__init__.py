@@ -15,15 +15,19 @@ if TYPE_CHECKING:
     from discreet.curator import Answer, Curator
     from discreet.curator.choices import choose_epsilon
     from discreet.plan.frame import (
+        correlation,
         count,
         count_distinct,
         count_units,
+        covariance,
         maximum,
         mean,
         median,
         minimum,
         quantile,
+        stddev,
         sum,  # noqa: A004 - the name every frame library gives it
+        variance,
     )
     from discreet.plan.schema import Limits
     from discreet.privacy import Budget
@@ -39,6 +43,7 @@ _NAMES = {
     "Limits": "discreet.plan.schema",
     **dict.fromkeys(("count", "count_distinct", "count_units", "mean", "sum"), "discreet.plan.frame"),
     **dict.fromkeys(("maximum", "median", "minimum", "quantile"), "discreet.plan.frame"),
+    **dict.fromkeys(("correlation", "covariance", "stddev", "variance"), "discreet.plan.frame"),
 }
 
 __all__ = [
@@ -48,9 +53,11 @@ __all__ = [
     "Limits",
     "accounting",
     "choose_epsilon",
+    "correlation",
     "count",
     "count_distinct",
     "count_units",
+    "covariance",
     "engines",
     "errors",
     "exact",
@@ -64,7 +71,9 @@ __all__ = [
     "plan",
     "privacy",
     "quantile",
+    "stddev",
     "sum",
+    "variance",
 ]
 
 

@@ -113,7 +113,10 @@ _RULES: dict[str, str] = {
     # What is released, and what is made of it.
     "A": "COUNT(*)|COUNT(*)|COUNT(1)|COUNT({c})|COUNT({N})|COUNT({F})|COUNT({D})|SUM({b})|SUM({b})|AVG({b})|AVG({b})|"
     "{U}|COUNT(*) FILTER (WHERE {B})|COUNT_IF({B})|SUM({b}) FILTER (WHERE {B})|AVG({b}) FILTER (WHERE {B})|"
-    "COUNT({c}) FILTER (WHERE {B})|COUNT(DISTINCT {c})|COUNT(DISTINCT {N})|COUNT(DISTINCT {D}) FILTER (WHERE {B})",
+    "COUNT({c}) FILTER (WHERE {B})|COUNT(DISTINCT {c})|COUNT(DISTINCT {N})|COUNT(DISTINCT {D}) FILTER (WHERE {B})|"
+    "VARIANCE({b})|STDDEV({b})|VAR_POP({b}) FILTER (WHERE {B})|"
+    "CORR({b}, {b})|COVAR_POP({b}, {b})|COVAR_SAMP({b}, {b}) FILTER (WHERE {B})|REGR_SLOPE({b}, {b})|"
+    "REGR_INTERCEPT({b}, {b})",
     "O": "{A}|{A}|{A}|({A} / {A})|ROUND({A}, 2)|(100 * {A} - 3)|CAST({A} AS INT)|GREATEST({A}, 0)|ABS({A})|-({A})|"
     "COALESCE({A} / {A}, 0)|CASE WHEN {A} > 10 THEN 'many' ELSE 'few' END|({A} - {A})|CASE WHEN {A} > 3 THEN {A} END|"
     "NULLIF({A}, 0)|LEAST({A}, {A} / 2)|({A} > 3)",

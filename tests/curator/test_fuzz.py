@@ -123,14 +123,19 @@ class Untouchable(Memory):
 
 
 def test_explaining_reads_nothing_and_costs_nothing() -> None:
+    refused = 0
     for seed in range(0, 100, SAME_WORLD):
         made = world(seed)
         curator = made.curator(Untouchable(), made.rows)
         before = len(curator.history("visits"))
         for place in range(SAME_WORLD):
             asked = question(seed + place, made.setting)
-            curator.explain(asked.sql, epsilon=asked.epsilon, delta=asked.delta, limits=asked.limits)
+            try:
+                curator.explain(asked.sql, epsilon=asked.epsilon, delta=asked.delta, limits=asked.limits)
+            except UnsupportedQuery:  # numbers too fine for a grid
+                refused += 1
         assert len(curator.history("visits")) == before
+    assert refused <= (1 - ACCEPTED) * 100
 
 
 JUNK = [

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter, UnsupportedQuery
-from discreet.plan.aggregates import Layout, Needs, Recipe, Steps, Total, centred, paired
+from discreet.plan.aggregates import Layout, Needs, Ratio, Recipe, Steps, Total, Variance, centred, paired
 from discreet.plan.nodes import Aggregate, AggregateKind, Column, Question
 from discreet.plan.schema import Bounds, ColumnSchema, TableSchema
 from discreet.plan.types import Type
@@ -24,6 +24,9 @@ KINDS: tuple[tuple[AggregateKind, Column | None], ...] = (
     ("sum", X),
     ("mean", X),
     ("count_units", None),
+    ("var_pop", X),
+    ("stddev_samp", X),
+    ("count_distinct", X),
 )
 ints = st.integers(-50, 50)
 LAYOUTS = pytest.mark.parametrize("build", [paired, centred])
@@ -49,21 +52,42 @@ def statistics(layout: Layout, rows: tuple[int | None, ...]) -> list[int]:
     """Of a group whose rows belong to one unit each."""
     found: list[int] = []
     for form in layout.forms:
-        found += [len(rows)] if form.once else added(form, rows)
+        if form.statistics[0].kind == "distinct":
+            found.append(len(set(rows) - {None}))
+        else:
+            found += [len(rows)] if form.once else added(form, rows)
     return found
 
 
 def value(recipe: Recipe, exact: list[int]) -> Fraction | None:
     if isinstance(recipe, Total):
         return recipe.linear.value(exact)
+    if isinstance(recipe, Variance):
+        return variance(recipe, exact)
+    assert isinstance(recipe, Ratio)
     bottom = recipe.bottom.value(exact)
     return recipe.centre + recipe.top.value(exact) / bottom if bottom else None
+
+
+def variance(recipe: Variance, exact: list[int]) -> Fraction | None:
+    """The variance before its root is taken."""
+    mean, squares, n = value(recipe.mean, exact), value(recipe.squares, exact), recipe.mean.bottom.value(exact)
+    if mean is None or squares is None or n <= recipe.sample:
+        return None
+    return (squares - (mean - recipe.origin) ** 2) * n / (n - recipe.sample)
 
 
 def truth(kind: AggregateKind, rows: tuple[int | None, ...], low: int, high: int) -> Fraction | None:
     clipped = [Fraction(min(max(x, low), high)) for x in rows if x is not None]
     if kind == "mean":
         return sum(clipped, Fraction(0)) / len(clipped) if clipped else None
+    if kind == "count_distinct":
+        return Fraction(len(set(rows) - {None}))
+    if kind in ("var_pop", "stddev_samp"):
+        less = int(kind == "stddev_samp")
+        mean = sum(clipped, Fraction(0)) / max(len(clipped), 1)
+        squares = sum(((x - mean) ** 2 for x in clipped), Fraction(0))
+        return squares / (len(clipped) - less) if len(clipped) > less else None
     if kind == "sum":
         return sum(clipped, Fraction(0))
     return Fraction(len(clipped) if kind == "count_values" else len(rows))
@@ -128,7 +152,7 @@ def test_a_sum_that_must_be_counted_becomes_a_pair_and_else_stays_alone() -> Non
 
 
 def test_no_bounds_no_sum() -> None:
-    for kind, name in (("sum", "SUM"), ("mean", "AVG")):
+    for kind, name in (("sum", "SUM"), ("mean", "AVG"), ("var_samp", "VARIANCE")):
         with pytest.raises(UnsupportedQuery, match=name):
             needs((kind, FREE))  # type: ignore[arg-type]
     assert paired(needs(("count_values", FREE))).forms
@@ -145,3 +169,24 @@ def test_bounds_without_two_whole_numbers_are_refused() -> None:
     with pytest.raises(InvalidParameter) as refused:
         Steps.of(Bounds(Fraction(1, 3), Fraction(2, 3)), Type.INT)
     assert refused.value.name == "bounds"
+
+
+def test_a_variance_feeds_the_mean_and_the_count_too() -> None:
+    asked: list[tuple[AggregateKind, Column | None]] = [
+        ("count", None),
+        ("mean", X),
+        ("var_pop", X),
+        ("stddev_samp", X),
+    ]
+    layout = paired(needs(*asked, ("sum", X), ("count_values", X), sized=True))
+    assert [len(form.statistics) for form in layout.forms] == [4]
+    assert [len(form.statistics) for form in centred(needs(*asked)).forms] == [1, 3]
+
+
+def test_numbers_that_cannot_be_squared_exactly_are_refused() -> None:
+    with pytest.raises(UnsupportedQuery, match="square"):
+        needs(("var_pop", X), low=0, high=1 << 32)
+    assert paired(needs(("var_pop", X), low=0, high=1 << 31)).forms
+    assert paired(needs(("var_pop", Y), low=0, high=1 << 60)).forms
+    with pytest.raises(UnsupportedQuery, match="square"):
+        needs(("var_pop", Y), low=0, high=10**151)

@@ -7,7 +7,18 @@ from typing import Any
 import pytest
 
 from discreet.errors import InvalidParameter, UnsupportedQuery
-from discreet.plan.frame import TableFrame, count, count_distinct, count_units, mean, sum  # noqa: A004 - that is its name
+from discreet.plan.frame import (
+    TableFrame,
+    correlation,
+    count,
+    count_distinct,
+    count_units,
+    covariance,
+    mean,
+    stddev,
+    sum,  # noqa: A004 - that is its name
+    variance,
+)
 from discreet.plan.sql import parse
 from tests.plan.tables import ROWS, SCHEMAS, VISITS
 
@@ -20,6 +31,11 @@ PAIRS: list[tuple[TableFrame, str]] = [
     (visits.agg(n=count_distinct("ward")), "SELECT COUNT(DISTINCT ward) AS n FROM visits"),
     (visits.agg(s=sum("age * 2")), "SELECT SUM(age * 2) AS s FROM visits"),
     (visits.agg(m=mean("charge")), "SELECT AVG(charge) AS m FROM visits"),
+    (visits.agg(v=variance("charge"), d=stddev("age")), "SELECT VARIANCE(charge) AS v, STDDEV(age) AS d FROM visits"),
+    (
+        visits.agg(c=covariance("age", "charge"), r=correlation("age", "debt + 1")),
+        "SELECT COVAR_SAMP(age, charge) AS c, CORR(age, debt + 1) AS r FROM visits",
+    ),
     (visits.agg(r="SUM(age) / COUNT(*)"), "SELECT SUM(age) / COUNT(*) AS r FROM visits"),
     (visits.agg(n=count()).agg(m=mean("age")), "SELECT COUNT(*) AS n, AVG(age) AS m FROM visits"),
     (

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, product
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from discreet.plan import aggregates, stability
 from discreet.plan.aggregates import Form, Steps
+from discreet.plan.aggregates.spread import half_square, trapezoid
 from discreet.plan.nodes import Column
 from discreet.plan.reading import Statistic
 from discreet.plan.schema import Bounds, Limits
@@ -33,7 +37,13 @@ FORMS: dict[str, Form] = {
     "pair": aggregates.paired_form(X, STEPS, nulls=False),
     "pair and nulls": aggregates.paired_form(X, STEPS, nulls=True),
     "centred": aggregates.centred_form(X, STEPS),
+    "pair and squares": aggregates.paired_spread_form(X, STEPS, nulls=False),
+    "pair, squares and nulls": aggregates.paired_spread_form(X, STEPS, nulls=True),
+    "centred and squares": aggregates.centred_spread_form(X, STEPS),
 }
+CURVED = {
+    name for name in FORMS if "squares" in name
+}  # corners around a curve, not on it: near where rows are replaced
 
 Rows = tuple[int | None, ...]
 Owned = dict[str, Rows]  # the rows of one unit in each group
@@ -44,7 +54,10 @@ def term(statistic: Statistic, x: int | None) -> int:
         return int(statistic.kind == "rows" or x is None)
     if x is None:
         return 0
-    return 1 if statistic.kind == "values" else min(max(x, statistic.low), statistic.high) - statistic.shift
+    own = min(max(x, statistic.low), statistic.high) - statistic.shift
+    if statistic.factor is not None:
+        return own * term(statistic.factor, x) - statistic.less
+    return 1 if statistic.kind == "values" else own
 
 
 def added(form: Form, rows: Rows) -> tuple[int, ...]:
@@ -80,23 +93,35 @@ def weighted(vectors: Sequence[Sequence[int]], weights: Sequence[Fraction], powe
     return sum((abs(x * w) ** power for vector in vectors for x, w in zip(vector, weights, strict=True)), Fraction(0))
 
 
-def check_bound(name: str, limits: Limits, names: str, neighbours: Neighbours) -> None:
+def check_bound(
+    name: str, limits: Limits, names: str, neighbours: Neighbours, forms: Mapping[str, Form] = FORMS
+) -> None:
     """No neighbour is farther than the bound, and one is exactly as far."""
-    form = FORMS[name]
+    form, is_near = forms[name], name in CURVED and neighbours is Neighbours.REPLACE
     contribution = Contribution(limits=limits, grouped=len(names) > 1, neighbours=neighbours)
     found = list(moves(form, names, limits, neighbours))
-    for weights in ((Fraction(1, 3),) * 3, (Fraction(2), Fraction(1, 7), Fraction(1, 2))):
+    for weights in ((Fraction(1, 3),) * 4, (Fraction(2), Fraction(1, 7), Fraction(1, 2), Fraction(1, 5))):
         used = weights[: len(form.statistics)]
         for power, bound in ((1, contribution.l1), (2, contribution.l2_squared)):
             claimed = bound(form.corners, used, once=form.once)
             largest = max(weighted(move, used, power) for move in found)
             assert largest <= claimed
-            assert largest == claimed
+            assert claimed <= largest * (Fraction(3, 2) if is_near else 1)
+
+
+LIMITS = (Limits(1, 1), Limits(1, 2), Limits(2, 1))
+MANY = {"pair, squares and nulls", "centred and squares"}  # of which two groups have many different moves
+CASES = [
+    pytest.param(
+        name, limits, id=f"{name}, {limits}", marks=[pytest.mark.slow] if name in MANY and limits.groups > 1 else []
+    )
+    for name in FORMS
+    for limits in LIMITS
+]
 
 
 @pytest.mark.parametrize("neighbours", Neighbours)
-@pytest.mark.parametrize("limits", [Limits(1, 1), Limits(1, 2), Limits(2, 1)], ids=str)
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize(("name", "limits"), CASES)
 def test_no_unit_moves_the_statistics_farther_than_claimed(name: str, limits: Limits, neighbours: Neighbours) -> None:
     names = "abcd"[: 2 * limits.groups]  # under REPLACE old and new groups can be different ones
     check_bound(name, limits, names, neighbours)
@@ -121,8 +146,37 @@ def test_known_sensitivities() -> None:
         assert alone.l1(ages.corners, one) == total  # replace: 82 only if no row can be filtered out
 
 
+@given(
+    st.tuples(st.integers(-300, 300), st.integers(1, 300)).map(lambda ends: Steps(0, ends[0], ends[0] + ends[1])),
+    st.tuples(st.integers(-1000, 1000), st.integers(-1000, 1000)),
+)
+def test_the_trapezoid_holds_every_point_of_its_curve(steps: Steps, way: tuple[int, int]) -> None:
+    """No point is farther in any direction than some corner."""
+
+    def far(point: tuple[int, int]) -> int:
+        return point[0] * way[0] + point[1] * way[1]
+
+    points = [
+        (x - steps.middle, (x - steps.middle) ** 2 - half_square(steps)) for x in range(steps.low, steps.high + 1)
+    ]
+    assert max(map(far, points)) <= max(map(far, trapezoid(steps)))
+
+
 class TestMutants:
     """Each slip is seen by the brute-force check."""
+
+    @pytest.mark.parametrize("slip", ["a corner too near", "less forgotten", "a square of another centre"])
+    def test_squares(self, slip: str) -> None:
+        form = FORMS["pair and squares"]
+        square = form.statistics[2]
+        if slip == "a corner too near":
+            broken = replace(form, corners=tuple((a, b, q - 1 if q > 0 else q) for a, b, q in form.corners))
+        elif slip == "less forgotten":
+            broken = replace(form, statistics=(*form.statistics[:2], replace(square, less=0)))
+        else:
+            broken = replace(form, statistics=(*form.statistics[:2], replace(square, shift=0)))
+        with pytest.raises(AssertionError):
+            check_bound("x", Limits(1, 1), "ab", Neighbours.ADD_REMOVE, {"x": broken})
 
     def test_replace_like_add_remove(self, monkeypatch: pytest.MonkeyPatch) -> None:
         right = Contribution.l1

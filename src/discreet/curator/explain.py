@@ -119,8 +119,13 @@ def imagined(program: Program, *, confidence: Fraction, rows: int) -> dict[str, 
 
 def _middle(statistic: Statistic, rows: int) -> int:
     """Of rows that all have a value, half way between its bounds."""
-    each = (statistic.low + statistic.high) // 2 - statistic.shift if statistic.kind == "sum" else 1
+    each = _middle_term(statistic) if statistic.kind in ("sum", "product") else 1
     return 0 if statistic.kind == "nulls" else rows * statistic.times * each
+
+
+def _middle_term(statistic: Statistic) -> int:
+    term = (statistic.low + statistic.high) // 2 - statistic.shift
+    return term if statistic.factor is None else term * _middle_term(statistic.factor) - statistic.less
 
 
 def _error(cell: Noisy) -> float:

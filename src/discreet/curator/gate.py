@@ -10,7 +10,7 @@ from discreet.engines.validation import check_reading
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.plan.schema import TableSchema
 
-_OF_A_GRID = ("exponent", "high", "low", "shift", "times")
+_OF_A_GRID = ("exponent", "factor", "high", "less", "low", "shift", "times")
 
 
 @contextmanager

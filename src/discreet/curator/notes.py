@@ -15,7 +15,7 @@ def notes(program: Program) -> tuple[str, ...]:
             f"At most {_times(limits.rows, 'row')} per {program.people} and group are counted"
             + (f", in at most {_times(limits.groups, 'group')}." if program.contribution.grouped else ".")
         )
-    if any(statistic.kind == "sum" for statistic in reading.statistics):
+    if any(statistic.kind in ("sum", "product") for statistic in reading.statistics):
         said.append("Values are clipped to their public bounds before they are added.")
     said += list(dict.fromkeys(_ranked(recipe) for recipe in program.ranked))
     if reading.public_keys is not None:

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from discreet.curator.draw import Histogram, Key, Place, draw
+from discreet.curator.nonlinear import Integers
 from discreet.curator.pick import Ranked
 from discreet.curator.program import Program
-from discreet.curator.spread import Integers
 from discreet.errors import InternalError
 from discreet.noise import Bits
 from discreet.plan.reading import Groups, Only, Reading

@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
+from discreet.curator.nonlinear import Integers
 from discreet.curator.program import Program
 from discreet.curator.ranks import released_points
-from discreet.curator.spread import Integers
 from discreet.noise import Bits
 from discreet.plan.finish import Cell, finish
 from discreet.plan.nodes import Expression, Value

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.spread import Integers, Noise
+from discreet.curator.nonlinear import Integers
+from discreet.curator.spread import Noise
 from discreet.mechanisms import PartitionSelection
 from discreet.mechanisms.partition_selection import share_of_delta
 from discreet.noise import Bits

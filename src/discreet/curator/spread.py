@@ -12,18 +12,16 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.curator.joint import joint
 from discreet.curator.measure import Law
+from discreet.curator.nonlinear import Ends, Floats, Integers, variances
 from discreet.curator.pick import Ranked
 from discreet.errors import InternalError
 from discreet.mechanisms.sums import gaussian_reaches, laplace_reaches, laplace_sum_reach
 from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
-from discreet.plan.aggregates import Linear, Ratio, Recipe, Total
+from discreet.plan.aggregates import Joint, Linear, Ratio, Recipe, Total
 from discreet.plan.finish import Noisy
-
-Integers = NDArray[np.object_]
-Floats = NDArray[np.float64]
 
 _LARGEST = Fraction(10**150)
 _ULPS = 2.0**-50  # what a few operations on doubles lose
@@ -46,6 +44,8 @@ class Noise:
             return recipe.variance
         if isinstance(recipe, Total):
             return self._variance(recipe.linear)
+        if not isinstance(recipe, Ratio):
+            return sum((weight**2 * self.variance(part) for weight, part in recipe.parts), Fraction(0))
         return self._variance(recipe.top) + ((recipe.high - recipe.low) / 4) ** 2 * self._variance(recipe.bottom)
 
     def _variance(self, linear: Linear) -> Fraction:
@@ -96,10 +96,16 @@ class Noise:
             return recipe.finish(rows, outside)
         if isinstance(recipe, Total):
             return _totals(recipe, rows, self.reach(recipe.linear, outside))
-        return self._ratios(recipe, rows, float(outside))
+        if isinstance(recipe, Ratio):
+            return _means(recipe, self.ratios(recipe, rows, float(outside)))
+        if isinstance(recipe, Joint):
+            return joint(self, recipe, rows, outside)
+        return variances(self, recipe, rows, outside)
 
-    def _ratios(self, recipe: Ratio, rows: Integers, outside: float) -> list[Noisy]:
-        """Means: all m whose residual top - m bottom is within reach of its noise, as Fieller's sets are.
+    def ratios(self, recipe: Ratio, rows: Integers, outside: float) -> Ends:
+        """Means, counted from the centre in units of the width, with their intervals.
+
+        An interval holds all m whose residual top - m bottom is within reach of its noise, as Fieller's sets are.
 
         At the true mean the exact residual is zero, so the noisy one is pure noise, whose law is known for each m. Its
         reach grows towards the ends of an interval of m; the larger of the two gives a smaller interval, and so on.
@@ -113,7 +119,7 @@ class Noise:
             reaches = [made.reaches(np.stack([np.ones_like(m), -m]), outside) for m in (low, high)]
             low, high = _narrowed(low, high, noisy_top, noisy_bottom, np.maximum(*reaches))
         value = np.clip(noisy_top / np.maximum(noisy_bottom, 1.0), low, high)
-        return _means(recipe, value, low, high)
+        return Ends(value, low, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +147,9 @@ class _Terms:
         return gaussian_reaches(sizes, steps, self.sigmas, outside)
 
 
-def _means(recipe: Ratio, value: Floats, low: Floats, high: Floats) -> list[Noisy]:
+def _means(recipe: Ratio, ends: Ends) -> list[Noisy]:
     """Means in units of the width as they are, ends rounded outwards within the bounds."""
+    value, low, high = ends.value, ends.low, ends.high
     width, centre = float(recipe.high - recipe.low), float(recipe.centre)
     least, most = float(recipe.low), float(recipe.high)
     slack = _ULPS * (abs(centre) + width)

@@ -17,7 +17,7 @@ from discreet.curator.pick import RANKED, Ranked
 from discreet.curator.program import Program
 from discreet.curator.spread import Noise
 from discreet.errors import InvalidParameter, UnsupportedQuery
-from discreet.plan.aggregates import Recipe, Total
+from discreet.plan.aggregates import Ratio, Recipe, Total
 from discreet.plan.nodes import Column, Question
 from discreet.plan.size import columns
 
@@ -109,11 +109,9 @@ def _miss(noise: Noise, recipe: Recipe | Ranked, outside: Fraction, fewest: int 
         reach = noise.reach(recipe.linear, outside)
         halves = any(weight.denominator > 1 for _, weight in recipe.linear.weights)
         return math.floor(reach + Fraction(halves, 2)) if recipe.whole else reach
-    return (
-        math.inf
-        if fewest is None or isinstance(recipe, Ranked)
-        else noise.mean_miss(recipe, fewest, outside * (1 - COUNTED))
-    )
+    if fewest is None or not isinstance(recipe, Ratio):
+        return math.inf
+    return noise.mean_miss(recipe, fewest, outside * (1 - COUNTED))
 
 
 def _smallest(holds: Callable[[Fraction], bool], low: int, high: int) -> Fraction | None:

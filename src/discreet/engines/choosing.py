@@ -16,10 +16,9 @@ small coefficients is constant, and so they are spread as independent numbers wo
 microsecond.
 
 Rows. Within one unit and group, rows are ordered by their terms: for each statistic of the reading in turn, what the
-row adds to a *sum*, NULL before all numbers, the value that it has among *distinct* ones, in the order of keys, and for
-*values* and *nulls* whether the argument is NULL, NULL first.
-Rows in the same place are interchangeable for this reading. Of n rows, more than `rows`, the one in place i = 0, 1, ...
-is kept if
+row adds to a *sum* or a *product*, NULL before all numbers, the value that it has among *distinct* ones, in the order
+of keys, and for *values* and *nulls* whether the argument is NULL, NULL first. Rows in the same place are
+interchangeable for this reading. Of n rows, more than `rows`, the one in place i = 0, 1, ... is kept if
 
     (i * rows + rank) mod n >= n - rows,
 

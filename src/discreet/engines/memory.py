@@ -6,6 +6,7 @@ import datetime as dt
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -170,7 +171,9 @@ def _once(statistic: Statistic, lots: list[list[Row]], by_row: bool) -> int:
         return len(rows) - len(terms)
     if statistic.kind == "distinct":
         return len(set(terms))
-    return len(terms) if statistic.kind == "values" else sum(term - statistic.shift for term in terms)
+    if statistic.kind == "values":
+        return len(terms)
+    return sum(term - (statistic.less if statistic.factor else statistic.shift) for term in terms)
 
 
 def _term(statistic: Statistic, argument: Expression | None, row: Row) -> Any:
@@ -178,6 +181,16 @@ def _term(statistic: Statistic, argument: Expression | None, row: Row) -> Any:
     value = None if argument is None else evaluate(argument, row)
     if statistic.kind == "distinct":
         return value
-    if statistic.kind != "sum":
+    if statistic.kind not in ("sum", "product"):
         return None if value is None else 0
+    if statistic.factor is not None:
+        return _product(statistic, statistic.factor, row)
     return steps(value, statistic.exponent, statistic.low, statistic.high)
+
+
+def _product(statistic: Statistic, factor: Statistic, row: Row) -> int | None:
+    """Both terms, each counted from its shift, multiplied."""
+    pairs = [
+        (part.shift, _term(replace(part, kind="sum", factor=None), part.argument, row)) for part in (statistic, factor)
+    ]
+    return None if any(term is None for _, term in pairs) else math.prod(term - shift for shift, term in pairs)

@@ -83,26 +83,52 @@ def _finish(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish
     if statistic.kind in ("rows", "units"):
         place = 0 if statistic.kind == "rows" else 1
         return lambda numbers: times * int(numbers[place])
+    if statistic.factor is not None:
+        return _product(printer, columns, statistic, statistic.factor)
+    if statistic.kind == "sum":
+        return _sum(printer, columns, statistic)
+    if statistic.kind == "distinct":
+        return _distinct(printer, columns, statistic)
+    values = columns.add("values", _argument(printer, statistic)[1])
+    if statistic.kind == "values":
+        return lambda numbers: times * int(numbers[values])
+    return lambda numbers: times * (int(numbers[0]) - int(numbers[values]))
+
+
+def _argument(printer: Printer, statistic: Statistic) -> tuple[Expression, Term]:
     if statistic.argument is None:
         raise InternalError("A reading reached an engine unchecked.")
-    argument = printer.name(printer.print(statistic.argument))
-    if statistic.kind in ("values", "nulls"):
-        values = columns.add("values", argument)
-        if statistic.kind == "values":
-            return lambda numbers: times * int(numbers[values])
-        return lambda numbers: times * (int(numbers[0]) - int(numbers[values]))
-    if statistic.kind == "distinct":
-        return _distinct(printer, columns, statistic.argument, argument, times)
-    term = grid.steps(printer, statistic, argument, statistic.argument.type)
-    total = columns.add("sum", term)
-    if statistic.shift == 0:
+    return statistic.argument, printer.name(printer.print(statistic.argument))
+
+
+def _term(printer: Printer, statistic: Statistic) -> Term:
+    """What a row adds to a sum, before its shift."""
+    argument, term = _argument(printer, statistic)
+    return grid.steps(printer, statistic, term, argument.type)
+
+
+def _sum(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:
+    times, shift = statistic.times, statistic.shift
+    total = columns.add("sum", _term(printer, statistic))
+    if shift == 0:
         return lambda numbers: times * int(numbers[total] or 0)
-    count, shift = columns.add("values", argument), statistic.shift
+    count = columns.add("values", _argument(printer, statistic)[1])
     return lambda numbers: times * (int(numbers[total] or 0) - shift * int(numbers[count]))
 
 
-def _distinct(printer: Printer, columns: _Columns, argument: Expression, term: Term, times: int) -> Finish:
+def _product(printer: Printer, columns: _Columns, statistic: Statistic, factor: Statistic) -> Finish:
+    """Terms counted from their shifts and multiplied: `validation` proves that 64 bits hold the product."""
+    first, second = (_term(printer, part) for part in (statistic, factor))
+    text = f"({{0}} - ({statistic.shift})) * ({{1}} - ({factor.shift}))"
+    product = printer.name(printer.fill(text, first, second))
+    total, count = columns.add("sum", product), columns.add("values", product)
+    times, less = statistic.times, statistic.less
+    return lambda numbers: times * (int(numbers[total] or 0) - less * int(numbers[count]))
+
+
+def _distinct(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:
     """Texts are told apart, and put in order, by their code points."""
+    (argument, term), times = _argument(printer, statistic), statistic.times
     if argument.type is Type.TEXT:
         term = printer.name(printer.fill(printer.dialect.by_code_points, term))
     place = columns.add("distinct", term)

@@ -28,7 +28,7 @@ _PYTHON: Mapping[Type, type] = {
     Type.DATE: dt.date,
     Type.TIMESTAMP: dt.datetime,
 }
-_OF_ROWS, _OF_VALUES = ("rows", "units"), ("values", "nulls", "sum", "distinct")
+_OF_ROWS, _OF_VALUES = ("rows", "units"), ("values", "nulls", "sum", "product", "distinct")
 _LITERALS_ONLY = {"in": 1, "like": 1}  # from which argument on
 
 
@@ -156,6 +156,8 @@ def _expressions(reading: Reading) -> Iterable[Expression]:
     yield from (statistic.argument for statistic in reading.statistics if statistic.argument is not None)
     if reading.split is not None:
         yield reading.split.argument
+    factors = (statistic.factor for statistic in reading.statistics if statistic.factor is not None)
+    yield from (factor.argument for factor in factors if factor.argument is not None)
 
 
 def _check_expression(expression: Expression, columns: Mapping[str, Type], depth: int = 0) -> None:
@@ -227,10 +229,25 @@ def _check_statistic(statistic: Statistic) -> None:
     if statistic.kind == "distinct" and statistic.argument is not None and statistic.argument.type is Type.FLOAT:
         raise InvalidParameter("argument", "float", "not to be of type float", "Count to_int, round or a text.")
     check.integer(times=statistic.times, at_least=1, at_most=LARGEST_STEPS)
-    if statistic.kind == "sum":
+    if (statistic.factor is None) is (statistic.kind == "product"):
+        raise InvalidParameter("factor", statistic.kind, "to be given for a product only")
+    check.integer(less=statistic.less, at_least=-LARGEST_STEPS, at_most=LARGEST_STEPS)
+    if statistic.factor is not None:
+        _check_product(statistic, statistic.factor)
+    if statistic.kind in ("sum", "product"):
         if statistic.argument is None or not statistic.argument.type.is_number:
             raise InvalidParameter("argument", "this expression", "to be a number")
         check.integer(low=statistic.low, at_least=-LARGEST_STEPS, at_most=statistic.high)
         check.integer(high=statistic.high, at_most=LARGEST_STEPS)
         check.integer(shift=statistic.shift, at_least=-LARGEST_STEPS, at_most=LARGEST_STEPS)
         check.integer(exponent=statistic.exponent, at_least=-LARGEST_EXPONENT, at_most=LARGEST_EXPONENT)
+
+
+def _check_product(statistic: Statistic, factor: Statistic) -> None:
+    """Products of terms stay in 64 bits, so that a database multiplies and adds them exactly."""
+    if factor.kind != "sum" or factor.times != 1 or factor.less:
+        raise InvalidParameter("factor", factor.kind, "to be a plain sum")
+    _check_statistic(factor)
+    ends = [max(abs(term.low - term.shift), abs(term.high - term.shift)) for term in (statistic, factor)]
+    if max(*ends, ends[0] * ends[1]) > LARGEST_STEPS:
+        raise InvalidParameter("factor", "these bounds", "to have products below 2^62 steps", "Use a coarser grid.")

@@ -67,6 +67,11 @@ class Asked:
         names = {inner: name for known in (self.names or {}).values() for name, inner in known.items()}
         return substitute(expression, {}, lambda column: replace(column, name=names.get(column.name, column.name)))
 
+    def shown(self, aggregate: Aggregate) -> Aggregate:
+        """The aggregate in the question's own words."""
+        own = [part and self.called(part) for part in (aggregate.argument, aggregate.other)]
+        return replace(aggregate, argument=own[0], other=own[1])
+
     def scope(self, source: Source) -> Scope:
         """The scope of one row."""
         return Scope(source=source, schema=self.schema, alias=self.alias, names=self.names)
@@ -84,7 +89,7 @@ def question(asked: Asked) -> Question:
     keys = _keys(expressions, raw, asked)
     builder.known = {key.expression: Column(key.name, key.expression.type) for key in keys}
     outputs = [builder.released(piece, found) for piece, found in zip(asked.outputs, raw, strict=True)]
-    shown = [replace(a, argument=a.argument and asked.called(a.argument)) for a in builder.aggregates]
+    shown = [asked.shown(aggregate) for aggregate in builder.aggregates]
     names = named(asked.outputs, outputs, shown)
     builder.named |= dict(zip(names, raw, strict=True))
     asking = Question(

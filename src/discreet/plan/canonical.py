@@ -84,6 +84,8 @@ def _aggregate(aggregate: Aggregate) -> dict[str, Any]:
     form: dict[str, Any] = {"kind": aggregate.kind}
     if aggregate.argument is not None:
         form["argument"] = _form(aggregate.argument)
+    if aggregate.other is not None:
+        form["other"] = _form(aggregate.other)
     if aggregate.quantile is not None:
         form["quantile"] = str(aggregate.quantile)
     return form

@@ -28,11 +28,12 @@ _SELECT, _ORDER = "SELECT ", "SELECT 1 ORDER BY "
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """An aggregate to be named: made by `count`, `count_distinct`, `sum`, `mean`, `median`, `quantile` and others."""
+    """An aggregate to be named: made by `count`, `sum`, `mean` and the functions beside them."""
 
     kind: str
     expression: str | None = None
     share: Fraction | None = None
+    other: str | None = None
 
 
 def count(expression: str | None = None) -> Measure:
@@ -85,6 +86,26 @@ def minimum(expression: str) -> Measure:
 def maximum(expression: str) -> Measure:
     """A private quantile near the largest value of an expression."""
     return Measure("max", expression)
+
+
+def variance(expression: str) -> Measure:
+    """The sample variance of an expression."""
+    return Measure("variance", expression)
+
+
+def stddev(expression: str) -> Measure:
+    """The sample standard deviation of an expression."""
+    return Measure("stddev", expression)
+
+
+def covariance(one: str, other: str) -> Measure:
+    """The sample covariance of two expressions, over rows where both have a value."""
+    return Measure("covariance", one, other=other)
+
+
+def correlation(one: str, other: str) -> Measure:
+    """The correlation of two expressions, over rows where both have a value."""
+    return Measure("correlation", one, other=other)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +202,9 @@ class TableFrame:
             return self._piece(made, name)
         made = check.instance(Measure, **{name: made})
         inner = None if made.expression is None else self._piece(made.expression)
+        if inner is not None and made.other is not None:
+            other = self._piece(made.other).node
+            return Piece(_PAIRS[made.kind](this=inner.node, expression=other), inner.source, name)
         node = _MEASURES[made.kind](inner.node if inner else None, self.schema)
         if made.share is not None:
             node.set("quantile", made.share)
@@ -211,4 +235,8 @@ _MEASURES: dict[str, Callable[[exp.Expr | None, TableSchema], exp.Expr]] = {
     "quantile": lambda node, _: exp.Quantile(this=node),
     "min": lambda node, _: exp.Min(this=node),
     "max": lambda node, _: exp.Max(this=node),
+    "variance": lambda node, _: exp.Variance(this=node),
+    "stddev": lambda node, _: exp.StddevSamp(this=node),
 }
+
+_PAIRS: dict[str, type[exp.Expr]] = {"covariance": exp.CovarSamp, "correlation": exp.Corr}

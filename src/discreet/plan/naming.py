@@ -11,12 +11,11 @@ from discreet.plan.nodes import Aggregate, Call, Column, Expression
 _PREFIXES = {
     "count": "count",
     "count_values": "count",
-    "count_units": "count_units",
-    "count_distinct": "count_distinct",
-    "sum": "sum",
     "mean": "avg",
     "min": "min",
     "max": "max",
+    "var_samp": "variance",
+    "stddev_samp": "stddev",
 }
 _SHORT = {
     "coalesce": "",
@@ -53,7 +52,8 @@ def _(expression: Column, aggregates: Mapping[str, Aggregate]) -> str:
     made = aggregates.get(expression.name)
     if made is None:
         return expression.name
-    return _joined(_prefix(made), "" if made.argument is None else _name(made.argument, aggregates))
+    about = [part for part in (made.argument, made.other) if part is not None]
+    return _joined(_prefix(made), *(_name(part, aggregates) for part in about))
 
 
 @_name.register
@@ -66,7 +66,7 @@ def _(expression: Call, aggregates: Mapping[str, Aggregate]) -> str:
 
 def _prefix(made: Aggregate) -> str:
     if made.quantile is None:
-        return _PREFIXES[made.kind]
+        return _PREFIXES.get(made.kind, made.kind)
     percent = f"{float(100 * made.quantile):g}".replace(".", "_")
     return "median" if made.quantile == Fraction(1, 2) else f"p{percent}"
 

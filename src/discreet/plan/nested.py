@@ -205,8 +205,17 @@ class _FoldScope(Scope):
 
     folds: list[Fold] = field(default_factory=list)
 
-    def aggregate(self, kind: AggregateKind | FoldKind, argument: Expression | None, node: exp.Expr) -> Expression:
+    def aggregate(
+        self,
+        kind: AggregateKind | FoldKind,
+        argument: Expression | None,
+        node: exp.Expr,
+        other: Expression | None = None,
+    ) -> Expression:
         """The column of a fold, made if it is new."""
+        del other
+        if kind not in _FOLDS:
+            self.refuse("This is not computed for one person.", "Use COUNT, SUM, AVG, MIN or MAX: {mean}.", node)
         fold = self._fold(_FOLDS[kind], argument, node)
         same_ones = [made for made in self.folds if made.kind == fold.kind and made.argument == argument]
         if not same_ones:

@@ -68,9 +68,10 @@ class Key:
     expression: Expression
 
 
-AggregateKind = Choice[
-    "count", "count_values", "count_units", "count_distinct", "sum", "mean", "quantile", "min", "max"
-]
+CountKind = Choice["count", "count_values", "count_units", "count_distinct"]
+SpreadKind = Choice["var_pop", "var_samp", "stddev_pop", "stddev_samp"]
+PairKind = Choice["covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept"]
+AggregateKind = Choice[CountKind, "sum", "mean", SpreadKind, PairKind, "quantile", "min", "max"]
 """What a question may ask of its groups."""
 
 FoldKind = Choice["count", "count_values", "count_distinct", "sum", "mean", "min", "max"]
@@ -79,7 +80,7 @@ FoldKind = Choice["count", "count_values", "count_distinct", "sum", "mean", "min
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate:
-    """One aggregation: COUNT(*), COUNT(x), COUNT(DISTINCT unit), COUNT(DISTINCT x), SUM(x), AVG(x), or a quantile.
+    """One aggregation: a count, a sum, a mean, a variance, one of pairs, such as CORR(x, y), or a quantile.
 
     A quantile is QUANTILE(x, q), or MIN(x) or MAX(x), which are private quantiles near the extremes.
 
@@ -87,12 +88,14 @@ class Aggregate:
         name: how outputs refer to it; not shown.
         kind: which of them.
         argument: x, None for COUNT(*) and COUNT(DISTINCT unit).
+        other: y, for an aggregate of pairs.
         quantile: q, for QUANTILE only.
     """
 
     name: str
     kind: AggregateKind
     argument: Expression | None = None
+    other: Expression | None = None
     quantile: Fraction | None = None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.plan import filters, operators, ranks, vocabulary
+from discreet.plan import filters, operators, ranks, spreads, vocabulary
 from discreet.plan.grammar import only, read, refuse_node
 
-__all__ = ["filters", "only", "operators", "ranks", "read", "refuse_node", "vocabulary"]
+__all__ = ["filters", "only", "operators", "ranks", "read", "refuse_node", "spreads", "vocabulary"]

@@ -10,7 +10,7 @@ from typing import Literal as Choice
 
 from discreet.plan.nodes import Expression, Relation, Value
 
-StatisticKind = Choice["rows", "values", "nulls", "units", "sum", "distinct"]
+StatisticKind = Choice["rows", "values", "nulls", "units", "sum", "product", "distinct"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,9 @@ class Statistic:
     have one that is. *distinct*: how many different values the arguments have, NULL not being one. *units*: the number
     of distinct units among kept rows (of rows, if each row is a unit). *sum*: the sum over kept rows of
     clip(floor(x * 2^-exponent + 1/2), low, high), where a NULL x counts as 0: x on the grid 2^exponent, as whole steps.
-    `shift` is subtracted from each term that is not NULL before it is added. The whole is multiplied by `times`.
+    `shift` is subtracted from each term that is not NULL before it is added. *product*: the sum over kept rows of the
+    product of two such terms, less a constant for each; a row where one of them is NULL adds nothing. The whole is
+    multiplied by `times`.
 
     Args:
         kind: which of them.
@@ -31,6 +33,8 @@ class Statistic:
         high: the largest.
         shift: what each term is counted from, in steps.
         times: what one of them counts for.
+        factor: the other term of a product: a statistic of the kind *sum*.
+        less: what is subtracted from each product.
     """
 
     kind: StatisticKind
@@ -40,6 +44,8 @@ class Statistic:
     high: int = 0
     shift: int = 0
     times: int = 1
+    factor: Statistic | None = None
+    less: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

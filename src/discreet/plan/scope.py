@@ -10,9 +10,10 @@ from typing import NoReturn, TypeVar
 
 from sqlglot import exp
 
+from discreet.plan.aggregates.steps import NAMES, PAIRS, SQUARED, squarable
 from discreet.plan.bounds import bounds
 from discreet.plan.examples import quoted
-from discreet.plan.nodes import UNIT, Aggregate, AggregateKind, Column, Expression, FoldKind
+from discreet.plan.nodes import UNIT, Aggregate, AggregateKind, Call, Column, Expression, FoldKind
 from discreet.plan.schema import TableSchema
 from discreet.plan.source import Source
 from discreet.plan.types import Type
@@ -66,9 +67,15 @@ class Scope:
             self.refuse("Names that begin with # are our own.", "Ask the steward to rename the column.", node)
         return Column(name, self.schema.columns[name].type)
 
-    def aggregate(self, kind: AggregateKind | FoldKind, argument: Expression | None, node: exp.Expr) -> Expression:
+    def aggregate(
+        self,
+        kind: AggregateKind | FoldKind,
+        argument: Expression | None,
+        node: exp.Expr,
+        other: Expression | None = None,
+    ) -> Expression:
         """What an aggregate stands for; in a row, nothing."""
-        del kind, argument
+        del kind, argument, other
         self.refuse(
             "An aggregate cannot stand inside WHERE, GROUP BY or another aggregate.",
             "Filter groups with HAVING: {kept}.",
@@ -103,7 +110,8 @@ class Scope:
         return near(name, [known for names in self.visible.values() for known in names])
 
 
-_BOUNDED = {"sum": "SUM", "mean": "AVG", "min": "MIN", "max": "MAX"}
+_BOUNDED = {**NAMES, "min": "MIN", "max": "MAX"}
+_OF_PAIRS = {NAMES[kind] for kind in PAIRS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,22 +134,41 @@ class AnswerScope(Scope):
                 return found
         return Scope.column(self, node)
 
-    def aggregate(self, kind: AggregateKind | FoldKind, argument: Expression | None, node: exp.Expr) -> Expression:
+    def aggregate(
+        self,
+        kind: AggregateKind | FoldKind,
+        argument: Expression | None,
+        node: exp.Expr,
+        other: Expression | None = None,
+    ) -> Expression:
         """The column of the aggregate, made if it is new."""
         if kind == "count_distinct" and argument is not None and argument.type is Type.FLOAT:
             reason = "COUNT(DISTINCT ...) of doubles would count rounding errors."
             self.refuse(reason, "Count different whole numbers, texts or dates: {varieties}.", node)
-        if kind in _BOUNDED and argument is not None:
-            self._bounded(_BOUNDED[kind], argument, node)
-        return self._numbered(kind, argument)
+        about, second = (self._about(kind, part, node) for part in (argument, other))
+        return self._numbered(kind, about, other=second)
+
+    def _about(self, kind: str, value: Expression | None, node: exp.Expr) -> Expression | None:
+        """What an aggregate is about, held to bounds where it adds, and to what can be multiplied where it does."""
+        if kind not in _BOUNDED or value is None:
+            return value
+        self._bounded(_BOUNDED[kind], value, node)
+        return self._squarable(value, node) if kind in SQUARED else value
 
     def quantile(self, value: Expression, share: Fraction, node: exp.Expr, argument: exp.Expr) -> Expression:
         """The column of the quantile, made if it is new."""
         self._bounded("MEDIAN", value, node, argument)
         return self._numbered("quantile", value, share)
 
-    def _numbered(self, kind: AggregateKind, value: Expression | None, share: Fraction | None = None) -> Column:
-        wanted = Aggregate(name=f"#{len(self.aggregates) + 1}", kind=kind, argument=value, quantile=share)
+    def _numbered(
+        self,
+        kind: AggregateKind,
+        value: Expression | None,
+        share: Fraction | None = None,
+        other: Expression | None = None,
+    ) -> Column:
+        name = f"#{len(self.aggregates) + 1}"
+        wanted = Aggregate(name=name, kind=kind, argument=value, other=other, quantile=share)
         same = [made for made in self.aggregates if replace(made, name=wanted.name) == wanted]
         if not same:
             same = [wanted]
@@ -159,17 +186,26 @@ class AnswerScope(Scope):
                 node,
             )
 
+    def _squarable(self, value: Expression, node: exp.Expr) -> Expression:
+        """The argument, as doubles if whole numbers between its bounds are too many to be squared exactly."""
+        limits = bounds(value, self.schema)
+        if limits is None or squarable(limits, value.type):
+            return value
+        if value.type is Type.FLOAT:
+            self.refuse("Numbers of this size have no squares in doubles.", "Clip them: {mean}.", node)
+        return Call("to_float", (value,), Type.FLOAT)
+
     def _clip(self, word: str, argument: exp.Expr) -> str:
         text, table = argument.sql(dialect="duckdb"), self.schema.name
-        if "`" in text or len(text) > 200 or self.alias != table:
+        if "`" in text or len(text) > 200 or self.alias != table or word in _OF_PAIRS:
             return "Clip the values to public limits of your choice with GREATEST and LEAST: {mean}."
         clipped = f"SELECT {word}(GREATEST(LEAST({text}, 100), 0)) AS answer FROM {quoted(table)}"
         return f"Ask the steward to declare bounds, or clip to public limits of your choice: `{clipped}`."
 
 
 def result_type(kind: AggregateKind, argument: Expression | None) -> Type:
-    """The type of an aggregate: counts are INT, a mean is FLOAT, sums and quantiles are what their argument is."""
-    if kind == "mean":
+    """The type of an aggregate: counts are INT, sums and quantiles what their argument is, the others FLOAT."""
+    if kind == "mean" or kind in SQUARED:
         return Type.FLOAT
     return Type.INT if argument is None or kind.startswith("count") else argument.type
 

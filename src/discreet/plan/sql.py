@@ -211,8 +211,10 @@ class _Columns(Scope):
             self.refuse(f"The inner SELECT has no column '{node.name[:60]}'.", near(node.name, self.released), node)
         return found
 
-    def aggregate(self, kind: object, argument: Expression | None, node: exp.Expr) -> Expression:
-        del kind, argument
+    def aggregate(
+        self, kind: object, argument: Expression | None, node: exp.Expr, other: Expression | None = None
+    ) -> Expression:
+        del kind, argument, other
         reason = "Aggregates of aggregates are not answered yet."
         self.refuse(reason, "Take the groups, and add them up in the answer: {grouped}.", node)
 

@@ -1,16 +1,18 @@
 """Aggregations, one file each: what to compute, how far a row moves it, how to finish it; and all of a question's."""
 
 from discreet.plan.aggregates.count import distinct_form, rows_form, units_form, values_form
-from discreet.plan.aggregates.form import Form, Ratio, Recipe, Size, Total
+from discreet.plan.aggregates.form import Form, Joint, Ratio, Recipe, Size, Total, Variance
 from discreet.plan.aggregates.layout import Layout, Needs, centred, paired
 from discreet.plan.aggregates.linear import Linear
 from discreet.plan.aggregates.mean import centred_form, paired_form
 from discreet.plan.aggregates.quantile import Target, counted, steps_of
+from discreet.plan.aggregates.spread import centred_spread_form, paired_spread_form
 from discreet.plan.aggregates.steps import Steps
 from discreet.plan.aggregates.sum import sum_form
 
 __all__ = [
     "Form",
+    "Joint",
     "Layout",
     "Linear",
     "Needs",
@@ -20,12 +22,15 @@ __all__ = [
     "Steps",
     "Target",
     "Total",
+    "Variance",
     "centred",
     "centred_form",
+    "centred_spread_form",
     "counted",
     "distinct_form",
     "paired",
     "paired_form",
+    "paired_spread_form",
     "rows_form",
     "steps_of",
     "sum_form",

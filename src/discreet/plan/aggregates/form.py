@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.plan.aggregates.linear import Linear
+from discreet.plan.nodes import AggregateKind
 from discreet.plan.reading import Statistic
 from discreet.plan.stability import Corner
 
@@ -52,7 +53,69 @@ class Ratio:
     high: Fraction
 
 
-Recipe = Total | Ratio
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variance:
+    """The mean of (x - origin)^2 less the square of the mean of x - origin.
+
+    Args:
+        mean: of x, over its number.
+        squares: the mean of (x - origin)^2, over the same number.
+        origin: where squares count from.
+        sample: whether the squares are shared among one value less.
+        root: whether the standard deviation is meant.
+    """
+
+    mean: Ratio
+    squares: Ratio
+    origin: Fraction
+    sample: bool
+    root: bool
+
+    @property
+    def parts(self) -> tuple[tuple[Fraction, Ratio], ...]:
+        """The means it is made of, and how strongly it depends on each, where the mean lies half way to the ends."""
+        return (Fraction(1), self.squares), ((self.mean.high - self.mean.low) / 2, self.mean)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joint:
+    """How two arguments go together: their covariance, or what is made of it and of variances.
+
+    Args:
+        kind: which aggregate.
+        first: the mean of the first argument, over the number of pairs; y of a regression.
+        second: the mean of the second; x of a regression.
+        product: the mean of (first - centre) (second - centre), over the same number.
+        first_spread: the variance of the first, where it is needed.
+        second_spread: that of the second.
+    """
+
+    kind: AggregateKind
+    first: Ratio
+    second: Ratio
+    product: Ratio
+    first_spread: Variance | None = None
+    second_spread: Variance | None = None
+
+    @property
+    def sample(self) -> bool:
+        """Whether the products are shared among one pair less."""
+        return self.kind == "covar_samp"
+
+    @property
+    def parts(self) -> tuple[tuple[Fraction, Ratio], ...]:
+        """The means it is made of, and how strongly it depends on each, in units of the bounds' widths."""
+        one, other = (1 / (mean.high - mean.low) for mean in (self.first, self.second))
+        spreads = [(1 / (s.mean.high - s.mean.low) ** 2, s.squares) for s in self.spreads]
+        return (one / 4, self.first), (other / 4, self.second), (one * other, self.product), *spreads
+
+    @property
+    def spreads(self) -> tuple[Variance, ...]:
+        """The variances it is made of."""
+        return tuple(spread for spread in (self.first_spread, self.second_spread) if spread is not None)
+
+
+Recipe = Total | Ratio | Variance | Joint
 """How an aggregate follows from statistics: post-processing, defined for all integers."""
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from discreet.errors import UnsupportedQuery
 from discreet.plan.aggregates.count import distinct_form, rows_form, units_form, values_form
 from discreet.plan.aggregates.form import Form, Recipe, Size, Total
+from discreet.plan.aggregates.joint import Arguments, Pair, in_order, pairs
 from discreet.plan.aggregates.linear import Linear
 from discreet.plan.aggregates.mean import (
     Moments,
@@ -21,9 +21,15 @@ from discreet.plan.aggregates.mean import (
     paired_moments,
     paired_nulls,
 )
-from discreet.plan.aggregates.steps import Steps
+from discreet.plan.aggregates.spread import (
+    centred_spread,
+    centred_spread_form,
+    paired_spread,
+    paired_spread_form,
+    variance,
+)
+from discreet.plan.aggregates.steps import SPREADS, Steps, bounded_steps
 from discreet.plan.aggregates.sum import sum_form
-from discreet.plan.bounds import bounds
 from discreet.plan.nodes import Aggregate, Expression, Question
 from discreet.plan.schema import TableSchema
 
@@ -53,6 +59,7 @@ class Needs:
         aggregates: of the question.
         kinds: for each argument, what is asked of it.
         steps: for each argument that is added up.
+        pairs: of arguments that are multiplied.
         people: whether COUNT(DISTINCT unit) needs a count of its own.
         most_rows: how many rows one unit may have in a group.
         sized: whether the size of groups is needed.
@@ -61,6 +68,7 @@ class Needs:
     aggregates: tuple[Aggregate, ...]
     kinds: dict[Expression, frozenset[str]]
     steps: dict[Expression, Steps]
+    pairs: dict[Arguments, Pair]
     people: bool
     most_rows: int
     sized: bool
@@ -73,16 +81,26 @@ class Needs:
             UnsupportedQuery: if an argument that is added up has no public bounds.
         """
         kinds: dict[Expression, frozenset[str]] = {}
-        steps = {}
+        steps: dict[Expression, Steps] = {}
+        products: dict[Expression, Steps] = {}
         for aggregate in question.aggregates:
             if aggregate.argument is None or aggregate.kind == "count_distinct":
                 continue
+            if aggregate.other is not None:
+                products |= {x: bounded_steps(aggregate.kind, x, schema) for x in (aggregate.argument, aggregate.other)}
+                continue
             kinds[aggregate.argument] = kinds.get(aggregate.argument, frozenset()) | {aggregate.kind}
             if aggregate.kind != "count_values":
-                steps[aggregate.argument] = _steps(aggregate.kind, aggregate.argument, schema)
+                steps[aggregate.argument] = bounded_steps(aggregate.kind, aggregate.argument, schema)
         people = most_rows > 1 and any(aggregate.kind == "count_units" for aggregate in question.aggregates)
         return cls(
-            aggregates=question.aggregates, kinds=kinds, steps=steps, people=people, most_rows=most_rows, sized=sized
+            aggregates=question.aggregates,
+            kinds=kinds,
+            steps=steps,
+            pairs=pairs(question.aggregates, products),
+            people=people,
+            most_rows=most_rows,
+            sized=sized,
         )
 
     @property
@@ -90,21 +108,14 @@ class Needs:
         """Whether the number of rows is asked for."""
         return any(a.argument is None and not (self.people and a.kind == "count_units") for a in self.aggregates)
 
+    def squared(self, x: Expression) -> bool:
+        """Whether squares of an argument are asked for."""
+        return not self.kinds[x].isdisjoint(SPREADS)
+
     @property
     def counted(self) -> bool:
         """Whether rows, or at least values, must be counted."""
         return self.rows or (self.sized and not self.people)
-
-
-def _steps(kind: str, argument: Expression, schema: TableSchema) -> Steps:
-    limits = bounds(argument, schema)
-    if limits is None:
-        name = "SUM" if kind == "sum" else "AVG"
-        raise UnsupportedQuery(
-            f"{name} needs public bounds of its argument.",
-            f"Declare them with bounds=..., or clip in the question: {name}(GREATEST(LEAST(x, 100), 0)).",
-        )
-    return Steps.of(limits, argument.type)
 
 
 @dataclass(slots=True)
@@ -118,6 +129,7 @@ class _Draft:
     moments: dict[Expression, Moments] = field(default_factory=dict)
     rows: Linear | None = None
     people: Linear | None = None
+    places: dict[Arguments, int] = field(default_factory=dict)
 
     def add(self, form: Form) -> int:
         """The place of the form's first statistic."""
@@ -138,10 +150,21 @@ class _Draft:
 
     def add_pair(self, x: Expression, *, nulls: bool = False) -> None:
         steps = self.needs.steps[x]
-        place = self.add(paired_form(x, steps, nulls=nulls))
-        self.moments[x] = paired_moments(place, steps)
+        if self.needs.squared(x):
+            place = self.add(paired_spread_form(x, steps, nulls=nulls))
+            self.moments[x], missing = paired_spread(place, steps)
+        else:
+            place = self.add(paired_form(x, steps, nulls=nulls))
+            self.moments[x], missing = paired_moments(place, steps), paired_nulls(place, steps)
         if nulls:
-            self.rows = self.moments[x].values + paired_nulls(place, steps)
+            self.rows = self.moments[x].values + missing
+
+    def add_centred(self, x: Expression, rows: Linear) -> None:
+        steps = self.needs.steps[x]
+        if self.needs.squared(x):
+            self.moments[x] = centred_spread(self.add(centred_spread_form(x, steps)), steps, rows)
+        else:
+            self.moments[x] = centred_moments(self.add(centred_form(x, steps)), steps, rows)
 
     def add_rows(self) -> Linear:
         self.rows = Linear.at(self.add(rows_form()))
@@ -154,6 +177,7 @@ class _Draft:
             if aggregate.kind == "count_distinct" and aggregate.argument is not None:
                 place = self.add(distinct_form(aggregate.argument))
                 self.totals["count_distinct", aggregate.argument] = Total(Linear.at(place), whole=True)
+        self.places = {arguments: self.add(pair.form()) for arguments, pair in self.needs.pairs.items()}
         recipes = {aggregate.name: self._recipe(aggregate) for aggregate in self.needs.aggregates}
         return Layout(tuple(self.forms), recipes, self._size())
 
@@ -162,9 +186,16 @@ class _Draft:
         if x is None:
             people = self.people if aggregate.kind == "count_units" else None
             return Total(people or self.rows or Linear(()), whole=True)
+        arguments = in_order(aggregate)
+        if arguments is not None:
+            pair, place = self.needs.pairs[arguments], self.places[arguments]
+            return pair.recipe(place, aggregate, swapped=arguments[0] != x)
         if x not in self.moments or aggregate.kind == "count_distinct":
             return self.totals[aggregate.kind, x]
         known = self.moments[x]
+        if aggregate.kind in SPREADS and known.squares is not None:
+            sample, root = SPREADS[aggregate.kind]
+            return variance(known, known.squares, sample=sample, root=root)
         recipes: dict[str, Recipe] = {"count_values": known.count, "sum": known.sum, "mean": known.mean}
         return recipes[aggregate.kind]
 
@@ -211,8 +242,7 @@ def centred(needs: Needs) -> Layout:
     rows = draft.add_rows() if needs.counted or shared else None
     for x, kinds in needs.kinds.items():
         if rows is not None and x in shared:
-            place = draft.add(centred_form(x, needs.steps[x]))
-            draft.moments[x] = centred_moments(place, needs.steps[x], rows)
+            draft.add_centred(x, rows)
         elif kinds == _VALUES:
             draft.add_values(x)
         else:

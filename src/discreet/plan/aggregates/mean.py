@@ -26,12 +26,14 @@ class Moments:
         centre: in steps.
         values: how many x there are.
         steps: the grid and the bounds.
+        squares: the sum of (x - middle)^2 less half of the largest, in squares of steps, if it is known.
     """
 
     centred: Linear
     centre: Fraction
     values: Linear
     steps: Steps
+    squares: Linear | None = None
 
     @property
     def count(self) -> Total:
