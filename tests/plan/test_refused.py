@@ -173,7 +173,7 @@ REFUSED: list[tuple[str, str]] = [
     ("SELECT COUNT(*) FROM visits WHERE age IN (¦SELECT 1)", "tables and SELECTs"),
     ("SELECT COUNT(*) FROM visits WHERE age = (¦SELECT 1)", "inside the question"),
     ("SELECT COUNT(*) FROM visits WHERE ¦EXISTS (SELECT 1)", "EXISTS"),
-    ("SELECT COUNT(*) ¦OVER () FROM visits", "single rows"),
+    ("SELECT ¦COUNT(*) OVER () FROM visits", "single rows"),
     ("SELECT ¦ROW_NUMBER() OVER (PARTITION BY ward) FROM visits", "single rows"),
     ("SELECT ¦LAG(age) OVER (ORDER BY age) FROM visits", "single rows"),
     ("SELECT COUNT(*) FROM visits ¦QUALIFY TRUE", "QUALIFY"),

@@ -9,10 +9,11 @@ from typing import Any
 
 from discreet.engines.cells import steps
 from discreet.engines.choosing import normalised, put_together
+from discreet.engines.places import places
 from discreet.errors import InternalError
 from discreet.plan.evaluate import INT_HIGH, INT_LOW, evaluate
 from discreet.plan.nodes import UNIT, Expression, Relation, Value
-from discreet.plan.relations import Fold, Join, Matched, PerUnit, Reached, Select, Table, Union, shape
+from discreet.plan.relations import Fold, Join, Matched, PerUnit, Reached, Select, Table, Union, Window, Windowed, shape
 from discreet.plan.types import Type
 
 Row = dict[str, Value]
@@ -69,23 +70,45 @@ def _(relation: PerUnit, tables: Tables, declared: Declared) -> list[Row]:
     return [
         {
             **{key.name: value for key, value in zip(relation.keys, place[1:], strict=True)},
-            **{fold.name: _folded(fold, rows) for fold in relation.folds},
+            **{fold.name: folded(fold, rows) for fold in relation.folds},
             UNIT: place[0],
         }
         for place, rows in groups.items()
     ]
 
 
-def _folded(fold: Fold, rows: Sequence[Row]) -> Value:
+@gather.register
+def _(relation: Windowed, tables: Tables, declared: Declared) -> list[Row]:
+    rows = [row for row in gather(relation.source, tables, declared) if row[UNIT] is not None]
+    names = [name for name in shape(relation.source, declared) if name != UNIT]
+    made: list[Row] = [{} for _ in rows]
+    for window in relation.windows:
+        for place, value in enumerate(places(window, rows, names, folded)):
+            made[place][window.name] = value
+    return [{**row, **values} for row, values in zip(rows, made, strict=True)]
+
+
+def folded(fold: Fold | Window, rows: Sequence[Row]) -> Value:
+    """One value of several rows."""
     if fold.argument is None:
         return len(rows)
+    if isinstance(fold, Fold) and fold.by is not None:
+        return _extreme(fold, fold.by, rows)
     values = [value for row in rows if (value := evaluate(fold.argument, row)) is not None]
     if fold.kind in ("sum", "mean"):
         return _total(fold, values)
     return _FOLDS[fold.kind](values)
 
 
-def _total(fold: Fold, values: Sequence[Any]) -> Value:
+def _extreme(fold: Fold, by: Expression, rows: Sequence[Row]) -> Value:
+    pairs = [(evaluate(by, row), evaluate(fold.argument, row)) for row in rows if fold.argument is not None]
+    known: list[Any] = [pair for pair in pairs if None not in pair]
+    chosen = (min if fold.kind == "arg_min" else max)(known, default=(None, None))
+    value: Value = chosen[1]
+    return value
+
+
+def _total(fold: Fold | Window, values: Sequence[Any]) -> Value:
     total = sum(steps(value, fold.exponent, fold.low, fold.high) or 0 for value in values)
     if not values or not INT_LOW <= total <= INT_HIGH:
         return None

@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet.engines import grid
 from discreet.engines.bounded import unit_of, unit_of_parts
+from discreet.engines.frames import FOLDS, Frame, summed, term_of
 from discreet.engines.sql import Dialect, Printer, Term
 from discreet.plan.nodes import UNIT, Column, Expression, Relation
-from discreet.plan.reading import Statistic
-from discreet.plan.relations import Fold, Join, Matched, PerUnit, Reached, Select, Table, Union, shape
+from discreet.plan.relations import Fold, Join, Matched, PerUnit, Reached, Select, Table, Union, Windowed, shape
 from discreet.plan.types import Type
 
 Stored = Mapping[str, tuple[Type, str]]
@@ -105,6 +104,19 @@ class Rows:
         listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
         return f"SELECT {listed} FROM ({source}) GROUP BY {', '.join([*names, 'u'])}"
 
+    def _windowed(self, relation: Windowed) -> str:
+        """Columns, then what windows are made of, under names; the windows over those."""
+        printer = self.printer(relation.source)
+        own = [printer.print(Column(name, kind)) for name, kind in printer.declared.items()]
+        unit = f"x{list(printer.declared).index(UNIT)}"
+        frames = [Frame.of(printer, window, place) for place, window in enumerate(relation.windows)]
+        terms = [f"{term.sql} AS {name}" for frame in frames for name, term in frame.terms.items()]
+        source = f"SELECT {', '.join([_named(own), *terms])} FROM {printer.rows()}"
+        others = [f"x{place}" for place, name in enumerate(printer.declared) if name != UNIT]
+        columns = [*others, *(frame.sql(unit, others) for frame in frames), unit]
+        listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
+        return f"SELECT {listed} FROM ({source}) WHERE {unit} IS NOT NULL"
+
     def _join(self, relation: Join) -> str:
         left, right = (
             self._side(relation.left, [a for a, _ in relation.on]),
@@ -167,26 +179,25 @@ def _fold(printer: Printer, fold: Fold) -> tuple[str, Term]:
     if fold.argument is None:
         return "COUNT(*)", Term("1", 0, simple=True)
     argument = printer.name(printer.print(fold.argument))
-    if fold.kind not in ("sum", "mean"):
-        return _FOLDS[fold.kind], argument
-    statistic = Statistic(kind="sum", argument=fold.argument, exponent=fold.exponent, low=fold.low, high=fold.high)
-    term = grid.steps(printer, statistic, argument, fold.argument.type)
-    total = f"TRY_CAST({printer.dialect.total('{0}')} AS BIGINT)"
-    if fold.kind == "sum" and fold.type is Type.INT:
-        return total, term
-    step = f"CAST('{2.0**fold.exponent!r}' AS DOUBLE)"
-    if fold.kind == "sum":
-        return f"CAST({total} AS DOUBLE) * {step}", term
-    return f"CASE WHEN COUNT({{0}}) > 0 THEN CAST({total} AS DOUBLE) / COUNT({{0}}) * {step} END", term
+    if fold.by is not None:
+        return _extreme(printer, fold.kind, argument, printer.name(printer.print(fold.by)))
+    return FOLDS[fold.kind] if fold.kind in FOLDS else summed(printer, fold), term_of(printer, fold, argument)
 
 
-_FOLDS = {"count_values": "COUNT({0})", "count_distinct": "COUNT(DISTINCT {0})", "min": "MIN({0})", "max": "MAX({0})"}
+def _extreme(printer: Printer, kind: str, value: Term, by: Term) -> tuple[str, Term]:
+    """The value of the smallest or largest pair, of which NULL makes none."""
+    pair = printer.fill(
+        "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN struct_pack(a := {1}, b := {0}) END", value, by
+    )
+    return f"struct_extract({'MIN' if kind == 'arg_min' else 'MAX'}({{0}}), 'b')", printer.name(pair)
+
 
 _PRINT: Mapping[type[Relation], Callable[[Rows, Any], str]] = {
     Table: Rows._table,
     Reached: Rows._reached,
     Select: Rows._select,
     PerUnit: Rows._per_unit,
+    Windowed: Rows._windowed,
     Join: Rows._join,
     Matched: Rows._matched,
     Union: Rows._union,

@@ -12,7 +12,20 @@ from discreet.plan.evaluate import INT_HIGH, INT_LOW, taken
 from discreet.plan.functions import FUNCTIONS
 from discreet.plan.nodes import UNIT, Call, Column, Expression, Literal, Relation, Value
 from discreet.plan.reading import Bounding, Reading, Split, Statistic
-from discreet.plan.relations import Declared, Join, Matched, PerUnit, Reached, Select, Table, Union, children, shape
+from discreet.plan.relations import (
+    Declared,
+    Join,
+    Matched,
+    PerUnit,
+    Reached,
+    Select,
+    Table,
+    Union,
+    Window,
+    Windowed,
+    children,
+    shape,
+)
 from discreet.plan.types import Type
 
 LARGEST_STEPS = 1 << 62
@@ -94,21 +107,40 @@ def check_relation(relation: Relation, declared: Declared) -> None:
     _check_own(relation, declared)
     for child in children(relation):
         check_relation(child, declared)
-    if isinstance(relation, Reached):
-        _check_step(relation, declared[relation.name], shape(relation.through, declared))
     for expression, source in _computed(relation):
         _check_expression(expression, shape(source, declared))
-    for one, other in relation.on if isinstance(relation, Join | Matched) else ():
+    shapes = [shape(child, declared) for child in children(relation)]
+    if isinstance(relation, Reached):
+        _check_step(relation, declared[relation.name], shapes[0])
+    elif isinstance(relation, Windowed):
+        _check_windows(relation, shapes[0])
+    elif isinstance(relation, PerUnit) and UNIT not in shapes[0]:
+        raise InvalidParameter("relation", "nobody's rows", "to be folded person by person only where there are people")
+    elif isinstance(relation, Union) and any(list(one.items()) != list(shapes[0].items()) for one in shapes):
+        raise InvalidParameter("relation", "these parts", "to have the same columns")
+    elif isinstance(relation, Join | Matched):
+        _check_pairs(relation)
+        _check_people(*shapes)
+
+
+def _check_pairs(relation: Join | Matched) -> None:
+    for one, other in relation.on:
         if one.type is not other.type:
             raise InvalidParameter("join", f"{one.type.value} and {other.type.value}", "to compare the same type")
-    if isinstance(relation, PerUnit) and UNIT not in shape(relation.source, declared):
-        raise InvalidParameter("relation", "nobody's rows", "to be folded person by person only where there are people")
-    if isinstance(relation, Union):
-        shapes = [shape(source, declared) for source in relation.sources]
-        if any(list(one.items()) != list(shapes[0].items()) for one in shapes):
-            raise InvalidParameter("relation", "these parts", "to have the same columns")
-    if isinstance(relation, Join | Matched):
-        _check_people(*(shape(child, declared) for child in children(relation)))
+
+
+def _inside(window: Window) -> Iterable[Expression]:
+    yield from (() if window.argument is None else (window.argument,))
+    yield from window.partition
+    yield from (order.expression for order in window.order)
+
+
+def _check_windows(relation: Windowed, columns: Mapping[str, Type]) -> None:
+    names = [*columns, *(window.name for window in relation.windows)]
+    if UNIT not in columns or len(set(names)) != len(names):
+        raise InvalidParameter("relation", "these windows", "to have names of their own, over rows that are somebody's")
+    for window in relation.windows:
+        check.integer(offset=window.offset, at_least=1, at_most=10**6)
 
 
 def _check_own(relation: Relation, declared: Declared) -> None:
@@ -142,6 +174,9 @@ def _computed(relation: Relation) -> Iterable[tuple[Expression, Relation]]:
     elif isinstance(relation, PerUnit):
         yield from ((key.expression, relation.source) for key in relation.keys)
         yield from ((fold.argument, relation.source) for fold in relation.folds if fold.argument is not None)
+        yield from ((fold.by, relation.source) for fold in relation.folds if fold.by is not None)
+    elif isinstance(relation, Windowed):
+        yield from ((part, relation.source) for window in relation.windows for part in _inside(window))
     elif isinstance(relation, Join | Matched):
         left, right = children(relation)
         for one, other in relation.on:

@@ -14,7 +14,7 @@ from typing import Any
 
 from discreet.errors import InternalError
 from discreet.plan.nodes import Aggregate, Call, Column, Expression, Literal, Output, Question, Relation
-from discreet.plan.relations import Join, Matched, PerUnit, Reached, Select, Table, Union
+from discreet.plan.relations import Join, Matched, PerUnit, Reached, Select, Table, Union, Windowed
 
 VERSION = 1
 
@@ -121,10 +121,27 @@ def _(relation: Select) -> list[Any]:
 @_rows.register
 def _(relation: PerUnit) -> list[Any]:
     folds = [
-        [f.name, f.kind, f.type.value, None if f.argument is None else _form(f.argument), f.exponent, f.low, f.high]
+        [
+            *[f.name, f.kind, f.type.value, None if f.argument is None else _form(f.argument)],
+            *[f.exponent, f.low, f.high, *([] if f.by is None else [_form(f.by)])],
+        ]
         for f in relation.folds
     ]
     return ["per_unit", _rows(relation.source), _listed(relation.keys), folds]
+
+
+@_rows.register
+def _(relation: Windowed) -> list[Any]:
+    windows = [
+        [
+            *[w.name, w.kind, w.type.value, None if w.argument is None else _form(w.argument)],
+            [_form(part) for part in w.partition],
+            [[_form(order.expression), order.descending] for order in w.order],
+            *[w.offset, w.exponent, w.low, w.high],
+        ]
+        for w in relation.windows
+    ]
+    return ["windowed", _rows(relation.source), windows]
 
 
 @_rows.register

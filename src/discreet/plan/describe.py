@@ -10,7 +10,7 @@ from discreet.errors import InternalError, UnsupportedQuery
 from discreet.plan.bounds import bounds
 from discreet.plan.nodes import UNIT, Column, Expression, Output, Relation
 from discreet.plan.own import Schemas, described, own_rows
-from discreet.plan.relations import Fold, Join, Matched, PerUnit, Reached, Select, Table, Union
+from discreet.plan.relations import Fold, Join, Matched, PerUnit, Reached, Select, Table, Union, Window, Windowed
 from discreet.plan.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.size import columns as columns_of
 
@@ -49,6 +49,14 @@ def _(relation: Select, schemas: Schemas) -> TableSchema:
     columns = {column.name: derived(column, inner) for column in relation.columns}
     owners = {column.name for column in relation.columns if owns(column.expression, inner)}
     return _with(inner, columns, owners)
+
+
+@describe.register
+def _(relation: Windowed, schemas: Schemas) -> TableSchema:
+    inner = describe(relation.source, schemas)
+    _require(inner.unit is not None, "Rows are ranked person by person, and here nobody has several.")
+    made = {window.name: _windowed(window, inner) for window in relation.windows}
+    return replace(inner, columns={**inner.columns, **made})
 
 
 @describe.register
@@ -124,13 +132,24 @@ def _with(inner: TableSchema, columns: dict[str, ColumnSchema], owners: set[str]
 
 def _folded(fold: Fold, inner: TableSchema) -> ColumnSchema:
     """A unit counts with at most as many rows as its limits allow, here as everywhere."""
-    most = inner.limits.groups * inner.limits.rows
-    limits = None if fold.argument is None else bounds(fold.argument, inner)
-    if fold.kind.startswith("count"):
-        limits = Bounds(Fraction(0), Fraction(most))
-    elif fold.kind == "sum" and limits is not None:
-        limits = Bounds(min(limits.low * most, limits.low), max(limits.high * most, limits.high))
+    limits = _total(fold, inner)
     return ColumnSchema(name=fold.name, type=fold.type, bounds=limits, limited=True)
+
+
+def _windowed(window: Window, inner: TableSchema) -> ColumnSchema:
+    """Places are counted up to the same limit; values of other rows keep to the bounds of their own."""
+    limited = window.kind not in ("lag", "lead", "first", "last", "min", "max", "mean")
+    return ColumnSchema(name=window.name, type=window.type, bounds=_total(window, inner), limited=limited)
+
+
+def _total(made: Fold | Window, inner: TableSchema) -> Bounds | None:
+    most = inner.limits.groups * inner.limits.rows
+    if made.argument is None or made.kind.startswith("count"):
+        return Bounds(Fraction(0), Fraction(most))
+    limits = bounds(made.argument, inner)
+    if made.kind != "sum" or limits is None:
+        return limits
+    return Bounds(min(limits.low * most, limits.low), max(limits.high * most, limits.high))
 
 
 def _hull(columns: list[ColumnSchema]) -> ColumnSchema:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from discreet.plan.aggregates.steps import Steps
 from discreet.plan.assemble import Piece, conjunction, truth, typed
-from discreet.plan.bounds import bounds
 from discreet.plan.describe import owns
 from discreet.plan.naming import distinct, readable
 from discreet.plan.nodes import UNIT, AggregateKind, Column, Expression, FoldKind, Output
 from discreet.plan.origin import From, Origin
 from discreet.plan.own import is_part_of_id, is_whole_id
 from discreet.plan.reader import only, read
-from discreet.plan.relations import Fold, PerUnit, Select, Union
+from discreet.plan.relations import Fold, PerUnit, Select, Union, Windowed
 from discreet.plan.scope import Names, Scope, same
 from discreet.plan.size import substitute
 from discreet.plan.types import Type
+from discreet.plan.windows import WindowScope, steps_of
 
 _PARTS = ("with_", "expressions", "from_", "joins", "where", "group", "having", "distinct")
 
@@ -71,7 +70,9 @@ def _is_unit(node: exp.Expr, found: Origin, reader: From) -> bool:
 
 
 def _adds(tree: exp.Select) -> bool:
-    return any(isinstance(node, exp.AggFunc) for output in tree.expressions for node in output.walk())
+    """Whether it adds up rows; a window beside each row does not."""
+    found = (node for output in tree.expressions for node in output.find_all(exp.AggFunc))
+    return any(not isinstance(node.parent, exp.Window) for node in found)
 
 
 # ---------------------------------------------------------------------------------------------------------------- rows
@@ -79,10 +80,13 @@ def _adds(tree: exp.Select) -> bool:
 
 def _rows(reader: From, tree: exp.Select, found: Origin) -> Origin:
     """Computed columns; DISTINCT keeps one of equal rows of each person."""
-    scope = found.scope(reader.source)
+    row = found.scope(reader.source)
+    scope = WindowScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
     outputs: list[Output] = []
     for node in tree.expressions:
         outputs += _everything(node, found) or [_computed(node, scope, outputs, found.names)]
+    if scope.windows:
+        found = reader.made(Windowed(found.relation, tuple(scope.windows)), found.names)
     names = _named(outputs, tree, reader)
     columns = tuple(outputs)
     if tree.args.get("distinct") is None:
@@ -213,11 +217,23 @@ class _FoldScope(Scope):
         other: Expression | None = None,
     ) -> Expression:
         """The column of a fold, made if it is new."""
+<<<<<<< HEAD
         del other
         if kind not in _FOLDS:
             self.refuse("This is not computed for one person.", "Use COUNT, SUM, AVG, MIN or MAX: {mean}.", node)
         fold = self._fold(_FOLDS[kind], argument, node)
         same_ones = [made for made in self.folds if made.kind == fold.kind and made.argument == argument]
+=======
+        return self._kept(self._fold(_FOLDS[kind], argument, node))
+
+    def extreme(self, kind: FoldKind, value: Expression, by: Expression, node: exp.Expr) -> Expression:
+        """The column of a fold that tells the value where another is smallest or largest."""
+        del node
+        return self._kept(Fold(name=f"#f{len(self.folds)}", kind=kind, type=value.type, argument=value, by=by))
+
+    def _kept(self, fold: Fold) -> Column:
+        same_ones = [made for made in self.folds if replace(made, name=fold.name) == fold]
+>>>>>>> d7a40ef (Windows, ARG_MIN and ARG_MAX over one person's rows, in an order without ties)
         if not same_ones:
             self.folds.append(fold)
         return Column((same_ones or [fold])[0].name, fold.type)
@@ -228,7 +244,7 @@ class _FoldScope(Scope):
             return Fold(name=name, kind=kind, type=Type.INT, argument=argument)
         if kind in ("min", "max"):
             return Fold(name=name, kind=kind, type=argument.type, argument=argument)
-        steps = self._steps(argument, node)
+        steps = steps_of(self, argument, node)
         result = Type.FLOAT if kind == "mean" else argument.type
         return Fold(
             name=name,
@@ -239,16 +255,6 @@ class _FoldScope(Scope):
             low=steps.low,
             high=steps.high,
         )
-
-    def _steps(self, argument: Expression, node: exp.Expr) -> Steps:
-        limits = bounds(argument, self.schema) if argument.type.is_number else None
-        if limits is None:
-            self.refuse(
-                "A sum over one person's rows needs public bounds of what is added.",
-                "Declare bounds, or clip with GREATEST and LEAST: {mean}.",
-                node,
-            )
-        return Steps.of(limits, argument.type)
 
 
 _FOLDS: dict[str, FoldKind] = {

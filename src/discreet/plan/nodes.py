@@ -74,8 +74,25 @@ PairKind = Choice["covar_pop", "covar_samp", "corr", "regr_slope", "regr_interce
 AggregateKind = Choice[CountKind, "sum", "mean", SpreadKind, PairKind, "quantile", "min", "max"]
 """What a question may ask of its groups."""
 
-FoldKind = Choice["count", "count_values", "count_distinct", "sum", "mean", "min", "max"]
+FoldKind = Choice["count", "count_values", "count_distinct", "sum", "mean", "min", "max", "arg_min", "arg_max"]
 """What may be asked of one person's rows."""
+
+WindowKind = Choice[
+    "row_number",
+    "rank",
+    "dense_rank",
+    "lag",
+    "lead",
+    "first",
+    "last",
+    "count",
+    "count_values",
+    "sum",
+    "mean",
+    "min",
+    "max",
+]
+"""What may be asked of a row's place among rows of the same person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

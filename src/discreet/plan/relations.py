@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from discreet.errors import InternalError
-from discreet.plan.nodes import UNIT, Expression, FoldKind, Output, Relation
+from discreet.plan.nodes import UNIT, Expression, FoldKind, Order, Output, Relation, WindowKind
 from discreet.plan.types import Type
 
 
@@ -65,8 +65,9 @@ class Fold:
     """One value of several rows of one unit.
 
     *sum* is exact: each x becomes clip(floor(x * 2^-exponent + 1/2), low, high) steps; NULL if their sum leaves 64
-    bits. *mean* is that sum over the number of values. *min* and *max* are the smallest and the largest value. All but
-    counts are NULL if there is no value.
+    bits. *mean* is that sum over the number of values. *min* and *max* are the smallest and the largest value.
+    *arg_min* and *arg_max* are the value where `by` is smallest or largest, and of several such values the smallest or
+    largest; rows where one of the two is NULL do not count. All but counts are NULL if there is no value.
     """
 
     name: str
@@ -76,6 +77,38 @@ class Fold:
     exponent: int = 0
     low: int = 0
     high: int = 0
+    by: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """One value for each row, of its place among the rows of the same unit with equal `partition`.
+
+    The rows are in the order of `order`, NULL last in both directions; rows that are equal in it are in the order of
+    all their columns, so that there is one order but for rows that are the same. *row_number* counts from 1; *rank* and
+    *dense_rank* are equal for rows equal in `order`. *lag* and *lead* are the argument so many rows before or after,
+    *first* and *last* that of the first and the last of all rows. The others are folds over all rows, or, where there
+    is an order, over those up to the row and those equal to it in `order`.
+    """
+
+    name: str
+    kind: WindowKind
+    type: Type
+    argument: Expression | None = None
+    partition: tuple[Expression, ...] = ()
+    order: tuple[Order, ...] = ()
+    offset: int = 1
+    exponent: int = 0
+    low: int = 0
+    high: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed(Relation):
+    """The rows of a relation that are somebody's, each with values of its place among the same unit's rows."""
+
+    source: Relation
+    windows: tuple[Window, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +174,7 @@ def tables(relation: Relation) -> Iterator[str]:
 
 def children(relation: Relation) -> tuple[Relation, ...]:
     """The relations that a relation is made of."""
-    if isinstance(relation, Select | PerUnit):
+    if isinstance(relation, Select | PerUnit | Windowed):
         return (relation.source,)
     if isinstance(relation, Reached):
         return (relation.through,)
@@ -156,20 +189,16 @@ def shape(relation: Relation, declared: Declared) -> dict[str, Type]:
     """The columns of a relation with their types, `UNIT` last where there are people."""
     if isinstance(relation, Table):
         return _own(relation, declared)
+    inner = [shape(child, declared) for child in children(relation)]
     if isinstance(relation, Reached):
-        return {**declared[relation.name], UNIT: shape(relation.through, declared)[UNIT]}
-    if isinstance(relation, Union):
-        return shape(relation.sources[0], declared)
-    if isinstance(relation, Matched):
-        return shape(relation.source, declared)
+        return {**declared[relation.name], UNIT: inner[0][UNIT]}
+    if isinstance(relation, Union | Matched):
+        return inner[0]
     if isinstance(relation, Join):
-        left, right = shape(relation.left, declared), shape(relation.right, declared)
-        unit = left.pop(UNIT, None)
-        right.pop(UNIT, None)
-        return {**left, **right} if unit is None else {**left, **right, UNIT: unit}
-    if not isinstance(relation, Select | PerUnit):
+        return _joined(*inner)
+    if not isinstance(relation, Select | PerUnit | Windowed):
         raise InternalError(f"A {type(relation).__name__} has no columns.")
-    return _made(relation, shape(relation.source, declared))
+    return _made(relation, inner[0])
 
 
 def _own(relation: Table, declared: Declared) -> dict[str, Type]:
@@ -179,9 +208,20 @@ def _own(relation: Table, declared: Declared) -> dict[str, Type]:
     return {**own, UNIT: Type.TEXT if isinstance(relation.unit, tuple) else own[relation.unit]}
 
 
-def _made(relation: Select | PerUnit, inner: dict[str, Type]) -> dict[str, Type]:
-    computed = relation.columns if isinstance(relation, Select) else relation.keys
-    columns = {column.name: column.expression.type for column in computed}
-    if isinstance(relation, PerUnit):
+def _joined(left: dict[str, Type], right: dict[str, Type]) -> dict[str, Type]:
+    """Both sides' columns, and whose rows the left side has."""
+    others = {name: kind for side in (left, right) for name, kind in side.items() if name != UNIT}
+    return {**others, UNIT: left[UNIT]} if UNIT in left else others
+
+
+def _made(relation: Select | PerUnit | Windowed, inner: dict[str, Type]) -> dict[str, Type]:
+    columns: dict[str, Type] = {}
+    if isinstance(relation, Select):
+        columns = {column.name: column.expression.type for column in relation.columns}
+    elif isinstance(relation, PerUnit):
+        columns = {key.name: key.expression.type for key in relation.keys}
         columns |= {fold.name: fold.type for fold in relation.folds}
+    else:
+        columns = {name: kind for name, kind in inner.items() if name != UNIT}
+        columns |= {window.name: window.type for window in relation.windows}
     return {**columns, UNIT: inner[UNIT]} if UNIT in inner else columns

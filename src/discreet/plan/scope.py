@@ -87,6 +87,23 @@ class Scope:
         del value, share, argument
         self.refuse("A quantile stands in SELECT, HAVING or ORDER BY of a whole question.", "Ask a mean: {mean}.", node)
 
+    def extreme(self, kind: FoldKind, value: Expression, by: Expression, node: exp.Expr) -> Expression:
+        """What a value where another is smallest or largest stands for; but of one person's rows, nothing."""
+        del kind, value, by
+        self.refuse(
+            f"{node.key.upper()} would publish people's values.",
+            "It may be taken of one person's rows, in a SELECT in FROM that is grouped by their id: {grouped}.",
+            node,
+        )
+
+    def window(self, node: exp.Window) -> Expression:
+        """What a window stands for; but in a SELECT of one person's rows, nothing."""
+        self.refuse(
+            "OVER ranks or frames single rows.",
+            "Rank each person's rows in a SELECT in FROM, PARTITION BY their id; or sort the released groups: {top}.",
+            node.this if any("start" in part.meta for part in node.this.walk()) else node,
+        )
+
     def refuse(self, reason: str, hint: str, at: exp.Expr) -> NoReturn:
         """Ends the reading at a node."""
         self.source.refuse(reason, hint, at)

@@ -30,6 +30,7 @@ _TYPES = {
 _CLAUSES = {
     *(Kind.SELECT, Kind.DISTINCT, Kind.FROM, Kind.WHERE, Kind.GROUP_BY, Kind.HAVING, Kind.ORDER_BY, Kind.LIMIT),
     *(Kind.WITH, Kind.JOIN, Kind.INNER, Kind.LEFT, Kind.OUTER, Kind.ON, Kind.USING, Kind.UNION, Kind.ALL, Kind.EXISTS),
+    Kind.PARTITION_BY,
     *(Kind.ALIAS, Kind.ASC, Kind.DESC, Kind.COMMA, Kind.DOT, Kind.L_PAREN, Kind.R_PAREN, Kind.SEMICOLON, Kind.FOR),
 }
 _OPERATORS = {
@@ -37,7 +38,7 @@ _OPERATORS = {
     *(Kind.AND, Kind.OR, Kind.NOT, Kind.IS, Kind.IN, Kind.LIKE, Kind.BETWEEN, Kind.DCOLON),
     *(Kind.CASE, Kind.WHEN, Kind.THEN, Kind.ELSE, Kind.END),
 }
-_ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS
+_ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS | {Kind.OVER, Kind.ROWS}
 _NEVER_NAMES = _CLAUSES | _OPERATORS  # these need quotes to be names
 
 FUNCTIONS = {
@@ -45,7 +46,8 @@ FUNCTIONS = {
     *("COVAR_POP", "COVAR_SAMP", "CORR", "REGR_SLOPE", "REGR_INTERCEPT"),
     *("MEDIAN", "QUANTILE", "QUANTILE_CONT", "PERCENTILE_CONT", "APPROX_QUANTILE"),
     *("COUNT", "SUM", "AVG", "MIN", "MAX", "ABS", "ROUND", "FLOOR", "CEIL", "CEILING", "GREATEST", "LEAST", "MOD"),
-    "WIDTH_BUCKET",
+    *("WIDTH_BUCKET", "ARG_MIN", "ARG_MAX", "MIN_BY", "MAX_BY"),
+    *("ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE"),
     *("COALESCE", "IFNULL", "NVL", "NULLIF", "IF", "CAST", "TRY_CAST"),
     *("EXTRACT", "DATE_PART", "DATEPART", "DATE_TRUNC", "YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "ISODOW"),
     *("UPPER", "LOWER", "TRIM", "SUBSTRING", "SUBSTR", "LENGTH", "LEN", "CHAR_LENGTH"),
@@ -187,7 +189,7 @@ def _calls(before: Token | None, token: Token) -> bool:
         return False
     if token.token_type in _TYPES:
         return not (_is(before, Kind.ALIAS) or _is(before, Kind.DCOLON))
-    return token.token_type not in _NEVER_NAMES | {Kind.STAR}
+    return token.token_type not in _NEVER_NAMES | {Kind.STAR, Kind.OVER}
 
 
 def _symbol(token: Token) -> Refusal | None:

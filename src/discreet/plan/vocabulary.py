@@ -150,6 +150,23 @@ def _total(kind: FoldKind) -> Read:
     return total
 
 
+def _extreme(kind: FoldKind) -> Read:
+    def extreme(node: exp.Expr, scope: Scope) -> Expression:
+        value, by = read(node.this, scope.row), read(node.expression, scope.row)
+        if value is NULL or by is NULL:
+            scope.refuse("NULL has no smallest and no largest value.", "Name a column: {count}.", node)
+        return scope.extreme(kind, value, by, node)
+
+    return extreme
+
+
+@reads(exp.Window, "this", "partition_by", "order", "spec", "over")
+def _window(node: exp.Expr, scope: Scope) -> Expression:
+    return scope.window(node)  # type: ignore[arg-type]
+
+
+reads(exp.ArgMin, "this", "expression")(_extreme("arg_min"))
+reads(exp.ArgMax, "this", "expression")(_extreme("arg_max"))
 reads(exp.Sum, "this")(_total("sum"))
 reads(exp.Avg, "this")(_total("mean"))
 reads(exp.Min, "this")(_total("min"))
