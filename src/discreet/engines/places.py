@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import cmp_to_key
+from functools import cmp_to_key, partial
 from typing import Any
 
 from discreet.plan.evaluate import evaluate
@@ -29,7 +29,7 @@ def places(window: Window, rows: Sequence[Row], columns: Sequence[str], fold: Fo
         groups[(row[UNIT], *(evaluate(part, row) for part in window.partition))].append(place)
     found: list[Value] = [None] * len(rows)
     for group in groups.values():
-        by_rows = cmp_to_key(lambda one, other: _compare(window.order, columns, one, other))
+        by_rows = cmp_to_key(partial(_compare, window.order, columns))
         ordered = sorted(group, key=lambda place: by_rows(rows[place]))
         for place, value in zip(ordered, _values(window, [rows[place] for place in ordered], fold), strict=True):
             found[place] = value
