@@ -12,8 +12,8 @@ where floats are used, decides what is read and not what is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -29,9 +29,12 @@ from discreet.plan.nodes import Value
 
 Key = tuple[Value, ...]
 Ints = NDArray[np.int64]
-Place = tuple[Key, int]
+Run = tuple[int, int]
+"""Some of a group's blocks that are not empty, one after the other: from one to before another, by their number."""
+
+Place = tuple[Key, int, int]
 Look = Callable[[Sequence[Place]], Mapping[Key, Sequence[int]]]
-"""Opens blocks of groups: the points in them that have values, then how many each has, in steps above the lowest."""
+"""Opens blocks of groups, from a first to a last one: the points in them that have values, then how many each has."""
 
 MOST_POINTS = 4096
 """A grid of at most so many points is read as it is."""
@@ -53,11 +56,6 @@ class Cells:
     sizes: Ints
     below: Ints
     upto: Ints
-
-    @property
-    def values(self) -> int:
-        """How many values there are."""
-        return int(self.upto.max())
 
     def least(self, rank: _Rank) -> Ints:
         """The loss of each run's points; of a closed block, the smallest possible."""
@@ -126,57 +124,75 @@ class Histogram:
         shift: blocks are 2^shift points wide.
         blocks: those that are not empty, in ascending order.
         counts: of their values.
-        opened: points and counts of the blocks that were opened.
     """
 
     last: int
     shift: int
     blocks: Ints
     counts: Ints
-    opened: dict[int, tuple[Ints, Ints]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._open = np.zeros(self.blocks.size, dtype=bool)
+        self._points = self._numbers = np.zeros(0, dtype=np.int64)
 
     @classmethod
     def of(cls, last: int, shift: int, numbers: Sequence[int]) -> Histogram:
         """What an engine counted."""
-        blocks, counts = _halves(numbers)
-        return cls(last, shift, blocks, counts)
+        return cls(last, shift, *_halves(numbers))
 
-    def open(self, wanted: Collection[int], numbers: Sequence[int]) -> None:
+    @property
+    def values(self) -> int:
+        """How many there are."""
+        return int(self.counts.sum())
+
+    def closed(self, runs: Iterable[Run]) -> list[tuple[int, int]]:
+        """Of runs of blocks, the first and the last of those that are still closed and beside each other."""
+        wanted = np.zeros(self.blocks.size + 2, dtype=np.int8)
+        for begin, end in runs:
+            wanted[begin + 1 : end + 1] = 1
+        wanted[1:-1][self._open] = 0
+        edges = np.diff(wanted)
+        pairs = zip(np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist(), strict=True)
+        return [(int(self.blocks[begin]), int(self.blocks[end - 1])) for begin, end in pairs]
+
+    def open(self, first_and_last: Sequence[tuple[int, int]], numbers: Sequence[int]) -> None:
         """Takes in the points of blocks that were asked for.
 
         Raises:
             InternalError: if a block has not as many values as it had: the data changed between two looks.
         """
         points, counts = _halves(numbers)
-        edges = {block: np.searchsorted(points, (block << self.shift, (block + 1) << self.shift)) for block in wanted}
-        known = dict(zip(self.blocks.tolist(), self.counts.tolist(), strict=True))
-        for block, (begin, end) in edges.items():
-            if int(counts[begin:end].sum()) != known[block]:
-                raise InternalError("The data changed while they were read.")
-            self.opened[block] = points[begin:end], counts[begin:end]
+        for first, last in first_and_last:
+            self._open[np.searchsorted(self.blocks, first) : np.searchsorted(self.blocks, last, "right")] = True
+        merged = np.concatenate([self._points, points])
+        order = np.argsort(merged, kind="stable")
+        self._points, self._numbers = merged[order], np.concatenate([self._numbers, counts])[order]
+        found = np.zeros_like(self.counts)
+        place = np.searchsorted(self.blocks, self._points >> self.shift)
+        if place.size and place[-1] >= self.blocks.size:
+            raise InternalError("The data changed while they were read.")
+        np.add.at(found, place, self._numbers)
+        if not np.array_equal(found[self._open], self.counts[self._open]):
+            raise InternalError("The data changed while they were read.")
 
     @cached_property
     def coarse(self) -> Cells:
         """All points, with all blocks closed."""
-        return self.cells()
+        return self.cells((0, 0))
 
-    def seen(self, opened: Collection[int]) -> Cells:
-        """All points, with these blocks opened."""
-        return self.cells(opened) if opened else self.coarse
-
-    def cells(self, opened: Collection[int] = ()) -> Cells:
-        """The same, worked out anew."""
-        inside = [self.opened[block] for block in opened]
-        closed = np.isin(self.blocks, list(opened), invert=True) if opened else np.ones(self.blocks.size, dtype=bool)
-        first = self.blocks[closed] << self.shift
-        starts = np.concatenate([first, *(points for points, _ in inside)])
+    def cells(self, opened: Run) -> Cells:
+        """All points, with the blocks of this run opened."""
+        begin, end = opened
+        first = self.blocks << self.shift
         wide = np.minimum(1 << self.shift, self.last + 1 - first)
-        sizes = np.concatenate([wide, np.ones(starts.size - first.size, dtype=np.int64)])
-        counts = np.concatenate([self.counts[closed], *(numbers for _, numbers in inside)])
-        order = np.argsort(starts)
-        starts, sizes = starts[order], sizes[order]
-        upto = np.concatenate([[0], np.cumsum(counts[order], dtype=np.int64)]).astype(np.int64)
-        gaps = np.concatenate([[0], starts + sizes]).astype(np.int64)
+        points, numbers = self._inside(opened)
+        starts = np.concatenate([first[:begin], points, first[end:]])
+        sizes = np.concatenate([wide[:begin], np.ones_like(points), wide[end:]])
+        counts = np.concatenate([self.counts[:begin], numbers, self.counts[end:]])
+        upto = np.zeros(counts.size + 1, dtype=np.int64)
+        np.cumsum(counts, out=upto[1:])
+        gaps = np.zeros(counts.size + 1, dtype=np.int64)
+        np.add(starts, sizes, out=gaps[1:])
         between = np.append(starts, self.last + 1) - gaps
         return Cells(
             np.concatenate([gaps, starts]),
@@ -185,27 +201,39 @@ class Histogram:
             np.concatenate([upto, upto[1:]]),
         )
 
-    def worth_opening(self, pick: Pick) -> list[int]:
-        """The closed blocks whose proposals are not negligible together, the nearest in rank first."""
-        if not self.shift or not self.blocks.size:
-            return []
-        cells = self.coarse
-        rank, gaps = _Rank(pick, cells.values), self.blocks.size + 1
-        rate = float(rank.rate)
-        with np.errstate(under="ignore"):
-            proposed = cells.sizes * np.exp(-rate * cells.least(rank))
-            certain = cells.sizes * np.exp(-rate * rank.losses(cells.upto, cells.below))  # the largest possible losses
-        nearest = np.argsort(cells.least(rank)[gaps:], kind="stable")
-        rest = np.cumsum(proposed[gaps:][nearest][::-1])[::-1]  # of all blocks from this one on
-        wanted = rest > _NEGLIGIBLE * max(1.0, float(certain.sum()))
-        return [int(block) for block in self.blocks[nearest[wanted]]]
+    def _inside(self, run: Run) -> tuple[Ints, Ints]:
+        begin, end = run
+        if begin == end:
+            return self._points[:0], self._numbers[:0]
+        ends = (self.blocks[begin] << self.shift, (self.blocks[end - 1] + 1) << self.shift)
+        a, b = np.searchsorted(self._points, ends)
+        return self._points[a:b], self._numbers[a:b]
 
-    def loss(self, point: int, rank: _Rank) -> tuple[int, int]:
-        """The loss of a point in an opened block, and the smallest that it could have had before."""
+    def worth_opening(self, pick: Pick) -> Run:
+        """The run of blocks, nearest in rank, beside which all closed blocks have negligible proposals together."""
+        if not self.shift or not self.blocks.size:
+            return 0, 0
+        cells, gaps = self.coarse, self.blocks.size + 1
+        rank = _Rank(pick, self.values)
+        rate, least = float(rank.rate), cells.least(rank)
+        with np.errstate(under="ignore"):
+            proposed = cells.sizes[gaps:] * np.exp(-rate * least[gaps:])
+            certain = cells.sizes * np.exp(-rate * rank.losses(cells.upto, cells.below))  # the largest possible losses
+        nearest = np.argsort(least[gaps:], kind="stable")
+        rest = np.cumsum(proposed[nearest][::-1])[::-1]  # of all blocks from this one on
+        wanted = nearest[rest > _NEGLIGIBLE * max(1.0, float(certain.sum()))]
+        return (int(wanted.min()), int(wanted.max()) + 1) if wanted.size else (0, 0)
+
+    def index(self, point: int) -> int | None:
+        """Which of the blocks a point is in; None if its block is empty."""
         block = point >> self.shift
         at = int(np.searchsorted(self.blocks, block))
+        return at if at < self.blocks.size and self.blocks[at] == block else None
+
+    def loss(self, point: int, at: int, rank: _Rank) -> tuple[int, int]:
+        """The loss of a point in an opened block, and the smallest that it could have had before."""
         before, inside = int(self.counts[:at].sum()), int(self.counts[at])
-        points, counts = self.opened[block]
+        points, counts = self._inside((at, at + 1))
         below, upto = int(counts[points < point].sum()), int(counts[points <= point].sum())
         ranks = np.array([[before + below, before], [before + upto, before + inside]], dtype=np.int64)
         own, least = rank.losses(*ranks).tolist()
@@ -219,22 +247,25 @@ class _Draw:
     key: Key
     histogram: Histogram
     pick: Pick
-    opened: list[int]
-    point: int | None = None
-    proposed: tuple[Ints, Ints, Ints] | None = None
+    opened: Run
+    point: int = 0
+    block: int | None = None
 
     @cached_property
     def rank(self) -> _Rank:
-        return _Rank(self.pick, int(self.histogram.counts.sum()))
+        return _Rank(self.pick, self.histogram.values)
 
-    def propose(self, bits: Bits) -> int | None:
-        """A block that must be opened before the proposal can be accepted; None if it was accepted at once."""
-        if self.proposed is None:
-            self.proposed = self.histogram.seen(self.opened).proposals(self.rank)
-        self.point = choose_point(*self.proposed, self.rank.rate, bits)
-        block = self.point >> self.histogram.shift
-        certain = not self.histogram.shift or block in self.opened or block not in self.histogram.blocks
-        return None if certain or self._is_end else block
+    @cached_property
+    def _proposals(self) -> tuple[Ints, Ints, Ints]:
+        is_closed = self.opened[0] == self.opened[1]
+        return (self.histogram.coarse if is_closed else self.histogram.cells(self.opened)).proposals(self.rank)
+
+    def propose(self, bits: Bits) -> bool:
+        """Whether the proposal is accepted at once; if not, its block must be opened first."""
+        self.point = choose_point(*self._proposals, self.rank.rate, bits)
+        self.block = self.histogram.index(self.point)
+        certain = not self.histogram.shift or self.block is None or self.opened[0] <= self.block < self.opened[1]
+        return certain or self._is_end
 
     @property
     def _is_end(self) -> bool:
@@ -244,7 +275,7 @@ class _Draw:
 
     def accept(self, bits: Bits) -> bool:
         """Whether a proposal stays, now that its block is open."""
-        own, least = self.histogram.loss(self.point or 0, self.rank)
+        own, least = self.histogram.loss(self.point, self.block or 0, self.rank)
         return bernoulli_exp(self.rank.rate * (own - least), bits=bits)
 
 
@@ -258,39 +289,40 @@ def draw(
     Args:
         groups: counts by blocks.
         picks: what is drawn in each group.
-        look: opens blocks. It is called once; again, beside a negligible probability, never.
+        look: opens blocks. It is called once if there are blocks at all; again, but for a negligible chance, never.
         bits: the source of randomness.
         ahead: whether blocks that matter are opened beforehand.
     """
-    wanted = {key: [counts.worth_opening(pick) if ahead else [] for pick in picks] for key, counts in groups.items()}
-    if any(histogram.shift for histogram in groups.values()):
-        _open(groups, [(key, block) for key, lists in wanted.items() for blocks in lists for block in blocks], look)
     draws = [
-        _Draw(key, histogram, pick, opened)
+        _Draw(key, histogram, pick, histogram.worth_opening(pick) if ahead else (0, 0))
         for key, histogram in groups.items()
-        for pick, opened in zip(picks, wanted[key], strict=True)
+        for pick in picks
     ]
+    if any(histogram.shift for histogram in groups.values()):
+        _open(groups, [(made.key, made.opened) for made in draws], look)
     pending = draws
     while pending:
-        doubtful = [(made, block) for made in pending if (block := made.propose(bits)) is not None]
-        if doubtful:
-            _open(groups, [(made.key, block) for made, block in doubtful], look)
-        pending = [made for made, _ in doubtful if not made.accept(bits)]
+        doubtful = [made for made in pending if not made.propose(bits)]
+        wanted = [(made.key, (made.block, made.block + 1)) for made in doubtful if made.block is not None]
+        if any(groups[key].closed([run]) for key, run in wanted):
+            _open(groups, wanted, look)
+        pending = [made for made in doubtful if not made.accept(bits)]
     found: dict[Key, list[int]] = {key: [] for key in groups}
     for made in draws:
-        found[made.key].append(made.point or 0)
+        found[made.key].append(made.point)
     return found
 
 
-def _open(groups: Mapping[Key, Histogram], places: Sequence[Place], look: Look) -> None:
+def _open(groups: Mapping[Key, Histogram], wanted: Iterable[tuple[Key, Run]], look: Look) -> None:
     """Opens what is still closed, all of it in one look."""
-    missing = [(key, block) for key, block in dict.fromkeys(places) if block not in groups[key].opened]
-    if missing or not any(histogram.opened for histogram in groups.values()):
-        seen, by_key = look(missing), dict[Key, list[int]]()
-        for key, block in missing:
-            by_key.setdefault(key, []).append(block)
-        for key, blocks in by_key.items():
-            groups[key].open(blocks, seen.get(key, ()))
+    runs: dict[Key, list[Run]] = {}
+    for key, run in wanted:
+        runs.setdefault(key, []).append(run)
+    closed = {key: groups[key].closed(of_key) for key, of_key in runs.items()}
+    seen = look([(key, first, last) for key, pairs in closed.items() for first, last in pairs])
+    for key, pairs in closed.items():
+        if pairs:
+            groups[key].open(pairs, seen.get(key, ()))
 
 
 def _halves(numbers: Sequence[int]) -> tuple[Ints, Ints]:

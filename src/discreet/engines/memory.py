@@ -145,7 +145,8 @@ def _nulls_first(value: Value) -> tuple[Any, ...]:
 
 def _cells(split: Split, keys: Keys, lots: list[list[Row]]) -> tuple[int, ...]:
     """Cells and counts of the rows of one group."""
-    wanted = None if split.only is None else {cell for key, cell in split.only.places if key == keys}
+    places = () if split.only is None else split.only.places
+    wanted = None if split.only is None else {c for key, a, b in places if key == keys for c in range(a, b + 1)}
     wide = 0 if split.only is None else split.only.shift
     counts: dict[int, int] = defaultdict(int)
     for row in (row for lot in lots for row in lot):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal as Choice
 
@@ -78,20 +77,13 @@ class Parts:
             return ""
         if not self.keys:
             return "TRUE" if self.public_keys else "FALSE"
-        columns = [(f"{table}.{k}", kind) for k, (_, kind) in zip(self.k, self.keys, strict=True)]
-        return among(self.printer, columns, self.public_keys)
-
-
-def among(printer: Printer, columns: list[tuple[str, Type]], rows: Sequence[tuple[Value, ...]]) -> str:
-    """The condition that columns hold one of these rows of values, NULL being like NULL; it passes them on."""
-    lists = [[values[i] for values in rows] for i in range(len(columns))]
-    names = [printer.pass_on(values) for values in lists]
-    same = " AND ".join(
-        f"q.p{i} {'IS NOT DISTINCT FROM' if None in values else '='} {column}"
-        for i, ((column, _), values) in enumerate(zip(columns, lists, strict=True))
-    )
-    listed = printer.dialect.public_table(names, [kind for _, kind in columns])
-    return f"EXISTS (SELECT 1 FROM ({listed}) AS q WHERE {same})"
+        kinds = [kind for _, kind in self.keys]
+        lists = [[values[i] for values in self.public_keys] for i in range(len(kinds))]
+        names = [self.printer.pass_on(values) for values in lists]
+        same = " AND ".join(
+            f"q.p{i} {'IS NOT DISTINCT FROM' if None in values else '='} {table}.k{i}" for i, values in enumerate(lists)
+        )
+        return f"EXISTS (SELECT 1 FROM ({self.dialect.public_table(names, kinds)}) AS q WHERE {same})"
 
 
 def _aggregate(dialect: Dialect, kind: TermKind, term: str) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from discreet.engines import grid
 from discreet.engines.bounded import Bounded
-from discreet.engines.parts import Parts, among, nested, select
+from discreet.engines.parts import Parts, nested, select
 from discreet.engines.sql import Printer
-from discreet.plan.reading import Bounding, Reading, Split
+from discreet.plan.reading import Bounding, Only, Reading, Split
 from discreet.plan.types import Type
 
 
@@ -43,24 +43,36 @@ def _rows(parts: Parts) -> str:
 
 def _listed(parts: Parts, split: Split, rows: str) -> str:
     """Cells and counts of each group, from the kept rows."""
-    found = select(*parts.k, f"t0 - ({split.low}) AS s", source=rows, where="t0 IS NOT NULL")
+    found = nested(select(*parts.k, f"t0 - ({split.low}) AS s", source=rows, where="t0 IS NOT NULL"), "z")
     if split.only is not None:
-        columns = [(f"z.{k}", kind) for k, (_, kind) in zip(parts.k, parts.keys, strict=True)]
-        wanted = [(*key, cell) for key, cell in split.only.places]
-        placed = select("*", f"s >> {split.only.shift} AS w", source=nested(found))
-        found = select(
-            "*", source=nested(placed, "z"), where=among(parts.printer, [*columns, ("z.w", Type.INT)], wanted)
-        )
+        found = _only(parts, split.only, found)
     counted = select(
-        *parts.k,
-        f"s >> {split.shift} AS c",
+        *(f"z.{k}" for k in parts.k),
+        f"z.s >> {split.shift} AS c",
         "COUNT(*) AS n",
-        source=nested(found),
+        source=found,
         group=[str(i + 1) for i in range(len(parts.keys) + 1)],
     )
     cells = ["list(c ORDER BY c) AS cells", "list(n ORDER BY c) AS counts"]
     having = "" if parts.keys else "COUNT(*) > 0"
     return select(*parts.k, *cells, source=nested(counted), group=parts.k, having=having)
+
+
+def _only(parts: Parts, only: Only, rows: str) -> str:
+    """Rows in the cells that are listed: a join with each of them once, which is faster than EXISTS."""
+    kinds = [*(kind for _, kind in parts.keys), Type.INT, Type.INT]
+    lists = [list(values) for values in zip(*((*key, first, last) for key, first, last in only.places), strict=True)]
+    lists = lists or [[] for _ in kinds]
+    table = parts.dialect.public_table([parts.printer.pass_on(values) for values in lists], kinds)
+    keys = [f"p{i}" for i in range(len(parts.keys))]
+    first, last = f"p{len(keys)}", f"p{len(keys) + 1}"
+    cells = select(*keys, parts.dialect.run.format(first, last) + " AS w", source=nested(table))
+    same = [
+        f"q.{p} {'IS NOT DISTINCT FROM' if None in values else '='} z.{k}"
+        for p, k, values in zip(keys, parts.k, lists, strict=False)
+    ]
+    on = " AND ".join([*same, f"q.w = z.s >> {only.shift}"])
+    return f"{rows} JOIN {nested(select('DISTINCT *', source=nested(cells)), 'q')} ON {on}"
 
 
 class _Kept(Bounded):

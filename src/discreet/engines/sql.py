@@ -213,6 +213,7 @@ class Dialect:
     bit_count: str = "CAST(bit_count({0}) AS BIGINT)"
     by_code_points: str = "{0}"  # a TEXT as it is sorted by
     wide: str = "CAST({0} AS HUGEINT)"  # an integer that can be multiplied by another
+    run: str = "unnest(range({0}, {1} + 1))"  # a row for each whole number from one to another
     once: str = "AS MATERIALIZED"
     inline: str = "AS NOT MATERIALIZED"
 

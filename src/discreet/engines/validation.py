@@ -31,6 +31,7 @@ from discreet.plan.types import Type
 LARGEST_STEPS = 1 << 62
 LARGEST_EXPONENT = 1000
 LARGEST_SHIFT = 62
+LONGEST_RUN = 1 << 16  # cells of one group, one after the other
 DEEPEST = 120
 
 _PYTHON: Mapping[Type, type] = {
@@ -251,9 +252,10 @@ def _check_split(split: Split, keys: tuple[Expression, ...]) -> None:
     check.integer(shift=split.shift, at_least=0, at_most=LARGEST_SHIFT)
     if split.only is not None:
         check.integer(shift=split.only.shift, at_least=0, at_most=LARGEST_SHIFT)
-        for values, cell in split.only.places:
+        for values, first, last in split.only.places:
             _check_key(values, keys)
-            check_value(cell, Type.INT)
+            check.integer(first=first, at_least=0, at_most=LARGEST_STEPS)
+            check.integer(last=last, at_least=first, at_most=first + LONGEST_RUN)
 
 
 def _check_statistic(statistic: Statistic) -> None:

@@ -66,10 +66,10 @@ class Bounding:
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """Some cells of some groups: (key, cell) where cells are 2^shift steps wide."""
+    """Some cells of some groups: (key, first cell, last cell), where cells are 2^shift steps wide."""
 
     shift: int
-    places: tuple[tuple[tuple[Value, ...], int], ...]
+    places: tuple[tuple[tuple[Value, ...], int, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
