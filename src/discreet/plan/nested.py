@@ -211,19 +211,15 @@ class _FoldScope(Scope):
 
     def aggregate(
         self,
-        kind: AggregateKind | FoldKind,
+        kind: AggregateKind,
         argument: Expression | None,
         node: exp.Expr,
         other: Expression | None = None,
     ) -> Expression:
         """The column of a fold, made if it is new."""
-<<<<<<< HEAD
         del other
         if kind not in _FOLDS:
             self.refuse("This is not computed for one person.", "Use COUNT, SUM, AVG, MIN or MAX: {mean}.", node)
-        fold = self._fold(_FOLDS[kind], argument, node)
-        same_ones = [made for made in self.folds if made.kind == fold.kind and made.argument == argument]
-=======
         return self._kept(self._fold(_FOLDS[kind], argument, node))
 
     def extreme(self, kind: FoldKind, value: Expression, by: Expression, node: exp.Expr) -> Expression:
@@ -233,7 +229,6 @@ class _FoldScope(Scope):
 
     def _kept(self, fold: Fold) -> Column:
         same_ones = [made for made in self.folds if replace(made, name=fold.name) == fold]
->>>>>>> d7a40ef (Windows, ARG_MIN and ARG_MAX over one person's rows, in an order without ties)
         if not same_ones:
             self.folds.append(fold)
         return Column((same_ones or [fold])[0].name, fold.type)

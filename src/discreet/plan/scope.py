@@ -69,7 +69,7 @@ class Scope:
 
     def aggregate(
         self,
-        kind: AggregateKind | FoldKind,
+        kind: AggregateKind,
         argument: Expression | None,
         node: exp.Expr,
         other: Expression | None = None,
@@ -153,7 +153,7 @@ class AnswerScope(Scope):
 
     def aggregate(
         self,
-        kind: AggregateKind | FoldKind,
+        kind: AggregateKind,
         argument: Expression | None,
         node: exp.Expr,
         other: Expression | None = None,

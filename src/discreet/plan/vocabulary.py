@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from discreet.plan.calls import NULL, call, dated
 from discreet.plan.grammar import Read, only, read, reads, refuse_node
-from discreet.plan.nodes import Expression, FoldKind, Literal
+from discreet.plan.nodes import AggregateKind, Expression, FoldKind, Literal
 from discreet.plan.own import is_whole_id
 from discreet.plan.scope import Scope
 from discreet.plan.types import Type
@@ -138,7 +138,7 @@ def _listed(nodes: list[exp.Expr]) -> list[exp.Expr]:
     return inner.expressions if isinstance(inner, exp.Tuple) else nodes
 
 
-def _total(kind: FoldKind) -> Read:
+def _total(kind: AggregateKind) -> Read:
     def total(node: exp.Expr, scope: Scope) -> Expression:
         if isinstance(node.this, exp.Distinct):
             scope.refuse("DISTINCT is accepted in COUNT of the unit only.", "Leave it out: {mean}.", node)
