@@ -48,6 +48,10 @@ class Bounded:
 
     def sql(self) -> str:
         """The whole statement."""
+        return f"{self.tables()} {self._result()}"
+
+    def tables(self) -> str:
+        """The common table expressions."""
         once, inline = self._parts.dialect.once, self._parts.dialect.inline
         tables = [("base", inline, self._base()), ("suspects", once, self._suspects()), ("pairs", once, self._pairs())]
         if self._parts.keys:
@@ -56,7 +60,7 @@ class Bounded:
             picked = once if self._parts.distinct else inline
             tables += [("crowded", once, self._crowded()), ("picked", picked, self._picked())]
         named = ", ".join(f"{name} {how} ({text})" for name, how, text in tables)
-        return f"WITH {named} {self._result()}"
+        return f"WITH {named}"
 
     def _base(self) -> str:
         public, where = self._parts.public("b"), self._parts.where
@@ -188,7 +192,14 @@ class Bounded:
 
         A value that several units have counts once, so that it is no sum over pairs.
         """
-        parts, names = self._parts, [*self._parts.k, *(f"t{i}" for i in self._parts.distinct)]
+        parts = self._parts
+        kept = nested(self.kept([*parts.k, *(f"t{i}" for i in parts.distinct)]))
+        totals = [f"COUNT(DISTINCT t{i})" if i in parts.distinct else "0" for i in range(len(parts.terms))]
+        return select(*parts.k, "0", "0", *totals, source=kept, group=parts.k)
+
+    def kept(self, names: list[str]) -> str:
+        """These columns of the rows kept."""
+        parts = self._parts
         source, where = self._chosen()
         left = ["crowded", "removed"] if parts.keys else ["crowded"]
         absent = [
@@ -197,9 +208,7 @@ class Bounded:
         ]
         below = nested(select(*names, "v", source=source, where=where), "p")
         own = select(*(f"p.{name}" for name in names), source=below, where=" AND ".join(absent))
-        kept = nested(f"{own} UNION ALL {select(*names, source='picked')}")
-        totals = [f"COUNT(DISTINCT t{i})" if i in parts.distinct else "0" for i in range(len(parts.terms))]
-        return select(*parts.k, "0", "0", *totals, source=kept, group=parts.k)
+        return f"{own} UNION ALL {select(*names, source='picked')}"
 
     def _summand(self, table: str, sign: str) -> str:
         """Each pair's rows up to the limit, one unit, and its terms unless it is crowded."""

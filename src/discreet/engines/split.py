@@ -1,8 +1,4 @@
-"""The statement of a split: kept rows counted by group and cell, a group's cells and counts as two lists.
-
-Where contributions are bounded, the rows of units that are surely within the limits are all kept; of the others,
-ranks and places are computed row by row, as `choosing` defines them.
-"""
+"""The statement of a split: kept rows counted by group and cell, a group's cells and counts as two lists."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from discreet.engines import grid
 from discreet.engines.bounded import Bounded
 from discreet.engines.parts import Parts, nested, select
 from discreet.engines.sql import Printer
-from discreet.plan.reading import Bounding, Only, Reading, Split
+from discreet.plan.reading import Only, Reading, Split
 from discreet.plan.types import Type
 
 
@@ -28,8 +24,8 @@ def split_sql(reading: Reading, split: Split, printer: Printer) -> str:
     )
     if reading.bounding is None:
         return _listed(parts, split, _rows(parts))
-    kept = _Kept(parts, reading.bounding)
-    return kept.tables() + _listed(parts, split, "kept")
+    bounded = Bounded(parts, reading.bounding)
+    return f"{bounded.tables()} {_listed(parts, split, nested(bounded.kept([*parts.k, *parts.t])))}"
 
 
 def _rows(parts: Parts) -> str:
@@ -73,38 +69,3 @@ def _only(parts: Parts, only: Only, rows: str) -> str:
     ]
     on = " AND ".join([*same, f"q.w = z.s >> {only.shift}"])
     return f"{rows} JOIN {nested(select('DISTINCT *', source=nested(cells)), 'q')} ON {on}"
-
-
-class _Kept(Bounded):
-    """The rows that bounding keeps."""
-
-    def __init__(self, parts: Parts, bounding: Bounding) -> None:
-        super().__init__(parts, bounding)
-
-    def tables(self) -> str:
-        """The common table expressions, the last of which is `kept`."""
-        once, inline = self._parts.dialect.once, self._parts.dialect.inline
-        tables = [("base", inline, self._base()), ("suspects", once, self._suspects())]
-        tables += [("kept", inline, f"{self._innocents()} UNION ALL {self._of_suspects()}")]
-        return f"WITH {', '.join(f'{name} {how} ({text})' for name, how, text in tables)} "
-
-    def _innocents(self) -> str:
-        own = [*self._parts.k, *self._parts.t]
-        return select(*own, source="base AS b", where="NOT EXISTS (SELECT 1 FROM suspects AS s WHERE s.u = b.u)")
-
-    def _of_suspects(self) -> str:
-        """Rows of a suspect's first groups, and of a group with too many rows those in the places that stay."""
-        parts, groups, rows = self._parts, self._limits.groups, self._limits.rows
-        own = [*parts.k, *parts.t]
-        among_suspects = select("u", *own, source="base", where="u IN (SELECT u FROM suspects)")
-        ranked = self._rank.of(self._rank.number("u"), nested(among_suspects), ["u", *own])
-        same = ", ".join(["b.u", *(f"b.{k}" for k in parts.k)])
-        place = f"ROW_NUMBER() OVER (PARTITION BY {same} ORDER BY {self._order()}) - 1 AS place"
-        columns = [*own, "r", f"COUNT(*) OVER (PARTITION BY {same}) AS n", place]
-        if parts.keys:
-            order = ", ".join(["r", *self._ordered_keys()])
-            columns.append(f"DENSE_RANK() OVER (PARTITION BY u ORDER BY {order}) AS g")
-        numbered = nested(select(*columns, source=nested(select("*", source=ranked), "b")))
-        moved = "place" if rows == 1 else f"{parts.dialect.wide.format('place')} * {rows}"
-        stays = f"(n <= {rows} OR ({moved} + r % n) % n >= n - {rows})"
-        return select(*own, source=numbered, where=stays + (f" AND g <= {groups}" if parts.keys else ""))
