@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from discreet import check
 from discreet.accounting import Risk, risk
-from discreet.curator.explain import ROWS, errors
-from discreet.curator.program import Program, choose
+from discreet.curator.explain import ROWS, errors, forecast
+from discreet.curator.prepared import Prepared
+from discreet.curator.program import choose
 from discreet.curator.stored import Asked
 from discreet.curator.terms import CONFIDENCE
 from discreet.errors import InvalidParameter
@@ -153,19 +154,13 @@ def choose_epsilon(
     return Choices(choices=choices, confidence=chance, rows=imagined)
 
 
-def compare(
-    rebuild: Callable[[Fraction, Fraction], Program],
-    budgets: Sequence[Asked],
-    *,
-    confidence: Fraction,
-    rows: int,
-) -> Choices:
+def compare(prepared: Prepared, budgets: Sequence[Asked], *, confidence: Fraction, rows: int) -> Choices:
     """The same for one question, from its program at each budget."""
 
     def told(asked: Asked) -> Choice:
-        program = rebuild(asked.epsilon, asked.delta)
-        found = errors(program, confidence=confidence, rows=rows)
-        return _choice(asked, found, program.event, program.contribution.neighbours)
+        program, found = forecast(prepared, asked, confidence=confidence, rows=rows)
+        event = prepared.event(asked, len(prepared.missing))
+        return _choice(asked, found, event, program.contribution.neighbours)
 
     return Choices(choices=tuple(map(told, budgets)), confidence=confidence, rows=rows)
 

@@ -15,22 +15,26 @@ from discreet.curator.config import FILE, load
 from discreet.curator.enrol import check_known, check_sources, enrol
 from discreet.curator.explain import ROWS, Explanation, explanation
 from discreet.curator.fluent import CuratedFrame
+from discreet.curator.found import remarks
+from discreet.curator.magnitudes import supposing
 from discreet.curator.notes import notes
+from discreet.curator.perform import Performance, Told, perform
+from discreet.curator.prepared import Prepared
 from discreet.curator.preparing import Preparing, Wish
-from discreet.curator.program import Program
-from discreet.curator.rehearse import NOTE, SALT, rehearsal
-from discreet.curator.run import Released, run
-from discreet.curator.stored import Rebuild, pack, replay_key, unpack
+from discreet.curator.rehearse import INVENTED, NOTE, SALT, rehearsal
+from discreet.curator.scouts import Facts
+from discreet.curator.stored import Asked
 from discreet.curator.terms import CONFIDENCE, terms
 from discreet.engines.base import Engine
 from discreet.engines.duckdb import DuckDB
-from discreet.errors import QueryFailed
+from discreet.errors import KeyConflict, QueryFailed
 from discreet.ledger import OWNER, Book, Receipt, Remaining
 from discreet.noise import Bits, source_of
 from discreet.plan.canonical import canonical
 from discreet.plan.nodes import Question
 from discreet.plan.schema import Limits
 from discreet.privacy import Loss
+from discreet.privacy.events import Event
 
 WAIT = 10.0
 """Seconds to wait for an answer that somebody else computes under the same idempotency key."""
@@ -132,25 +136,20 @@ class Curator(Preparing):
         """
         chance = check.probability(confidence=confidence)
         wish = Wish(epsilon=epsilon, delta=delta, within=within, max_epsilon=max_epsilon, confidence=chance)
-        plan, schema = self._plan(question)
-        account = self._accounts[schema.name]
+        prepared = self._prepare(question, limits)
+        account = self._accounts[prepared.table]
         standing = self._book.admit(account, analyst)
-        asked = self._asked(plan, schema, limits, wish, standing.budget)
-        rebuild = self._rebuild(plan, schema, limits)
-        program = rebuild(asked.epsilon, asked.delta)
-        place = replay_key(program, self._read_by(plan))
-        is_new = key is None or not self._book.is_charged(analyst, key)
-        known = self._stored(place, program, rebuild) if is_new else None
-        if known is not None:
+        asked = self._asked(prepared, wish, standing.budget)
+        prices = [prepared.event(asked, len(prepared.missing))]
+        if key is not None and self._book.is_charged(analyst, key):
+            prices += prepared.other_events(asked)
+        elif (known := self._stored(prepared, asked)) is not None:
             return self._answer(known, chance, Remaining.of(standing.spent, standing.budget))
-        receipt = self._book.charge(
-            account, program.event, analyst=analyst, question=canonical(plan), key=key, replay_key=place
-        )
+        receipt = self._charge(account, prices, prepared, asked, analyst=analyst, key=key)
         if receipt.repeated:
-            return self._answer(self._found(receipt, rebuild), chance, receipt.left)
-        released = self._run(program, receipt)
-        self._book.store_answer(receipt, place, pack(released, asked, private=self._bits.private))
-        return self._answer(released, chance, receipt.left, cost=receipt.cost)
+            return self._answer(self._found(prepared, receipt), chance, receipt.left)
+        told = self._run(prepared, asked, receipt)
+        return self._answer(told, chance, receipt.left, cost=receipt.cost)
 
     def explain(
         self,
@@ -179,12 +178,11 @@ class Curator(Preparing):
         chance = check.probability(confidence=confidence)
         wish = Wish(epsilon=epsilon, delta=delta, within=within, max_epsilon=max_epsilon, confidence=chance)
         imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
-        plan, schema = self._plan(question)
-        balance = self.budget(schema.name)
-        asked = self._asked(plan, schema, limits, wish, balance.total)
-        program = self._rebuild(plan, schema, limits)(asked.epsilon, asked.delta)
-        account = self._book.account(self._accounts[schema.name])
-        return explanation(program, account, balance.remaining.loss, confidence=chance, rows=imagined)
+        prepared = self._prepare(question, limits)
+        balance = self.budget(prepared.table)
+        asked = self._asked(prepared, wish, balance.total)
+        account = self._book.account(self._accounts[prepared.table])
+        return explanation(prepared, asked, account, balance.remaining.loss, confidence=chance, rows=imagined)
 
     def rehearse(
         self,
@@ -209,12 +207,14 @@ class Curator(Preparing):
             rows: how many are made up.
         """
         chance = check.probability(confidence=confidence)
-        plan, schema = self._plan(question)
-        balance = self.budget(schema.name)
-        asked = terms(epsilon, delta, balance.total)
-        program = self._rebuild(plan, schema, limits, salt=SALT)(asked.epsilon, asked.delta)
-        released = rehearsal(program, self._read_by(plan), check.integer(rows=rows, at_least=1, at_most=10**6))
-        made_up = self._answer(released, chance, balance.remaining)
+        count = check.integer(rows=rows, at_least=1, at_most=10**6)
+        prepared = self._prepare(question, limits, salt=SALT)
+        balance = self.budget(prepared.table)
+        facts = Facts(bounds={scout.spot: INVENTED for scout in prepared.missing} | dict(prepared.facts.bounds))
+        program = prepared.program(terms(epsilon, delta, balance.total), facts)
+        released = rehearsal(program, prepared.tables(facts), count)
+        told = Told(released=released, facts=facts, event=program.event)
+        made_up = self._answer(told, chance, balance.remaining)
         return replace(made_up, replayed=False, private=False, notes=(NOTE, *made_up.notes))
 
     def choose_epsilon(
@@ -239,50 +239,76 @@ class Curator(Preparing):
         """
         chance = check.probability(confidence=confidence)
         imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
-        plan, schema = self._plan(question)
-        total = self.budget(schema.name).total
+        prepared = self._prepare(question, limits)
+        total = self.budget(prepared.table).total
         budgets = [asked_for(each, terms(1, delta, total).delta) for each in listed(candidates)]
-        return compare(self._rebuild(plan, schema, limits), budgets, confidence=chance, rows=imagined)
+        return compare(prepared, budgets, confidence=chance, rows=imagined)
 
     def table(self, name: str) -> CuratedFrame:
         """The same questions, built step by step: ``curator.table("visits").agg(n=count()).ask(epsilon=0.1)``."""
-        return CuratedFrame(schema=self._schema(name), curator=self)
+        return CuratedFrame(schema=supposing(self._schema(name)), curator=self)
 
-    def _found(self, receipt: Receipt, rebuild: Rebuild) -> Released:
+    def _charge(
+        self,
+        account: str,
+        prices: Sequence[Event],
+        prepared: Prepared,
+        asked: Asked,
+        *,
+        analyst: str,
+        key: str | None,
+    ) -> Receipt:
+        """Charges the first price; of a key that was charged before, finds the price it was charged with.
+
+        Raises:
+            KeyConflict: if the key came with another request.
+        """
+        request, question = prepared.request(asked), canonical(prepared.plan)
+        *others, last = prices
+        for event in others:
+            with suppress(KeyConflict):
+                return self._book.charge(
+                    account, event, analyst=analyst, question=question, key=key, replay_key=request
+                )
+        return self._book.charge(account, last, analyst=analyst, question=question, key=key, replay_key=request)
+
+    def _found(self, prepared: Prepared, receipt: Receipt) -> Told:
         """What was released for a charge that somebody else made under the same key.
 
         Raises:
             QueryFailed: if it has no answer, because its question failed or whoever asked it is gone.
         """
         payload = self._book.answer(receipt, wait=WAIT)
-        released = None if payload is None else unpack(payload, rebuild, private=self._bits.private)
-        if released is None:
+        told = None if payload is None else self._unpacked(prepared, payload)
+        if told is None:
             raise QueryFailed
-        return released
+        return told
 
-    def _run(self, program: Program, receipt: Receipt) -> Released:
-        """Reads and adds noise for a charge.
+    def _run(self, prepared: Prepared, asked: Asked, receipt: Receipt) -> Told:
+        """Reads and adds noise for a charge, and keeps what is released.
 
         Raises:
             QueryFailed: whatever went wrong: causes can depend on data. It uses up one failure credit.
         """
+        done: Performance | None = None
         with suppress(Exception):  # causes can carry data: dropped here, all of them
-            return run(program, self._engine, self._bits)
-        self._book.fail(receipt)
-        raise QueryFailed
+            done = perform(prepared, asked, receipt, engine=self._engine, bits=self._bits, book=self._book)
+        if done is None:
+            self._book.fail(receipt)
+            raise QueryFailed
+        self._book.store_answer(receipt, done.place, done.payload)
+        return done.told
 
-    def _answer(
-        self, released: Released, confidence: Fraction, remaining: Remaining, *, cost: Loss | None = None
-    ) -> Answer:
-        program = released.program
+    def _answer(self, told: Told, confidence: Fraction, remaining: Remaining, *, cost: Loss | None = None) -> Answer:
+        program = told.released.program
         return Answer(
             columns=columns(program.question),
-            records=records(released.rows(confidence)),
+            records=records(told.released.rows(confidence)),
             cost=remaining.loss * 0 if cost is None else cost,
             remaining=remaining,
-            event=program.event,
+            event=told.event,
             replayed=cost is None,
-            notes=notes(program),
+            notes=(*notes(program), *remarks(told.facts)),
             confidence=confidence,
             private=self._bits.private,
         )

@@ -8,11 +8,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet.curator.found import remarks, to_come
 from discreet.curator.measure import Measure
 from discreet.curator.notes import notes
 from discreet.curator.pick import Ranked
+from discreet.curator.prepared import Prepared
 from discreet.curator.program import Program
 from discreet.curator.run import Released
+from discreet.curator.stored import Asked
 from discreet.curator.terms import CONFIDENCE
 from discreet.ledger import Account
 from discreet.ledger.tallies import prices
@@ -40,6 +43,8 @@ class Explanation:
             infinite if it may be anything.
         confidence: of each error.
         rows: of the imagined group.
+        event: what would be released, or what is promised of it where bounds are still to be chosen.
+        remarks: what is chosen privately, and for how much.
     """
 
     program: Program
@@ -50,11 +55,8 @@ class Explanation:
     errors: dict[str, float]
     confidence: Fraction
     rows: int
-
-    @property
-    def event(self) -> Event:
-        """What would be released."""
-        return self.program.event
+    event: Event
+    remarks: tuple[str, ...] = ()
 
     @property
     def limits(self) -> Limits:
@@ -64,7 +66,7 @@ class Explanation:
     @property
     def notes(self) -> tuple[str, ...]:
         """What limits and bounds mean for the answer."""
-        return notes(self.program)
+        return (*notes(self.program), *self.remarks)
 
     @property
     def facts(self) -> dict[str, str]:
@@ -85,19 +87,30 @@ class Explanation:
 
 
 def explanation(
-    program: Program, account: Account, remaining: Loss, *, confidence: Fraction, rows: int = ROWS
+    prepared: Prepared, asked: Asked, account: Account, remaining: Loss, *, confidence: Fraction, rows: int = ROWS
 ) -> Explanation:
-    """The explanation of a program whose account stands as it does."""
+    """The explanation of a question whose account stands as it does."""
+    program, found = forecast(prepared, asked, confidence=confidence, rows=rows)
+    event = prepared.event(asked, len(prepared.missing))
     return Explanation(
         program=program,
         account=account.name,
         unit=f"{account.unit}, {account.neighbours.value}",
-        cost=prices(program.event, account.budget, account.neighbours).spent(account.budget),
+        cost=prices(event, account.budget, account.neighbours).spent(account.budget),
         remaining=remaining,
-        errors=errors(program, confidence=confidence, rows=rows),
+        errors=found,
         confidence=confidence,
         rows=rows,
+        event=event,
+        remarks=(*to_come(prepared, asked), *remarks(prepared.facts)),
     )
+
+
+def forecast(prepared: Prepared, asked: Asked, *, confidence: Fraction, rows: int) -> tuple[Program, dict[str, float]]:
+    """The program of a question, and its errors: infinite where they depend on facts that are still to be found."""
+    program = prepared.supposed(asked) if prepared.missing else prepared.program(asked, prepared.facts)
+    found = errors(program, confidence=confidence, rows=rows)
+    return program, {name: math.inf if name in prepared.unknown else error for name, error in found.items()}
 
 
 def errors(program: Program, *, confidence: Fraction, rows: int) -> dict[str, float]:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 from discreet import check
 from discreet.curator.declare import columns_of, declaration, declare
+from discreet.curator.magnitudes import supposing
 from discreet.curator.owners import UnitLike, account_of, owner, relation_of
 from discreet.curator.public import Keys, listed, public_schema
 from discreet.curator.stewardship import Stewardship
 from discreet.engines.base import Engine
 from discreet.errors import InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
+from discreet.plan.bounds import bounds
 from discreet.plan.describe import describe
-from discreet.plan.nodes import Question
+from discreet.plan.nodes import Question, Relation
 from discreet.plan.own import owned
-from discreet.plan.relations import tables
+from discreet.plan.relations import PerUnit, children, tables
 from discreet.plan.schema import Limits, TableSchema
 from discreet.plan.scope import lookup, same
 from discreet.plan.sql import parse
@@ -25,6 +27,19 @@ from discreet.plan.types import Type
 from discreet.privacy import Loss, Neighbours, Unit
 
 _ID = "id"
+
+
+def _folds(relation: Relation) -> Iterator[PerUnit]:
+    if isinstance(relation, PerUnit):
+        yield relation
+    for child in children(relation):
+        yield from _folds(child)
+
+
+def _lacks_bounds(folded: PerUnit, schemas: Mapping[str, TableSchema]) -> bool:
+    rows = describe(folded.source, schemas)
+    added = [fold.argument for fold in folded.folds if fold.kind in ("sum", "mean")]
+    return any(x is not None and bounds(x, rows) is None for x in added)
 
 
 class Holdings(Stewardship):
@@ -174,7 +189,24 @@ class Holdings(Stewardship):
         except UnknownTable as unknown:
             self._schema(unknown.name)  # a public one is refused in other words
             raise
+        except UnsupportedQuery as refused:
+            plan = self._supposing(question, refused)
         return plan, self._described(plan)
+
+    def _supposing(self, question: str, refused: UnsupportedQuery) -> Question:
+        """The plan of a question that lacks nothing but bounds, which may be chosen privately.
+
+        Raises:
+            UnsupportedQuery: as before, if something else is wrong; or if one person's rows are folded without bounds,
+                for the plan of a fold is made of them.
+        """
+        try:
+            plan = parse(question, {name: supposing(schema) for name, schema in self._known.items()})
+        except UnsupportedQuery:
+            raise refused from None
+        if plan.source is not None and any(_lacks_bounds(fold, self._known) for fold in _folds(plan.source)):
+            raise refused from None
+        return plan
 
     @property
     def _known(self) -> dict[str, TableSchema]:
@@ -183,8 +215,3 @@ class Holdings(Stewardship):
 
     def _described(self, plan: Question) -> TableSchema:
         return self._schemas[plan.table] if plan.source is None else describe(plan.source, self._known)
-
-    def _read_by(self, plan: Question) -> list[TableSchema]:
-        """The tables that a question reads, by name."""
-        names = {plan.table, *(tables(plan.source) if plan.source is not None else ())}
-        return [self._known[name] for name in sorted(names)]

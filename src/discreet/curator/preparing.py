@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import islice
 
 import numpy as np
 
 from discreet import check
-from discreet.curator.gate import answerable, exact_numbers
+from discreet.curator.found import facts_of, law_of, was_bought_for
 from discreet.curator.holdings import Holdings
-from discreet.curator.program import Program, choose
+from discreet.curator.perform import Told
+from discreet.curator.prepared import Prepared, unbounded
+from discreet.curator.program import Program
 from discreet.curator.run import Released
-from discreet.curator.stored import Asked, Rebuild, replay_key, serves, unpack
+from discreet.curator.scouts import BoundsScout, Facts
+from discreet.curator.stored import Asked, replay_key, serves, unpack
 from discreet.curator.targets import COUNTED, Fewest, Target, check_plain, means, solve
 from discreet.curator.terms import terms
 from discreet.engines.base import Engine
@@ -21,10 +26,11 @@ from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.ledger import Book
 from discreet.noise import source_of
 from discreet.plan.aggregates import Linear, Ratio, Total
-from discreet.plan.canonical import replay_order
 from discreet.plan.nodes import Aggregate, Question
-from discreet.plan.schema import Limits, TableSchema
+from discreet.plan.schema import Bounds, Limits
 from discreet.privacy import Loss
+
+_ANY = Asked(Fraction(1), Fraction(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,22 +50,46 @@ class Preparing(Holdings):
     def __init__(self, book: Book, engine: Engine) -> None:
         super().__init__(book, engine)
         self._bits = source_of(None)
+        self._found_bounds: dict[str, Bounds] = {}
 
-    def _rebuild(self, plan: Question, schema: TableSchema, limits: Limits | None, salt: str | None = None) -> Rebuild:
-        """The program of a question at any budget, its aggregates in the order in which releases are stored."""
+    def _prepare(self, question: str | Question, limits: Limits | None, *, salt: str | None = None) -> Prepared:
+        """A question with everything its program is chosen from: declarations, and what was found out before."""
         if limits is not None:
             check.instance(Limits, limits=limits)
-        ordered = replace(plan, aggregates=tuple(replay_order(plan)))
+        plan, schema = self._plan(question)
         secret = self._book.account(self._accounts[schema.name]).salt.hex() if salt is None else salt
+        schemas = self._known
+        scouts = tuple(BoundsScout(schemas[table], column, secret) for table, column in unbounded(plan, schemas))
+        facts = self._remembered(scouts)
+        return Prepared(
+            plan=plan,
+            table=schema.name,
+            schemas=schemas,
+            limits=limits,
+            salt=secret,
+            unbounded=scouts,
+            facts=facts,
+        )
 
-        def rebuild(epsilon: Fraction, delta: Fraction) -> Program:
-            with exact_numbers():
-                program = choose(ordered, schema, epsilon=epsilon, delta=delta, limits=limits, salt=secret)
-                return answerable(program, self._known)
+    def _remembered(self, scouts: Sequence[BoundsScout]) -> Facts:
+        """What earlier questions found out about this version of the data: always by the first that found anything."""
+        facts = Facts(bounds={})
+        for scout in scouts:
+            place = replay_key(scout.program(Fraction(1)), [scout.table])
+            if place not in self._found_bounds:
+                self._found_bounds.update((place, found) for found in islice(self._told(place, scout), 1))
+            if place in self._found_bounds:
+                facts = facts.with_bounds(scout.spot, self._found_bounds[place])
+        return facts
 
-        return rebuild
+    def _told(self, place: str, scout: BoundsScout) -> Iterator[Bounds]:
+        for stored in self._book.stored(place):
+            released = unpack(stored.payload, lambda epsilon, _: scout.program(epsilon), private=self._bits.private)
+            found = None if released is None else scout.found(released)
+            if found is not None:
+                yield found
 
-    def _asked(self, plan: Question, schema: TableSchema, limits: Limits | None, wish: Wish, budget: Loss) -> Asked:
+    def _asked(self, prepared: Prepared, wish: Wish, budget: Loss) -> Asked:
         """The epsilon and delta of a question: as it names them, or solved from the error it names.
 
         Raises:
@@ -76,16 +106,19 @@ class Preparing(Holdings):
             raise InvalidParameter("within", wish.within, "without an epsilon", hint)
         target = Target.of(wish.within, wish.confidence, wish.max_epsilon)
         delta = terms(target.max_epsilon, wish.delta, budget).delta
-        return Asked(self._solved(plan, schema, limits, target, delta), delta)
+        return Asked(self._solved(prepared, target, delta), delta)
 
-    def _solved(
-        self, plan: Question, schema: TableSchema, limits: Limits | None, target: Target, delta: Fraction
-    ) -> Fraction:
-        check_plain(plan)
-        rebuild = self._rebuild(plan, schema, limits)
+    def _solved(self, prepared: Prepared, target: Target, delta: Fraction) -> Fraction:
+        check_plain(prepared.plan)
+        if prepared.missing:
+            raise UnsupportedQuery(
+                f"The error is not known before bounds of {prepared.missing[0].column} are.",
+                "Ask once with an epsilon: bounds are then chosen privately and remembered; or declare them.",
+            )
+        rebuild = prepared.rebuild(prepared.facts)
         program = rebuild(target.max_epsilon, delta)
         refused: InvalidParameter | None = None
-        for fewest in self._fewest(plan, schema, limits, program, (1 - target.confidence) * COUNTED):
+        for fewest in self._fewest(prepared, program, (1 - target.confidence) * COUNTED):
             try:
                 return solve(lambda epsilon: rebuild(epsilon, delta), target, fewest)
             except InvalidParameter as error:
@@ -98,9 +131,7 @@ class Preparing(Holdings):
             "interval lies above zero.",
         )
 
-    def _fewest(
-        self, plan: Question, schema: TableSchema, limits: Limits | None, program: Program, outside: Fraction
-    ) -> Iterator[Fewest]:
+    def _fewest(self, prepared: Prepared, program: Program, outside: Fraction) -> Iterator[Fewest]:
         """How many values each mean has at least, by what was released: the oldest release first, for it stays first.
 
         A budget that is solved again, for the same idempotency key, is then solved alike.
@@ -115,38 +146,51 @@ class Preparing(Holdings):
                 "The error of a mean depends on how many values each group has, and the groups are private.",
                 "Declare the keys with keys=..., or ask with an epsilon.",
             )
-        found = {name: self._counted(plan, schema, limits, kinds[name], outside) for name in needed}
+        found = {name: self._counted(prepared, kinds[name], outside) for name in needed}
         for place in range(min((len(each) for each in found.values()), default=1)):
             counts = {name: each[place] for name, each in found.items()}
             if all(count > 0 for count in counts.values()):
                 yield counts
 
-    def _counted(
-        self, plan: Question, schema: TableSchema, limits: Limits | None, mean: Aggregate, outside: Fraction
-    ) -> list[int]:
+    def _counted(self, prepared: Prepared, mean: Aggregate, outside: Fraction) -> list[int]:
         """The lower ends of released counts of a mean's values in the smallest group, oldest first."""
         x = mean.argument
         count, rows = Aggregate(name="#n", kind="count_values", argument=x), Aggregate(name="#r", kind="count")
-        alone = replace(plan, outputs=(), having=None, order=(), limit=None)
+        alone = replace(prepared.plan, outputs=(), having=None, order=(), limit=None)
         asked = [alone.aggregates, (count,), (count, rows), (mean,), (mean, rows), (mean, count), (mean, count, rows)]
         found: dict[int, int] = {}
         for aggregates in asked:
-            other = replace(alone, aggregates=aggregates)
-            rebuild = self._rebuild(other, schema, limits)
-            place = replay_key(rebuild(Fraction(1), Fraction(0)), self._read_by(other))
-            for stored in self._book.stored(place):
-                released = unpack(stored.payload, rebuild, private=self._bits.private)
-                if released is not None:
-                    found[stored.sequence] = _least(released, x, outside)
+            other = prepared.about(replace(alone, aggregates=aggregates))
+            program = other.program(_ANY, other.facts)
+            for stored in self._book.stored(other.place(program, other.facts)):
+                told = self._unpacked(other, stored.payload)
+                if told is not None:
+                    found[stored.sequence] = _least(told.released, x, outside)
         return [found[sequence] for sequence in sorted(found)]
 
-    def _stored(self, place: str, program: Program, rebuild: Rebuild) -> Released | None:
-        """A stored release of the same data that is as good as the one asked for."""
-        for stored in reversed(self._book.stored(place)):
-            released = unpack(stored.payload, rebuild, private=self._bits.private)
-            if released is not None and serves(released, program):
-                return released
+    def _stored(self, prepared: Prepared, asked: Asked) -> Told | None:
+        """A stored release of the same data that is as good as the one asked for, or was paid with as much."""
+        facts = prepared.facts
+        for scout in prepared.missing:  # where nothing was found, a fixed range was taken
+            facts = facts.with_bounds(scout.spot, None)
+        try:
+            program = prepared.program(asked, facts)
+        except UnsupportedQuery:
+            if prepared.missing:
+                return None
+            raise
+        for stored in reversed(self._book.stored(prepared.place(program, facts))):
+            told = self._unpacked(prepared, stored.payload)
+            if told is not None and (serves(told.released, program) or was_bought_for(stored.payload, asked)):
+                return told
         return None
+
+    def _unpacked(self, prepared: Prepared, payload: bytes) -> Told | None:
+        """A stored release, by the facts that are written beside it."""
+        fields = json.loads(payload)
+        facts = facts_of(fields)
+        released = unpack(payload, prepared.rebuild(facts, law_of(fields)), private=self._bits.private)
+        return None if released is None else Told(released=released, facts=facts, event=released.program.event)
 
 
 def _least(released: Released, argument: object, outside: Fraction) -> int:

@@ -85,11 +85,23 @@ def choose(
     delta: Fraction = Fraction(0),
     limits: Limits | None = None,
     salt: str = "",
+    keys: tuple[tuple[Value, ...], ...] | None = None,
+    law: Law | None = None,
 ) -> Program:
     """The program with the least noise at this budget, by public facts.
 
-    Pure budgets get Laplace noise. With a delta, Gaussian noise is taken where its error is smaller; private keys need
-    a delta, which they share with Gaussian noise.
+    Pure budgets get Laplace noise. With a delta, Gaussian noise is taken where its error is smaller, unless a law is
+    given; private keys need a delta, which they share with Gaussian noise.
+
+    Args:
+        question: what is asked.
+        schema: what is public about its rows.
+        epsilon: what it may cost.
+        delta: its chance of more.
+        limits: how much one unit counts; the table's unless given.
+        salt: of the rule by which rows are kept.
+        keys: all values that the question's keys may have, where its own construction says so.
+        law: of the noise.
 
     Raises:
         UnsupportedQuery: if keys are private and there is no delta, or an argument has no bounds.
@@ -99,12 +111,12 @@ def choose(
         grouped=bool(question.keys),
         neighbours=schema.neighbours,
     )
-    keys = public_keys(question, schema)
+    keys = public_keys(question, schema) if keys is None else keys
     if not question.keys or keys is not None:
-        draft = _quietest(question, schema, contribution, epsilon, delta, sized=False)
+        draft = _quietest(question, schema, contribution, epsilon, delta, sized=False, law=law)
     else:
         _check_private(delta)
-        draft = _selecting(question, schema, contribution, epsilon, delta)
+        draft = _selecting(question, schema, contribution, epsilon, delta, law=law)
     parts = [measure.event for measure in draft.measures]
     parts += [pick.event for recipe in draft.ranked.values() for pick in recipe.picks]
     reading = _reading(question, _bounding(schema, contribution, salt), keys, draft)
@@ -185,13 +197,14 @@ def _quietest(
     delta: Fraction,
     *,
     sized: bool,
+    law: Law | None,
 ) -> _Draft:
     """The layout and the law with the least noise."""
     most_rows = contribution.limits.rows
     added = replace(question, aggregates=tuple(a for a in question.aggregates if a.kind not in RANKED))
     needs = Needs.of(added, schema, most_rows=most_rows, sized=sized)
     quantiles = {a: steps_of(a, schema) for a in question.aggregates if a.kind in RANKED}
-    first, *others = _drafts(needs, quantiles, contribution, epsilon, delta)
+    first, *others = _drafts(needs, quantiles, contribution, epsilon, delta, law)
     return min([first, *others], key=lambda draft: draft.badness) if others else first
 
 
@@ -201,10 +214,11 @@ def _drafts(
     contribution: Contribution,
     epsilon: Fraction,
     delta: Fraction,
+    only: Law | None,
 ) -> Iterator[_Draft]:
     """The budget in equal shares, one for each form and one for each quantile."""
     laws: tuple[Law, ...] = ("laplace", "gaussian") if delta else ("laplace",)
-    for law in laws:
+    for law in laws if only is None else (only,):
         layouts = {layout.forms: layout for layout in (build(needs) for build in _LAYOUTS[law])}
         for layout in layouts.values():
             share = (epsilon if law == "laplace" else _rho(epsilon, delta)) / (len(layout.forms) + len(quantiles))
@@ -234,14 +248,20 @@ def _rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def _selecting(
-    question: Question, schema: TableSchema, contribution: Contribution, epsilon: Fraction, delta: Fraction
+    question: Question,
+    schema: TableSchema,
+    contribution: Contribution,
+    epsilon: Fraction,
+    delta: Fraction,
+    *,
+    law: Law | None,
 ) -> _Draft:
     """Private keys by a threshold on a noisy size, or by a selection that takes half of the budget.
 
     The second doubles the noise. It is taken if its groups may have less than half as many people: the smallest groups
     that are shown then have the smaller relative error.
     """
-    draft = _quietest(question, schema, contribution, epsilon, delta / 2, sized=True)
+    draft = _quietest(question, schema, contribution, epsilon, delta / 2, sized=True, law=law)
     if draft.layout.size is None:
         raise UnsupportedQuery("The question counts nothing.", "Add COUNT(*) to it.")
     left = delta / 2 if draft.law == "gaussian" else delta  # Laplace noise needs no delta
@@ -249,7 +269,7 @@ def _selecting(
     optimal = Optimal.of(contribution, min(epsilon / 2, LARGEST_EPSILON), delta / 2)
     if 2 * optimal.half_kept >= threshold.half_kept:
         return replace(draft, selection=threshold)
-    quiet = _quietest(question, schema, contribution, epsilon / 2, delta / 2, sized=False)
+    quiet = _quietest(question, schema, contribution, epsilon / 2, delta / 2, sized=False, law=law)
     return replace(quiet, selection=optimal)
 
 

@@ -19,6 +19,9 @@ from discreet.plan.types import Type
 NOTE = "Made-up rows: nothing was read and nothing was spent. Columns, types and errors are those of a real answer."
 SALT = "rehearsal"
 
+INVENTED = Bounds(Fraction(0), Fraction(4))
+"""Of columns that have none."""
+
 _SEED = 1  # every rehearsal of a question is the same one
 _WORDS = ("amber", "birch", "cedar", "delta", "ember")
 _ROWS_OF_ONE = 2
@@ -91,7 +94,7 @@ def _values(column: ColumnSchema, named: list[Literal]) -> list[Value]:
     if column.keys is not None:
         return list(column.keys)
     asked = [literal.value for literal in named if literal.type is column.type and literal.value is not None]
-    return [*_INVENTED[column.type](column.bounds or Bounds(Fraction(0), Fraction(4))), *asked]
+    return [*_INVENTED[column.type](column.bounds or INVENTED), *asked]
 
 
 def _whole(bounds: Bounds) -> Iterator[Value]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -45,10 +45,18 @@ def replay_key(program: Program, tables: Sequence[TableSchema]) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def pack(released: Released, asked: Asked, *, private: bool) -> str:
-    """A release as JSON: exact integers, keys with their types, what it was chosen for, and whether it may be shown."""
+def pack(released: Released, asked: Asked, *, private: bool, beside: Mapping[str, Any] | None = None) -> str:
+    """A release as JSON: exact integers, keys with their types, what it was chosen for, and whether it may be shown.
+
+    Args:
+        released: what is kept.
+        asked: the budget its program was chosen for.
+        private: whether its noise was.
+        beside: what else its program was built from.
+    """
     return json.dumps(
         {
+            **(beside or {}),
             "version": VERSION,
             "private": private,
             "epsilon": str(asked.epsilon),

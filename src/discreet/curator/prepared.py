@@ -1,0 +1,237 @@
+"""A question before its charge: its program at any budget, by declarations and by facts that were found out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from hashlib import sha256
+from typing import Any
+
+from discreet.curator.gate import answerable, exact_numbers
+from discreet.curator.magnitudes import choosable, widest
+from discreet.curator.measure import Law
+from discreet.curator.program import Program, choose
+from discreet.curator.scouts import SHARE, BoundsScout, Facts, Spot
+from discreet.curator.stored import Asked, Rebuild, replay_key
+from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.plan.bounds import bounds
+from discreet.plan.canonical import replay_order
+from discreet.plan.describe import describe
+from discreet.plan.nodes import Aggregate, Question
+from discreet.plan.relations import tables
+from discreet.plan.schema import Bounds, Limits, TableSchema
+from discreet.plan.size import columns
+from discreet.privacy import events
+
+Schemas = Mapping[str, TableSchema]
+
+_PARTS = (Fraction(1), Fraction(9, 10), Fraction(3, 4), Fraction(1, 2), Fraction(1, 4))
+_COUNTS = ("count", "count_values", "count_units")
+
+
+def described(plan: Question, schemas: Schemas) -> TableSchema:
+    """What is public about the rows that a question counts."""
+    return schemas[plan.table] if plan.source is None else describe(plan.source, schemas)
+
+
+def read_by(plan: Question, schemas: Schemas) -> list[TableSchema]:
+    """The tables that a question reads, by name."""
+    names = {plan.table, *(tables(plan.source) if plan.source is not None else ())}
+    return [schemas[name] for name in sorted(names)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A question with everything its program is chosen from.
+
+    Args:
+        plan: as it was asked.
+        table: the first protected one, whose account pays.
+        schemas: the declared tables by name.
+        limits: of the question; None for the table's.
+        salt: of the rule by which rows are kept.
+        unbounded: columns whose bounds nobody declared and the question needs.
+        facts: what was found out about them before.
+        built: programs that were built already.
+    """
+
+    plan: Question
+    table: str
+    schemas: Schemas
+    limits: Limits | None
+    salt: str = field(repr=False)
+    unbounded: tuple[BoundsScout, ...]
+    facts: Facts
+    built: dict[Any, Program] = field(default_factory=dict, repr=False, compare=False)
+
+    def about(self, plan: Question) -> Prepared:
+        """Another question about the same rows, with the same facts."""
+        return replace(self, plan=plan, built={})
+
+    @property
+    def unknown(self) -> frozenset[str]:
+        """The outputs whose error depends on facts that are missing."""
+        if not self.missing:
+            return frozenset()
+        lacking = {a.name for a in _unbounded_by(self.plan, bounded(self.schemas, self.facts.bounds))}
+        outputs = self.plan.outputs
+        return frozenset(o.name for o in outputs if lacking & {column.name for column in columns(o.expression)})
+
+    @property
+    def missing(self) -> tuple[BoundsScout, ...]:
+        """What must be found out first."""
+        return tuple(scout for scout in self.unbounded if scout.spot not in self.facts.bounds)
+
+    def tables(self, facts: Facts) -> list[TableSchema]:
+        """The tables it reads, declared as these facts say."""
+        return read_by(self.plan, bounded(self.schemas, facts.bounds))
+
+    def program(self, asked: Asked, facts: Facts, law: Law | None = None) -> Program:
+        """The program at a budget, its aggregates in the order in which releases are stored."""
+        known = asked, tuple(facts.bounds.items()), law
+        if known not in self.built:
+            self.built[known] = self._program(asked, facts, law)
+        return self.built[known]
+
+    def _program(self, asked: Asked, facts: Facts, law: Law | None) -> Program:
+        ordered = replace(self.plan, aggregates=tuple(replay_order(self.plan)))
+        schema = described(self.plan, bounded(self.schemas, facts.bounds))
+        with exact_numbers():
+            program = choose(
+                ordered, schema, epsilon=asked.epsilon, delta=asked.delta, limits=self.limits, salt=self.salt, law=law
+            )
+            return answerable(program, self.schemas)
+
+    def rebuild(self, facts: Facts, law: Law | None = None) -> Rebuild:
+        """The program at any budget."""
+        return lambda epsilon, delta: self.program(Asked(epsilon, delta), facts, law)
+
+    def place(self, program: Program, facts: Facts) -> str:
+        """Under which releases of its program are kept, given these facts."""
+        return replay_key(program, self.tables(facts))
+
+    # ------------------------------------------------------------------------------------------------------- stages
+
+    @property
+    def widest(self) -> Facts:
+        """The widest bounds of all columns that nobody declared."""
+        return Facts(bounds={scout.spot: widest(scout.kind) for scout in self.unbounded})
+
+    def supposed(self, asked: Asked) -> Program:
+        """The question with what scouts leave, at the widest bounds: it decides law and price, whatever is found."""
+        return self.program(left_by_scouts(asked), self.widest)
+
+    def event(self, asked: Asked, scouts: int) -> events.Event:
+        """The whole price if so many facts are missing; it depends on none of them."""
+        if not scouts:
+            return self.program(asked, self.facts).event
+        each = self.unbounded[0].program(of_each_scout(asked, scouts)).event
+        return events.Composed([*([each] * scouts), promised(self.supposed(asked).event)])
+
+    def other_events(self, asked: Asked) -> list[events.Event]:
+        """What the whole price may have been before, when more facts were missing, or fewer."""
+        counts = range(1 if self.missing else 0, len(self.unbounded) + 1)
+        return [self.event(asked, scouts) for scouts in counts if scouts != len(self.missing)]
+
+    def request(self, asked: Asked) -> str:
+        """What makes a request the same one for an idempotency key, whatever was found out in between."""
+        if not self.unbounded:
+            return self.place(self.program(asked, self.facts), self.facts)
+        key = replay_key(self.program(asked, self.widest), read_by(self.plan, self.schemas))
+        return sha256(f"{key} {asked.epsilon} {asked.delta}".encode()).hexdigest()
+
+    def settled(self, asked: Asked, facts: Facts, covered: Callable[[events.Event, events.Event], bool]) -> Settled:
+        """The question at the bounds that were found, for no more than was charged.
+
+        Bounds can change how many forms share the budget, and so the price under some rules: then a little less is
+        spent. Where they make numbers that cannot be added up, the widest bounds, which were tried before the charge,
+        are taken instead.
+        """
+        supposed = self.supposed(asked)
+        promise, law, main = promised(supposed.event), supposed.noise.law, left_by_scouts(asked)
+        for part in _PARTS:
+            less = Asked(main.epsilon * part, main.delta)
+            with suppress(UnsupportedQuery, InvalidParameter):
+                program = self.program(less, facts, law)
+                if covered(program.event, promise):
+                    return Settled(program=program, asked=less, facts=facts, law=law)
+        return Settled(program=supposed, asked=main, facts=self.widest, law=law)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """A program, and all that is needed to build it again."""
+
+    program: Program
+    asked: Asked
+    facts: Facts
+    law: Law | None = None
+
+
+def left_by_scouts(asked: Asked) -> Asked:
+    """What is left for the question itself."""
+    return Asked(asked.epsilon * (1 - SHARE), asked.delta)
+
+
+def of_each_scout(asked: Asked, scouts: int) -> Fraction:
+    """What each of so many scouts may spend."""
+    return asked.epsilon * SHARE / scouts
+
+
+def bounded(schemas: Schemas, found: Mapping[Spot, Bounds]) -> Schemas:
+    """The declarations with further bounds."""
+    changed = dict(schemas)
+    for (table, column), limits in found.items():
+        columns = changed[table].columns
+        changed[table] = replace(changed[table], columns={**columns, column: replace(columns[column], bounds=limits)})
+    return changed
+
+
+def unbounded(plan: Question, schemas: Schemas) -> tuple[Spot, ...]:
+    """The columns of protected tables without which an argument has no bounds, and with which all have some.
+
+    None if all arguments have bounds as they are, or would lack them even then.
+    """
+    if not _lacking(plan, schemas):
+        return ()
+    candidates = {
+        (table.name, column): limits for table in read_by(plan, schemas) for column, limits in choosable(table).items()
+    }
+    if _lacking(plan, bounded(schemas, candidates)):
+        return ()
+    for spot in list(candidates):
+        fewer = {other: limits for other, limits in candidates.items() if other != spot}
+        if not _lacking(plan, bounded(schemas, fewer)):
+            candidates = fewer
+    return tuple(candidates)
+
+
+def _lacking(plan: Question, schemas: Schemas) -> bool:
+    return bool(_unbounded_by(plan, schemas))
+
+
+def _unbounded_by(plan: Question, schemas: Schemas) -> list[Aggregate]:
+    """The aggregates that add up an argument without bounds."""
+    schema = described(plan, schemas)
+    return [
+        aggregate
+        for aggregate in plan.aggregates
+        if aggregate.kind not in _COUNTS
+        and aggregate.argument is not None
+        and aggregate.argument.type.is_number
+        and bounds(aggregate.argument, schema) is None
+    ]
+
+
+def promised(event: events.Event) -> events.Event:
+    """What noise promises, without its scale, which depends on bounds.
+
+    Discrete Laplace noise is its epsilon; everything else says nothing of scales.
+    """
+    if isinstance(event, events.Composed):
+        return events.Composed([promised(part) for part in event.events])
+    if isinstance(event, events.DiscreteLaplace):
+        return events.Pure(event.sensitivity / event.scale)
+    return event
