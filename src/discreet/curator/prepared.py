@@ -28,7 +28,6 @@ from discreet.privacy import events
 Schemas = Mapping[str, TableSchema]
 
 _PARTS = (Fraction(1), Fraction(9, 10), Fraction(3, 4), Fraction(1, 2), Fraction(1, 4))
-_COUNTS = ("count", "count_values", "count_units")
 
 
 def described(plan: Question, schemas: Schemas) -> TableSchema:
@@ -218,7 +217,7 @@ def _unbounded_by(plan: Question, schemas: Schemas) -> list[Aggregate]:
     return [
         aggregate
         for aggregate in plan.aggregates
-        if aggregate.kind not in _COUNTS
+        if not aggregate.kind.startswith("count")
         and aggregate.argument is not None
         and aggregate.argument.type.is_number
         and bounds(aggregate.argument, schema) is None
