@@ -19,7 +19,7 @@ from discreet.plan.bounds import bounds
 from discreet.plan.describe import describe
 from discreet.plan.nodes import Question, Relation
 from discreet.plan.own import owned
-from discreet.plan.relations import PerUnit, children, tables
+from discreet.plan.relations import PerUnit, children
 from discreet.plan.schema import Limits, TableSchema
 from discreet.plan.scope import lookup, same
 from discreet.plan.sql import parse

@@ -204,7 +204,7 @@ def _quietest(
     added = replace(question, aggregates=tuple(a for a in question.aggregates if a.kind not in RANKED))
     needs = Needs.of(added, schema, most_rows=most_rows, sized=sized)
     quantiles = {a: steps_of(a, schema) for a in question.aggregates if a.kind in RANKED}
-    first, *others = _drafts(needs, quantiles, contribution, epsilon, delta, law)
+    first, *others = _drafts(needs, quantiles, contribution, epsilon, delta, only=law)
     return min([first, *others], key=lambda draft: draft.badness) if others else first
 
 
@@ -214,6 +214,7 @@ def _drafts(
     contribution: Contribution,
     epsilon: Fraction,
     delta: Fraction,
+    *,
     only: Law | None,
 ) -> Iterator[_Draft]:
     """The budget in equal shares, one for each form and one for each quantile."""
