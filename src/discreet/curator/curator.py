@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from discreet import check
 from discreet.curator.answer import Answer, columns, records
@@ -110,6 +111,7 @@ class Curator(Preparing):
         key: str | None = None,
         within: check.Number | None = None,
         max_epsilon: check.Number | None = None,
+        project: str = "",
     ) -> Answer:
         """A private answer, charged before anything is read; a stored one that is as good is given again for free.
 
@@ -125,6 +127,7 @@ class Curator(Preparing):
             within: instead of an epsilon, how far each COUNT, SUM and AVG may be from the truth, with this confidence:
                 the smallest epsilon for that is solved from public facts and what was released before.
             max_epsilon: what that may cost at most.
+            project: whose cap it counts against, beside the analyst's and the account's.
 
         Raises:
             UnsupportedQuery: if the question cannot be answered privately; nothing was spent.
@@ -143,9 +146,9 @@ class Curator(Preparing):
         prices = [prepared.event(asked, len(prepared.missing))]
         if key is not None and self._book.is_charged(analyst, key):
             prices += prepared.other_events(asked)
-        elif (known := self._stored(prepared, asked)) is not None:
+        elif (known := self._free(prepared, asked)) is not None:
             return self._answer(known, chance, Remaining.of(standing.spent, standing.budget))
-        receipt = self._charge(account, prices, prepared, asked, analyst=analyst, key=key)
+        receipt = self._charge(account, prices, prepared, asked, analyst=analyst, key=key, project=project)
         if receipt.repeated:
             return self._answer(self._found(prepared, receipt), chance, receipt.left)
         told = self._run(prepared, asked, receipt)
@@ -182,7 +185,8 @@ class Curator(Preparing):
         balance = self.budget(prepared.table)
         asked = self._asked(prepared, wish, balance.total)
         account = self._book.account(self._accounts[prepared.table])
-        return explanation(prepared, asked, account, balance.remaining.loss, confidence=chance, rows=imagined)
+        found = explanation(prepared, asked, account, balance.remaining.loss, confidence=chance, rows=imagined)
+        return replace(found, free=self._offer(prepared, asked))
 
     def rehearse(
         self,
@@ -257,20 +261,27 @@ class Curator(Preparing):
         *,
         analyst: str,
         key: str | None,
+        project: str,
     ) -> Receipt:
         """Charges the first price; of a key that was charged before, finds the price it was charged with.
 
         Raises:
             KeyConflict: if the key came with another request.
         """
-        request, question = prepared.request(asked), canonical(prepared.plan)
+        charge = partial(
+            self._book.charge,
+            account,
+            analyst=analyst,
+            question=canonical(prepared.plan),
+            key=key,
+            replay_key=prepared.request(asked),
+            project=project,
+        )
         *others, last = prices
         for event in others:
             with suppress(KeyConflict):
-                return self._book.charge(
-                    account, event, analyst=analyst, question=question, key=key, replay_key=request
-                )
-        return self._book.charge(account, last, analyst=analyst, question=question, key=key, replay_key=request)
+                return charge(event)
+        return charge(last)
 
     def _found(self, prepared: Prepared, receipt: Receipt) -> Told:
         """What was released for a charge that somebody else made under the same key.
@@ -308,7 +319,7 @@ class Curator(Preparing):
             remaining=remaining,
             event=told.event,
             replayed=cost is None,
-            notes=(*notes(program), *remarks(told.facts)),
+            notes=(*notes(program), *remarks(told.facts), *told.released.notes),
             confidence=confidence,
             private=self._bits.private,
         )

@@ -22,14 +22,15 @@ from typing import Any
 import numpy as np
 
 from discreet.curator.program import Program
-from discreet.curator.run import Key, Released, finished
+from discreet.curator.run import Key, Released
 from discreet.curator.spread import Noise
 from discreet.exact import float_above, float_below
-from discreet.plan.aggregates import Linear, Recipe
+from discreet.plan.aggregates import Linear, Recipe, Total
 from discreet.plan.evaluate import evaluate
-from discreet.plan.finish import Cell, Noisy
+from discreet.plan.finish import Noisy
 from discreet.plan.nodes import Aggregate, Call, Column, Expression, Question
 from discreet.plan.size import substitute
+from discreet.privacy import events
 
 Parts = tuple[tuple[int, ...], ...]
 """For each group of a question, the places of the released groups that it is made of."""
@@ -57,17 +58,21 @@ class Source:
 
     def variance(self) -> Fraction:
         """Of the aggregate's noise in the group of the question that is made of most."""
-        noise, recipe = self._joined(max(len(places) for places in self.parts))
+        noise, recipe = self._joined(max([1, *(len(places) for places in self.parts)]))
         return noise.variance(recipe)
 
     def cells(self, outside: Fraction) -> list[Noisy]:
         """The aggregate of each group, with an interval that misses with at most this probability."""
-        cells = []
-        for places in self.parts:
-            noise, recipe = self._joined(len(places))
-            joined = np.concatenate([self.released.noisy[place, : self._width] for place in places])
-            cells += noise.finish(recipe, joined[None, :], outside)
-        return cells
+        return [self._cell(places, outside) for places in self.parts]
+
+    def _cell(self, places: Sequence[int], outside: Fraction) -> Noisy:
+        if not places and isinstance(self.recipe, Total):  # no row can be in this group
+            return Noisy(0, 0, 0)
+        nothing = np.zeros((1, self._width), dtype=object)
+        noisy = [self.released.noisy[[place], : self._width] for place in places] or [nothing]
+        noise, recipe = self._joined(len(noisy))
+        (cell,) = noise.finish(recipe, np.concatenate(noisy, axis=1), outside)
+        return cell
 
     @property
     def _width(self) -> int:
@@ -120,7 +125,7 @@ class Quotient:
         return min(max(mean, self.low), self.high)
 
 
-class Derived:
+class Derived(Released):
     """The answer to a question that follows from releases; it is finished like any other.
 
     Args:
@@ -130,19 +135,24 @@ class Derived:
     """
 
     def __init__(self, program: Program, keys: Sequence[Key], sources: dict[str, Source | Quotient]) -> None:
-        self.program, self.keys, self.sources = program, tuple(keys), sources
+        super().__init__(program, keys, np.empty((len(keys), 0), dtype=object))
+        self.sources = sources
 
-    def rows(self, confidence: Fraction) -> list[dict[str, Cell]]:
-        """See `Released.rows`."""
-        return finished(self.program, self.groups, confidence)
+    def _finished(self, outside: Fraction) -> dict[str, list[Noisy]]:
+        return {name: source.cells(outside) for name, source in self.sources.items()}
 
-    def groups(self, outside: Fraction) -> Iterator[dict[str, Cell]]:
-        """Keys and aggregates of each group, with intervals that miss with at most this probability each."""
-        finished = {name: source.cells(outside) for name, source in self.sources.items()}
-        names = [key.name for key in self.program.question.keys]
-        for index, key in enumerate(self.keys):
-            row: dict[str, Cell] = dict(zip(names, key, strict=True))
-            yield row | {name: cells[index] for name, cells in finished.items()}
+    @property
+    def event(self) -> events.Event:
+        """Everything that was released for it."""
+        releases = {id(source.released): source.released for source in self._plain()}.values()
+        return events.Composed([released.program.event for released in releases])
+
+    @property
+    def excess(self) -> Fraction:
+        """How many times larger the variance of its noise is than was asked for, at most; 1 or less serves."""
+        wanted: Any = self.program
+        noises = {name: wanted.noise.variance(wanted.recipes[name]) for name in self.sources}
+        return max((source.variance() / noises[name] for name, source in self.sources.items()), default=Fraction(0))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -158,7 +168,7 @@ class Derived:
 
 
 def derive(wanted: Program, releases: Sequence[Released]) -> Derived | None:
-    """The answer to a question from releases about the same rows, if it follows with no more noise than asked for.
+    """The answer to a question from releases about the same rows, if it follows; with how much noise is another matter.
 
     Args:
         wanted: the program that would answer it otherwise.
@@ -175,18 +185,14 @@ def derive(wanted: Program, releases: Sequence[Released]) -> Derived | None:
 
 
 def _source(aggregate: Aggregate, wanted: Program, alike: Sequence[tuple[Released, Parts]]) -> Source | Quotient | None:
-    """The first releases that tell an aggregate as precisely as it was asked for."""
-    target: Any = wanted.recipes[aggregate.name]
-    most = wanted.noise.variance(target)
-    for source in _telling(aggregate, alike):
-        if source.variance() <= most:
-            return source
-    if aggregate.kind != "mean":
-        return None
-    tops = _telling(replace(aggregate, kind="sum"), alike)
-    bottoms = list(_telling(replace(aggregate, kind="count_values"), alike))
-    quotients = (Quotient(top, bottom, target.low, target.high) for top in tops for bottom in bottoms)
-    return next((quotient for quotient in quotients if quotient.variance() <= most), None)
+    """The release that tells an aggregate most precisely, if any does."""
+    told: list[Source | Quotient] = [*_telling(aggregate, alike)]
+    if aggregate.kind == "mean":
+        mean: Any = wanted.recipes[aggregate.name]
+        tops = [*_telling(replace(aggregate, kind="sum"), alike)]
+        bottoms = [*_telling(replace(aggregate, kind="count_values"), alike)]
+        told += [Quotient(top, bottom, mean.low, mean.high) for top in tops for bottom in bottoms]
+    return min(told, key=lambda source: source.variance(), default=None)
 
 
 def _telling(aggregate: Aggregate, alike: Sequence[tuple[Released, Parts]]) -> Iterator[Source]:
@@ -210,15 +216,15 @@ def _grouped(wanted: Program, release: Released) -> tuple[tuple[Key, ...], Parts
     keys = wanted.reading.public_keys
     if keys is None:
         keys = tuple(sorted(assigned, key=repr)) if wanted.question.keys else ((),)
-    parts = tuple(tuple(assigned.get(key, ())) for key in keys)
-    if not all(0 < len(places) <= MOST_PARTS for places in parts):
+    if not all(key in assigned and len(assigned[key]) <= MOST_PARTS for key in keys):
         return None
+    parts = tuple(tuple(assigned[key]) for key in keys)
     return (tuple(keys), parts) if _alike(wanted, release, parts) else None
 
 
 def _alike(wanted: Program, release: Released, parts: Parts) -> bool:
     """Whether contributions are bounded alike, and aggregates of unions are sums."""
-    alone = all(len(places) == 1 for places in parts)
+    alone = all(len(places) <= 1 for places in parts)
     kinds = {aggregate.kind for aggregate in wanted.question.aggregates}
     if kinds & _POINTS or not (alone or "count_distinct" not in kinds):
         return False
@@ -234,7 +240,7 @@ _POINTS = frozenset({"quantile", "min", "max", "mode"})
 
 
 def _assigned(wanted: Question, given: Question, keys: Sequence[Key]) -> dict[Key, list[int]]:
-    """For each group of a question the places of the released groups in it.
+    """For each group of a question the places of the released groups in it; none if its WHERE leaves all of them out.
 
     Raises:
         _OutsideTheKeys: if that depends on more than the released keys.
@@ -250,8 +256,9 @@ def _assigned(wanted: Question, given: Question, keys: Sequence[Key]) -> dict[Ke
     found: dict[Key, list[int]] = {}
     for place, key in enumerate(keys):
         values = {f"#key{i}": value for i, value in enumerate(key)}
+        places = found.setdefault(tuple(evaluate(part, values) for part in made), [])
         if all(evaluate(condition, values) is True for condition in conditions):
-            found.setdefault(tuple(evaluate(part, values) for part in made), []).append(place)
+            places.append(place)
     return found
 
 

@@ -45,6 +45,7 @@ class Explanation:
         rows: of the imagined group.
         event: what would be released, or what is promised of it where bounds are still to be chosen.
         remarks: what is chosen privately, and for how much.
+        free: what earlier answers tell for nothing, if they do.
     """
 
     program: Program
@@ -57,6 +58,7 @@ class Explanation:
     rows: int
     event: Event
     remarks: tuple[str, ...] = ()
+    free: str | None = None
 
     @property
     def limits(self) -> Limits:
@@ -72,6 +74,7 @@ class Explanation:
     def facts(self) -> dict[str, str]:
         """Cost, noise, limits, unit and groups, a line each."""
         return {
+            **({} if self.free is None else {"free": self.free}),
             "cost": f"{self.cost}; remaining on account {self.account!r}: {self.remaining}",
             "noise": "; ".join([*map(_noise, self.program.measures), *map(_ranked, self.program.ranked)]),
             "limits": f"groups per unit: {self.limits.groups}; rows per unit and group: {self.limits.rows}",

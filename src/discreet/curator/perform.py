@@ -22,7 +22,7 @@ from discreet.privacy import events
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What may be shown: a release, the facts it rests on, and all that was released for it."""
+    """What may be shown: a release or what follows from some, the facts it rests on, and all that was released."""
 
     released: Released
     facts: Facts
@@ -72,11 +72,8 @@ def _settled(prepared: Prepared, asked: Asked, facts: Facts, account: Account) -
 
 def costs_no_more(event: events.Event, promise: events.Event, account: Account) -> bool:
     """Whether an event costs at most what was promised, under every rule of an account that has a price for that."""
-    actual, charged = (prices(each, account.budget, account.neighbours).sums for each in (event, promise))
-    return all(
-        cap is None or (spent is not None and all(a <= b for a, b in zip(spent, cap, strict=True)))
-        for spent, cap in ((actual[rule], charged[rule]) for rule in charged)
-    )
+    actual, charged = (prices(each, account.budget, account.neighbours) for each in (event, promise))
+    return actual.covered(charged)
 
 
 def _remember(

@@ -12,7 +12,7 @@ from discreet.curator.nonlinear import Integers
 from discreet.curator.program import Program
 from discreet.curator.ranks import released_points
 from discreet.noise import Bits
-from discreet.plan.finish import Cell, finish
+from discreet.plan.finish import Cell, Noisy, finish
 from discreet.plan.nodes import Expression, Value
 from discreet.plan.reading import Groups, Reading
 from discreet.plan.size import columns
@@ -42,6 +42,11 @@ class Released:
     def __init__(self, program: Program, keys: Sequence[Key], noisy: Integers) -> None:
         self.program, self.keys, self.noisy = program, tuple(keys), noisy
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What there is to say beside the notes of the program: nothing."""
+        return ()
+
     def rows(self, confidence: Fraction) -> list[dict[str, Cell]]:
         """The answer: outputs by name, each number with an interval of this confidence.
 
@@ -51,12 +56,16 @@ class Released:
 
     def _groups(self, outside: Fraction) -> Iterator[dict[str, Cell]]:
         """Keys and aggregates of each group, with intervals that miss with at most this probability each."""
-        noise, recipes = self.program.noise, self.program.recipes
-        finished = {name: noise.finish(recipe, self.noisy, outside) for name, recipe in recipes.items()}
+        finished = self._finished(outside)
         names = [key.name for key in self.program.question.keys]
         for index, key in enumerate(self.keys):
             row: dict[str, Cell] = dict(zip(names, key, strict=True))
             yield row | {name: cells[index] for name, cells in finished.items()}
+
+    def _finished(self, outside: Fraction) -> dict[str, list[Noisy]]:
+        """Each aggregate of all groups."""
+        noise = self.program.noise
+        return {name: noise.finish(recipe, self.noisy, outside) for name, recipe in self.program.recipes.items()}
 
 
 def finished(program: Program, groups: Finishing, confidence: Fraction) -> list[dict[str, Cell]]:

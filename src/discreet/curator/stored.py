@@ -15,7 +15,7 @@ import numpy as np
 from discreet.curator.declare import declaration
 from discreet.curator.program import Program
 from discreet.curator.run import Released
-from discreet.plan.canonical import replay
+from discreet.plan.canonical import origin, replay
 from discreet.plan.schema import TableSchema
 from discreet.privacy import events
 
@@ -36,12 +36,21 @@ class Asked:
 def replay_key(program: Program, tables: Sequence[TableSchema]) -> str:
     """What two questions must share for one release to serve both: everything but budget and post-processing."""
     limits = program.contribution.limits
+    parts = [replay(program.question), [limits.groups, limits.rows]]
+    return area(program, tables) + _digest(parts)
+
+
+def area(program: Program, tables: Sequence[TableSchema]) -> str:
+    """How the replay keys of all questions about the same rows begin: tables as declared, and what is made of them."""
     parts = [
-        replay(program.question),
+        origin(program.question),
         [[declaration(table), table.version] for table in tables],
         program.contribution.neighbours.value,
-        [limits.groups, limits.rows],
     ]
+    return f"{_digest(parts)[:32]}:"
+
+
+def _digest(parts: object) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -61,6 +70,7 @@ def pack(released: Released, asked: Asked, *, private: bool, beside: Mapping[str
             "private": private,
             "epsilon": str(asked.epsilon),
             "delta": str(asked.delta),
+            "limits": [released.program.contribution.limits.groups, released.program.contribution.limits.rows],
             "event": events.to_json(released.program.event),
             "keys": [[_written(value) for value in key] for key in released.keys],
             "noisy": [[int(v) for v in row] for row in released.noisy],

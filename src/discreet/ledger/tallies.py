@@ -72,6 +72,13 @@ class Tallies:
         """The sums that `write` wrote; the same object for the same text, as long as it is remembered."""
         return _read(tuple(fields.items()))
 
+    def covered(self, promise: Tallies) -> bool:
+        """Whether these sums are at most those promised, under every rule that has a sum for the promise."""
+        return all(
+            cap is None or (spent is not None and all(map(at_most, spent, cap)))
+            for spent, cap in ((self.sums[kind], cap) for kind, cap in promise.sums.items())
+        )
+
     def holding(self, budget: Loss) -> filters.Rule | None:
         """The first rule of a budget that these sums keep, or None if they keep none."""
         for kind, rule, limits in _limits(budget):
