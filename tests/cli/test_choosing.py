@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.clinic import BY_WARD, run
+from tests.cli.clinic import BY_WARD, TOML, run, write
 
 
 def test_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,3 +52,30 @@ def test_mistakes(tmp_path: Path) -> None:
         told = run("choose-epsilon", *arguments)
         assert told.code == 2
         assert f"Expected {word}=" in told.error["InvalidParameter"]
+
+
+def test_bounds_and_limits_nobody_declared(folder: Path) -> None:
+    write(folder, TOML.replace(", charge = [0, 500]", "").replace("epsilon = 2", "epsilon = 200"))
+    assert run("protect").code == 0
+    sql = "SELECT AVG(charge) AS cost FROM visits"
+    told = run("explain", sql, "--epsilon", "40", "--choose-limits")
+    assert "Bounds of charge will be chosen privately for epsilon 4, then remembered." in told.out
+    assert "its scale by what is chosen" in told.out
+    answered = run("ask", sql, "--epsilon", "40", "--choose-limits")
+    assert answered.code == 0
+    assert "bounds that were chosen privately" in answered.out
+    assert "Cost: epsilon=40" in answered.out
+    assert "magnitude of charge, people" in run("history").out
+    assert run("ask", sql, "--epsilon", "1", "--choose-limits", "--limits-rows", "2").code == 2
+
+
+@pytest.mark.usefixtures("clinic")
+def test_an_error_instead_of_an_epsilon() -> None:
+    count = "SELECT COUNT(*) AS n FROM visits"
+    assert "epsilon=0.118" in run("explain", count, "--within", "25", "--max-epsilon", "1", "--delta", "0").out
+    answered = run("ask", count, "--within", "25", "--max-epsilon", "1", "--delta", "0")
+    assert "Cost: epsilon=0.118" in answered.out
+    refused = run("ask", count, "--within", "1", "--max-epsilon", "0.01")
+    assert refused.code == 2
+    assert "max_epsilon=" in refused.error["Hint"]
+    assert run("ask", count).code == 2

@@ -153,7 +153,7 @@ def test_declared_bounds_and_clipped_values_need_no_scouts() -> None:
     spy = Spy()
     made = curator(engine=spy, bounds={"charge": (0, 500)})
     for sql in (MEAN, "SELECT SUM(GREATEST(LEAST(age, 90), 0)) AS s FROM visits"):
-        assert not made._prepare(sql, None).unbounded
+        assert not made._prepare(sql, None).scouts
         assert not [note for note in made.ask(sql, epsilon=1).notes if "chosen" in note]
     assert spy.reads == 2
 
@@ -196,7 +196,7 @@ def test_what_has_no_bounds_whatever_is_found_is_refused_before_the_charge(sql: 
 
 def test_an_error_target_needs_the_bounds_first() -> None:
     made = curator()
-    with pytest.raises(UnsupportedQuery, match="bounds of charge"):
+    with pytest.raises(UnsupportedQuery, match="Bounds of charge"):
         made.ask("SELECT SUM(charge) AS s FROM visits", within=1000, max_epsilon=100)
     made.ask(MEAN, epsilon=2)
     assert made.explain("SELECT SUM(charge) AS s FROM visits", within=10_000, max_epsilon=100).cost is not None

@@ -40,6 +40,7 @@ MaxEpsilon = Annotated[str | None, typer.Option(help="What --within may cost at 
 Delta = Annotated[str | None, typer.Option(help="Needed for private groups; default: a hundredth of the account's.")]
 Groups = Annotated[int | None, typer.Option("--limits-groups", help="Groups that one unit may enter.")]
 Rows = Annotated[int | None, typer.Option("--limits-rows", help="Rows that one unit may have in each.")]
+Choosing = Annotated[bool, typer.Option("--choose-limits", help="Find limits out privately, with a fifth of epsilon.")]
 Confidence = Annotated[str, typer.Option(help="Of each interval.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV: x, x_low and x_high for every number of an answer.")]
@@ -101,6 +102,7 @@ def ask(
     delta: Delta = None,
     limits_groups: Groups = None,
     limits_rows: Rows = None,
+    choose_limits: Choosing = False,
     analyst: Annotated[str, typer.Option(help="Who asks, and pays from their cap.")] = OWNER,
     key: Annotated[str | None, typer.Option(help="A word of yours: asked again with it, it is charged once.")] = None,
     confidence: Confidence = "0.95",
@@ -112,7 +114,9 @@ def ask(
     form = _form(json, csv)
     with Console(stderr=True).status("Answering"):
         curator = Curator.from_config(config, opening=False)
-        limits = curating.limits(curator, question, delta, groups=limits_groups, rows=limits_rows)
+        limits = curating.limits(
+            curator, question, delta, groups=limits_groups, rows=limits_rows, choosing=choose_limits
+        )
         answer = curator.ask(
             question,
             epsilon=epsilon,
@@ -140,13 +144,14 @@ def explain(
     delta: Delta = None,
     limits_groups: Groups = None,
     limits_rows: Rows = None,
+    choose_limits: Choosing = False,
     confidence: Confidence = "0.95",
     rows: Annotated[int, typer.Option(help="Imagined rows of a group, which the error of a mean depends on.")] = 1000,
     config: ConfigFile = _HERE,
 ) -> None:
     """Show what a question would cost and how wrong its answer would be; reads no data, spends nothing."""
     curator = Curator.from_config(config, opening=False)
-    limits = curating.limits(curator, question, delta, groups=limits_groups, rows=limits_rows)
+    limits = curating.limits(curator, question, delta, groups=limits_groups, rows=limits_rows, choosing=choose_limits)
     told = curator.explain(
         question,
         epsilon=epsilon,

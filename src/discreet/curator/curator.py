@@ -21,9 +21,8 @@ from discreet.curator.magnitudes import supposing
 from discreet.curator.notes import notes
 from discreet.curator.perform import Performance, Told, perform
 from discreet.curator.prepared import Prepared
-from discreet.curator.preparing import Preparing, Wish
+from discreet.curator.preparing import LimitsWish, Preparing, Wish
 from discreet.curator.rehearse import INVENTED, NOTE, SALT, rehearsal
-from discreet.curator.scouts import Facts
 from discreet.curator.stored import Asked
 from discreet.curator.terms import CONFIDENCE, terms
 from discreet.engines.base import Engine
@@ -33,7 +32,7 @@ from discreet.ledger import OWNER, Book, Receipt, Remaining
 from discreet.noise import Bits, source_of
 from discreet.plan.canonical import canonical
 from discreet.plan.nodes import Question
-from discreet.plan.schema import Limits
+from discreet.plan.schema import Bounds
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 
@@ -105,7 +104,7 @@ class Curator(Preparing):
         *,
         epsilon: check.Number | None = None,
         delta: check.Number | None = None,
-        limits: Limits | None = None,
+        limits: LimitsWish = None,
         analyst: str = OWNER,
         confidence: check.Number = CONFIDENCE,
         key: str | None = None,
@@ -119,7 +118,8 @@ class Curator(Preparing):
             question: one SELECT, or a plan.
             epsilon: what the answer may cost.
             delta: its chance of more; a hundredth of the account's delta unless it is given.
-            limits: how much one unit may count, instead of the table's own limits.
+            limits: how much one unit may count, instead of the table's own limits; "choose" finds out privately, with
+                a fifth of the epsilon, what keeps most people's rows, and remembers it.
             analyst: who asks, and pays from their cap.
             confidence: of each interval.
             key: an idempotency key of the analyst's own. The same key with the same question is charged once and
@@ -160,7 +160,7 @@ class Curator(Preparing):
         *,
         epsilon: check.Number | None = None,
         delta: check.Number | None = None,
-        limits: Limits | None = None,
+        limits: LimitsWish = None,
         confidence: check.Number = CONFIDENCE,
         rows: int = ROWS,
         within: check.Number | None = None,
@@ -194,7 +194,7 @@ class Curator(Preparing):
         *,
         epsilon: check.Number = 1,
         delta: check.Number | None = None,
-        limits: Limits | None = None,
+        limits: LimitsWish = None,
         confidence: check.Number = CONFIDENCE,
         rows: int = 1000,
     ) -> Answer:
@@ -214,7 +214,9 @@ class Curator(Preparing):
         count = check.integer(rows=rows, at_least=1, at_most=10**6)
         prepared = self._prepare(question, limits, salt=SALT)
         balance = self.budget(prepared.table)
-        facts = Facts(bounds={scout.spot: INVENTED for scout in prepared.missing} | dict(prepared.facts.bounds))
+        facts = prepared.facts
+        for scout in prepared.missing:
+            facts = facts.having(scout, INVENTED if isinstance(scout.supposed, Bounds) else scout.supposed)
         program = prepared.program(terms(epsilon, delta, balance.total), facts)
         released = rehearsal(program, prepared.tables(facts), count)
         told = Told(released=released, facts=facts, event=program.event)
@@ -227,7 +229,7 @@ class Curator(Preparing):
         candidates: Sequence[Candidate] = CANDIDATES,
         *,
         delta: check.Number | None = None,
-        limits: Limits | None = None,
+        limits: LimitsWish = None,
         confidence: check.Number = CONFIDENCE,
         rows: int = ROWS,
     ) -> Choices:

@@ -46,6 +46,7 @@ class Explanation:
         event: what would be released, or what is promised of it where bounds are still to be chosen.
         remarks: what is chosen privately, and for how much.
         free: what earlier answers tell for nothing, if they do.
+        pending: whether something is still to be chosen; limits and scales of noise then follow from it.
     """
 
     program: Program
@@ -59,6 +60,7 @@ class Explanation:
     event: Event
     remarks: tuple[str, ...] = ()
     free: str | None = None
+    pending: bool = False
 
     @property
     def limits(self) -> Limits:
@@ -76,7 +78,7 @@ class Explanation:
         return {
             **({} if self.free is None else {"free": self.free}),
             "cost": f"{self.cost}; remaining on account {self.account!r}: {self.remaining}",
-            "noise": "; ".join([*map(_noise, self.program.measures), *map(_ranked, self.program.ranked)]),
+"noise": _pending(self.program) if self.pending else "; ".join(_noises(self.program)),
             "limits": f"groups per unit: {self.limits.groups}; rows per unit and group: {self.limits.rows}",
             "unit": self.unit,
             "groups": "public" if self.program.selection is None else "private",
@@ -106,6 +108,7 @@ def explanation(
         rows=rows,
         event=event,
         remarks=(*to_come(prepared, asked), *remarks(prepared.facts)),
+        pending=bool(prepared.missing),
     )
 
 
@@ -148,6 +151,15 @@ def _error(cell: Noisy) -> float:
     if cell.value is None:
         return math.inf
     return float(max(cell.high - cell.value, cell.value - cell.low))
+
+
+def _pending(program: Program) -> str:
+    law = [f"discrete {program.noise.law.capitalize()}"] if program.measures else ["exponential mechanism"]
+    return f"{law[0]}, its scale by what is chosen"
+
+
+def _noises(program: Program) -> list[str]:
+    return [*map(_noise, program.measures), *map(_ranked, program.ranked)]
 
 
 def _noise(measure: Measure) -> str:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from discreet.check import Number
 from discreet.curator.answer import Answer
 from discreet.curator.explain import Explanation
+from discreet.curator.preparing import LimitsWish
 from discreet.curator.terms import CONFIDENCE
 from discreet.ledger import OWNER
 from discreet.plan.frame import TableFrame
-from discreet.plan.schema import Limits
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -39,7 +39,7 @@ class CuratedFrame(TableFrame):
         *,
         epsilon: Number | None = None,
         delta: Number | None = None,
-        limits: Limits | None = None,
+        limits: LimitsWish = None,
         analyst: str = OWNER,
         confidence: Number = CONFIDENCE,
         key: str | None = None,
@@ -64,7 +64,7 @@ class CuratedFrame(TableFrame):
         *,
         epsilon: Number | None = None,
         delta: Number | None = None,
-        limits: Limits | None = None,
+        limits: LimitsWish = None,
         confidence: Number = CONFIDENCE,
         within: Number | None = None,
         max_epsilon: Number | None = None,
@@ -85,7 +85,7 @@ class CuratedFrame(TableFrame):
         *,
         epsilon: Number = 1,
         delta: Number | None = None,
-        limits: Limits | None = None,
+        limits: LimitsWish = None,
         confidence: Number = CONFIDENCE,
     ) -> Answer:
         """The shape of its answer, on made-up rows; see `Curator.rehearse`."""

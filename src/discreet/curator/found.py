@@ -9,17 +9,17 @@ from typing import Any
 
 from discreet.curator.measure import Law
 from discreet.curator.prepared import Prepared, Settled, of_each_scout
-from discreet.curator.scouts import Facts
+from discreet.curator.scouts import WHOLE, Fact, Facts
 from discreet.curator.stored import Asked
 from discreet.plan.schema import Bounds
 
 
 def written(settled: Settled, bought: Asked) -> dict[str, Any]:
     """The facts of a program and what was paid for it with its scouts, as JSON fields; nothing if there are none."""
-    if not settled.facts.bounds:
+    if not settled.facts.known:
         return {}
     guessed = settled.facts.guessed
-    chosen = [[*spot, str(b.low), str(b.high), spot not in guessed] for spot, b in settled.facts.bounds.items()]
+    chosen = [[*spot, _written(fact), spot not in guessed] for spot, fact in settled.facts.known.items()]
     return {"chosen": chosen, "law": settled.law, "bought": [str(bought.epsilon), str(bought.delta)]}
 
 
@@ -27,9 +27,20 @@ def facts_of(fields: Mapping[str, Any]) -> Facts:
     """The facts that `written` wrote."""
     rows = fields.get("chosen", [])
     return Facts(
-        bounds={(table, column): Bounds(Fraction(low), Fraction(high)) for table, column, low, high, _ in rows},
-        guessed=frozenset((table, column) for table, column, _, _, found in rows if not found),
+        known={(table, what): _read(fact) for table, what, fact, _ in rows},
+        guessed=frozenset((table, what) for table, what, _, found in rows if not found),
     )
+
+
+def _written(fact: Fact) -> int | list[str]:
+    return fact if isinstance(fact, int) else [str(fact.low), str(fact.high)]
+
+
+def _read(fact: int | list[str]) -> Fact:
+    if isinstance(fact, int):
+        return fact
+    low, high = fact
+    return Bounds(Fraction(low), Fraction(high))
 
 
 def law_of(fields: Mapping[str, Any]) -> Law | None:
@@ -46,21 +57,31 @@ def was_bought_for(payload: bytes | str, asked: Asked) -> bool:
 
 def remarks(facts: Facts) -> tuple[str, ...]:
     """What the facts mean for the numbers."""
-    return tuple(
-        f"Too few people for bounds of {column} to be chosen: its values are clipped to {_range(b)}, a range that "
-        "does not depend on the data. Declare bounds, or ask with a larger epsilon."
-        if (table, column) in facts.guessed
-        else f"Values of {column} are clipped to {_range(b)}, bounds that were chosen privately and are remembered."
-        for (table, column), b in facts.bounds.items()
-    )
+    told = [_about_bounds(column, b, (table, column) in facts.guessed) for (table, column), b in facts.bounds.items()]
+    limits = [spot for spot, fact in facts.known.items() if isinstance(fact, int)]
+    if set(limits) & facts.guessed:
+        told.append("Too few people for limits to be chosen: those of the table are taken.")
+    elif limits:
+        share = f"{float(100 * WHOLE):g} %"
+        told.append(f"Limits were chosen privately to keep all rows of about {share} of people, and are remembered.")
+    return tuple(told)
+
+
+def _about_bounds(column: str, bounds: Bounds, guessed: bool) -> str:
+    if guessed:
+        return (
+            f"Too few people for bounds of {column} to be chosen: its values are clipped to {_range(bounds)}, a range "
+            "that does not depend on the data. Declare bounds, or ask with a larger epsilon."
+        )
+    return f"Values of {column} are clipped to {_range(bounds)}, bounds that were chosen privately and are remembered."
 
 
 def to_come(prepared: Prepared, asked: Asked) -> tuple[str, ...]:
     """What will be found out first, and for how much."""
     missing = prepared.missing
     return tuple(
-        f"Bounds of {scout.column} will be chosen privately for epsilon "
-        f"{float(of_each_scout(asked, len(missing))):g}, then remembered."
+        f"{scout.subject} will be chosen privately for epsilon {float(of_each_scout(asked, len(missing))):g}, "
+        "then remembered."
         for scout in missing
     )
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from discreet.curator.found import written
 from discreet.curator.prepared import Prepared, Settled, of_each_scout
 from discreet.curator.run import Reader, Released, run
-from discreet.curator.scouts import BoundsScout, Facts
+from discreet.curator.scouts import Facts, Scout
 from discreet.curator.stored import Asked, pack, replay_key
 from discreet.ledger import Account, Book, Receipt
 from discreet.ledger.tallies import prices
@@ -52,7 +52,7 @@ def perform(
         found = scout.found(seen)
         if found is not None:
             _remember(scout, seen, epsilon, receipt, book, private=bits.private)
-        facts = facts.with_bounds(scout.spot, found)
+        facts = facts.having(scout, found)
         released.append(seen.program.event)
     settled = _settled(prepared, asked, facts, book.account(receipt.account))
     main = run(settled.program, engine, bits)
@@ -77,10 +77,10 @@ def costs_no_more(event: events.Event, promise: events.Event, account: Account) 
 
 
 def _remember(
-    scout: BoundsScout, released: Released, epsilon: Fraction, receipt: Receipt, book: Book, *, private: bool
+    scout: Scout, released: Released, epsilon: Fraction, receipt: Receipt, book: Book, *, private: bool
 ) -> None:
     """Keeps what a scout released under a place of its own: an entry that costs nothing, for nothing is read for it."""
     question = canonical(released.program.question)
     entry = book.charge(receipt.account, events.Composed([]), analyst=receipt.analyst, question=question)
-    place = replay_key(released.program, [scout.table])
+    place = replay_key(released.program, scout.tables)
     book.store_answer(entry, place, pack(released, Asked(epsilon, Fraction(0)), private=private))

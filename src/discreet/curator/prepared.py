@@ -10,10 +10,10 @@ from hashlib import sha256
 from typing import Any
 
 from discreet.curator.gate import answerable, exact_numbers
-from discreet.curator.magnitudes import choosable, widest
+from discreet.curator.magnitudes import choosable
 from discreet.curator.measure import Law
 from discreet.curator.program import Program, choose
-from discreet.curator.scouts import SHARE, BoundsScout, Facts, Spot
+from discreet.curator.scouts import SHARE, Counted, Facts, LimitsScout, Scout, Spot
 from discreet.curator.stored import Asked, Rebuild, replay_key
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.plan.bounds import bounds
@@ -51,8 +51,8 @@ class Prepared:
         schemas: the declared tables by name.
         limits: of the question; None for the table's.
         salt: of the rule by which rows are kept.
-        unbounded: columns whose bounds nobody declared and the question needs.
-        facts: what was found out about them before.
+        scouts: for the facts that nobody declared and the question needs.
+        facts: what was found out before.
         built: programs that were built already.
     """
 
@@ -61,7 +61,7 @@ class Prepared:
     schemas: Schemas
     limits: Limits | None
     salt: str = field(repr=False)
-    unbounded: tuple[BoundsScout, ...]
+    scouts: tuple[Scout, ...]
     facts: Facts
     built: dict[Any, Program] = field(default_factory=dict, repr=False, compare=False)
 
@@ -72,16 +72,16 @@ class Prepared:
     @property
     def unknown(self) -> frozenset[str]:
         """The outputs whose error depends on facts that are missing."""
-        if not self.missing:
-            return frozenset()
+        if any(isinstance(scout.supposed, int) for scout in self.missing):
+            return frozenset(output.name for output in self.plan.outputs)
         lacking = {a.name for a in _unbounded_by(self.plan, bounded(self.schemas, self.facts.bounds))}
         outputs = self.plan.outputs
         return frozenset(o.name for o in outputs if lacking & {column.name for column in columns(o.expression)})
 
     @property
-    def missing(self) -> tuple[BoundsScout, ...]:
+    def missing(self) -> tuple[Scout, ...]:
         """What must be found out first."""
-        return tuple(scout for scout in self.unbounded if scout.spot not in self.facts.bounds)
+        return tuple(scout for scout in self.scouts if scout.spot not in self.facts.known)
 
     def tables(self, facts: Facts) -> list[TableSchema]:
         """The tables it reads, declared as these facts say."""
@@ -89,7 +89,7 @@ class Prepared:
 
     def program(self, asked: Asked, facts: Facts, law: Law | None = None) -> Program:
         """The program at a budget, its aggregates in the order in which releases are stored."""
-        known = asked, tuple(facts.bounds.items()), law
+        known = asked, tuple(facts.known.items()), law
         if known not in self.built:
             self.built[known] = self._program(asked, facts, law)
         return self.built[known]
@@ -97,9 +97,10 @@ class Prepared:
     def _program(self, asked: Asked, facts: Facts, law: Law | None) -> Program:
         ordered = replace(self.plan, aggregates=tuple(replay_order(self.plan)))
         schema = described(self.plan, bounded(self.schemas, facts.bounds))
+        limits = facts.limits(self.limits or schema.limits)
         with exact_numbers():
             program = choose(
-                ordered, schema, epsilon=asked.epsilon, delta=asked.delta, limits=self.limits, salt=self.salt, law=law
+                ordered, schema, epsilon=asked.epsilon, delta=asked.delta, limits=limits, salt=self.salt, law=law
             )
             return answerable(program, self.schemas)
 
@@ -115,8 +116,8 @@ class Prepared:
 
     @property
     def widest(self) -> Facts:
-        """The widest bounds of all columns that nobody declared."""
-        return Facts(bounds={scout.spot: widest(scout.kind) for scout in self.unbounded})
+        """What a price is made with: the widest bounds of all columns that nobody declared, the table's own limits."""
+        return Facts(known={scout.spot: scout.supposed for scout in self.scouts})
 
     def supposed(self, asked: Asked) -> Program:
         """The question with what scouts leave, at the widest bounds: it decides law and price, whatever is found."""
@@ -126,20 +127,21 @@ class Prepared:
         """The whole price if so many facts are missing; it depends on none of them."""
         if not scouts:
             return self.program(asked, self.facts).event
-        each = self.unbounded[0].program(of_each_scout(asked, scouts)).event
+        each = self.scouts[0].program(of_each_scout(asked, scouts)).event
         return events.Composed([*([each] * scouts), promised(self.supposed(asked).event)])
 
     def other_events(self, asked: Asked) -> list[events.Event]:
         """What the whole price may have been before, when more facts were missing, or fewer."""
-        counts = range(1 if self.missing else 0, len(self.unbounded) + 1)
+        counts = range(1 if self.missing else 0, len(self.scouts) + 1)
         return [self.event(asked, scouts) for scouts in counts if scouts != len(self.missing)]
 
     def request(self, asked: Asked) -> str:
         """What makes a request the same one for an idempotency key, whatever was found out in between."""
-        if not self.unbounded:
+        if not self.scouts:
             return self.place(self.program(asked, self.facts), self.facts)
         key = replay_key(self.program(asked, self.widest), read_by(self.plan, self.schemas))
-        return sha256(f"{key} {asked.epsilon} {asked.delta}".encode()).hexdigest()
+        about = " ".join(f"{table}.{what}" for table, what in (scout.spot for scout in self.scouts))
+        return sha256(f"{key} {asked.epsilon} {asked.delta} {about}".encode()).hexdigest()
 
     def settled(self, asked: Asked, facts: Facts, covered: Callable[[events.Event, events.Event], bool]) -> Settled:
         """The question at the bounds that were found, for no more than was charged.
@@ -221,6 +223,34 @@ def _unbounded_by(plan: Question, schemas: Schemas) -> list[Aggregate]:
         and aggregate.argument is not None
         and aggregate.argument.type.is_number
         and bounds(aggregate.argument, schema) is None
+    ]
+
+
+def limits_scouts(plan: Question, schema: TableSchema, schemas: Schemas, salt: str) -> list[Scout]:
+    """For how much one person may count in a question: nothing where each row is one, no groups where there are none.
+
+    Args:
+        plan: the question.
+        schema: what is public about its rows.
+        schemas: the declared tables by name.
+        salt: of the rule by which rows are kept.
+    """
+    if schema.unit is None:
+        return []
+    usual = {"#rows": schema.limits.rows, "#groups": schema.limits.groups}
+    counted: tuple[Counted, ...] = ("#rows", "#groups") if plan.keys else ("#rows",)
+    return [
+        LimitsScout(
+            counted=each,
+            table=schemas[plan.table],
+            source=plan.source,
+            keys=tuple(key.expression for key in plan.keys),
+            schemas=schemas,
+            tables=read_by(plan, schemas),
+            fallback=usual[each],
+            salt=salt,
+        )
+        for each in counted
     ]
 
 

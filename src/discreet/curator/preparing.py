@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
+from typing import Literal
 
 import numpy as np
 
@@ -16,10 +17,10 @@ from discreet.curator.derive import Derived, derive
 from discreet.curator.found import facts_of, law_of, was_bought_for
 from discreet.curator.holdings import Holdings
 from discreet.curator.perform import Told
-from discreet.curator.prepared import Prepared, unbounded
+from discreet.curator.prepared import Prepared, limits_scouts, unbounded
 from discreet.curator.program import Program
 from discreet.curator.run import Released
-from discreet.curator.scouts import BoundsScout, Facts
+from discreet.curator.scouts import NOTHING, BoundsScout, Fact, Facts, Scout
 from discreet.curator.stored import Asked, area, replay_key, serves, unpack
 from discreet.curator.targets import COUNTED, Fewest, Target, check_plain, means, solve
 from discreet.curator.terms import terms
@@ -32,8 +33,14 @@ from discreet.noise import source_of
 from discreet.plan.aggregates import Linear, Ratio, Total
 from discreet.plan.nodes import Aggregate, Question
 from discreet.plan.recall import recall
-from discreet.plan.schema import Bounds, Limits
+from discreet.plan.schema import Limits
 from discreet.privacy import Loss
+
+CHOOSE = "choose"
+"""As limits: they are found out privately."""
+
+LimitsWish = Limits | Literal["choose"] | None
+"""Limits of a question: its own, those that are found out, or the table's."""
 
 _ANY = Asked(Fraction(1), Fraction(0))
 
@@ -55,39 +62,40 @@ class Preparing(Holdings):
     def __init__(self, book: Book, engine: Engine) -> None:
         super().__init__(book, engine)
         self._bits = source_of(None)
-        self._found_bounds: dict[str, Bounds] = {}
+        self._remembered: dict[str, Fact] = {}
 
-    def _prepare(self, question: str | Question, limits: Limits | None, *, salt: str | None = None) -> Prepared:
+    def _prepare(self, question: str | Question, limits: LimitsWish, *, salt: str | None = None) -> Prepared:
         """A question with everything its program is chosen from: declarations, and what was found out before."""
-        if limits is not None:
+        if limits is not None and limits != CHOOSE:
             check.instance(Limits, limits=limits)
         plan, schema = self._plan(question)
         secret = self._book.account(self._accounts[schema.name]).salt.hex() if salt is None else salt
         schemas = self._known
-        scouts = tuple(BoundsScout(schemas[table], column, secret) for table, column in unbounded(plan, schemas))
-        facts = self._remembered(scouts)
+        bounds = [BoundsScout(schemas[table], column, secret) for table, column in unbounded(plan, schemas)]
+        others = limits_scouts(plan, schema, schemas, secret) if limits == CHOOSE else []
+        scouts: tuple[Scout, ...] = (*bounds, *others)
         return Prepared(
             plan=plan,
             table=schema.name,
             schemas=schemas,
-            limits=limits,
+            limits=limits if isinstance(limits, Limits) else None,
             salt=secret,
-            unbounded=scouts,
-            facts=facts,
+            scouts=scouts,
+            facts=self._recalled(scouts),
         )
 
-    def _remembered(self, scouts: Sequence[BoundsScout]) -> Facts:
+    def _recalled(self, scouts: Sequence[Scout]) -> Facts:
         """What earlier questions found out about this version of the data: always by the first that found anything."""
-        facts = Facts(bounds={})
+        facts = NOTHING
         for scout in scouts:
-            place = replay_key(scout.program(Fraction(1)), [scout.table])
-            if place not in self._found_bounds:
-                self._found_bounds.update((place, found) for found in islice(self._told(place, scout), 1))
-            if place in self._found_bounds:
-                facts = facts.with_bounds(scout.spot, self._found_bounds[place])
+            place = replay_key(scout.program(Fraction(1)), scout.tables)
+            if place not in self._remembered:
+                self._remembered.update((place, found) for found in islice(self._told(place, scout), 1))
+            if place in self._remembered:
+                facts = facts.having(scout, self._remembered[place])
         return facts
 
-    def _told(self, place: str, scout: BoundsScout) -> Iterator[Bounds]:
+    def _told(self, place: str, scout: Scout) -> Iterator[Fact]:
         for stored in self._book.stored(place):
             released = unpack(stored.payload, lambda epsilon, _: scout.program(epsilon), private=self._bits.private)
             found = None if released is None else scout.found(released)
@@ -117,8 +125,8 @@ class Preparing(Holdings):
         check_plain(prepared.plan)
         if prepared.missing:
             raise UnsupportedQuery(
-                f"The error is not known before bounds of {prepared.missing[0].column} are.",
-                "Ask once with an epsilon: bounds are then chosen privately and remembered; or declare them.",
+                f"The error is not known before something else is: {prepared.missing[0].subject}.",
+                "Ask once with an epsilon: it is then chosen privately and remembered; or declare it.",
             )
         rebuild = prepared.rebuild(prepared.facts)
         program = rebuild(target.max_epsilon, delta)
@@ -177,7 +185,7 @@ class Preparing(Holdings):
         """A stored release of the same data that is as good as the one asked for, or was paid with as much."""
         facts = prepared.facts
         for scout in prepared.missing:  # where nothing was found, a fixed range was taken
-            facts = facts.with_bounds(scout.spot, None)
+            facts = facts.having(scout, None)
         try:
             program = prepared.program(asked, facts)
         except UnsupportedQuery:

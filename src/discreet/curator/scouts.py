@@ -7,14 +7,17 @@ noisy; everything that is read off it is post-processing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Literal, Protocol
 
-from discreet.curator.magnitudes import FALLBACK, bucket_of, buckets, range_of
+from discreet.curator.magnitudes import FALLBACK, bucket_of, buckets, edge, range_of, widest
 from discreet.curator.program import Program, choose
 from discreet.curator.run import Released
 from discreet.plan.aggregates import Linear
-from discreet.plan.nodes import Aggregate, Column, Key, Output, Question
+from discreet.plan.describe import describe
+from discreet.plan.nodes import Aggregate, Column, Expression, Key, Output, Question, Relation, Value
+from discreet.plan.relations import Fold, PerUnit, Table
 from discreet.plan.schema import Bounds, Limits, TableSchema
 from discreet.plan.types import Type
 
@@ -24,10 +27,17 @@ SHARE = Fraction(1, 5)
 MISTAKE = Fraction(1, 1000)
 """The chance that some bucket which is empty is taken for one in use."""
 
+WHOLE = Fraction(19, 20)
+"""The part of all people whose rows limits should keep, by the noisy counts."""
+
 ONCE = Limits(1, 1)
+LARGEST_LIMIT = 20  # as a power of two
 
 Spot = tuple[str, str]
-"""A table and a column of it."""
+"""A table and a column of it, or what is counted in it: "#rows" or "#groups"."""
+
+Fact = Bounds | int
+Counted = Literal["#rows", "#groups"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,17 +45,60 @@ class Facts:
     """What a program is built from beside the declarations: found out by scouts, or supposed in their place.
 
     Attributes:
-        bounds: of columns.
-        guessed: the columns that no bucket told anything about.
+        known: bounds of columns, and limits.
+        guessed: those that no bucket told anything about.
     """
 
-    bounds: Mapping[Spot, Bounds]
+    known: Mapping[Spot, Fact]
     guessed: frozenset[Spot] = frozenset()
 
-    def with_bounds(self, spot: Spot, found: Bounds | None) -> Facts:
-        """These facts and one more; a fixed range if nothing was found."""
-        guessed = self.guessed if found is not None else self.guessed | {spot}
-        return Facts(bounds={**self.bounds, spot: found or FALLBACK}, guessed=guessed)
+    def having(self, scout: Scout, found: Fact | None) -> Facts:
+        """These facts and one more; a fixed one if nothing was found."""
+        guessed = self.guessed if found is not None else self.guessed | {scout.spot}
+        return Facts(known={**self.known, scout.spot: scout.fallback if found is None else found}, guessed=guessed)
+
+    @property
+    def bounds(self) -> dict[Spot, Bounds]:
+        """Of columns."""
+        return {spot: fact for spot, fact in self.known.items() if isinstance(fact, Bounds)}
+
+    def limits(self, usual: Limits) -> Limits:
+        """How much one unit counts, if that was to be found out."""
+        found = {what: fact for (_, what), fact in self.known.items() if isinstance(fact, int)}
+        return Limits(found.get("#groups", usual.groups), found.get("#rows", usual.rows))
+
+
+NOTHING = Facts(known={})
+
+
+class Scout(Protocol):
+    """Finds out one fact."""
+
+    @property
+    def spot(self) -> Spot:
+        """About what."""
+
+    @property
+    def tables(self) -> list[TableSchema]:
+        """What it reads."""
+
+    @property
+    def fallback(self) -> Fact:
+        """What is taken where nothing is found: a constant."""
+
+    @property
+    def supposed(self) -> Fact:
+        """What a price is made with before anything is found."""
+
+    @property
+    def subject(self) -> str:
+        """What it finds out, in words."""
+
+    def program(self, epsilon: Fraction) -> Program:
+        """What it reads, at a budget."""
+
+    def found(self, released: Released) -> Fact | None:
+        """What follows from what it released; None if that tells nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +112,32 @@ class BoundsScout:
 
     table: TableSchema
     column: str
-    salt: str
+    salt: str = field(repr=False)
 
     @property
     def spot(self) -> Spot:
         """Which column."""
         return self.table.name, self.column
+
+    @property
+    def tables(self) -> list[TableSchema]:
+        """The column's table."""
+        return [self.table]
+
+    @property
+    def fallback(self) -> Bounds:
+        """A small range around zero."""
+        return FALLBACK
+
+    @property
+    def supposed(self) -> Bounds:
+        """All there are."""
+        return widest(self.kind)
+
+    @property
+    def subject(self) -> str:
+        """What it finds out."""
+        return f"Bounds of {self.column}"
 
     @property
     def kind(self) -> Type:
@@ -74,7 +147,8 @@ class BoundsScout:
     def program(self, epsilon: Fraction) -> Program:
         """A count of people by magnitude."""
         keys = tuple((bucket,) for bucket in buckets(self.kind))
-        return choose(self._question(), self.table, epsilon=epsilon, limits=ONCE, salt=self.salt, keys=keys)
+        asked = _histogram(self.table.name, None, Column(self.column, self.kind), f"magnitude of {self.column}")
+        return choose(asked, self.table, epsilon=epsilon, limits=ONCE, salt=self.salt, keys=keys)
 
     def found(self, released: Released) -> Bounds | None:
         """The smallest range of all buckets that noise alone does not explain."""
@@ -82,17 +156,91 @@ class BoundsScout:
         used = {key[0] for key, (count,) in zip(released.keys, released.noisy, strict=True) if count > least}
         return range_of(self.kind, used.__contains__)
 
-    def _question(self) -> Question:
-        x = Column(self.column, self.kind)
-        return Question(
-            table=self.table.name,
-            keys=(Key("magnitude", bucket_of(x)),),
-            aggregates=(Aggregate(name="#1", kind="count"),),
-            outputs=(
-                Output(f"magnitude of {self.column}", Column("magnitude", Type.INT)),
-                Output("people", Column("#1", Type.INT)),
-            ),
-        )
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsScout:
+    """Finds how many rows people have in a group, or how many groups: over all rows, unfiltered.
+
+    Formal guarantee: one person's rows are folded into one number, so that each unit counts once in one bucket, and the
+    released histogram costs what its program's event says. The limit is the smallest power of two that keeps all rows
+    of `WHOLE` of the people, by the noisy counts.
+
+    Args:
+        counted: which of the two.
+        table: the first protected one.
+        source: whose rows are counted.
+        keys: of the groups.
+        schemas: the declared tables by name.
+        tables: those that it reads.
+        fallback: the table's own limit.
+        salt: of the rule by which rows are kept.
+    """
+
+    counted: Counted
+    table: TableSchema
+    source: Relation | None
+    keys: tuple[Expression, ...]
+    schemas: Mapping[str, TableSchema] = field(repr=False)
+    tables: list[TableSchema] = field(repr=False)
+    fallback: int
+    salt: str = field(repr=False)
+
+    @property
+    def spot(self) -> Spot:
+        """Which number."""
+        return self.table.name, self.counted
+
+    @property
+    def supposed(self) -> int:
+        """The table's own limit: no price depends on it."""
+        return self.fallback
+
+    @property
+    def subject(self) -> str:
+        """What it finds out."""
+        return "The limit of rows per person and group" if self.counted == "#rows" else "The limit of groups per person"
+
+    def program(self, epsilon: Fraction) -> Program:
+        """A count of people by the number of their rows, or of their groups."""
+        rows = self.source or Table(self.table.name, self.table.unit)
+        by_group = _per_unit(rows, _count("#f0"), self.keys)
+        most = Fold(name="#f0", kind="max", type=Type.INT, argument=Column("#f0", Type.INT))
+        each = _per_unit(by_group, most if self.counted == "#rows" else _count("#f0"))
+        asked = _histogram(self.table.name, each, Column("#f0", Type.INT), self.counted[1:])
+        keys: tuple[tuple[Value, ...], ...] = tuple((bucket,) for bucket in _SIZES)
+        schema = describe(each, self.schemas)
+        return choose(asked, schema, epsilon=epsilon, limits=ONCE, salt=self.salt, keys=keys)
+
+    def found(self, released: Released) -> int | None:
+        """The smallest power of two that is enough for most people; None if there may be nobody."""
+        counts = [max(0, int(count)) for (count,) in released.noisy]
+        least = threshold(released.program)
+        if max(counts) <= least:
+            return None
+        used = [count if count > least else 0 for count in counts]
+        kept = (place for place in range(len(used)) if sum(used[: place + 1]) >= WHOLE * sum(used))
+        return int(edge(Type.INT, _SIZES[next(kept)]))
+
+
+_SIZES = range(1, LARGEST_LIMIT + 2)
+
+
+def _count(name: str) -> Fold:
+    return Fold(name=name, kind="count", type=Type.INT)
+
+
+def _per_unit(rows: Relation, fold: Fold, keys: tuple[Expression, ...] = ()) -> PerUnit:
+    return PerUnit(rows, tuple(Output(f"k{place}", key) for place, key in enumerate(keys)), (fold,))
+
+
+def _histogram(table: str, source: Relation | None, x: Column, name: str) -> Question:
+    return Question(
+        table=table,
+        source=source,
+        keys=(Key("magnitude", bucket_of(x)),),
+        aggregates=(Aggregate(name="#1", kind="count"),),
+        outputs=(Output(name, Column("magnitude", Type.INT)), Output("people", Column("#1", Type.INT))),
+    )
 
 
 def threshold(program: Program) -> Fraction:
