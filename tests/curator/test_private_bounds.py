@@ -443,9 +443,9 @@ def test_intervals_cover_the_clipped_table_as_stated(confidence: str) -> None:
 
 def test_an_empty_bucket_is_hardly_ever_taken_for_one_in_use(bits: SeededBits) -> None:
     """At most one histogram in a thousand: 8 or more of 600 have a chance below comb(600, 8) / 1000^8 < 4e-7."""
-    scout = BoundsScout(curator([])._schemas["visits"], "charge", "salt")
+    scout = BoundsScout(curator([])._known, "visits", "charge", "salt")
     engine = Memory()
-    engine.register("visits", [], {name: column.type for name, column in scout.table.columns.items()})
+    engine.register("visits", [], {name: column.type for name, column in scout.tables[0].columns.items()})
     program = scout.program(Fraction(1, 10))
     found = [scout.found(run(program, engine, bits)) for _ in range(600)]
     assert sum(each is not None for each in found) < 8

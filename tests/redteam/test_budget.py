@@ -14,6 +14,7 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.curator import curator as curator_module
+from discreet.curator import perform as perform_module
 from discreet.curator.measure import Measure
 from discreet.engines import Memory
 from discreet.errors import (
@@ -125,7 +126,7 @@ def test_faults_after_reading_stay_charged(monkeypatch: pytest.MonkeyPatch) -> N
     places: list[tuple[Any, str]] = [
         (Measure, "release"),
         (Book, "store_answer"),
-        (curator_module, "pack"),
+        (perform_module, "pack"),
         (curator_module, "records"),
         (curator_module, "notes"),
     ]

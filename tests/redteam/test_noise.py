@@ -15,6 +15,7 @@ from discreet.curator.measure import Measure
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.privacy import Neighbours, PureDP
 from tests.redteam.clinics import APPROXIMATE, CROWD, Untouchable, clinic, noises, planned, row, spent
+from tests.redteam.judge import allowance
 
 KEYS = 20_000
 FALSE_ALARM = 1e-9
@@ -180,9 +181,9 @@ def test_bounds_that_are_none_are_refused(bounds: dict[str, Any]) -> None:
         clinic(bounds=bounds)
 
 
-@pytest.mark.parametrize("argument", ["weight", "weight + 1", "CAST(note AS INT)", "GREATEST(weight, 0)", "1 / weight"])
+@pytest.mark.parametrize("argument", ["CAST(note AS INT)", "1 / weight", "patient", "1 / (age - age)"])
 def test_no_bounds_means_a_refusal(argument: str) -> None:
-    """RT-011, RT-024: a sum without public bounds is refused, not read, not charged."""
+    """RT-011, RT-024: a sum that no bounds of columns could bound is refused, not read, not charged."""
     curator = clinic(CROWD, engine=Untouchable())
     before = spent(curator)
     for aggregate in ("SUM", "AVG"):
@@ -190,6 +191,19 @@ def test_no_bounds_means_a_refusal(argument: str) -> None:
             curator.ask(f"SELECT {aggregate}({argument}) AS s FROM visits", epsilon=1)
         assert "bounds" in str(refused.value)
     assert spent(curator) == before
+
+
+@pytest.mark.parametrize("argument", ["weight", "weight + 1", "GREATEST(weight, 0)"])
+def test_bounds_that_nobody_declared_are_paid_for(argument: str) -> None:
+    """RT-011, RT-024: they are chosen from noisy counts, in which every patient counts once, inside the one charge."""
+    sql = f"SELECT SUM({argument}) AS s FROM visits"
+    scout, noise = noises(sql)
+    assert isinstance(scout.release, Measure)
+    assert isinstance(noise.release, Measure)
+    assert allowance(scout.release.event) == Fraction(1, 5)
+    assert allowance(noise.release.event) == Fraction(4, 5)
+    assert sum(number for (number,) in scout.exact) <= len({row["patient"] for row in CROWD})
+    assert min((*scout.release.scales, *noise.release.scales)) > 0
 
 
 @pytest.mark.parametrize("argument", ["0", "0.0", "age - age", "age * 0", "CAST(NULL AS INT)", "NULLIF(age, age)", "7"])

@@ -11,9 +11,9 @@ import pytest
 
 from discreet.curator.measure import Measure
 from discreet.engines import DuckDB, Engine, Memory
-from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
 from discreet.plan.schema import Limits
-from discreet.privacy import Neighbours, events
+from discreet.privacy import Neighbours, PureDP, events
 from tests.engines.tables import EDGES, F
 from tests.redteam.clinics import (
     APPROXIMATE,
@@ -198,18 +198,18 @@ def test_ids_that_look_different_and_are_one_person(relation: Neighbours) -> Non
 
 
 def test_nothing_is_inferred_from_data() -> None:
-    """RT-024: without declarations no sums and no groups; and explaining, refusing and protecting read nothing."""
+    """RT-024: without declarations no groups; sums are explained without a look, and read once they are charged."""
     curator = clinic(engine=Untouchable(), bounds={}, keys={})
     before = spent(curator)
-    for sql in (
-        "SELECT SUM(age) AS s FROM visits",
-        "SELECT AVG(charge) AS m FROM visits",
-        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward",
-    ):
-        with pytest.raises(UnsupportedQuery) as refused:
-            curator.ask(sql, epsilon=1)
-        assert not any(word in str(refused.value) for word in ("'A'", "110", "44"))
+    with pytest.raises(UnsupportedQuery) as refused:
+        curator.ask("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", epsilon=1)
+    assert not any(word in str(refused.value) for word in ("'A'", "110", "44"))
+    for sql in ("SELECT SUM(age) AS s FROM visits", "SELECT AVG(charge) AS m FROM visits"):
+        assert "will be chosen privately" in str(curator.explain(sql, epsilon=1))
     assert spent(curator) == before
+    with pytest.raises(QueryFailed):
+        curator.ask("SELECT AVG(charge) AS m FROM visits", epsilon=1)
+    assert curator.budget("visits").spent == PureDP(1)
     with pytest.raises(InvalidParameter):
         clinic(engine=DuckDB(), types={"age": "bool", "nothing": "int"})
 

@@ -78,7 +78,7 @@ class Explanation:
         return {
             **({} if self.free is None else {"free": self.free}),
             "cost": f"{self.cost}; remaining on account {self.account!r}: {self.remaining}",
-"noise": _pending(self.program) if self.pending else "; ".join(_noises(self.program)),
+            "noise": _pending(self.program) if self.pending else "; ".join(_noises(self.program)),
             "limits": f"groups per unit: {self.limits.groups}; rows per unit and group: {self.limits.rows}",
             "unit": self.unit,
             "groups": "public" if self.program.selection is None else "private",

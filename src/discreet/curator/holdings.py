@@ -19,7 +19,7 @@ from discreet.plan.bounds import bounds
 from discreet.plan.describe import describe
 from discreet.plan.nodes import Question, Relation
 from discreet.plan.own import owned
-from discreet.plan.relations import PerUnit, children
+from discreet.plan.relations import PerUnit, Windowed, children
 from discreet.plan.schema import Limits, TableSchema
 from discreet.plan.scope import lookup, same
 from discreet.plan.sql import parse
@@ -29,16 +29,17 @@ from discreet.privacy import Loss, Neighbours, Unit
 _ID = "id"
 
 
-def _folds(relation: Relation) -> Iterator[PerUnit]:
-    if isinstance(relation, PerUnit):
+def _folds(relation: Relation) -> Iterator[PerUnit | Windowed]:
+    if isinstance(relation, PerUnit | Windowed):
         yield relation
     for child in children(relation):
         yield from _folds(child)
 
 
-def _lacks_bounds(folded: PerUnit, schemas: Mapping[str, TableSchema]) -> bool:
+def _lacks_bounds(folded: PerUnit | Windowed, schemas: Mapping[str, TableSchema]) -> bool:
     rows = describe(folded.source, schemas)
-    added = [fold.argument for fold in folded.folds if fold.kind in ("sum", "mean")]
+    made = folded.folds if isinstance(folded, PerUnit) else folded.windows
+    added = [fold.argument for fold in made if fold.kind in ("sum", "mean")]
     return any(x is not None and bounds(x, rows) is None for x in added)
 
 

@@ -13,32 +13,17 @@ from discreet.curator.gate import answerable, exact_numbers
 from discreet.curator.magnitudes import choosable
 from discreet.curator.measure import Law
 from discreet.curator.program import Program, choose
-from discreet.curator.scouts import SHARE, Counted, Facts, LimitsScout, Scout, Spot
+from discreet.curator.scouts import SHARE, Counted, Facts, LimitsScout, Schemas, Scout, Spot, described, read_by
 from discreet.curator.stored import Asked, Rebuild, replay_key
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.plan.bounds import bounds
 from discreet.plan.canonical import replay_order
-from discreet.plan.describe import describe
 from discreet.plan.nodes import Aggregate, Question
-from discreet.plan.relations import tables
 from discreet.plan.schema import Bounds, Limits, TableSchema
 from discreet.plan.size import columns
 from discreet.privacy import events
 
-Schemas = Mapping[str, TableSchema]
-
 _PARTS = (Fraction(1), Fraction(9, 10), Fraction(3, 4), Fraction(1, 2), Fraction(1, 4))
-
-
-def described(plan: Question, schemas: Schemas) -> TableSchema:
-    """What is public about the rows that a question counts."""
-    return schemas[plan.table] if plan.source is None else describe(plan.source, schemas)
-
-
-def read_by(plan: Question, schemas: Schemas) -> list[TableSchema]:
-    """The tables that a question reads, by name."""
-    names = {plan.table, *(tables(plan.source) if plan.source is not None else ())}
-    return [schemas[name] for name in sorted(names)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +112,7 @@ class Prepared:
         """The whole price if so many facts are missing; it depends on none of them."""
         if not scouts:
             return self.program(asked, self.facts).event
-        each = self.scouts[0].program(of_each_scout(asked, scouts)).event
+        each, *_ = [scout.program(of_each_scout(asked, scouts)).event for scout in self.scouts]
         return events.Composed([*([each] * scouts), promised(self.supposed(asked).event)])
 
     def other_events(self, asked: Asked) -> list[events.Event]:
@@ -220,9 +205,10 @@ def _unbounded_by(plan: Question, schemas: Schemas) -> list[Aggregate]:
         aggregate
         for aggregate in plan.aggregates
         if not aggregate.kind.startswith("count")
-        and aggregate.argument is not None
-        and aggregate.argument.type.is_number
-        and bounds(aggregate.argument, schema) is None
+        and any(
+            x is not None and x.type.is_number and bounds(x, schema) is None
+            for x in (aggregate.argument, aggregate.other)
+        )
     ]
 
 
@@ -242,11 +228,8 @@ def limits_scouts(plan: Question, schema: TableSchema, schemas: Schemas, salt: s
     return [
         LimitsScout(
             counted=each,
-            table=schemas[plan.table],
-            source=plan.source,
-            keys=tuple(key.expression for key in plan.keys),
+            plan=plan,
             schemas=schemas,
-            tables=read_by(plan, schemas),
             fallback=usual[each],
             salt=salt,
         )

@@ -71,7 +71,7 @@ class Preparing(Holdings):
         plan, schema = self._plan(question)
         secret = self._book.account(self._accounts[schema.name]).salt.hex() if salt is None else salt
         schemas = self._known
-        bounds = [BoundsScout(schemas[table], column, secret) for table, column in unbounded(plan, schemas)]
+        bounds = [BoundsScout(schemas, table, column, secret) for table, column in unbounded(plan, schemas)]
         others = limits_scouts(plan, schema, schemas, secret) if limits == CHOOSE else []
         scouts: tuple[Scout, ...] = (*bounds, *others)
         return Prepared(

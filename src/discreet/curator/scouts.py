@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, Protocol
 
+from discreet.curator.gate import answerable
 from discreet.curator.magnitudes import FALLBACK, bucket_of, buckets, edge, range_of, widest
 from discreet.curator.program import Program, choose
 from discreet.curator.run import Released
 from discreet.plan.aggregates import Linear
 from discreet.plan.describe import describe
 from discreet.plan.nodes import Aggregate, Column, Expression, Key, Output, Question, Relation, Value
-from discreet.plan.relations import Fold, PerUnit, Table
+from discreet.plan.own import owned
+from discreet.plan.relations import Fold, PerUnit, Table, tables
 from discreet.plan.schema import Bounds, Limits, TableSchema
 from discreet.plan.types import Type
 
@@ -36,6 +38,7 @@ LARGEST_LIMIT = 20  # as a power of two
 Spot = tuple[str, str]
 """A table and a column of it, or what is counted in it: "#rows" or "#groups"."""
 
+Schemas = Mapping[str, TableSchema]
 Fact = Bounds | int
 Counted = Literal["#rows", "#groups"]
 
@@ -69,6 +72,17 @@ class Facts:
 
 
 NOTHING = Facts(known={})
+
+
+def described(plan: Question, schemas: Schemas) -> TableSchema:
+    """What is public about the rows that a question counts."""
+    return schemas[plan.table] if plan.source is None else describe(plan.source, schemas)
+
+
+def read_by(plan: Question, schemas: Schemas) -> list[TableSchema]:
+    """The tables that a question reads, by name."""
+    names = {plan.table, *(tables(plan.source) if plan.source is not None else ())}
+    return [schemas[name] for name in sorted(names)]
 
 
 class Scout(Protocol):
@@ -110,19 +124,20 @@ class BoundsScout:
     bucket is taken for one in use.
     """
 
-    table: TableSchema
+    schemas: Schemas = field(repr=False)
+    table: str
     column: str
     salt: str = field(repr=False)
 
     @property
     def spot(self) -> Spot:
         """Which column."""
-        return self.table.name, self.column
+        return self.table, self.column
 
     @property
     def tables(self) -> list[TableSchema]:
-        """The column's table."""
-        return [self.table]
+        """The column's table, and those that tell whose rows it has."""
+        return read_by(self._question(), self.schemas)
 
     @property
     def fallback(self) -> Bounds:
@@ -142,13 +157,15 @@ class BoundsScout:
     @property
     def kind(self) -> Type:
         """The column's type."""
-        return self.table.columns[self.column].type
+        return self.schemas[self.table].columns[self.column].type
 
     def program(self, epsilon: Fraction) -> Program:
         """A count of people by magnitude."""
-        keys = tuple((bucket,) for bucket in buckets(self.kind))
-        asked = _histogram(self.table.name, None, Column(self.column, self.kind), f"magnitude of {self.column}")
-        return choose(asked, self.table, epsilon=epsilon, limits=ONCE, salt=self.salt, keys=keys)
+        return _counting(self._question(), buckets(self.kind), self.schemas, epsilon, self.salt)
+
+    def _question(self) -> Question:
+        x = Column(self.column, self.kind)
+        return owned(_histogram(self.table, None, x, f"magnitude of {self.column}"), self.schemas)
 
     def found(self, released: Released) -> Bounds | None:
         """The smallest range of all buckets that noise alone does not explain."""
@@ -167,28 +184,27 @@ class LimitsScout:
 
     Args:
         counted: which of the two.
-        table: the first protected one.
-        source: whose rows are counted.
-        keys: of the groups.
+        plan: the question whose rows and groups are counted.
         schemas: the declared tables by name.
-        tables: those that it reads.
         fallback: the table's own limit.
         salt: of the rule by which rows are kept.
     """
 
     counted: Counted
-    table: TableSchema
-    source: Relation | None
-    keys: tuple[Expression, ...]
-    schemas: Mapping[str, TableSchema] = field(repr=False)
-    tables: list[TableSchema] = field(repr=False)
+    plan: Question
+    schemas: Schemas = field(repr=False)
     fallback: int
     salt: str = field(repr=False)
 
     @property
     def spot(self) -> Spot:
         """Which number."""
-        return self.table.name, self.counted
+        return self.plan.table, self.counted
+
+    @property
+    def tables(self) -> list[TableSchema]:
+        """Those of the question."""
+        return read_by(self.plan, self.schemas)
 
     @property
     def supposed(self) -> int:
@@ -202,14 +218,13 @@ class LimitsScout:
 
     def program(self, epsilon: Fraction) -> Program:
         """A count of people by the number of their rows, or of their groups."""
-        rows = self.source or Table(self.table.name, self.table.unit)
-        by_group = _per_unit(rows, _count("#f0"), self.keys)
+        plan = owned(self.plan, self.schemas)
+        rows = plan.source or Table(plan.table, self.schemas[plan.table].unit)
+        by_group = _per_unit(rows, _count("#f0"), tuple(key.expression for key in plan.keys))
         most = Fold(name="#f0", kind="max", type=Type.INT, argument=Column("#f0", Type.INT))
         each = _per_unit(by_group, most if self.counted == "#rows" else _count("#f0"))
-        asked = _histogram(self.table.name, each, Column("#f0", Type.INT), self.counted[1:])
-        keys: tuple[tuple[Value, ...], ...] = tuple((bucket,) for bucket in _SIZES)
-        schema = describe(each, self.schemas)
-        return choose(asked, schema, epsilon=epsilon, limits=ONCE, salt=self.salt, keys=keys)
+        asked = _histogram(plan.table, each, Column("#f0", Type.INT), self.counted[1:])
+        return _counting(asked, _SIZES, self.schemas, epsilon, self.salt)
 
     def found(self, released: Released) -> int | None:
         """The smallest power of two that is enough for most people; None if there may be nobody."""
@@ -241,6 +256,13 @@ def _histogram(table: str, source: Relation | None, x: Column, name: str) -> Que
         aggregates=(Aggregate(name="#1", kind="count"),),
         outputs=(Output(name, Column("magnitude", Type.INT)), Output("people", Column("#1", Type.INT))),
     )
+
+
+def _counting(asked: Question, numbered: range, schemas: Schemas, epsilon: Fraction, salt: str) -> Program:
+    """A histogram over these buckets, in which every unit counts once."""
+    keys: tuple[tuple[Value, ...], ...] = tuple((bucket,) for bucket in numbered)
+    program = choose(asked, described(asked, schemas), epsilon=epsilon, limits=ONCE, salt=salt, keys=keys)
+    return answerable(program, schemas)
 
 
 def threshold(program: Program) -> Fraction:
