@@ -21,7 +21,8 @@ from discreet.curator.magnitudes import supposing
 from discreet.curator.notes import notes
 from discreet.curator.perform import Performance, Told, perform
 from discreet.curator.prepared import Prepared
-from discreet.curator.preparing import LimitsWish, Preparing, Wish
+from discreet.curator.preparing import LimitsWish, Wish
+from discreet.curator.recalling import Recalling
 from discreet.curator.rehearse import INVENTED, NOTE, SALT, rehearsal
 from discreet.curator.stored import Asked
 from discreet.curator.terms import CONFIDENCE, terms
@@ -40,7 +41,7 @@ WAIT = 10.0
 """Seconds to wait for an answer that somebody else computes under the same idempotency key."""
 
 
-class Curator(Preparing):
+class Curator(Recalling):
     """Holds tables and their budgets, and answers questions about them with differential privacy.
 
     Formal guarantee: all answers about the people of one account, to whomever and however chosen, satisfy the account's
