@@ -73,7 +73,7 @@ _FAMILIES: tuple[tuple[str, Refusal], ...] = (
     ("QUANTILE_DISC PERCENTILE_DISC", _RANK),
     ("SKEWNESS KURTOSIS REGR_R2 REGR_COUNT REGR_SXX REGR_SXY REGR_SYY", _SPREAD),
     ("GEOMETRIC_MEAN PRODUCT BIT_AND BIT_OR BIT_XOR BOOL_AND BOOL_OR FSUM KAHAN_SUM FAVG MAD", _SPREAD),
-    ("STRUCT MAP LIST ARRAY UNNEST EXPLODE RANGE GENERATE_SERIES LIST_VALUE STRUCT_PACK ROW", _NESTED),
+    ("STRUCT MAP LIST ARRAY UNNEST EXPLODE RANGE GENERATE_SERIES LIST_VALUE STRUCT_PACK", _NESTED),
     (
         "CONCAT CONCAT_WS REPEAT LPAD RPAD REVERSE REPLACE LTRIM RTRIM SPLIT_PART STRING_SPLIT INSTR STRPOS POSITION",
         _TEXT,
@@ -107,6 +107,9 @@ _SINGLE: dict[str, Refusal] = {
     "DOW": Refusal("The first day of DOW differs between engines.", "Use ISODOW, Monday 1 to Sunday 7: {weekdays}."),
     "DATE_DIFF": Refusal("Differences of dates differ between engines.", "Compare the dates: {since}."),
     "MEAN": Refusal("MEAN is called AVG in SQL.", "Write AVG: {mean}."),
+    "ROW": Refusal(
+        "ROW stands for single rows, in a frame or as a nested value.", "Leave it out: {grouped}."
+    ),
     "SYMMETRIC": Refusal("SYMMETRIC is not accepted.", "Put the smaller end first: {filtered}."),
 }
 _SINGLE["DAYOFWEEK"] = _SINGLE["WEEKDAY"] = _SINGLE["DAYNAME"] = _SINGLE["DOW"]
