@@ -60,7 +60,7 @@ def test_is_answered_as_plain_sql_would(
     explained = curator.explain(asked.sql, epsilon=EPSILON, delta=DELTA)
     answer = curator.ask(asked.sql, epsilon=EPSILON, delta=DELTA)
     assert len(answer) > 0
-    assert answer.event == explained.event
+    assert answer.replayed or answer.cost == explained.cost
     if not asked.compare:
         check(answer, truth(asked.plain, WORLDS[asked.world], plain[asked.world]), _limit(asked.sql))
 
@@ -92,11 +92,11 @@ def test_the_question_is_sql(asked: Asked, plain: dict[str, duckdb.DuckDBPyConne
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_engines_agree(world: str) -> None:
-    """Every eighth question that is answered, on the referee; ranks are drawn between values, so they may differ."""
+    """Every twelfth question that is answered, on the referee; ranks are drawn between values, so they may differ."""
     answered = [asked for asked in REALISTIC if not asked.refused and asked.name not in PENDING]
     found = [asked for asked in answered if asked.world == world and not RANKS & features(asked.sql, WORLDS[world])]
     with WORLDS[world].curator(Memory()) as memory, WORLDS[world].curator() as duckdb_curator:  # the same bits in both
-        for asked in found[::8]:
+        for asked in found[::12]:
             one, other = (c.ask(asked.sql, epsilon=EPSILON, delta=DELTA) for c in (memory, duckdb_curator))
             assert one.records == other.records, asked.name
 

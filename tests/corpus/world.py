@@ -18,7 +18,7 @@ from discreet.privacy import Budget, Loss
 Row = dict[str, Any]
 T = TypeVar("T")
 
-LARGE = Budget(epsilon=10**18, delta="0.9")
+LARGE = Budget(epsilon=10**30, delta="0.9")
 """Thousands of questions at an epsilon that leaves no noise to see."""
 
 _ARROW = {

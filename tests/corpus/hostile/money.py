@@ -18,7 +18,7 @@ NONSENSE: dict[str, dict[str, Any]] = {
     "none": {"epsilon": None},
     "a list": {"epsilon": [1]},
     "next to nothing": {"epsilon": "1e-400"},
-    "more than there is": {"epsilon": 10**30},
+    "more than there is": {"epsilon": 10**40},
     "a negative delta": {"epsilon": 1, "delta": -1e-9},
     "a certain delta": {"epsilon": 1, "delta": 1},
     "a delta that is no number": {"epsilon": 1, "delta": float("nan")},
