@@ -9,11 +9,14 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter, UnknownTable, UnsupportedQuery
+from discreet.plan import bounds as bounds_module
+from discreet.plan import narrowing
 from discreet.plan.bounds import bounds
+from discreet.plan.calls import call
 from discreet.plan.canonical import canonical, replay
 from discreet.plan.evaluate import MEANINGS, evaluate
 from discreet.plan.finish import Noisy, cell
@@ -52,6 +55,61 @@ def test_bounds_hold_every_value(expression: Expression, row: dict[str, Any]) ->
     found, value = bounds(expression, VISITS), evaluate(expression, row)
     if found is not None and value is not None:
         assert found.low <= Fraction(value) <= found.high
+
+
+AGE, INDEX, DEBT = Column("age", Type.INT), Column("index", Type.INT), Column("debt", Type.FLOAT)
+NEAR = st.integers(-12, 125).map(lambda n: Literal(n, Type.INT))
+
+
+@st.composite
+def compared(draw: st.DrawFn, depth: int = 2) -> Expression:
+    """A condition on bounded columns, near their bounds."""
+    if depth and draw(st.integers(0, 2)) == 0:
+        name = draw(st.sampled_from(["and", "or", "not"]))
+        parts = [draw(compared(depth - 1)) for _ in range(1 if name == "not" else 2)]
+        return call(name, *parts)
+    name = draw(st.sampled_from(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"]))
+    halves = st.integers(-25, 250).map(lambda n: Literal(n / 2, Type.FLOAT))
+    sides = [draw(st.sampled_from([AGE, INDEX, DEBT])), draw(NEAR | halves)]
+    return call(name, *(sides if draw(st.booleans()) else sides[::-1]))
+
+
+@st.composite
+def branching(draw: st.DrawFn, depth: int = 3) -> Expression:
+    """CASE, products, quotients and remainders of bounded columns, the same ones again and again."""
+    if depth == 0 or draw(st.integers(0, 4)) == 0:
+        return draw(st.sampled_from([AGE, INDEX, DEBT, AGE]) | NEAR)
+    first, second = draw(branching(depth - 1)), draw(branching(depth - 1))
+    name = draw(st.sampled_from(["if", "if", "if", "square", "multiply", "divide", "subtract", "coalesce", "modulo"]))
+    if name == "if":
+        return call("if", draw(compared()), first, second)
+    if name == "modulo":
+        return call("modulo", *(call("to_int", part) for part in (first, second)))
+    return call("multiply", first, first) if name == "square" else call(name, first, second)
+
+
+@settings(max_examples=400)
+@given(branching(), rows(BOUNDED))
+def test_bounds_hold_every_value_of_a_branch(expression: Expression, row: dict[str, Any]) -> None:
+    found, value = bounds(expression, VISITS), evaluate(expression, row)
+    if found is not None and value is not None:
+        assert found.low <= Fraction(value) <= found.high
+
+
+@pytest.mark.parametrize("slip", ["else as then", "a whole number too far"])
+def test_mutants_in_the_branches(monkeypatch: pytest.MonkeyPatch, slip: str) -> None:
+    """CASE WHEN age > 17 THEN 0 ELSE age END, or 200 in place of 0: at 17 it is 17, which the bounds then miss."""
+    other = Literal(200 if slip == "else as then" else 0, Type.INT)
+    case = call("if", call("greater", AGE, Literal(17, Type.INT)), other, AGE)
+    if slip == "else as then":
+        monkeypatch.setattr(bounds_module, "where_not_true", narrowing.where_true)
+    else:
+        rule = narrowing._RULES["less_equal"]
+        wrong = {**narrowing._RULES, "less_equal": lambda value, whole: rule(value - 1, whole)}
+        monkeypatch.setattr(narrowing, "_RULES", wrong)
+    found = bounds(case, VISITS)
+    assert found is not None
+    assert not found.low <= 17 <= found.high
 
 
 LITERALS = st.one_of(

@@ -108,6 +108,7 @@ REFUSED: list[tuple[str, str]] = [
     ("SELECT ¦CORR(age, weight) FROM visits", "no bounds"),
     ("SELECT ¦COVAR_POP(ward, age) FROM visits", "does not take text"),
     ("SELECT ¦REGR_R2(age, charge) FROM visits", "not answered yet"),
+    ("SELECT ¦HISTOGRAM(age, 12) FROM visits", "many groups"),
     ("SELECT ¦KURTOSIS(age) FROM visits", "not answered yet"),
     ("SELECT ¦approx_count_distinct(ward) FROM visits", "sketch"),
     ("SELECT COUNT_IF(¦age) FROM visits", "does not take int"),
@@ -131,7 +132,7 @@ REFUSED: list[tuple[str, str]] = [
     # RT-011, RT-024: nothing is summed without public bounds
     ("SELECT ¦SUM(weight) FROM visits", "no bounds"),
     ("SELECT ward, ¦AVG(visits_before) FROM visits GROUP BY ward", "no bounds"),
-    ("SELECT ¦SUM(1 / (age - 40)) FROM visits", "no bounds"),
+    ("SELECT ¦SUM(1 / (debt - 4)) FROM visits", "no bounds"),
     ("SELECT ¦AVG(v.weight) FROM visits v", "no bounds"),
     ("SELECT ¦SUM(GREATEST(weight, 0)) FROM visits", "no bounds"),
     ("SELECT ¦SUM(CAST(ward AS INT)) FROM visits", "no bounds"),

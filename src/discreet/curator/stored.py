@@ -19,7 +19,7 @@ from discreet.plan.canonical import origin, replay
 from discreet.plan.schema import TableSchema
 from discreet.privacy import events
 
-VERSION = 2
+VERSION = 3
 
 Rebuild = Callable[[Fraction, Fraction], Program]
 """The same question's program at another epsilon and delta."""

@@ -13,8 +13,10 @@ from functools import singledispatch
 from operator import add, mul, sub, truediv
 from typing import Any
 
+from discreet.plan.narrowing import where_not_true, where_true
 from discreet.plan.nodes import Call, Column, Expression, Literal
 from discreet.plan.schema import Bounds, TableSchema
+from discreet.plan.size import columns as named
 from discreet.plan.spans import EMPTY, EVERYTHING, INT_HIGH, INT_LOW, Span, greatest, hull, least
 from discreet.plan.types import Type
 
@@ -82,7 +84,10 @@ def _(expression: Call, columns: Spans) -> Span:
         return EVERYTHING
     if expression.function == "to_int" and expression.arguments[0].type is Type.BOOL:
         return Span(Fraction(0), Fraction(1))
-    found = rule([span(argument, columns) for argument in expression.arguments])
+    shaped = _SHAPED.get(expression.function)
+    found = shaped(expression, columns) if shaped is not None else None
+    if found is None:
+        found = rule([span(argument, columns) for argument in expression.arguments])
     return found.as_floats() if expression.type is Type.FLOAT else _as_int(found)
 
 
@@ -90,6 +95,57 @@ def _as_int(found: Span) -> Span:
     """What is certainly in 64 bits; an unbounded whole number stays unbounded, for no use has bounds of 2^63."""
     return found.within(INT_LOW, INT_HIGH) if found.is_bounded else found
 
+
+def _chosen(expression: Call, columns: Spans) -> Span:
+    """A branch is computed only from rows that come to it."""
+    condition, yes, no = expression.arguments
+    return hull([span(yes, where_true(condition, columns)), span(no, where_not_true(condition, columns))])
+
+
+def _multiplied(expression: Call, columns: Spans) -> Span | None:
+    """A square is not negative."""
+    one, other = expression.arguments
+    size = abs(span(one, columns))
+    return size * size if one == other else None
+
+
+def _divided(expression: Call, columns: Spans) -> Span | None:
+    """By a whole number of a row: one that is not zero is 1 at least, or -1 at most.
+
+    A released count that may be zero leaves a ratio open: see `finish`.
+    """
+    top, bottom = expression.arguments
+    if any(column.name.startswith("#") for column in named(bottom)):
+        return None
+    if not isinstance(bottom, Call) or bottom.function != "to_float" or bottom.arguments[0].type is not Type.INT:
+        return None
+    divisor, dividend = span(bottom, columns), span(top, columns)
+    sides = [divisor.within(Fraction(1), math.inf), divisor.within(-math.inf, Fraction(-1))]
+    return hull([dividend / side for side in sides if not side.is_empty] or [EMPTY])
+
+
+def _long(expression: Call, columns: Spans) -> Span | None:
+    """The length of a text of a known form: part of another, a number, a truth value or a day."""
+    del columns
+    (text,) = expression.arguments
+    if not isinstance(text, Call):
+        return None
+    most = text.arguments[-1] if text.function == "substring" else None
+    if isinstance(most, Literal) and isinstance(most.value, int):
+        return Span(Fraction(0), Fraction(max(most.value, 0)))
+    known = _LENGTHS.get(text.arguments[0].type) if text.function == "to_text" else None
+    return None if known is None else Span(Fraction(known[0]), Fraction(known[1]))
+
+
+_LENGTHS = {Type.INT: (1, 20), Type.BOOL: (4, 5), Type.DATE: (10, 10)}
+
+_SHAPED: dict[str, Callable[[Call, Spans], Span | None]] = {
+    "if": _chosen,
+    "multiply": _multiplied,
+    "divide": _divided,
+    "length": _long,
+}
+"""Rules that look at the arguments themselves, not at their spans alone; None leaves it to the plain rule."""
 
 Rule = Callable[[Sequence[Span]], Span]
 
@@ -121,14 +177,30 @@ def _modulo(spans: Sequence[Span]) -> Span:
     dividend, largest = spans[0], abs(spans[1]).high - 1
     if dividend.is_empty or spans[1].is_empty:
         return EMPTY
+    same = _same_quotient(dividend, spans[1])
+    if same is not None:
+        return same
     return Span(
         max(min(dividend.low, Fraction(0)), -max(largest, Fraction(0))),
         min(max(dividend.high, Fraction(0)), max(largest, Fraction(0))),
     )
 
 
+def _same_quotient(dividend: Span, divisor: Span) -> Span | None:
+    """Remainders of numbers between two multiples of one divisor: they grow with the number."""
+    if not dividend.is_bounded or not divisor.is_bounded or divisor.low != divisor.high or divisor.low == 0:
+        return None
+    by, low, high = Fraction(divisor.low), Fraction(dividend.low), Fraction(dividend.high)
+    quotient = math.trunc(low / by)
+    if low < 0 < high or math.trunc(high / by) != quotient:
+        return None
+    return Span(low - by * quotient, high - by * quotient)
+
+
 def _coalesce(spans: Sequence[Span]) -> Span:
-    around = hull(spans)
+    """Arguments after one that is never NULL do not count."""
+    sure = next((i for i, s in enumerate(spans) if not s.nullable), len(spans) - 1)
+    around = hull(spans[: sure + 1])
     return Span(around.low, around.high, nullable=all(s.nullable for s in spans))
 
 
@@ -156,4 +228,5 @@ _RULES: dict[str, Rule] = {
     "day": _between(1, 31),
     "day_of_week": _between(1, 7),
     "hour": _between(0, 23),
+    "length": lambda _: EVERYTHING,
 }
