@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.curator import draw as draw_module
-from discreet.curator.draw import Histogram, Key, Place, draw, shift_of
+from discreet.curator.draw import Histogram, Key, Place, draw
 from discreet.curator.pick import Pick
 from discreet.errors import InternalError
 from discreet.exact import Grid
 from discreet.mechanisms import Quantile
 from discreet.noise import SeededBits
-from discreet.plan.aggregates import Steps, Target
+from discreet.plan.aggregates import Steps, Target, shift_of
 from discreet.privacy import events
 
 KEY: Key = ("A",)

@@ -24,7 +24,6 @@ from discreet.curator.pick import Pick
 from discreet.errors import InternalError
 from discreet.mechanisms.selection import choose_point
 from discreet.noise import Bits, bernoulli_exp
-from discreet.plan.aggregates import Steps
 from discreet.plan.nodes import Value
 
 Key = tuple[Value, ...]
@@ -36,16 +35,7 @@ Place = tuple[Key, int, int]
 Look = Callable[[Sequence[Place]], Mapping[Key, Sequence[int]]]
 """Opens blocks of groups, from a first to a last one: the points in them that have values, then how many each has."""
 
-MOST_POINTS = 4096
-"""A grid of at most so many points is read as it is."""
-
-_BLOCKS = 1024
 _NEGLIGIBLE = 2.0**-30  # of all proposals, how many may need another look
-
-
-def shift_of(steps: Steps) -> int:
-    """How wide blocks are, as a power of two: a function of the public grid alone."""
-    return 0 if steps.width < MOST_POINTS else max(0, (steps.width // _BLOCKS).bit_length())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from discreet.curator.measure import Law
 from discreet.errors import InternalError
 from discreet.exact import Enclosure, root_below, upper
-from discreet.plan.aggregates import Steps, Target
+from discreet.plan.aggregates import Steps, Target, shift_of
 from discreet.plan.finish import Noisy
 from discreet.plan.nodes import Aggregate, Expression
 from discreet.plan.stability import Contribution
@@ -20,10 +20,10 @@ from discreet.privacy import events
 RANKED = ("quantile", "min", "max")
 """The aggregates that are answered here."""
 
-RISK = Fraction(1, 1000)
+RISK = Fraction(1, 200)
 """How often the ends of an interval may miss, at most; for less risk than this the ends are the bounds."""
 
-SHARES = Fraction(3, 4), Fraction(1, 8), Fraction(1, 8)
+SHARES = Fraction(9, 10), Fraction(1, 20), Fraction(1, 20)
 """Of a quantile's budget: for the quantile itself, and for a fence on either side of it."""
 
 FARTHEST = 1 << 32
@@ -89,12 +89,14 @@ class Ranked:
 
     Formal guarantee. Intervals hold the aggregate of the kept, clipped values on the grid, but for RISK.
 
-    *Quantiles.* Let a fence have the target q n - o with o = t + 1, where t is the reach of its loss for half of RISK.
-    But for that risk its loss is below t, so it is the first point, or fewer than q n - 1 values are below it. Either
-    way it is at or below all values from rank q n on, and below both values between which PERCENTILE_CONT interpolates,
-    whose ranks lie between q n - 1 and q n + 2. Likewise above, with q n + o: the fence is the last point or more than
-    q n + 1 values are up to it. The two together miss with RISK at most; where they come out in the wrong order, the
-    hull holds what either does.
+    *Quantiles.* Fences are drawn among blocks of points, as if each block were one point of a coarser grid: it claims
+    the ranks from the number of values before it to the number of those in it as well. Fewer candidates err less. Let a
+    fence have the target q n - o with o = t + 1, where t is the reach of its loss for half of RISK. But for that risk
+    its loss is below t, so it is the first block, or fewer than q n - 1 values are before it. Either way its first
+    point is at or below all values from rank q n on, and below both values between which PERCENTILE_CONT interpolates,
+    whose ranks lie between q n - 1 and q n + 2. Likewise above, with q n + o and the last point of a block: it is the
+    last block, or more than q n + 1 values are in it and before it. The two together miss with RISK at most; where they
+    come out in the wrong order, the hull holds what either does.
 
     *MAX.* The target is n - t, t being the reach for RISK. But for that risk the point is the first one, or fewer than
     n values are below it: the largest value is at or above it. Nothing private bounds that value from above but its
@@ -167,25 +169,25 @@ def ranked(aggregate: Aggregate, steps: Steps, contribution: Contribution, budge
     if aggregate.argument is None:
         raise InternalError("A quantile has an argument.")
     make = _quantile if aggregate.quantile is not None else _extreme
-    picks, certain = make(aggregate, steps.width + 1, contribution, *budget)
+    picks, certain = make(aggregate, steps, contribution, *budget)
     return Ranked(kind=aggregate.kind, argument=aggregate.argument, steps=steps, picks=picks, place=0, certain=certain)
 
 
 def _quantile(
-    aggregate: Aggregate, points: int, contribution: Contribution, law: Law, share: Fraction
+    aggregate: Aggregate, steps: Steps, contribution: Contribution, law: Law, share: Fraction
 ) -> tuple[tuple[Pick, ...], bool]:
-    target = Target(aggregate.quantile or Fraction(0))
+    target, blocks = Target(aggregate.quantile or Fraction(0)), (steps.width >> shift_of(steps)) + 1
     value, low, high = (Pick.of(law, target, contribution, share * part) for part in SHARES)
-    away = low.reach(points, RISK / 2) + 1
+    away = low.reach(blocks, RISK / 2) + 1
     if away >= FARTHEST:
         return (Pick.of(law, target, contribution, share),), False
     return (value, low.moved(-away), high.moved(away)), True
 
 
 def _extreme(
-    aggregate: Aggregate, points: int, contribution: Contribution, law: Law, share: Fraction
+    aggregate: Aggregate, steps: Steps, contribution: Contribution, law: Law, share: Fraction
 ) -> tuple[tuple[Pick, ...], bool]:
     is_max = aggregate.kind == "max"
     pick = Pick.of(law, Target(Fraction(is_max)), contribution, share)
-    away = min(pick.reach(points, RISK), FARTHEST)
+    away = min(pick.reach(steps.width + 1, RISK), FARTHEST)
     return (pick.moved(-away if is_max else away),), away < FARTHEST

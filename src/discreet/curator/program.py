@@ -14,7 +14,6 @@ from functools import lru_cache
 from itertools import product
 
 from discreet.accounting.zcdp import rho_for
-from discreet.curator.draw import shift_of
 from discreet.curator.measure import Law, Measure
 from discreet.curator.pick import RANKED, Ranked, ranked
 from discreet.curator.selection import LARGEST_EPSILON, Optimal, Selection, Threshold
@@ -293,8 +292,7 @@ def _splits(reading: Reading, draft: _Draft) -> tuple[Reading, ...]:
     """One for each argument of a quantile, its values counted in blocks."""
     arguments = {recipe.argument: recipe.steps for recipe in draft.ranked.values()}
     return tuple(
-        replace(reading, statistics=(), split=counted(argument, steps, shift_of(steps)))
-        for argument, steps in arguments.items()
+        replace(reading, statistics=(), split=counted(argument, steps)) for argument, steps in arguments.items()
     )
 
 

@@ -13,7 +13,7 @@ from discreet.curator.pick import Ranked
 from discreet.curator.program import Program
 from discreet.errors import InternalError
 from discreet.noise import Bits
-from discreet.plan.reading import Groups, Only, Reading
+from discreet.plan.reading import Groups, Only, Reading, Split
 
 Read = Callable[[Reading], Groups]
 
@@ -38,18 +38,31 @@ def _of_argument(reading: Reading, recipes: list[Ranked], shown: Sequence[Key], 
     def look(places: Sequence[Place]) -> Groups:
         return read(replace(reading, split=replace(split, shift=0, only=Only(split.shift, tuple(places)))))
 
-    coarse = read(reading)
-    groups = {key: Histogram.of(split.high - split.low, split.shift, coarse.get(key, ())) for key in shown}
-    drawn = draw(groups, [pick for recipe in recipes for pick in recipe.picks], look, bits)
-    steps = [[split.low + point for point in drawn[key]] for key in shown]
+    coarse, last = read(reading), split.high - split.low
+    blocks = {key: Histogram.of(last >> split.shift, 0, coarse.get(key, ())) for key in shown}
+    points = {key: Histogram.of(last, split.shift, coarse.get(key, ())) for key in shown}
+    values = draw(points, [recipe.picks[0] for recipe in recipes], look, bits)
+    fences = draw(blocks, [pick for recipe in recipes for pick in recipe.picks[1:]], look, bits)
+    rows = [_columns(recipes, values[key], fences[key], split) for key in shown]
     width = sum(len(recipe.picks) for recipe in recipes)
-    return _in_order(recipes, np.array(steps, dtype=object).reshape(len(shown), width))
+    return _in_order(recipes, np.array(rows, dtype=object).reshape(len(shown), width))
+
+
+def _columns(recipes: list[Ranked], values: list[int], fences: list[int], split: Split) -> list[int]:
+    """What was drawn of one group, as steps: fences are the ends of their blocks that lie outside."""
+    columns, blocks = [], iter(fences)
+    for recipe, value in zip(recipes, values, strict=True):
+        columns.append(split.low + value)
+        if recipe.fences:
+            columns.append(split.low + (next(blocks) << split.shift))
+            columns.append(min(split.low + (next(blocks) + 1 << split.shift) - 1, split.high))
+    return columns
 
 
 def _in_order(recipes: list[Ranked], points: Integers) -> Integers:
     """Quantiles of one argument sorted as their shares are, group by group: post-processing that brings them nearer."""
-    starts = np.cumsum([0, *(len(recipe.picks) for recipe in recipes)])
-    order = sorted((recipe.picks[0].target.share, int(at)) for recipe, at in zip(recipes, starts, strict=False))
-    places = [at for _, at in order if recipes[list(starts).index(at)].kind == "quantile"]
+    starts = np.cumsum([0, *(len(recipe.picks) for recipe in recipes)]).tolist()
+    quantiles = [(r.picks[0].target.share, at) for r, at in zip(recipes, starts, strict=False) if r.kind == "quantile"]
+    places = [at for _, at in sorted(quantiles)]
     points[:, places] = np.sort(points[:, places], axis=1)
     return points

@@ -5,7 +5,7 @@ from discreet.plan.aggregates.form import Form, Joint, Ratio, Recipe, Size, Tota
 from discreet.plan.aggregates.layout import Layout, Needs, centred, paired
 from discreet.plan.aggregates.linear import Linear
 from discreet.plan.aggregates.mean import centred_form, paired_form
-from discreet.plan.aggregates.quantile import Target, counted, steps_of
+from discreet.plan.aggregates.quantile import Target, counted, shift_of, steps_of
 from discreet.plan.aggregates.spread import centred_spread_form, paired_spread_form
 from discreet.plan.aggregates.steps import Steps
 from discreet.plan.aggregates.sum import sum_form
@@ -32,6 +32,7 @@ __all__ = [
     "paired_form",
     "paired_spread_form",
     "rows_form",
+    "shift_of",
     "steps_of",
     "sum_form",
     "units_form",

@@ -20,6 +20,11 @@ from discreet.plan.schema import TableSchema
 from discreet.plan.stability import Contribution
 from discreet.privacy import Neighbours
 
+MOST_POINTS = 4096
+"""A grid of at most so many points is read as it is."""
+
+_BLOCKS = 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -88,6 +93,15 @@ def steps_of(aggregate: Aggregate, schema: TableSchema) -> Steps:
     return Steps.of(limits, argument.type)
 
 
-def counted(argument: Expression, steps: Steps, shift: int) -> Split:
-    """How the values of an argument are counted, by blocks of 2^shift points."""
-    return Split(argument=argument, exponent=steps.exponent, low=steps.low, high=steps.high, shift=shift)
+def shift_of(steps: Steps) -> int:
+    """How wide blocks of points are, as a power of two: a function of the public grid alone.
+
+    >>> shift_of(Steps(0, 0, 120)), shift_of(Steps(-10, 0, 1 << 20))
+    (0, 11)
+    """
+    return 0 if steps.width < MOST_POINTS else (steps.width // _BLOCKS).bit_length()
+
+
+def counted(argument: Expression, steps: Steps) -> Split:
+    """How the values of an argument are counted first: by blocks."""
+    return Split(argument=argument, exponent=steps.exponent, low=steps.low, high=steps.high, shift=shift_of(steps))
