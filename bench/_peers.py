@@ -45,13 +45,13 @@ class Against(Row):
         return self.why if self.peer is None else super().ratio
 
 
-def ask_peer(peer: str, job: Job) -> Reply:
+def ask_peer(peer: str, job: Job, worker: str = "ask") -> Reply:
     """Runs a peer's worker in the peer's environment."""
     name = PEERS[peer]
     python = HERE.parent / ".venv-peers" / name / "bin" / "python"
     if not (python.parent.parent / ".made").exists():
         return Reply(why="not installed")
-    command = [str(python), str(HERE / "peers" / f"ask_{name}.py")]
+    command = [str(python), str(HERE / "peers" / f"{worker}_{name}.py")]
     limit = job.seconds + SPARE
     try:
         done = subprocess.run(command, input=job.text(), capture_output=True, text=True, timeout=limit, check=False)

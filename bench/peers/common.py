@@ -33,6 +33,8 @@ class Job:
         rows: with how many rows in each.
         value: the column that is averaged or summed, clipped to [low, high].
         public_rows: no table of this kind has more rows; a float sum needs that in some libraries.
+        quantile: which one, where a quantile is asked for.
+        candidates: how many points between the bounds a library may choose from that needs a list of them.
         by_hand: whether an average is made from a count and a sum around the middle of the bounds.
         repeats: releases wanted, fewer if `seconds` are over.
         timed: whether every release must start from nothing; otherwise a plan may serve them all.
@@ -51,6 +53,8 @@ class Job:
     epsilon: float = 1.0
     delta: float = 1e-6
     public_rows: int = 10**8
+    quantile: float = 0.5
+    candidates: int = 1000
     by_hand: bool = False
     repeats: int = 1
     seconds: float = 60.0

@@ -428,9 +428,9 @@ def test_the_fluent_front_asks_the_same() -> None:
 def test_explained_and_rehearsed() -> None:
     curator = clinic(Budget(epsilon=4))
     asked = "SELECT MEDIAN(age) AS m, MAX(charge) AS h, QUANTILE(age, 0.9) AS q FROM visits"
-    explained = curator.explain(asked, epsilon=1, rows=1_000_000)
+    explained = curator.explain(asked, epsilon=1, rows=100_000)
     assert "exponential mechanism, within" in str(explained)
-    assert 0 < explained.errors["m"] < 2 < curator.explain(asked, epsilon="0.001", rows=1000).errors["m"] <= 120
+    assert 0 < explained.errors["m"] < 6 < curator.explain(asked, epsilon="0.001", rows=1000).errors["m"] <= 120
     made_up = curator.rehearse(asked)
     assert set(made_up.columns) == {f"{name}{end}" for name in "mhq" for end in ("", "_low", "_high")}
     by_kind = clinic().rehearse("SELECT kind, MEDIAN(charge) AS m FROM visits GROUP BY kind", epsilon="0.1")
