@@ -7,7 +7,7 @@ letters are types (N whole numbers, F doubles, B conditions, T texts, D dates, S
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
@@ -62,7 +62,7 @@ class Draw:
         return self.below(100) < percent
 
 
-_LEAVES: dict[str, str] = {
+_OF_VISITS: dict[str, str] = {
     "N": "age|before|stars|{n}",
     "F": "charge|debt|weight|{f}",
     "B": "smoker|TRUE|({N} > {n})|(ward = {t})|({F} <= {f})|{I}",
@@ -71,6 +71,8 @@ _LEAVES: dict[str, str] = {
     "S": "seen|{s}",
     "c": "ward|kind",
     "b": "age|charge|debt|stars|age|charge|1|2.5",
+}
+_LITERALS: dict[str, str] = {
     "n": "0|1|2|(-3)|7|10|40|120|(-9223372036854775808)|9223372036854775807|CAST(NULL AS BIGINT)",
     "f": "0.0|0.5|(-1.5)|2.25|100.0|1e3|1e300|(-1e-300)|1.7976931348623157e308",
     "t": "''|'A'|'b'|' a '|'fever'|'it''s'|'12'|'-0.5'|'2024-02-29'|'%'|'é李'",
@@ -127,11 +129,12 @@ _BY_TEXT = ("(patient = '7')", "(TRIM(patient) <> '7')", "(patient NOT IN ('1', 
 KINDS_OF_KEYS = ("N", "T", "B", "D", "S")
 
 
-def _rules(table: dict[str, str]) -> dict[str, tuple[str, ...]]:
+def listed(table: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """The rules of each kind."""
     return {kind: tuple(text.split("|")) for kind, text in table.items()}
 
 
-LEAVES, RULES = _rules(_LEAVES), _rules(_RULES)
+LITERALS, RULES = listed(_LITERALS), listed(_RULES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +147,7 @@ class Question:
     limits: Limits | None
     private: bool
     grouped: bool
+    account: str = "visits"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,33 +160,77 @@ class Setting:
     selects: bool
 
 
-class Writer:
-    """Writes random texts of a kind for one question."""
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """The rows that a text speaks of.
 
-    def __init__(self, draw: Draw, setting: Setting) -> None:
-        self.draw, self.setting = draw, setting
+    Args:
+        leaves: the simplest texts of each kind, beside literals.
+        columns: names that depend on the row and not on whose it is.
+        units: what counts people.
+        by_id: conditions on whose row it is.
+        rules: how other texts of each kind are made.
+    """
+
+    leaves: Mapping[str, Sequence[str]]
+    columns: frozenset[str]
+    units: str
+    by_id: Sequence[str]
+    rules: Mapping[str, Sequence[str]]
+
+
+class Texts:
+    """Writes random texts of a kind about the rows of a scope."""
+
+    def __init__(self, draw: Draw, scope: Scope) -> None:
+        self.draw, self.scope = draw, scope
 
     def text(self, kind: str, depth: int = _DEEPEST) -> str:
         """A text of a kind; the deeper, the simpler."""
-        deep = kind in RULES and depth > 0 and (kind in "AOH" or not self.draw.chance(35))
-        rule = self.draw.one(RULES[kind] if deep else LEAVES[kind])
+        rules = self.scope.rules
+        deep = kind in rules and depth > 0 and (kind in "AOH" or not self.draw.chance(35))
+        simple = LITERALS[kind] if kind in LITERALS else self.scope.leaves.get(kind, ())
+        rule = self.draw.one(rules[kind] if deep else simple)
         spent = 0 if kind in "OH" else 1
         return _PLACE.sub(lambda place: self._place(place[1], depth - spent), rule)
 
     def _place(self, kind: str, depth: int) -> str:
         if kind == "U":
-            return "COUNT(DISTINCT patient)" if self.setting.unit else "COUNT(*)"
+            return self.scope.units
         if kind == "I":
-            return self.draw.one(_BY_TEXT if self.setting.text_ids else _BY_NUMBER)
+            return self.draw.one(self.scope.by_id)
         return self.text("A", max(depth, 1)) if kind == "A" else self.text(kind, depth)
 
     def key(self) -> str:
         """An expression that depends on the row and not on whose it is."""
         while True:
             found = self.text(self.draw.one(KINDS_OF_KEYS), 2)
-            words = set(re.findall(r"[a-z_]+", re.sub(r"'[^']*'", "", found)))
-            if words & set(TYPES) and "patient" not in words:
+            words = set(re.findall(r"[a-z_][a-z0-9_.]*", re.sub(r"'[^']*'", "", found)))
+            if words & self.scope.columns and not words & self._ids:
                 return found
+
+    @property
+    def _ids(self) -> set[str]:
+        return {word for text in self.scope.by_id for word in re.findall(r"[a-z_][a-z0-9_.]*", text)}
+
+
+def of_visits(setting: Setting) -> Scope:
+    """The rows of the one table."""
+    return Scope(
+        leaves=listed(_OF_VISITS),
+        columns=frozenset(TYPES) - {"patient"},
+        units="COUNT(DISTINCT patient)" if setting.unit else "COUNT(*)",
+        by_id=_BY_TEXT if setting.text_ids else _BY_NUMBER,
+        rules=RULES,
+    )
+
+
+class Writer(Texts):
+    """Writes a question about rows."""
+
+    def __init__(self, draw: Draw, setting: Setting, scope: Scope, source: str = "visits") -> None:
+        super().__init__(draw, scope)
+        self.setting, self.source = setting, source
 
     def question(self) -> Question:
         """A whole question."""
@@ -191,7 +239,8 @@ class Writer:
         keys = self._keys(private)
         outputs = [f"{self.text('O', 2)} AS o{i}" for i in range(1 + (draw.below(3) if draw.chance(50) else 0))]
         shown = [f"{key} AS k{i}" for i, key in enumerate(keys)] if not keys or draw.chance(85) else []
-        clauses = [f"SELECT {', '.join(shown + outputs)} FROM visits", self._where(), self._group(keys, bool(shown))]
+        select = f"SELECT {', '.join(shown + outputs)} FROM {self.source}"
+        clauses = [select, self._where(), self._group(keys, bool(shown))]
         if draw.chance(20):
             clauses.append(f"HAVING {self.text('H', 1)}")
         sql = " ".join(clause for clause in clauses if clause)
@@ -242,4 +291,4 @@ class Writer:
 
 def question(seed: int, setting: Setting) -> Question:
     """The question of a seed."""
-    return Writer(Draw(seed), setting).question()
+    return Writer(Draw(seed), setting, of_visits(setting)).question()

@@ -35,6 +35,8 @@ from discreet.privacy import Budget, Neighbours, events
 from tests.curator.clinic import TYPES, Row, visits
 from tests.curator.spies import Spy, clinic
 from tests.curator.test_neighbours import check_keys, check_within, greedy, schema
+from tests.redteam.judge import allowance
+from tests.redteam.ranks import Drawn, cost_of_moves
 
 ADD, SWAP = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 QUESTIONS = (
@@ -64,27 +66,6 @@ def points(program: Program, rows: Sequence[Row]) -> list[Groups]:
     return [engine.read(replace(reading, split=replace(split, shift=0))) for reading, split in splits if split]
 
 
-def moved(pick: Pick, one: Sequence[int], other: Sequence[int], last: int) -> Fraction:
-    """The largest change of a loss: losses are constant between values, so a point beside each value is enough."""
-    near = [*one[: len(one) // 2], *other[: len(other) // 2]]
-    where = {0, last, *(p for cell in near for p in (cell - 1, cell, cell + 1) if 0 <= p <= last)}
-    a, b = (at_points(pick.target, numbers, last, where) for numbers in (one, other))
-    return max(abs(a[p] - b[p]) for p in where)
-
-
-def at_points(target: Target, numbers: Sequence[int], last: int, where: set[int]) -> dict[int, Fraction]:
-    half = len(numbers) // 2
-    counts = dict(zip(numbers[:half], numbers[half:], strict=True))
-    rank = target.share * sum(counts.values()) + target.offset
-    found = {}
-    for point in where:
-        below = sum(count for cell, count in counts.items() if cell < point)
-        upto = below + counts.get(point, 0)
-        too_high, too_low = below - rank if point else Fraction(0), rank - upto if point < last else Fraction(0)
-        found[point] = max(Fraction(0), too_high, too_low)
-    return found
-
-
 def check_picks(program: Program, one: Sequence[Row], other: Sequence[Row]) -> None:
     """The ranges of privacy losses over all groups add up to no more than was charged, pure and concentrated."""
     for reading, a, b in zip(program.splits, points(program, one), points(program, other), strict=True):
@@ -92,11 +73,8 @@ def check_picks(program: Program, one: Sequence[Row], other: Sequence[Row]) -> N
         assert split is not None
         for recipe in (r for r in program.ranked if r.argument == split.argument):
             for pick in recipe.picks:
-                moves = [moved(pick, a.get(k, ()), b.get(k, ()), split.high - split.low) for k in {**a, **b}]
-                ranges = [2 * pick.rate * move for move in moves]
-                if not isinstance(pick.event, events.Concentrated):
-                    assert sum(ranges) <= basic(terms(pick.event)).epsilon
-                assert sum(r * r for r in ranges) / 8 <= zcdp(terms(pick.event)).rho
+                drawn = Drawn(pick, split.high - split.low, split.shift)
+                assert cost_of_moves(drawn, a, b) <= allowance(pick.event)
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])

@@ -1,13 +1,13 @@
 """Record and replay: what entered every noise, and the same question on a neighbour with the same noise coming out.
 
-On a first table the inputs and outputs of every `Measure.release` and of every selection of keys are recorded. On its
-neighbour the outputs are frozen to the recorded ones, so that whatever still differs in the answer was not covered by
-noise.
+On a first table the inputs and outputs of every `Measure.release`, of every selection of keys and of every drawn point
+are recorded. On its neighbour the outputs are frozen to the recorded ones, so that whatever still differs in the answer
+was not covered by noise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,7 +17,10 @@ import numpy as np
 import pytest
 
 from discreet.curator import Answer, Curator
+from discreet.curator import ranks as ranks_module
+from discreet.curator.draw import Histogram, Look, draw
 from discreet.curator.measure import Measure
+from discreet.curator.pick import Pick
 from discreet.engines import Engine
 from discreet.errors import DiscreetError, QueryFailed, UnsupportedQuery
 from discreet.ledger import stewardship
@@ -27,6 +30,7 @@ from discreet.noise import Bits, SeededBits
 from discreet.plan.reading import Groups, Reading
 from discreet.plan.types import Type
 from tests.curator.fuzz import Question
+from tests.redteam.ranks import Drawn, cost_of_moves
 
 Key = tuple[Any, ...]
 Numbers = tuple[int, ...]
@@ -65,7 +69,7 @@ class Watched(Engine):
 class Noise:
     """One release: which, its groups in order, what entered and what came out."""
 
-    release: Measure | PartitionSelection
+    release: Measure | PartitionSelection | Drawn
     keys: list[Key]
     exact: list[Numbers]
     out: list[Any]
@@ -90,11 +94,13 @@ class Seen:
 
 
 class Recorder:
-    """Stands in the place of both kinds of release."""
+    """Stands in the place of all kinds of release."""
 
     def __init__(self, engine: Watched, frozen: list[Noise] | None, quiet: frozenset[Key]) -> None:
         self.engine, self.frozen, self.quiet = engine, frozen, quiet
         self.made: list[Noise] = []
+        self.looks = 0  # reads of our own
+        self.draws = 0
         self._noise, self._select = Measure.release, PartitionSelection.release
 
     def noise(self, measure: Measure, exact: Any, *, bits: Bits) -> Any:
@@ -115,6 +121,30 @@ class Recorder:
         kept = [self._out(key, drawn, False) for key, drawn in zip(keys, fresh, strict=True)]
         self.made.append(Noise(selection, keys, inputs, kept))
         return Selected(np.array(kept, dtype=bool), None)
+
+    def points(
+        self, groups: Mapping[Key, Histogram], picks: Sequence[Pick], look: Look, bits: Bits
+    ) -> dict[Key, list[int]]:
+        """Draws, whatever came out before: what fails on one table alone must be seen."""
+        inputs = self._finest(groups, look)
+        fresh = draw(groups, picks, look, bits)
+        shift, last = next(((h.shift, h.last) for h in groups.values()), (0, 0))
+        self.draws += 1
+        drawn = []
+        for place, pick in enumerate(picks):
+            out = [self._out(key, points[place], points[place]) for key, points in fresh.items()]
+            release = Drawn(pick, last, shift, self.draws)
+            self.made.append(Noise(release, list(groups), [inputs[key] for key in groups], out))
+            drawn.append(out)
+        return {key: [out[i] for out in drawn] for i, key in enumerate(groups)}
+
+    def _finest(self, groups: Mapping[Key, Histogram], look: Look) -> dict[Key, Numbers]:
+        """The points that have values, then how many each has: all that losses depend on."""
+        closed = [(key, int(block)) for key, h in groups.items() if h.shift for block in h.blocks]
+        found: Mapping[Key, Sequence[int]] = look(closed) if closed else {}
+        self.looks += bool(closed)
+        coarse = {key: (*h.blocks.tolist(), *h.counts.tolist()) for key, h in groups.items()}
+        return {key: tuple(found.get(key, ())) if h.shift else coarse[key] for key, h in groups.items()}
 
     def _out(self, key: Key, fresh: Any, quiet: Any) -> Any:
         """What comes out: what came out before, if there was a before; no noise for groups that must be quiet."""
@@ -153,9 +183,10 @@ def ask(
         patch.setattr(
             PartitionSelection, "release", lambda s, value, *, bits=None: recorder.select(s, value, bits=bits)
         )
+        patch.setattr(ranks_module, "draw", recorder.points)
         seen = _asked(curator, question)
-    seen.noises, seen.reads = recorder.made, len(engine.seen) - before
-    seen.spent = str(curator.budget("visits").spent)
+    seen.noises, seen.reads = recorder.made, len(engine.seen) - before - recorder.looks
+    seen.spent = str(curator.budget(question.account).spent)
     return seen
 
 
@@ -175,10 +206,13 @@ def moved(one: Noise, other: Noise) -> Fraction:
     """How far apart two inputs are, in the measure of their noise; a group that is not there is zero.
 
     Laplace: the sum of |a - b| / scale, which is the epsilon. Gaussian: half the sum of ((a - b) / sigma)^2, which is
-    the rho. A selection: the number of groups whose number of people differs, and none by more than one.
+    the rho. A selection: the number of groups whose number of people differs, and none by more than one. Points: the
+    epsilon or the rho of the ranges of their privacy losses.
     """
     a, b = one.inputs(), other.inputs()
     release = one.release
+    if isinstance(release, Drawn):
+        return cost_of_moves(release, a, b)
     scales = release.scales if isinstance(release, Measure) else (Fraction(1),)
     zero = (0,) * len(scales)
     ratios = [
