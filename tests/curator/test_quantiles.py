@@ -21,7 +21,7 @@ from discreet.accounting.zcdp import compose as zcdp
 from discreet.curator import Curator
 from discreet.curator import pick as pick_module
 from discreet.curator import program as program_module
-from discreet.curator.pick import RISK, Pick
+from discreet.curator.pick import RISK
 from discreet.curator.program import Program, choose
 from discreet.curator.run import run
 from discreet.engines import DuckDB, Engine, Memory
@@ -31,7 +31,7 @@ from discreet.plan.aggregates import Target
 from discreet.plan.reading import Groups
 from discreet.plan.schema import Limits, TableSchema
 from discreet.plan.sql import parse
-from discreet.privacy import Budget, Neighbours, events
+from discreet.privacy import Budget, Neighbours
 from tests.curator.clinic import TYPES, Row, visits
 from tests.curator.spies import Spy, clinic
 from tests.curator.test_neighbours import check_keys, check_within, greedy, schema

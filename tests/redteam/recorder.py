@@ -140,7 +140,7 @@ class Recorder:
 
     def _finest(self, groups: Mapping[Key, Histogram], look: Look) -> dict[Key, Numbers]:
         """The points that have values, then how many each has: all that losses depend on."""
-        closed = [(key, int(block)) for key, h in groups.items() if h.shift for block in h.blocks]
+        closed = [(key, int(block), int(block)) for key, h in groups.items() if h.shift for block in h.blocks]
         found: Mapping[Key, Sequence[int]] = look(closed) if closed else {}
         self.looks += bool(closed)
         coarse = {key: (*h.blocks.tolist(), *h.counts.tolist()) for key, h in groups.items()}

@@ -108,9 +108,7 @@ _SINGLE: dict[str, Refusal] = {
     "DOW": Refusal("The first day of DOW differs between engines.", "Use ISODOW, Monday 1 to Sunday 7: {weekdays}."),
     "DATE_DIFF": Refusal("Differences of dates differ between engines.", "Compare the dates: {since}."),
     "MEAN": Refusal("MEAN is called AVG in SQL.", "Write AVG: {mean}."),
-    "ROW": Refusal(
-        "ROW stands for single rows, in a frame or as a nested value.", "Leave it out: {grouped}."
-    ),
+    "ROW": Refusal("ROW stands for single rows, in a frame or as a nested value.", "Leave it out: {grouped}."),
     "SYMMETRIC": Refusal("SYMMETRIC is not accepted.", "Put the smaller end first: {filtered}."),
 }
 _SINGLE["DAYOFWEEK"] = _SINGLE["WEEKDAY"] = _SINGLE["DAYNAME"] = _SINGLE["DOW"]
