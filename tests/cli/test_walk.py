@@ -142,6 +142,22 @@ def test_analysts_are_appointed_once_and_held_to_their_caps(folder: Path) -> Non
     assert run("ask", f"{COUNT} WHERE age > 30", "--epsilon", "0.4", "--analyst", "ben").code == 0
 
 
+def test_projects_are_allotted_once_and_held_to_their_caps(folder: Path) -> None:
+    write(folder, f'{TOML}\n[projects.asthma.patients]\nepsilon = "0.5"\ndelta = "1e-7"\n')
+    assert run("protect").code == 0
+    entries = run("verify").out
+    assert run("protect").code == 0
+    assert run("verify").out == entries
+    assert run("ask", COUNT, "--epsilon", "0.4", "--project", "asthma").code == 0
+    refused = run("ask", f"{COUNT} WHERE age > 30", "--epsilon", "0.4", "--project", "asthma")
+    assert refused.code == 3
+    assert "the cap of 'project asthma'" in refused.error["Hint"]
+    assert run("ask", COUNT, "--epsilon", "0.9", "--project", "malaria").code != 0
+    assert run("ask", f"{COUNT} WHERE age > 30", "--epsilon", "0.4").code == 0
+    listed = json.loads(run("history", "--project", "asthma", "--json").out)
+    assert [entry["kind"] for entry in listed] == ["allot", "charge"]
+
+
 @pytest.mark.parametrize("amounts", ["epsilon = 1", "rho = 0.1", 'rho = "1/10"\ndelta = 1e-6'])
 def test_each_currency_and_tables_of_one_account(folder: Path, amounts: str) -> None:
     table, _ = TOML.split("[budgets.patients]")

@@ -104,6 +104,7 @@ def ask(
     limits_rows: Rows = None,
     choose_limits: Choosing = False,
     analyst: Annotated[str, typer.Option(help="Who asks, and pays from their cap.")] = OWNER,
+    project: Annotated[str, typer.Option(help="Whose cap it counts against, too.")] = "",
     key: Annotated[str | None, typer.Option(help="A word of yours: asked again with it, it is charged once.")] = None,
     confidence: Confidence = "0.95",
     json: Json = False,
@@ -127,6 +128,7 @@ def ask(
             key=key,
             within=within,
             max_epsilon=max_epsilon,
+            project=project,
         )
     if form is Form.TABLE:
         answers.show(answer, Console())
@@ -213,10 +215,19 @@ def budget(*, account: Account = None, json: Json = False, config: ConfigFile = 
 
 
 @app.command()
-def history(*, account: Account = None, json: Json = False, config: ConfigFile = _HERE) -> None:
+def history(
+    *,
+    account: Account = None,
+    analyst: Annotated[str | None, typer.Option(help="Only what this name did, and what was done to it.")] = None,
+    project: Annotated[
+        str | None, typer.Option(help="Only what was charged for this project or allotted to it.")
+    ] = None,
+    json: Json = False,
+    config: ConfigFile = _HERE,
+) -> None:
     """List the entries of the book: sequence, time, who, what, cost."""
     with _book(load(config)) as book:
-        entries = book.history(account and book.account(account).name)
+        entries = book.history(account and book.account(account).name, analyst=analyst, project=project)
     if json:
         typer.echo(accounts.history_json(entries))
     else:

@@ -47,4 +47,9 @@ ledger = "discreet.ledger"      # the book of accounts; made by `discreet protec
 # [analysts.ana.patients]       # ana may ask on the account "patients" ...
 # epsilon = "0.5"               # ... and spend at most this of it; leave the amounts out for no cap of her own
 # delta = "1e-7"
+
+# --- Projects: questions asked with --project count against these caps, too -------------------------------------------
+# [projects.asthma.patients]
+# epsilon = "0.25"
+# delta = "1e-7"
 """

@@ -53,14 +53,24 @@ class Analyst:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """What a project may spend of an account."""
+
+    name: str
+    account: str
+    cap: Loss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """A discreet.toml: where the ledger is, the tables, the budget of each account, and who may ask."""
+    """A discreet.toml: where the ledger is, the tables, the budget of each account, who may ask, and for what."""
 
     ledger: Path
     tables: tuple[Table, ...]
     public: tuple[PublicTable, ...]
     budgets: Mapping[str, Loss]
     analysts: tuple[Analyst, ...]
+    projects: tuple[Project, ...] = ()
 
 
 def load(path: str | os.PathLike[str]) -> Config:
@@ -107,8 +117,13 @@ def parse(text: str, folder: Path) -> Config:
         for who, caps in fields.get("analysts", {}).items()
         for account, cap in _tables(f"analysts.{who}", caps).items()
     )
+    projects = tuple(
+        _project(name, account, cap, budgets)
+        for name, caps in fields.get("projects", {}).items()
+        for account, cap in _tables(f"projects.{name}", caps).items()
+    )
     ledger = folder / fields.get("ledger", "discreet.ledger")
-    return Config(ledger=ledger, tables=tables, public=public, budgets=budgets, analysts=analysts)
+    return Config(ledger=ledger, tables=tables, public=public, budgets=budgets, analysts=analysts, projects=projects)
 
 
 def _table(name: str, given: Mapping[str, Any], folder: Path) -> Table:
@@ -164,10 +179,20 @@ def _loss(*, epsilon: Number | None = None, delta: Number | None = None, rho: Nu
 
 
 def _analyst(who: str, account: str, cap: Mapping[str, Any], budgets: Mapping[str, Loss]) -> Analyst:
-    place = f"analysts.{who}.{account}"
-    if account not in budgets:
-        raise InvalidParameter(place, "this account", "to have a budget", f"Add [budgets.{account}], or correct it.")
+    place = _on_account(f"analysts.{who}", account, budgets)
     return Analyst(name=who, account=account, cap=_budget(place, cap) if cap else None)
+
+
+def _project(name: str, account: str, cap: Mapping[str, Any], budgets: Mapping[str, Loss]) -> Project:
+    place = _on_account(f"projects.{name}", account, budgets)
+    return Project(name=name, account=account, cap=_budget(place, cap))
+
+
+def _on_account(place: str, account: str, budgets: Mapping[str, Loss]) -> str:
+    if account not in budgets:
+        hint = f"Add [budgets.{account}], or correct it."
+        raise InvalidParameter(f"{place}.{account}", "this account", "to have a budget", hint)
+    return f"{place}.{account}"
 
 
 def _check_names(tables: tuple[Table, ...], public: tuple[PublicTable, ...]) -> None:
@@ -261,7 +286,10 @@ def _amount(place: str, value: Any) -> Any:
     return value
 
 
-_TOP: Mapping[str, Read] = {"ledger": _text, **dict.fromkeys(("tables", "public", "budgets", "analysts"), _tables)}
+_TOP: Mapping[str, Read] = {
+    "ledger": _text,
+    **dict.fromkeys(("tables", "public", "budgets", "analysts", "projects"), _tables),
+}
 _AMOUNTS: Mapping[str, Read] = dict.fromkeys(("epsilon", "delta", "rho"), _amount)
 _TABLE: Mapping[str, Read] = {
     **dict.fromkeys(("source", "account", "neighbours", "version"), _text),

@@ -64,6 +64,9 @@ def enrol(config: Config, curator: Holdings) -> None:
             _protect(curator, table, config)
     for analyst in config.analysts:
         _appoint(curator, analyst)
+    for project in config.projects:
+        if curator.allotted(project.name, account=project.account) != project.cap:  # every allotment is an entry
+            curator.allot(project.name, account=project.account, cap=project.cap)
 
 
 def _protect(curator: Holdings, table: Table, config: Config) -> None:

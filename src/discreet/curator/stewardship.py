@@ -43,6 +43,10 @@ class Stewardship:
         """Gives a project a cap on an account: questions that name the project count against both."""
         self._book.allot(project, account=account, cap=cap, by=by, note=note)
 
+    def allotted(self, project: str, *, account: str) -> Loss | None:
+        """The cap of a project on an account; None if it has none."""
+        return self._book.allotted(project, account=account)
+
     def unlock(self, account: str, *, by: str = OWNER, note: str = "") -> None:
         """Gives an account its failure credits back, after somebody has looked why questions failed."""
         self._book.unlock(account, by=by, note=note)

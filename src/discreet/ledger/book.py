@@ -153,6 +153,13 @@ class Book:
                 rows, name(project=project), account=account, cap=cap, by=name(by=by), note=text(note=note)
             )
 
+    def allotted(self, project: str, *, account: str) -> Loss | None:
+        """The cap of a project on an account; None if it was allotted nothing."""
+        with self._journal.reading() as rows:
+            now = changes.standing(rows, account)
+            known = None if now is None else changes.project(rows, account, project, now)
+            return None if known is None else known.cap
+
     def unlock(self, account: str, *, by: str = policy.OWNER, note: str = "") -> None:
         """Gives an account its failure credits back; a steward's act."""
         with self._journal.acting() as rows:
