@@ -239,6 +239,14 @@ def test_units_of_several_columns_have_their_own_account() -> None:
     assert "unit" in str(refused.value)
 
 
+def test_bounds_are_found_privately_where_other_tables_or_columns_tell_the_people() -> None:
+    for engine in (None, DuckDB(threads=1)):
+        made = curator(engine)
+        for sql in ("SELECT SUM(price) AS s FROM items", "SELECT SUM(count) AS s FROM steps"):
+            assert made.ask(sql, epsilon="0.5").columns == ("s", "s_low", "s_high")
+        assert str(made.budget("items").remaining.loss) == "epsilon=0.5"
+
+
 def test_a_plan_made_by_hand_is_read_along_the_declared_way() -> None:
     """Without its rows' people a question would count rows as if each were a person."""
     asked = Question(
@@ -335,6 +343,7 @@ def test_a_way_never_leads_to_another_account_or_round_in_a_circle() -> None:
         "SELECT COUNT(*) AS n FROM steps AS s JOIN customers AS c ON s.person = c.id",
         "SELECT person, COUNT(DISTINCT day, count) AS n FROM steps GROUP BY person",
         'SELECT COUNT(DISTINCT "#unit") AS n FROM items',
+        "SELECT COUNT(DISTINCT m.who, date) AS n FROM steps LEFT JOIN meals AS m ON person = m.who AND day = date",
         "SELECT COUNT(*) AS n FROM (SELECT person, COUNT(*) AS k FROM steps GROUP BY person) AS t",
     ],
 )

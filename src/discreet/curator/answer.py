@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.ledger import Remaining
 from discreet.plan.finish import Cell, Noisy
-from discreet.plan.nodes import Output, Question
+from discreet.plan.nodes import Output, Question, is_aggregate
 from discreet.plan.size import columns as columns_of
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
@@ -112,7 +112,7 @@ def columns(question: Question) -> tuple[str, ...]:
 
 
 def _names(output: Output) -> tuple[str, ...]:
-    noisy = any(column.name.startswith("#") for column in columns_of(output.expression))
+    noisy = any(is_aggregate(column.name) for column in columns_of(output.expression))
     name = output.name
     return (name, f"{name}_low", f"{name}_high") if noisy and output.expression.type.is_number else (name,)
 

@@ -207,6 +207,8 @@ def _telling(aggregate: Aggregate, alike: Sequence[tuple[Released, Parts]]) -> I
 def _grouped(wanted: Program, release: Released) -> tuple[tuple[Key, ...], Parts] | None:
     """The groups of a question as unions of released ones; None if they are not."""
     given = release.program
+    if given.groupings or wanted.groupings:
+        return None
     if given.selection is not None or given.contribution.neighbours is not wanted.contribution.neighbours:
         return None
     try:

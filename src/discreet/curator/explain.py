@@ -129,7 +129,7 @@ def imagined(program: Program, *, confidence: Fraction, rows: int) -> dict[str, 
     """The answer for a group of so many rows that lie in the middle of their bounds, before noise: nobody's data."""
     question = replace(program.question, having=None, order=(), limit=None)
     statistics = [_middle(statistic, rows) for m in program.measures for statistic in m.form.statistics]
-    key = (None,) * len(question.keys)
+    key = (None,) * len(question.labels)
     statistics += [point for recipe in program.ranked for point in recipe.imagined(rows)]
     made = Released(replace(program, question=question), [key], np.array([statistics], dtype=object))
     (answer,) = made.rows(confidence)

@@ -13,7 +13,8 @@ def notes(program: Program) -> tuple[str, ...]:
     if reading.bounding is not None:
         said.append(
             f"At most {_times(limits.rows, 'row')} per {program.people} and group are counted"
-            + (f", in at most {_times(limits.groups, 'group')}." if program.contribution.grouped else ".")
+            + (f", in at most {_times(limits.groups, 'group')}" if program.contribution.grouped else "")
+            + (" of each grouping." if program.groupings else ".")
         )
     if any(statistic.kind in ("sum", "product") for statistic in reading.statistics):
         said.append("Values are clipped to their public bounds before they are added.")

@@ -44,6 +44,7 @@ class Program:
         recipes: how each aggregate follows from the statistics.
         selection: how private keys are selected, None if all keys are public.
         splits: for each argument of a quantile how its values are counted.
+        groupings: if there are several, what is read for each; the noise covers all of them at once.
         contribution: what one unit can change.
         people: what the units are called.
         event: the whole price.
@@ -59,6 +60,7 @@ class Program:
     people: str
     event: events.Event
     splits: tuple[Reading, ...] = ()
+    groupings: tuple[Program, ...] = ()
 
     @property
     def ranked(self) -> tuple[Ranked, ...]:
@@ -73,6 +75,8 @@ class Program:
     @property
     def readings(self) -> tuple[Reading, ...]:
         """Everything that is read."""
+        if self.groupings:
+            return tuple(reading for one in self.groupings for reading in one.readings)
         return (self.reading, *self.splits) if self.reading.statistics else self.splits
 
 
@@ -109,15 +113,50 @@ def choose(
         limits=(limits or schema.limits) if schema.unit is not None else Limits(),
         grouped=bool(question.keys),
         neighbours=schema.neighbours,
+        groupings=tuple(bool(one) for one in question.sets),
     )
-    keys = public_keys(question, schema) if keys is None else keys
-    if not question.keys or keys is not None:
+    asked = question.groupings or (question,)
+    known = [public_keys(one, schema) if keys is None else keys for one in asked]
+    if all(not one.keys or listed is not None for one, listed in zip(asked, known, strict=True)):
         draft = _quietest(question, schema, contribution, epsilon, delta, sized=False, law=law)
     else:
         _check_private(delta)
         draft = _selecting(question, schema, contribution, epsilon, delta, law=law)
-    parts = [measure.event for measure in draft.measures]
-    parts += [pick.event for recipe in draft.ranked.values() for pick in recipe.picks]
+    if not question.sets:
+        return _program(question, schema, contribution, draft, keys=known[0], salt=salt)
+    each = [
+        _program(
+            one, schema, replace(contribution, grouped=bool(one.keys), groupings=()), draft, keys=listed, salt=salt
+        )
+        for one, listed in zip(asked, known, strict=True)
+    ]
+    return replace(
+        each[0],
+        question=question,
+        contribution=contribution,
+        selection=draft.selection,
+        event=draft.event,
+        groupings=tuple(each),
+    )
+
+
+def _alone(question: Question, contribution: Contribution) -> Contribution:
+    """What one unit can change of one grouping: by this its rows are bounded, while noise is made for all."""
+    return replace(contribution, grouped=bool(question.keys), groupings=())
+
+
+def _program(
+    question: Question,
+    schema: TableSchema,
+    contribution: Contribution,
+    draft: _Draft,
+    *,
+    keys: tuple[tuple[Value, ...], ...] | None,
+    salt: str,
+) -> Program:
+    """What is read and released for one grouping; its keys are public if they are given, or if there are none."""
+    if not question.keys or keys is not None:
+        draft = replace(draft, selection=None)
     reading = _reading(question, _bounding(schema, contribution, salt), keys, draft)
     return Program(
         question=question,
@@ -129,7 +168,7 @@ def choose(
         selection=draft.selection,
         contribution=contribution,
         people=schema.people or schema.unit or "row",
-        event=events.Composed(parts if draft.selection is None else [*parts, draft.selection.event]),
+        event=draft.event,
     )
 
 
@@ -180,6 +219,13 @@ class _Draft:
     @property
     def noise(self) -> Noise:
         return Noise(self.law, tuple(scale for measure in self.measures for scale in measure.scales))
+
+    @property
+    def event(self) -> events.Event:
+        """The price of all of it."""
+        parts = [measure.event for measure in self.measures]
+        parts += [pick.event for recipe in self.ranked.values() for pick in recipe.picks]
+        return events.Composed(parts if self.selection is None else [*parts, self.selection.event])
 
     @property
     def badness(self) -> Fraction:

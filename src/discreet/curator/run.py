@@ -57,7 +57,7 @@ class Released:
     def _groups(self, outside: Fraction) -> Iterator[dict[str, Cell]]:
         """Keys and aggregates of each group, with intervals that miss with at most this probability each."""
         finished = self._finished(outside)
-        names = [key.name for key in self.program.question.keys]
+        names = self.program.question.labels
         for index, key in enumerate(self.keys):
             row: dict[str, Cell] = dict(zip(names, key, strict=True))
             yield row | {name: cells[index] for name, cells in finished.items()}
@@ -85,8 +85,10 @@ def run(program: Program, engine: Reader, bits: Bits) -> Released:
     """Reads the exact statistics, adds noise, and keeps the groups that may be shown.
 
     Public keys are all there, in their declared order, zeros included. Private ones are shown in an order of their
-    values, which does not depend on how the data lie.
+    values, which does not depend on how the data lie. Groupings come one after the other.
     """
+    if program.groupings:
+        return _together(program, [run(one, engine, bits) for one in program.groupings])
     groups = engine.read(program.reading) if program.reading.statistics else {}
     keys = program.reading.public_keys
     shown: Sequence[Key] = keys if keys is not None else _ordered(program, groups)
@@ -100,6 +102,17 @@ def run(program: Program, engine: Reader, bits: Bits) -> Released:
         shown, noisy = [shown[i] for i in kept], noisy[kept]
     points = released_points(program, shown, engine.read, bits)
     return Released(program, shown, np.concatenate([noisy, points], axis=1))
+
+
+def _together(program: Program, parts: Sequence[Released]) -> Released:
+    """The groups of all groupings, with NULL for the keys that each leaves out, and which these are."""
+    keys: list[Key] = []
+    for places, part in zip(program.question.sets, parts, strict=True):
+        absent = tuple(int(place not in places) for place in range(len(program.question.keys)))
+        for key in part.keys:
+            known = dict(zip(places, key, strict=True))
+            keys.append((*(known.get(place) for place in range(len(absent))), *absent))
+    return Released(program, keys, np.concatenate([part.noisy for part in parts], axis=0))
 
 
 def _ordered(program: Program, groups: Groups) -> list[Key]:

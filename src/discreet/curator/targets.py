@@ -18,7 +18,7 @@ from discreet.curator.program import Program
 from discreet.curator.spread import Noise
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.plan.aggregates import Ratio, Recipe, Total
-from discreet.plan.nodes import Column, Question
+from discreet.plan.nodes import Column, Question, is_aggregate
 from discreet.plan.size import columns
 
 DIGITS = 3  # of a solved epsilon: steps of at most one in a hundred
@@ -71,7 +71,7 @@ def check_plain(question: Question) -> None:
         )
     for output in question.outputs:
         named = columns(output.expression)
-        if any(column.name.startswith("#") for column in named) and not isinstance(output.expression, Column):
+        if any(is_aggregate(column.name) for column in named) and not isinstance(output.expression, Column):
             raise UnsupportedQuery(
                 f"The error of {output.name!r} is not known beforehand: it is computed from aggregates.",
                 "Ask for plain COUNT, SUM and AVG columns with within=, or ask with an epsilon.",

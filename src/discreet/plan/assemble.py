@@ -15,7 +15,7 @@ from sqlglot import exp
 from discreet.plan.calls import NULL, call
 from discreet.plan.examples import RESERVED_ENDS, Examples, may_be_shown, quoted
 from discreet.plan.naming import distinct, readable
-from discreet.plan.nodes import Aggregate, Column, Expression, Key, Order, Output, Question, Relation
+from discreet.plan.nodes import Aggregate, Column, Expression, Key, Order, Output, Question, Relation, is_aggregate
 from discreet.plan.reader import read
 from discreet.plan.relations import Table
 from discreet.plan.schema import TableSchema
@@ -49,6 +49,7 @@ class Asked:
         having: the conditions on groups.
         order: what to sort by, and whether downwards.
         limit: how many rows to keep.
+        sets: for each grouping the places of its keys, if there are several.
     """
 
     schema: TableSchema
@@ -61,6 +62,7 @@ class Asked:
     limit: int | None = None
     names: Names | None = None
     relation: Relation | None = None
+    sets: Sequence[Sequence[int]] = ()
 
     def called(self, expression: Expression) -> Expression:
         """The expression with columns under the names that the question has for them."""
@@ -84,7 +86,9 @@ def question(asked: Asked) -> Question:
         UnsupportedQuery: if a part is not understood, or an output is neither key nor aggregate.
     """
     builder = _Builder(asked)
-    expressions = list(dict.fromkeys(builder.key(piece) for piece in asked.keys))
+    meant = [builder.key(piece) for piece in asked.keys]
+    builder.keys = expressions = list(dict.fromkeys(meant))
+    sets = [tuple(sorted({expressions.index(meant[place]) for place in one})) for one in asked.sets]
     raw = [builder.answer(piece) for piece in asked.outputs]
     keys = _keys(expressions, raw, asked)
     builder.known = {key.expression: Column(key.name, key.expression.type) for key in keys}
@@ -102,6 +106,7 @@ def question(asked: Asked) -> Question:
         order=tuple(Order(builder.ordered(piece, raw), down) for piece, down in asked.order),
         limit=asked.limit,
         aggregates=tuple(builder.aggregates),
+        sets=tuple(dict.fromkeys(sets)),
     )
     return tidy(asking, asked.outputs[0])
 
@@ -114,6 +119,7 @@ class _Builder:
         self.aggregates: list[Aggregate] = []
         self.known: dict[Expression, Expression] = {}
         self.named: dict[str, Expression] = {}
+        self.keys: list[Expression] = []
 
     def row(self, piece: Piece) -> Expression:
         """An expression over columns of a row."""
@@ -128,6 +134,7 @@ class _Builder:
             names=self.asked.names,
             aggregates=self.aggregates,
             named=self.named,
+            grouped=self.keys if self.asked.sets else (),
         )
         return typed(read(piece.node, scope), piece)
 
@@ -281,7 +288,7 @@ def tidy(asking: Question, piece: Piece) -> Question:
     parts += [order.expression for order in asking.order]
     if not all(fits(part) for part in parts):
         piece.source.refuse("The question is too large.", "Ask a simpler one: {count}.", piece.node)
-    used = dict.fromkeys(column.name for part in parts for column in columns(part) if column.name.startswith("#"))
+    used = dict.fromkeys(column.name for part in parts for column in columns(part) if is_aggregate(column.name))
     if not used:
         piece.source.refuse("Nothing is counted or summed.", "Ask for an aggregate: {grouped}.", piece.node)
     numbers = {name: f"#{i}" for i, name in enumerate(used, start=1)}

@@ -77,6 +77,7 @@ def _released(question: Question) -> dict[str, Any]:
         "source": None if question.source is None else _rows(question.source),
         "where": None if question.where is None else _form(question.where),
         "aggregates": [_aggregate(aggregate) for aggregate in question.aggregates],
+        "sets": [list(one) for one in question.sets] or None,
     }
 
 

@@ -74,7 +74,10 @@ def _(relation: Join, schemas: Schemas) -> TableSchema:
     left, right = describe(relation.left, schemas), describe(relation.right, schemas)
     _require(left.public or left.unit is not None, "A join could repeat rows that are people of their own.")
     _require(right.public or _same_people(left, right), _TOGETHER)
-    columns = {**right.columns, **left.columns}
+    others = right.columns
+    if relation.outer:
+        others = {name: replace(column, link="") for name, column in others.items()}
+    columns = {**others, **left.columns}
     owners = left.owners if relation.outer else left.owners | right.owners  # NULL is nobody's id
     return replace(left, columns=columns, owners=owners)
 

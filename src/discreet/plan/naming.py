@@ -49,6 +49,8 @@ def _name(expression: Expression, aggregates: Mapping[str, Aggregate]) -> str:
 
 @_name.register
 def _(expression: Column, aggregates: Mapping[str, Aggregate]) -> str:
+    if expression.name.startswith("#grouping"):
+        return "grouping"
     made = aggregates.get(expression.name)
     if made is None:
         return expression.name

@@ -10,7 +10,7 @@ from sqlglot import exp
 from discreet.plan.assemble import Piece, conjunction, truth, typed
 from discreet.plan.describe import owns
 from discreet.plan.naming import distinct, readable
-from discreet.plan.nodes import UNIT, AggregateKind, Column, Expression, FoldKind, Output
+from discreet.plan.nodes import UNIT, AggregateKind, Column, Expression, ExtremeKind, FoldKind, Output
 from discreet.plan.origin import From, Origin
 from discreet.plan.own import is_part_of_id, is_whole_id
 from discreet.plan.reader import only, read
@@ -94,7 +94,8 @@ def _rows(reader: From, tree: exp.Select, found: Origin) -> Origin:
     if found.schema.unit is None:
         reader.source.refuse("DISTINCT would merge rows of several people.", "Leave it out: {count}.", tree)
     others = tuple(column for column in columns if not owns(column.expression, found.schema))
-    if len(others) == len(columns):
+    parts = [column.expression for column in columns if is_part_of_id(column.expression, found.schema)]
+    if len(others) == len(columns) and not is_whole_id(parts, found.schema):
         reason = "DISTINCT without the column of ids would merge rows of several people."
         reader.source.refuse(reason, "Select the column of ids as well, or group and count: {grouped}.", tree)
     return _with_ids(reader, PerUnit(found.relation, others, ()), columns, found)
@@ -222,7 +223,7 @@ class _FoldScope(Scope):
             self.refuse("This is not computed for one person.", "Use COUNT, SUM, AVG, MIN or MAX: {mean}.", node)
         return self._kept(self._fold(_FOLDS[kind], argument, node))
 
-    def extreme(self, kind: FoldKind, value: Expression, by: Expression, node: exp.Expr) -> Expression:
+    def extreme(self, kind: ExtremeKind, value: Expression, by: Expression, node: exp.Expr) -> Expression:
         """The column of a fold that tells the value where another is smallest or largest."""
         del node
         return self._kept(Fold(name=f"#f{len(self.folds)}", kind=kind, type=value.type, argument=value, by=by))

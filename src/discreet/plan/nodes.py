@@ -7,7 +7,7 @@ casts are calls like any other. There is nothing else, so there is nothing else 
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal as Choice
 
@@ -19,6 +19,19 @@ Value = int | float | str | bool | dt.date | dt.datetime | None
 
 UNIT = "#unit"
 """The column of ids in rows that are made of tables: whose row it is."""
+
+
+_GROUPING = "#grouping"
+
+
+def grouping(place: int) -> str:
+    """The column that is 1 in groups of a grouping without the key of this place, else 0."""
+    return f"{_GROUPING}{place}"
+
+
+def is_aggregate(name: str) -> bool:
+    """Whether a column of released groups is that of an aggregate."""
+    return name.startswith("#") and not name.startswith(_GROUPING)
 
 
 class Expression:
@@ -74,8 +87,11 @@ PairKind = Choice["covar_pop", "covar_samp", "corr", "regr_slope", "regr_interce
 AggregateKind = Choice[CountKind, "sum", "mean", SpreadKind, PairKind, "quantile", "min", "max"]
 """What a question may ask of its groups."""
 
-FoldKind = Choice["count", "count_values", "count_distinct", "sum", "mean", "min", "max", "arg_min", "arg_max"]
+FoldKind = Choice["count", "count_values", "count_distinct", "sum", "mean", "min", "max"]
 """What may be asked of one person's rows."""
+
+ExtremeKind = Choice["arg_min", "arg_max"]
+"""Where one value is smallest or largest, another."""
 
 WindowKind = Choice[
     "row_number",
@@ -138,7 +154,8 @@ class Question:
 
     The rows are those of the table, unless `source` says otherwise: then they are made of several tables, the first
     protected one of which is `table`. `where` and the keys and arguments are computed from private rows; `outputs`,
-    `having`, `order` and `limit` are post-processing: their columns are keys, aggregates and outputs by name.
+    `having`, `order` and `limit` are post-processing: their columns are keys, aggregates and outputs by name. If there
+    are `sets`, rows are grouped by each of them in turn, the keys given by their places; keys left out are NULL.
     """
 
     table: str
@@ -150,3 +167,15 @@ class Question:
     having: Expression | None = None
     order: tuple[Order, ...] = ()
     limit: int | None = None
+    sets: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The columns that tell the released groups apart: keys, and whether each was left out of a grouping."""
+        names = tuple(key.name for key in self.keys)
+        return (*names, *(grouping(place) for place in range(len(names)))) if self.sets else names
+
+    @property
+    def groupings(self) -> tuple[Question, ...]:
+        """The same question with each grouping alone."""
+        return tuple(replace(self, keys=tuple(self.keys[i] for i in one), sets=()) for one in self.sets)

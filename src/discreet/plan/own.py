@@ -21,11 +21,16 @@ def own_rows(name: str, schemas: Schemas) -> Relation:
     return Table(name, schema.parts or schema.unit)
 
 
+def told_rows(name: str, schemas: Schemas) -> Relation | None:
+    """The relation that reads a declared table, if no column of its own tells whose rows they are."""
+    return own_rows(name, schemas) if schemas[name].unit == UNIT else None
+
+
 def owned(question: Question, schemas: Schemas) -> Question:
     """The question with the rows it is about, if the table's own columns do not tell whose they are."""
-    if question.source is not None or schemas[question.table].unit != UNIT:
+    if question.source is not None:
         return question
-    return replace(question, source=own_rows(question.table, schemas))
+    return replace(question, source=told_rows(question.table, schemas))
 
 
 def described(schema: TableSchema, schemas: Schemas) -> TableSchema:

@@ -23,7 +23,8 @@ def recall(text: str, like: Question) -> Question | None:
         like: a question about the same rows; its table and source are taken, if they are what the text names.
 
     Returns:
-        None if the text is of another version, of other rows, or names something that is no longer known.
+        None if the text is of another version, of other rows, of several groupings, or names something that is no
+        longer known.
 
     >>> from discreet.plan.canonical import canonical
     >>> asked = Question(table="visits", aggregates=(Aggregate(name="#1", kind="count"),), outputs=())
@@ -31,6 +32,8 @@ def recall(text: str, like: Question) -> Question | None:
     True
     """
     form = json.loads(text)
+    if "sets" in form:  # several groupings are no union of anything
+        return None
     if form.get("version") != VERSION or [form.get("table"), form.get("source")] != json.loads(origin(like)):
         return None
     try:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from discreet.errors import InternalError
-from discreet.plan.nodes import UNIT, Expression, FoldKind, Order, Output, Relation, WindowKind
+from discreet.plan.nodes import UNIT, Expression, ExtremeKind, FoldKind, Order, Output, Relation, WindowKind
 from discreet.plan.types import Type
 
 
@@ -71,7 +71,7 @@ class Fold:
     """
 
     name: str
-    kind: FoldKind
+    kind: FoldKind | ExtremeKind
     type: Type
     argument: Expression | None = None
     exponent: int = 0

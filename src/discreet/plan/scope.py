@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fractions import Fraction
+from functools import reduce
 from typing import NoReturn, TypeVar
 
 from sqlglot import exp
 
 from discreet.plan.aggregates.steps import NAMES, PAIRS, SQUARED, squarable
 from discreet.plan.bounds import bounds
+from discreet.plan.calls import call
 from discreet.plan.examples import quoted
-from discreet.plan.nodes import UNIT, Aggregate, AggregateKind, Call, Column, Expression, FoldKind
+from discreet.plan.nodes import (
+    UNIT,
+    Aggregate,
+    AggregateKind,
+    Call,
+    Column,
+    Expression,
+    ExtremeKind,
+    Literal,
+    grouping,
+)
 from discreet.plan.schema import TableSchema
 from discreet.plan.source import Source
 from discreet.plan.types import Type
@@ -87,7 +99,16 @@ class Scope:
         del value, share, argument
         self.refuse("A quantile stands in SELECT, HAVING or ORDER BY of a whole question.", "Ask a mean: {mean}.", node)
 
-    def extreme(self, kind: FoldKind, value: Expression, by: Expression, node: exp.Expr) -> Expression:
+    def grouping(self, keys: Sequence[Expression], node: exp.Expr) -> Expression:
+        """What GROUPING stands for; but in an answer of several groupings, nothing."""
+        del keys
+        self.refuse(
+            "GROUPING tells which keys a grouping leaves out, in SELECT, HAVING or ORDER BY of several groupings.",
+            "Group by ROLLUP, CUBE or GROUPING SETS, or leave it out: {grouped}.",
+            node,
+        )
+
+    def extreme(self, kind: ExtremeKind, value: Expression, by: Expression, node: exp.Expr) -> Expression:
         """What a value where another is smallest or largest stands for; but of one person's rows, nothing."""
         del kind, value, by
         self.refuse(
@@ -142,6 +163,14 @@ class AnswerScope(Scope):
 
     aggregates: list[Aggregate] = field(default_factory=list)
     named: dict[str, Expression] = field(default_factory=dict)
+    grouped: Sequence[Expression] = ()
+
+    def grouping(self, keys: Sequence[Expression], node: exp.Expr) -> Expression:
+        """1 where a key is left out, else 0; of several keys, these digits as a number to the base 2."""
+        if not keys or any(key not in self.grouped for key in keys):
+            return Scope.grouping(self, keys, node)
+        digits: list[Expression] = [Column(grouping(self.grouped.index(key)), Type.INT) for key in keys]
+        return reduce(lambda one, other: call("add", call("multiply", one, Literal(2, Type.INT)), other), digits)
 
     def column(self, node: exp.Column) -> Expression:
         """A column of the answer, or of the row."""

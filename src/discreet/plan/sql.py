@@ -23,6 +23,7 @@ from discreet import check
 from discreet.errors import UnknownTable
 from discreet.plan.assemble import Asked, Piece, conjunction, named, number, question, tidy, truth, typed
 from discreet.plan.examples import DIALECT
+from discreet.plan.groupings import groupings
 from discreet.plan.nested import nested, releases
 from discreet.plan.nodes import Expression, Order, Output, Question
 from discreet.plan.origin import From, Origin
@@ -140,6 +141,7 @@ def _asked(tree: exp.Select, found: Origin, conditions: Sequence[exp.Expr], sour
     group = tree.args.get("group")
     if group is not None:
         only(group, scope, "expressions")
+    keys, sets = groupings(group.expressions if group is not None else [], source)
     return Asked(
         schema=found.schema,
         alias=scope.alias,
@@ -147,7 +149,8 @@ def _asked(tree: exp.Select, found: Origin, conditions: Sequence[exp.Expr], sour
         relation=found.relation,
         outputs=[piece(node, source, scope) for node in tree.expressions],
         where=[Piece(part, source) for part in conditions],
-        keys=[Piece(node, source) for node in (group.expressions if group is not None else [])],
+        keys=[Piece(node, source) for node in keys],
+        sets=sets,
         having=_clause(tree, "having", source),
         order=ordering(tree, source, scope),
         limit=_limit(tree, source, scope),

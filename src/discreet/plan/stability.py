@@ -26,15 +26,19 @@ class Contribution:
         limits: at most so many groups per unit, and so many rows in each.
         grouped: whether there are several groups; without keys all rows are in one.
         neighbours: the relation.
+        groupings: whether each of several groupings has several groups; none if there is but one grouping.
     """
 
     limits: Limits
     grouped: bool
     neighbours: Neighbours
+    groupings: tuple[bool, ...] = ()
 
     @property
     def groups(self) -> int:
-        """Groups that one unit can enter."""
+        """Groups that one unit can enter: of several groupings, in all of them together."""
+        if self.groupings:
+            return sum(self.limits.groups if grouped else 1 for grouped in self.groupings)
         return self.limits.groups if self.grouped else 1
 
     def l1(self, corners: Sequence[Corner], weights: Sequence[Fraction], *, once: bool = False) -> Fraction:

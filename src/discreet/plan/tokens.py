@@ -38,7 +38,8 @@ _OPERATORS = {
     *(Kind.AND, Kind.OR, Kind.NOT, Kind.IS, Kind.IN, Kind.LIKE, Kind.BETWEEN, Kind.DCOLON),
     *(Kind.CASE, Kind.WHEN, Kind.THEN, Kind.ELSE, Kind.END),
 }
-_ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS | {Kind.OVER, Kind.ROWS}
+_BRACKETED = {Kind.OVER, Kind.ROLLUP, Kind.CUBE, Kind.GROUPING_SETS}  # words before a bracket that call nothing
+_ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS | _BRACKETED | {Kind.ROWS}
 _NEVER_NAMES = _CLAUSES | _OPERATORS  # these need quotes to be names
 
 FUNCTIONS = {
@@ -48,6 +49,7 @@ FUNCTIONS = {
     *("COUNT", "SUM", "AVG", "MIN", "MAX", "ABS", "ROUND", "FLOOR", "CEIL", "CEILING", "GREATEST", "LEAST", "MOD"),
     *("WIDTH_BUCKET", "ARG_MIN", "ARG_MAX", "MIN_BY", "MAX_BY"),
     *("ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE"),
+    "GROUPING",
     *("COALESCE", "IFNULL", "NVL", "NULLIF", "IF", "CAST", "TRY_CAST"),
     *("EXTRACT", "DATE_PART", "DATEPART", "DATE_TRUNC", "YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "ISODOW"),
     *("UPPER", "LOWER", "TRIM", "SUBSTRING", "SUBSTR", "LENGTH", "LEN", "CHAR_LENGTH"),
@@ -189,7 +191,7 @@ def _calls(before: Token | None, token: Token) -> bool:
         return False
     if token.token_type in _TYPES:
         return not (_is(before, Kind.ALIAS) or _is(before, Kind.DCOLON))
-    return token.token_type not in _NEVER_NAMES | {Kind.STAR, Kind.OVER}
+    return token.token_type not in _NEVER_NAMES | _BRACKETED | {Kind.STAR}
 
 
 def _symbol(token: Token) -> Refusal | None:

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from discreet.plan.calls import NULL, call, dated
 from discreet.plan.grammar import Read, only, read, reads, refuse_node
-from discreet.plan.nodes import AggregateKind, Expression, FoldKind, Literal
+from discreet.plan.nodes import AggregateKind, Expression, ExtremeKind, Literal
 from discreet.plan.own import is_whole_id
 from discreet.plan.scope import Scope
 from discreet.plan.types import Type
@@ -150,7 +150,7 @@ def _total(kind: AggregateKind) -> Read:
     return total
 
 
-def _extreme(kind: FoldKind) -> Read:
+def _extreme(kind: ExtremeKind) -> Read:
     def extreme(node: exp.Expr, scope: Scope) -> Expression:
         value, by = read(node.this, scope.row), read(node.expression, scope.row)
         if value is NULL or by is NULL:
@@ -158,6 +158,11 @@ def _extreme(kind: FoldKind) -> Read:
         return scope.extreme(kind, value, by, node)
 
     return extreme
+
+
+@reads(exp.Grouping, "expressions")
+def _grouping(node: exp.Expr, scope: Scope) -> Expression:
+    return scope.grouping([read(part, scope.row) for part in node.expressions], node)
 
 
 @reads(exp.Window, "this", "partition_by", "order", "spec", "over")
