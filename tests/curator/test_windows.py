@@ -159,7 +159,7 @@ W = "(SELECT patient, {0} AS w FROM visits) AS t"
         ("LAG(age, 1, 0) OVER (PARTITION BY patient ORDER BY day)", ""),
         ("LAST_VALUE(age) OVER (PARTITION BY patient ORDER BY day)", "FIRST_VALUE"),
         ("NTILE(4) OVER (PARTITION BY patient ORDER BY day)", ""),
-        ("SUM(age) OVER (PARTITION BY patient ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)", ""),
+        ("SUM(age) OVER (PARTITION BY patient ORDER BY day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)", "frame"),
         ("SUM(age) OVER (PARTITION BY patient ORDER BY day ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING)", "frame"),
         ("SUM(age) OVER (PARTITION BY patient ORDER BY day NULLS FIRST)", "NULL"),
         ("SUM(SUM(age) OVER (PARTITION BY patient)) OVER (PARTITION BY patient)", "single rows"),

@@ -175,6 +175,8 @@ def _word(source: Source, before: Token | None, token: Token, after: Token | Non
     if _is(after, Kind.L_PAREN) and _calls(before, token):
         if kind is Kind.IDENTIFIER or word not in FUNCTIONS:
             _refuse(source, REFUSALS.get(word, UNKNOWN_FUNCTION), token)
+    elif word == "ROW" and before is not None and before.text.upper() == "CURRENT":
+        return  # the end of a frame, which is refused where the window is
     elif kind is Kind.FIRST and before is not None and before.text.upper() == "NULLS":
         _refuse(source, REFUSALS["NULLS FIRST"], token)
     elif kind is Kind.VAR and word in ("SYMMETRIC", "TOP") and _is(after, Kind.NUMBER):
