@@ -31,5 +31,6 @@ def test_questions_of_other_rows_and_versions_do_not() -> None:
     asked = parse(QUESTIONS[0], SCHEMAS)
     text = canonical(asked)
     assert recall(text, replace(asked, table="staff")) is None
+    assert recall(text.replace('"version":1', '"sets":[[]],"version":1'), asked) is None
     assert recall(text.replace('"version":1', '"version":2'), asked) is None
     assert recall(text.replace('"kind":"count"', '"kind":"count","argument":["forgotten","int"]'), asked) is None

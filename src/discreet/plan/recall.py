@@ -12,6 +12,9 @@ from discreet.plan.functions import FUNCTIONS
 from discreet.plan.nodes import Aggregate, Call, Column, Expression, Key, Literal, Question, Value
 from discreet.plan.types import Type
 
+_PARTS = frozenset(("version", "table", "source", "where", "keys", "aggregates", "outputs", "having", "order", "limit"))
+"""What a question of one grouping is written with; one of several groupings has more."""
+
 _TYPES = {kind.value: kind for kind in Type}
 
 
@@ -34,7 +37,11 @@ def recall(text: str, like: Question) -> Question | None:
     form = json.loads(text)
     if "sets" in form:  # several groupings are no union of anything
         return None
-    if form.get("version") != VERSION or [form.get("table"), form.get("source")] != json.loads(origin(like)):
+    if (
+        not form.keys() <= _PARTS
+        or form.get("version") != VERSION
+        or [form.get("table"), form.get("source")] != json.loads(origin(like))
+    ):
         return None
     try:
         return Question(
