@@ -19,7 +19,8 @@ from discreet.engines.cells import FALSE, TRUE
 from discreet.engines.choosing import BUCKET, P
 from discreet.engines.validation import wanted
 from discreet.errors import InternalError, InvalidParameter
-from discreet.plan.functions import FUNCTIONS
+from discreet.plan.days import LAST as LAST_DAY
+from discreet.plan.functions import FUNCTIONS, LONGEST_TEXT
 from discreet.plan.nodes import Call, Column, Expression, Literal
 from discreet.plan.types import Type
 
@@ -60,6 +61,27 @@ def _words(words: tuple[str, ...]) -> str:
     return ", ".join(f"'{word}'" for word in words)
 
 
+def _held(most: int) -> str:
+    """The second argument as a 32-bit number that no day within the years 1 to 9999 is carried out of range by."""
+    return f"CAST(greatest(least({{1}}, {most}), -{most}) AS INTEGER)"
+
+
+def _moved(place: str, last: int, sql: str, most: int) -> Template:
+    """A day or moment elsewhere, if the place, counted from the year 1, is in the years up to 9999."""
+    moved = sql.replace("{1}", _held(most))
+    return Template(
+        f"CASE WHEN CAST({place} AS HUGEINT) + {{1}} BETWEEN 0 AND {last} THEN {moved} END", repeats=(0, 1)
+    )
+
+
+def _moved_days(sql: str) -> Template:
+    return _moved("(CAST({0} AS DATE) - DATE '0001-01-01')", LAST_DAY - 1, sql, LAST_DAY)
+
+
+def _moved_months(sql: str) -> Template:
+    return _moved("(year({0}) * 12 + month({0}) - 13)", 9999 * 12 - 1, sql, 9999 * 12)
+
+
 _DAY = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}"
 _TIME = "([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{{1,6}})?)?)?"
 _SMALL, _LARGE = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -82,6 +104,7 @@ TEMPLATES: Mapping[str | tuple[str, Type], Template] = {
     "round": Template("round({0})"),
     "floor": Template("floor({0})"),
     "ceil": Template("ceil({0})"),
+    "square_root": Template("sqrt(CASE WHEN {0} >= 0 THEN {0} END)", repeats=(0,)),
     "greatest": Template("greatest({all})"),
     "least": Template("least({all})"),
     "equal": Template("{0} = {1}"),
@@ -127,6 +150,16 @@ TEMPLATES: Mapping[str | tuple[str, Type], Template] = {
     "day": Template("day({0})"),
     "day_of_week": Template("isodow({0})"),
     "hour": Template("hour({0})"),
+    "week": Template("week({0})"),
+    "day_of_year": Template("dayofyear({0})"),
+    "day_name": Template("dayname({0})"),
+    "month_name": Template("monthname({0})"),
+    "days_between": Template("{1} - {0}"),
+    ("add_days", Type.DATE): _moved_days("{0} + {1}"),
+    ("add_days", Type.TIMESTAMP): _moved_days("{0} + to_days({1})"),
+    ("add_months", Type.DATE): _moved_months("CAST({0} + to_months({1}) AS DATE)"),
+    ("add_months", Type.TIMESTAMP): _moved_months("{0} + to_months({1})"),
+    "end_of_month": Template("last_day({0})"),
     "start_of_year": Template("CAST(date_trunc('year', {0}) AS DATE)"),
     "start_of_quarter": Template("CAST(date_trunc('quarter', {0}) AS DATE)"),
     "start_of_month": Template("CAST(date_trunc('month', {0}) AS DATE)"),
@@ -134,7 +167,28 @@ TEMPLATES: Mapping[str | tuple[str, Type], Template] = {
     "upper": Template(f"translate({{0}}, '{_SMALL}', '{_LARGE}')"),
     "lower": Template(f"translate({{0}}, '{_LARGE}', '{_SMALL}')"),
     "trim": Template("trim({0}, ' ')"),
+    "trim_left": Template("ltrim({0}, ' ')"),
+    "trim_right": Template("rtrim({0}, ' ')"),
     "length": Template("length({0})"),
+    "concat": Template(
+        f"CASE WHEN length({{0}}) + length({{1}}) <= {LONGEST_TEXT} THEN {{0}} || {{1}} END", repeats=(0, 1)
+    ),
+    # The text itself is left out where the result could be long, so that nothing long is ever made.
+    "replace": Template(
+        "replace(CASE WHEN length({2}) <= length({1})"
+        f" OR length({{0}}) * length({{2}}) <= {LONGEST_TEXT} THEN {{0}} END, {{1}}, {{2}})",
+        repeats=(0, 1, 2),
+    ),
+    "split_part": Template(
+        "CASE WHEN {1} <> '' AND {2} IS NOT NULL THEN split_part({0}, {1}, "
+        f"greatest(least({{2}}, {_LONGEST}), -{_LONGEST})) WHEN {{1}} = '' AND {{2}} IN (1, -1) THEN {{0}} "
+        "WHEN {0} IS NOT NULL AND {1} IS NOT NULL AND {2} IS NOT NULL THEN '' END",
+        repeats=(0, 1, 2),
+    ),
+    "position": Template("strpos({0}, {1})"),
+    "starts_with": Template("starts_with({0}, {1})"),
+    "ends_with": Template("ends_with({0}, {1})"),
+    "contains": Template("contains({0}, {1})"),
     # From max(b, 1) up to, not including, b + max(c, 0), all held to positions that a text can have.
     "substring": Template(
         "CASE WHEN {1} IS NOT NULL AND {2} IS NOT NULL THEN "

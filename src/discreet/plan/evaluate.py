@@ -15,8 +15,10 @@ from operator import add, eq, ge, gt, le, lt, mul, ne, sub
 from typing import Any
 
 from discreet.errors import InternalError
+from discreet.plan.days import DAYS
 from discreet.plan.functions import FUNCTIONS, Signature
 from discreet.plan.nodes import Call, Column, Expression, Literal
+from discreet.plan.texts import TEXTS
 from discreet.plan.types import Type
 
 Values = Mapping[str, Any]
@@ -168,7 +170,7 @@ def _to_float(value: Any) -> float | None:
     return None if isinstance(value, str) and not _FLOAT.fullmatch(value) else _double(value)
 
 
-# -------------------------------------------------------------------------------------------------------- texts, dates
+# ------------------------------------------------------------------------------------------------------- texts and dates
 
 
 def _to_text(value: Any) -> str:
@@ -187,42 +189,6 @@ def _to_date(value: Any) -> dt.date | None:
     except ValueError:
         return None
 
-
-def _day(value: dt.date) -> dt.date:
-    return value.date() if isinstance(value, dt.datetime) else value
-
-
-def _start_of_week(value: dt.date) -> dt.date | None:
-    day = _day(value)
-    number = day.toordinal() - day.weekday()
-    return dt.date.fromordinal(number) if number >= 1 else None
-
-
-def _substring(text: str, position: int, length: int) -> str:
-    begin, end = position - 1, position - 1 + max(length, 0)
-    return text[max(begin, 0) : max(end, 0)]
-
-
-def _like(text: str, pattern: str) -> bool:
-    """One step back to the last % is enough, so the time is the product of the lengths at most."""
-    at = place = 0
-    retry, resume = -1, 0  # after the last % of the pattern, and where in the text it has been tried
-    while at < len(text):
-        if place < len(pattern) and pattern[place] == "%":
-            retry, resume = place + 1, at
-            place += 1
-        elif place < len(pattern) and pattern[place] in ("_", text[at]):
-            at, place = at + 1, place + 1
-        elif retry >= 0:
-            resume += 1
-            at, place = resume, retry
-        else:
-            return False
-    return not pattern[place:].strip("%")
-
-
-_UPPER = {ord(letter): letter.upper() for letter in "abcdefghijklmnopqrstuvwxyz"}
-_LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 _STRICT: dict[str, Callable[..., Any]] = {
     "add": add,
@@ -244,26 +210,13 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "greater_equal": ge,
     "not": lambda a: not a,
     "in": lambda a, *members: a in members,
-    "like": _like,
     "to_int": _to_int,
     "to_float": _to_float,
     "to_text": _to_text,
     "to_date": _to_date,
-    "year": lambda day: day.year,
-    "quarter": lambda day: (day.month + 2) // 3,
-    "month": lambda day: day.month,
-    "day": lambda day: day.day,
-    "day_of_week": lambda day: day.isoweekday(),
-    "hour": lambda moment: moment.hour,
-    "start_of_year": lambda day: _day(day).replace(month=1, day=1),
-    "start_of_quarter": lambda day: _day(day).replace(month=(day.month - 1) // 3 * 3 + 1, day=1),
-    "start_of_month": lambda day: _day(day).replace(day=1),
-    "start_of_week": _start_of_week,
-    "upper": lambda text: text.translate(_UPPER),
-    "lower": lambda text: text.translate(_LOWER),
-    "trim": lambda text: text.strip(" "),
-    "length": len,
-    "substring": _substring,
+    "square_root": lambda a: math.sqrt(a) if a >= 0 else None,
+    **DAYS,
+    **TEXTS,
 }
 
 MEANINGS = frozenset(_STRICT) | frozenset(_LENIENT) | {"if"}

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 from discreet.plan.types import Type
 
+LONGEST_TEXT = 10_000
+"""A text that is made by putting texts together is NULL beyond it, so that no row can use up the memory."""
+
 N, F, B, T, D, S = Type.INT, Type.FLOAT, Type.BOOL, Type.TEXT, Type.DATE, Type.TIMESTAMP
 
 
@@ -75,6 +78,7 @@ _TABLE = (
     Function("round", "the nearest whole number, halves away from zero, in FLOAT", (Signature((F,), F),)),
     Function("floor", "the largest whole number up to a, in FLOAT", (Signature((F,), F),)),
     Function("ceil", "the smallest whole number from a, in FLOAT", (Signature((F,), F),)),
+    Function("square_root", "the nearest double to the root of a; NULL if a < 0", (Signature((F,), F),)),
     Function("greatest", "the largest argument that is not NULL; NULL if all are", _each(1, ORDERED, variadic=True)),
     Function("least", "the smallest argument that is not NULL; NULL if all are", _each(1, ORDERED, variadic=True)),
     Function("equal", "a = b; TEXT by code points", _each(2, ALL, B)),
@@ -122,19 +126,54 @@ _TABLE = (
     Function("day", "the day of the month, 1 to 31", _each(1, (D, S), N)),
     Function("day_of_week", "the day of the week, Monday 1 to Sunday 7", _each(1, (D, S), N)),
     Function("hour", "the hour, 0 to 23", (Signature((S,), N),)),
+    Function("week", "the week of ISO 8601, 1 to 53", _each(1, (D, S), N)),
+    Function("day_of_year", "the day of the year, 1 to 366", _each(1, (D, S), N)),
+    Function("day_name", "Monday to Sunday", _each(1, (D, S), T)),
+    Function("month_name", "January to December", _each(1, (D, S), T)),
+    Function("days_between", "b - a in days", (Signature((D, D), N),)),
+    Function(
+        "add_days",
+        "b days after a, at the same time of day; NULL outside the years 1 to 9999",
+        tuple(Signature((kind, N), kind) for kind in (D, S)),
+    ),
+    Function(
+        "add_months",
+        "the same day and time b months after a, or the last day of a shorter month; NULL outside the years 1 to 9999",
+        tuple(Signature((kind, N), kind) for kind in (D, S)),
+    ),
     Function("start_of_year", "January the 1st of the year", _each(1, (D, S), D)),
     Function("start_of_quarter", "the first day of the quarter", _each(1, (D, S), D)),
     Function("start_of_month", "the first day of the month", _each(1, (D, S), D)),
     Function("start_of_week", "the Monday of the week", _each(1, (D, S), D)),
+    Function("end_of_month", "the last day of the month", _each(1, (D, S), D)),
     Function("upper", "ASCII letters a-z in upper case, all else unchanged", (Signature((T,), T),)),
     Function("lower", "ASCII letters A-Z in lower case, all else unchanged", (Signature((T,), T),)),
     Function("trim", "without spaces (U+0020) at both ends", (Signature((T,), T),)),
+    Function("trim_left", "without spaces (U+0020) at the beginning", (Signature((T,), T),)),
+    Function("trim_right", "without spaces (U+0020) at the end", (Signature((T,), T),)),
     Function("length", "the number of code points", (Signature((T,), N),)),
     Function(
         "substring",
         "code points from position b (1 is the first), c of them; clipped to the text; c < 0 is 0",
         (Signature((T, N, N), T),),
     ),
+    Function("concat", f"a and b in a row; NULL if longer than {LONGEST_TEXT} code points", (Signature((T, T), T),)),
+    Function(
+        "replace",
+        "a with c in the place of every b, found from left to right; a if b is empty; "
+        f"NULL if c is longer than b and length(a) * length(c) > {LONGEST_TEXT}",
+        (Signature((T, T, T), T),),
+    ),
+    Function(
+        "split_part",
+        "of the parts of a between b's, found from left to right, the c-th, counted from the end if c < 0; empty if "
+        "there is none; an empty b splits nothing",
+        (Signature((T, T, N), T),),
+    ),
+    Function("position", "where in a the first b begins, 1 is the first code point; 0 nowhere", (Signature((T, T), N),)),
+    Function("starts_with", "whether a begins with b", (Signature((T, T), B),)),
+    Function("ends_with", "whether a ends with b", (Signature((T, T), B),)),
+    Function("contains", "whether b stands somewhere in a", (Signature((T, T), B),)),
 )
 
 FUNCTIONS: dict[str, Function] = {function.name: function for function in _TABLE}

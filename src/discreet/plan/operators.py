@@ -14,7 +14,6 @@ from discreet.plan.scope import Scope
 from discreet.plan.types import Type
 
 MOST_CASES = 40
-MOST_BUCKETS = 1000
 INT_LOW, INT_HIGH = -(2**63), 2**63 - 1
 FALSE = Literal(False, Type.BOOL)
 
@@ -74,8 +73,6 @@ def _negate(node: exp.Expr, scope: Scope) -> Expression:
 # ------------------------------------------------------------------------------------------------------------ operators
 
 _BINARY: dict[type[exp.Expr], str] = {
-    exp.Add: "add",
-    exp.Sub: "subtract",
     exp.Mul: "multiply",
     exp.IntDiv: "integer_divide",
     exp.Mod: "modulo",
@@ -96,7 +93,6 @@ _UNARY: dict[type[exp.Expr], str] = {
     exp.Ceil: "ceil",
     exp.Upper: "upper",
     exp.Lower: "lower",
-    exp.Trim: "trim",
     exp.Length: "length",
     exp.Year: "year",
     exp.Quarter: "quarter",
@@ -104,6 +100,13 @@ _UNARY: dict[type[exp.Expr], str] = {
     exp.Day: "day",
     exp.Hour: "hour",
     exp.DayOfWeekIso: "day_of_week",
+    exp.DayOfYear: "day_of_year",
+    exp.Week: "week",
+    exp.WeekOfYear: "week",
+    exp.Dayname: "day_name",
+    exp.Monthname: "month_name",
+    exp.LastDay: "end_of_month",
+    exp.Sqrt: "square_root",
 }
 
 
@@ -140,15 +143,6 @@ def _is(node: exp.Expr, scope: Scope) -> Expression:
     if isinstance(other, exp.Boolean):
         return call("coalesce", value if other.this else call("not", value), FALSE)
     return scope.refuse("IS takes NULL, TRUE or FALSE.", "For example {filtered}.", node)
-
-
-@reads(exp.Like, "this", "expression", "negate")
-def _like(node: exp.Expr, scope: Scope) -> Expression:
-    pattern = read(node.expression, scope)
-    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
-        scope.refuse("LIKE takes a pattern that is written out.", "Write it in quotes: {pattern}.", node)
-    found = call("like", read(node.this, scope), pattern)
-    return call("not", found) if node.args.get("negate") else found
 
 
 # ----------------------------------------------------------------------------------------------------------- conditions
@@ -190,59 +184,3 @@ def _extreme(function: str) -> Read:
 
 reads(exp.Greatest, "this", "expressions", "ignore_nulls")(_extreme("greatest"))
 reads(exp.Least, "this", "expressions", "ignore_nulls")(_extreme("least"))
-
-# -------------------------------------------------------------------------------------------------------------- numbers
-
-
-@reads(exp.Round, "this", "decimals")
-def _round(node: exp.Expr, scope: Scope) -> Expression:
-    """ROUND(x, n) is round(x * 10^n) / 10^n, both steps in doubles."""
-    value = read(node.this, scope)
-    digits = node.args.get("decimals")
-    places = 0 if digits is None else _places(digits, scope)
-    scale = Literal(10.0 ** abs(places), Type.FLOAT)
-    if places == 0:
-        return call("round", value)
-    grow, shrink = ("multiply", "divide") if places > 0 else ("divide", "multiply")
-    return call(shrink, call("round", call(grow, value, scale)), scale)
-
-
-def _places(node: exp.Expr, scope: Scope) -> int:
-    found = read(node, scope)
-    if isinstance(found, Literal) and found.type is Type.INT and isinstance(found.value, int) and abs(found.value) <= 9:
-        return found.value
-    return scope.refuse("ROUND takes a number of places from -9 to 9, written out.", "For example {count}.", node)
-
-
-@reads(exp.WidthBucket, "this", "min_value", "max_value", "num_buckets")
-def _width_bucket(node: exp.Expr, scope: Scope) -> Expression:
-    """0 below low, n + 1 from high on, else floor((x - low) * n / (high - low)) + 1 in doubles, held to 1 ... n."""
-    value = call("add", read(node.this, scope), Literal(0.0, Type.FLOAT))
-    low, high = (_edge(node.args.get(part), scope, node) for part in ("min_value", "max_value"))
-    count = _buckets(node.args.get("num_buckets"), scope, node)
-    if not low < high or not math.isfinite((high - low) * count):
-        scope.refuse("WIDTH_BUCKET goes from a lower to a higher limit.", "For example {buckets}.", node)
-    first, last = Literal(low, Type.FLOAT), Literal(high, Type.FLOAT)
-    step = call("multiply", call("subtract", value, first), Literal(float(count), Type.FLOAT))
-    place = call("to_int", call("floor", call("divide", step, Literal(high - low, Type.FLOAT))))
-    one = Literal(1, Type.INT)
-    inside = call("greatest", one, call("least", Literal(count, Type.INT), call("add", place, one)))
-    beyond = call("if", call("greater_equal", value, last), Literal(count + 1, Type.INT), inside)
-    below = call("if", call("less", value, first), Literal(0, Type.INT), beyond)
-    return call("if", call("is_null", value), NULL, below)
-
-
-def _edge(part: exp.Expr | None, scope: Scope, node: exp.Expr) -> float:
-    found = None if part is None else read(part, scope)
-    if isinstance(found, Literal) and found.type.is_number and isinstance(found.value, int | float):
-        return float(found.value)
-    return scope.refuse("WIDTH_BUCKET takes limits that are written out.", "For example {buckets}.", node)
-
-
-def _buckets(part: exp.Expr | None, scope: Scope, node: exp.Expr) -> int:
-    found = None if part is None else read(part, scope)
-    count = found.value if isinstance(found, Literal) and found.type is Type.INT else None
-    if isinstance(count, int) and 1 <= count <= MOST_BUCKETS:
-        return count
-    reason = f"WIDTH_BUCKET makes 1 to {MOST_BUCKETS} buckets, a number that is written out."
-    return scope.refuse(reason, "For example {buckets}.", node)

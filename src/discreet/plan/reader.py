@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from discreet.plan import filters, operators, ranks, spreads, vocabulary
+from discreet.plan import calendar, filters, numbers, operators, ranks, spreads, vocabulary, wording
 from discreet.plan.grammar import only, read, refuse_node
 
-__all__ = ["filters", "only", "operators", "ranks", "read", "refuse_node", "spreads", "vocabulary"]
+__all__ = [
+    "calendar",
+    "filters",
+    "numbers",
+    "only",
+    "operators",
+    "ranks",
+    "read",
+    "refuse_node",
+    "spreads",
+    "vocabulary",
+    "wording",
+]

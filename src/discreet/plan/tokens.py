@@ -36,10 +36,11 @@ _CLAUSES = {
 _OPERATORS = {
     *(Kind.PLUS, Kind.DASH, Kind.SLASH, Kind.DIV, Kind.MOD, Kind.EQ, Kind.NEQ, Kind.LT, Kind.LTE, Kind.GT, Kind.GTE),
     *(Kind.AND, Kind.OR, Kind.NOT, Kind.IS, Kind.IN, Kind.LIKE, Kind.BETWEEN, Kind.DCOLON),
+    *(Kind.ILIKE, Kind.DPIPE, Kind.CARET, Kind.DSTAR),
     *(Kind.CASE, Kind.WHEN, Kind.THEN, Kind.ELSE, Kind.END),
 }
 _BRACKETED = {Kind.OVER, Kind.ROLLUP, Kind.CUBE, Kind.GROUPING_SETS}  # words before a bracket that call nothing
-_ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS | _BRACKETED | {Kind.ROWS}
+_ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS | _BRACKETED | {Kind.ROWS, Kind.INTERVAL}
 _NEVER_NAMES = _CLAUSES | _OPERATORS  # these need quotes to be names
 
 FUNCTIONS = {
@@ -52,7 +53,11 @@ FUNCTIONS = {
     "GROUPING",
     *("COALESCE", "IFNULL", "NVL", "NULLIF", "IF", "CAST", "TRY_CAST"),
     *("EXTRACT", "DATE_PART", "DATEPART", "DATE_TRUNC", "YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "ISODOW"),
-    *("UPPER", "LOWER", "TRIM", "SUBSTRING", "SUBSTR", "LENGTH", "LEN", "CHAR_LENGTH"),
+    *("WEEK", "WEEKOFYEAR", "DAYOFYEAR", "DAYOFWEEK", "WEEKDAY", "DAYNAME", "MONTHNAME", "LAST_DAY"),
+    *("DATE_DIFF", "DATEDIFF", "DATE_ADD", "DATE_SUB", "STRFTIME", "TO_CHAR"),
+    *("UPPER", "LOWER", "TRIM", "LTRIM", "RTRIM", "SUBSTRING", "SUBSTR", "LENGTH", "LEN", "CHAR_LENGTH"),
+    *("LEFT", "RIGHT", "CONCAT", "REPLACE", "LPAD", "RPAD", "SPLIT_PART", "POSITION", "STRPOS", "INSTR"),
+    *("STARTS_WITH", "ENDS_WITH", "CONTAINS", "POWER", "POW", "SQRT", "SIGN", "TRUNC"),
 }
 """Words that may stand before a bracket."""
 
@@ -63,7 +68,6 @@ _NAMED_SYMBOLS = {
     Kind.COLON: "A parameter",
     Kind.L_BRACKET: "A list or subscript",
     Kind.L_BRACE: "A struct",
-    Kind.DPIPE: "Joining texts with ||",
     Kind.ARROW: "An arrow",
     **dict.fromkeys((Kind.BYTE_STRING, Kind.HEREDOC_STRING, Kind.NATIONAL_STRING), "A text with a prefix"),
 }

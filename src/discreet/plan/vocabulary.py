@@ -1,4 +1,4 @@
-"""Functions of texts and dates, casts and aggregates: how each is read."""
+"""Casts and aggregates: how each is read."""
 
 from __future__ import annotations
 
@@ -11,62 +11,7 @@ from discreet.plan.own import is_whole_id
 from discreet.plan.scope import Scope
 from discreet.plan.types import Type
 
-WHOLE_REST = Literal(2**31 - 1, Type.INT)  # longer than any text: SUBSTRING without a length
-
-# -------------------------------------------------------------------------------------------------------- texts, dates
-
-
-@reads(exp.Substring, "this", "start", "length")
-def _substring(node: exp.Expr, scope: Scope) -> Expression:
-    length = node.args.get("length")
-    rest = read(length, scope) if length is not None else WHOLE_REST
-    return call("substring", read(node.this, scope), read(node.args["start"], scope), rest)
-
-
-_PARTS = {
-    **{name: name.lower() for name in ("YEAR", "QUARTER", "MONTH", "DAY", "HOUR")},
-    "ISODOW": "day_of_week",
-    "DAYOFWEEKISO": "day_of_week",
-    "DAYOFMONTH": "day",
-}
-_STARTS = {
-    **{name: f"start_of_{name.lower()}" for name in ("YEAR", "QUARTER", "MONTH", "WEEK")},
-    "DAY": "to_date",
-}
-
-
-@reads(exp.Extract, "this", "expression")
-def _extract(node: exp.Expr, scope: Scope) -> Expression:
-    return _part(node.this, node.expression, node, scope)
-
-
-@reads(exp.Anonymous, "this", "expressions")
-def _anonymous(node: exp.Expr, scope: Scope) -> Expression:
-    """The parser knows DATE_PART by no class of its own."""
-    if node.name.upper() not in ("DATE_PART", "DATEPART") or len(node.expressions) != 2:
-        refuse_node(node, scope)
-    return _part(node.expressions[0], node.expressions[1], node, scope)
-
-
-def _part(unit: exp.Expr, value: exp.Expr, node: exp.Expr, scope: Scope) -> Expression:
-    name = unit.name.upper() if isinstance(unit, exp.Literal | exp.Var | exp.Column) else ""
-    if name not in _PARTS:
-        names = "YEAR, QUARTER, MONTH, DAY, ISODOW (Monday 1 to Sunday 7) or HOUR"
-        scope.refuse(f"{name[:40] or 'This'} is not a part of a date in the list.", f"Use {names}: {{weekdays}}.", node)
-    return call(_PARTS[name], read(value, scope))
-
-
-def _truncate(node: exp.Expr, scope: Scope) -> Expression:
-    name = node.args["unit"].name.upper()
-    if name not in _STARTS:
-        names = "'year', 'quarter', 'month', 'week' or 'day'"
-        scope.refuse(f"Dates are not cut to {name[:40]}.", f"Use {names}: {{months}}.", node)
-    value = read(node.this, scope)
-    return value if name == "DAY" and value.type is Type.DATE else call(_STARTS[name], value)
-
-
-reads(exp.TimestampTrunc, "this", "unit")(_truncate)
-reads(exp.DateTrunc, "this", "unit", "unabbreviate")(_truncate)
+# ---------------------------------------------------------------------------------------------------------------- casts
 
 _CASTS = {
     **dict.fromkeys(("INT", "BIGINT"), Type.INT),

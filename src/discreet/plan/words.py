@@ -31,11 +31,14 @@ _SPREAD = Refusal("{word} is not answered yet.", "Ask for a mean: {mean}.")
 _SET = Refusal("{word} combines several questions.", "Ask them one by one: {count}.")
 _JOIN = Refusal("{word} reads a second table.", _ONE)
 _NESTED = Refusal("{word} makes lists or nested values.", "Use plain columns: {count}.")
-_TEXT = Refusal("{word} is not in the list of text functions.", "Use UPPER, LOWER, TRIM, SUBSTRING or LIKE: {grouped}.")
+_TEXT = Refusal("{word} is not in the list of text functions.", "Use UPPER, LOWER, TRIM, SUBSTRING, REPLACE, ||, LIKE: {grouped}.")
 _ESCAPE = Refusal(
-    "{word} matches patterns in a way that is not in the list.", "Use LIKE with % and _ on UPPER or LOWER: {pattern}."
+    "{word} matches patterns in a way that is not in the list.", "Use LIKE or ILIKE with % and _: {pattern}."
 )
-_MATH = Refusal("{word} has no value on every row.", "Use + - * /, ABS, ROUND, FLOOR, CEIL, GREATEST, LEAST: {mean}.")
+_MATH = Refusal(
+    "{word} differs in its last digits from engine to engine.",
+    "Use + - * /, POWER(x, 2), SQRT, ABS, ROUND, FLOOR, CEIL, GREATEST, LEAST: {mean}.",
+)
 _SAMPLE = Refusal("{word} reads a random part of the rows.", "Ask about all of them: {count}.")
 _ROLL = Refusal("{word} makes several groupings at once.", "Ask for one grouping: {grouped}.")
 _TURN = Refusal("{word} reshapes the table by its values.", "Group by the column instead: {grouped}.")
@@ -75,12 +78,11 @@ _FAMILIES: tuple[tuple[str, Refusal], ...] = (
     ("GEOMETRIC_MEAN PRODUCT BIT_AND BIT_OR BIT_XOR BOOL_AND BOOL_OR FSUM KAHAN_SUM FAVG MAD", _SPREAD),
     ("STRUCT MAP LIST ARRAY UNNEST EXPLODE RANGE GENERATE_SERIES LIST_VALUE STRUCT_PACK", _NESTED),
     (
-        "CONCAT CONCAT_WS REPEAT LPAD RPAD REVERSE REPLACE LTRIM RTRIM SPLIT_PART STRING_SPLIT INSTR STRPOS POSITION",
+        "CONCAT_WS REPEAT REVERSE STRING_SPLIT FORMAT PRINTF CHR ASCII TRANSLATE",
         _TEXT,
     ),
-    ("INITCAP FORMAT PRINTF CHR ASCII TRANSLATE STRFTIME TO_CHAR CONTAINS STARTS_WITH", _TEXT),
-    ("ILIKE RLIKE REGEXP REGEXP_MATCHES REGEXP_LIKE SIMILAR ESCAPE REGEXP_EXTRACT COLLATE", _ESCAPE),
-    ("SQRT LN LOG LOG2 LOG10 EXP POWER POW SIN COS TAN ASIN ACOS ATAN ATAN2 CBRT FACTORIAL GAMMA SIGN TRUNC", _MATH),
+    ("RLIKE REGEXP REGEXP_MATCHES REGEXP_LIKE SIMILAR ESCAPE REGEXP_EXTRACT COLLATE", _ESCAPE),
+    ("LN LOG LOG2 LOG10 EXP SIN COS TAN ASIN ACOS ATAN ATAN2 CBRT FACTORIAL GAMMA", _MATH),
 )
 
 _SINGLE: dict[str, Refusal] = {
@@ -102,17 +104,19 @@ _SINGLE: dict[str, Refusal] = {
     "INTO": Refusal("INTO writes a table.", "Take the answer as a frame: {grouped}."),
     "LOCKS": Refusal("A question does not lock rows.", "Leave FOR out: {count}."),
     "HISTOGRAM": Refusal("HISTOGRAM is many groups in one column.", "Group by bands, and count each: {bands}."),
-    "INTERVAL": Refusal("INTERVAL is not accepted.", "Compare with a date: {since}."),
+    "INTERVAL": Refusal("An INTERVAL is added to a date or subtracted from it.", "Or compare with a date: {since}."),
     "APPROX_COUNT_DISTINCT": Refusal("A sketch's error depends on the data.", "Count units exactly: {units}."),
     "COLUMNS": Refusal("COLUMNS stands for columns by pattern.", "Name them one by one: {grouped}."),
-    "DOW": Refusal("The first day of DOW differs between engines.", "Use ISODOW, Monday 1 to Sunday 7: {weekdays}."),
-    "DATE_DIFF": Refusal("Differences of dates differ between engines.", "Compare the dates: {since}."),
+    "AGE": Refusal("{word} is no number.", "Count with DATE_DIFF('year', a, b), or compare dates: {since}."),
+    "INITCAP": Refusal(
+        "What a word is differs from engine to engine.",
+        "Write UPPER(LEFT(x, 1)) || LOWER(SUBSTR(x, 2)), or compare in one case: {pattern}.",
+    ),
     "MEAN": Refusal("MEAN is called AVG in SQL.", "Write AVG: {mean}."),
     "ROW": Refusal("ROW stands for single rows, in a frame or as a nested value.", "Leave it out: {grouped}."),
     "SYMMETRIC": Refusal("SYMMETRIC is not accepted.", "Put the smaller end first: {filtered}."),
 }
-_SINGLE["DAYOFWEEK"] = _SINGLE["WEEKDAY"] = _SINGLE["DAYNAME"] = _SINGLE["DOW"]
-_SINGLE["DATEDIFF"] = _SINGLE["DATE_ADD"] = _SINGLE["DATE_SUB"] = _SINGLE["AGE"] = _SINGLE["DATE_DIFF"]
+_SINGLE["DATEADD"] = Refusal("{word} is not accepted.", "Write d + INTERVAL 7 DAY, or compare dates: {since}.")
 
 REFUSALS: dict[str, Refusal] = {name: refusal for names, refusal in _FAMILIES for name in names.split()} | _SINGLE
 """Refused words and functions, in capitals."""
