@@ -17,6 +17,7 @@ from discreet.engines.base import Engine
 from discreet.engines.sources import Csv, Frame, source_of
 from discreet.engines.validation import check_value
 from discreet.errors import InvalidParameter
+from discreet.plan.days import number
 from discreet.plan.nodes import UNIT, Value
 from discreet.plan.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.types import Type
@@ -117,13 +118,29 @@ def _known(columns: Mapping[str, Type]) -> str:
 
 
 def _bounds(column: str, kind: Type, pair: tuple[check.Number, check.Number]) -> Bounds:
-    if not kind.is_number:
-        raise InvalidParameter(f"bounds[{column!r}]", kind.value, "to be of a column of numbers", "Leave it out.")
+    if not kind.is_number and kind not in (Type.DATE, Type.TIMESTAMP):
+        condition = "to be of a column of numbers or dates"
+        raise InvalidParameter(f"bounds[{column!r}]", kind.value, condition, "Leave it out.")
     ends = tuple(pair)
     if len(ends) != 2:
         raise InvalidParameter(f"bounds[{column!r}]", pair, "to be a pair (low, high)", "Pass e.g. (0, 120).")
-    low, high = (check.rational(bounds=end) for end in ends)
-    return Bounds(low, high)
+    if kind.is_number:
+        low, high = (check.rational(bounds=end) for end in ends)
+        return Bounds(low, high)
+    first, last = (_moment(column, end) for end in ends)
+    return Bounds(number(first), number(last) + (0 if isinstance(last, dt.datetime) or kind is Type.DATE else 1))
+
+
+def _moment(column: str, end: object) -> dt.date:
+    """A day or moment, or its text as YYYY-MM-DD."""
+    try:
+        found = dt.date.fromisoformat(end) if isinstance(end, str) else end
+    except ValueError:
+        found = None
+    if not isinstance(found, dt.date) or (isinstance(found, dt.datetime) and found.tzinfo is not None):
+        condition = "to be a day of the years 1 to 9999, without a zone"
+        raise InvalidParameter(f"bounds[{column!r}]", end, condition, "Write it as YYYY-MM-DD.")
+    return found
 
 
 def _keys(column: str, kind: Type, values: Sequence[Value]) -> tuple[Value, ...]:

@@ -11,6 +11,7 @@ from discreet.curator.program import Program
 from discreet.curator.run import Released, run
 from discreet.engines.memory import Memory
 from discreet.noise import SeededBits, uniform_below
+from discreet.plan.days import LAST
 from discreet.plan.nodes import Call, Expression, Literal, Question, Value
 from discreet.plan.reading import Groups, Reading
 from discreet.plan.schema import Bounds, ColumnSchema, TableSchema
@@ -108,13 +109,22 @@ def _spread(bounds: Bounds) -> Iterator[Fraction]:
 _DAYS = [dt.date(2025, month, 1) for month in (1, 4, 7, 10)]
 _MIDNIGHT = dt.time()
 
+
+def _days(bounds: Bounds) -> Iterator[dt.date]:
+    """Days within bounds; those without any are four of our own choice."""
+    if bounds is INVENTED:
+        yield from _DAYS
+    else:
+        yield from (dt.date.fromordinal(min(math.floor(value), LAST)) for value in _spread(bounds))
+
+
 _INVENTED: dict[Type, Callable[[Bounds], Iterator[Value]]] = {
     Type.INT: _whole,
     Type.FLOAT: lambda bounds: (float(value) for value in _spread(bounds)),
     Type.BOOL: lambda _: iter((False, True)),
     Type.TEXT: lambda _: iter(_WORDS),
-    Type.DATE: lambda _: iter(_DAYS),
-    Type.TIMESTAMP: lambda _: (dt.datetime.combine(day, _MIDNIGHT) for day in _DAYS),
+    Type.DATE: _days,
+    Type.TIMESTAMP: lambda bounds: (dt.datetime.combine(day, _MIDNIGHT) for day in _days(bounds)),
 }
 
 _IDS: dict[Type, Callable[[int], Value]] = {

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from discreet.plan.calls import NULL, call
 from discreet.plan.examples import RESERVED_ENDS, Examples, may_be_shown, quoted
+from discreet.plan.measures import is_whole
 from discreet.plan.naming import distinct, readable
 from discreet.plan.nodes import Aggregate, Column, Expression, Key, Order, Output, Question, Relation, is_aggregate
 from discreet.plan.reader import read
@@ -90,8 +91,9 @@ def question(asked: Asked) -> Question:
     builder.keys = expressions = list(dict.fromkeys(meant))
     sets = [tuple(sorted({expressions.index(meant[place]) for place in one})) for one in asked.sets]
     raw = [builder.answer(piece) for piece in asked.outputs]
-    keys = _keys(expressions, raw, asked)
+    keys = _keys(expressions, [builder.whole.get(found, found) for found in raw], asked)
     builder.known = {key.expression: Column(key.name, key.expression.type) for key in keys}
+    builder.known |= {double: call("to_float", builder.known[whole]) for double, whole in builder.whole.items()}
     outputs = [builder.released(piece, found) for piece, found in zip(asked.outputs, raw, strict=True)]
     shown = [asked.shown(aggregate) for aggregate in builder.aggregates]
     names = named(asked.outputs, outputs, shown)
@@ -118,6 +120,7 @@ class _Builder:
         self.asked = asked
         self.aggregates: list[Aggregate] = []
         self.known: dict[Expression, Expression] = {}
+        self.whole: dict[Expression, Expression] = {}  # keys that are whole doubles, as whole numbers
         self.named: dict[str, Expression] = {}
         self.keys: list[Expression] = []
 
@@ -142,6 +145,10 @@ class _Builder:
         """The expression of a key, which may be written as the place or the name of an output."""
         meant = _meant(piece, self.asked)
         expression = self.row(meant)
+        if expression.type is Type.FLOAT and is_whole(expression):
+            whole = call("to_int", expression)
+            self.whole[expression] = whole
+            expression = whole
         _may_be_key(expression, meant, self.asked)
         return expression
 
@@ -214,7 +221,7 @@ def _may_be_key(expression: Expression, piece: Piece, asked: Asked) -> None:
         source.refuse(reason, "It may be counted and filtered on: {units}.", piece.node)
     if not read_columns:
         source.refuse("A key depends on the row; this one is constant.", "Group by a column: {grouped}.", piece.node)
-    if expression.type is Type.FLOAT:
+    if expression.type is Type.FLOAT:  # what is not even whole
         text = piece.node.sql(dialect="duckdb")
         whole = text if isinstance(piece.node, exp.Floor | exp.Ceil | exp.Round) else f"FLOOR(({text}) / 10)"
         banded = f"`{examples.grouped_by(f'CAST({whole} AS INT)', 'band')}`"

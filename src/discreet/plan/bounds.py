@@ -6,6 +6,7 @@ whatever a row holds, its value is clipped to them before it is added.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -13,6 +14,8 @@ from functools import singledispatch
 from operator import add, mul, sub, truediv
 from typing import Any
 
+from discreet.plan.days import number
+from discreet.plan.measures import DAY_RULES, as_day, is_whole, root
 from discreet.plan.narrowing import where_not_true, where_true
 from discreet.plan.nodes import Call, Column, Expression, Literal
 from discreet.plan.schema import Bounds, TableSchema
@@ -27,6 +30,8 @@ Spans = Mapping[str, Span]
 def bounds(expression: Expression, schema: TableSchema) -> Bounds | None:
     """Limits that hold every value of an expression whose columns are within their declared bounds.
 
+    Those of days and moments are numbers of days (`days.number`).
+
     Returns:
         None if there are none. A constant's limits reach to zero, since limits must lie apart.
 
@@ -37,7 +42,7 @@ def bounds(expression: Expression, schema: TableSchema) -> Bounds | None:
     >>> bounds(Call("subtract", (Column("age", Type.INT), ten), Type.INT), schema)
     Bounds(low=Fraction(-10, 1), high=Fraction(110, 1))
     """
-    if not expression.type.is_number:
+    if expression.type not in _MEASURED:
         return None
     found = span(expression, {name: _declared(column.bounds) for name, column in schema.columns.items()})
     if found.is_empty:
@@ -58,7 +63,8 @@ def _declared(declared: Bounds | None) -> Span:
 def span(expression: Expression, columns: Spans) -> Span:
     """An interval that holds every value of an expression of numbers, given one for each column.
 
-    Everything that is not known to be bounded is unbounded, and expressions that are no numbers are.
+    Days and moments count as numbers of days. Everything that is not known to be bounded is unbounded, and expressions
+    that are neither numbers nor days are.
     """
     del expression, columns
     return EVERYTHING
@@ -74,13 +80,15 @@ def _(expression: Literal, columns: Spans) -> Span:
     del columns
     if expression.value is None:
         return EMPTY
+    if isinstance(expression.value, dt.date):
+        return Span.exactly(number(expression.value))
     return Span.exactly(expression.value) if isinstance(expression.value, int | float) else EVERYTHING
 
 
 @span.register
 def _(expression: Call, columns: Spans) -> Span:
     rule = _RULES.get(expression.function)
-    if rule is None or not expression.type.is_number:
+    if rule is None or expression.type not in _MEASURED:
         return EVERYTHING
     if expression.function == "to_int" and expression.arguments[0].type is Type.BOOL:
         return Span(Fraction(0), Fraction(1))
@@ -88,12 +96,21 @@ def _(expression: Call, columns: Spans) -> Span:
     found = shaped(expression, columns) if shaped is not None else None
     if found is None:
         found = rule([span(argument, columns) for argument in expression.arguments])
-    return found.as_floats() if expression.type is Type.FLOAT else _as_int(found)
+    return _AS[expression.type](found)
 
 
 def _as_int(found: Span) -> Span:
     """What is certainly in 64 bits; an unbounded whole number stays unbounded, for no use has bounds of 2^63."""
     return found.within(INT_LOW, INT_HIGH) if found.is_bounded else found
+
+
+_AS: dict[Type, Callable[[Span], Span]] = {
+    Type.FLOAT: Span.as_floats,
+    Type.INT: _as_int,
+    Type.DATE: as_day,
+    Type.TIMESTAMP: as_day,
+}
+_MEASURED = frozenset(_AS)
 
 
 def _chosen(expression: Call, columns: Spans) -> Span:
@@ -115,9 +132,7 @@ def _divided(expression: Call, columns: Spans) -> Span | None:
     A released count that may be zero leaves a ratio open: see `finish`.
     """
     top, bottom = expression.arguments
-    if any(column.name.startswith("#") for column in named(bottom)):
-        return None
-    if not isinstance(bottom, Call) or bottom.function != "to_float" or bottom.arguments[0].type is not Type.INT:
+    if any(column.name.startswith("#") for column in named(bottom)) or not is_whole(bottom):
         return None
     divisor, dividend = span(bottom, columns), span(top, columns)
     sides = [divisor.within(Fraction(1), math.inf), divisor.within(-math.inf, Fraction(-1))]
@@ -223,6 +238,10 @@ _RULES: dict[str, Rule] = {
     "null_if": lambda spans: Span(spans[0].low, spans[0].high),
     "to_int": _mapped(math.trunc),
     "to_float": _mapped(Fraction),
+    "square_root": root,
+    **DAY_RULES,
+    "week": _between(1, 53),
+    "day_of_year": _between(1, 366),
     "quarter": _between(1, 4),
     "month": _between(1, 12),
     "day": _between(1, 31),

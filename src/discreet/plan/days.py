@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from calendar import monthrange
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, TypeVar
 
 Day = TypeVar("Day", bound=dt.date)
@@ -17,6 +18,16 @@ MONTH_NAMES = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
+
+
+def number(value: dt.date) -> Fraction:
+    """Days since the one before 0001-01-01, a moment's with the part of the day that has passed.
+
+    >>> number(dt.datetime(1, 1, 2, 12))
+    Fraction(5, 2)
+    """
+    passed = value - dt.datetime.combine(value.date(), dt.time()) if isinstance(value, dt.datetime) else dt.timedelta()
+    return value.toordinal() + Fraction(passed // dt.timedelta(microseconds=1), 86_400_000_000)
 
 
 def _day(value: dt.date) -> dt.date:

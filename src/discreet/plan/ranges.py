@@ -6,13 +6,16 @@ dropped before contributions are bounded. It rests on nothing else than that: no
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from discreet.plan.bounds import bounds
+from discreet.plan.days import DAY_NAMES, DAYS, LAST, MONTH_NAMES
 from discreet.plan.evaluate import evaluate
-from discreet.plan.nodes import Call, Column, Expression, Value
+from discreet.plan.measures import is_whole
+from discreet.plan.nodes import Call, Column, Expression, Literal, Value
 from discreet.plan.schema import TableSchema
 from discreet.plan.size import columns
 from discreet.plan.types import Type
@@ -27,8 +30,8 @@ def values(expression: Expression, schema: TableSchema) -> Values | None:
     """Every value of an expression over rows that keep to their declarations, NULL last.
 
     A column's declared keys are all its values, and NULL is none of them. Otherwise a truth value is FALSE, TRUE or
-    NULL, a whole number within declared bounds is one of those or NULL, and what is computed from columns is whatever
-    comes out for some combination of theirs.
+    NULL, a whole number or a day within declared bounds is one of those or NULL, and what is computed from columns, or
+    from what is computed from them, is whatever comes out for some combination of values.
 
     Returns:
         None if there are more than `MOST_VALUES`, or no end of them is known; declared keys may be more.
@@ -56,7 +59,11 @@ def _values(expression: Expression, schema: TableSchema) -> Values | None:
     found = _tried(expression, schema, bounded=False)
     if found is None and isinstance(expression, Call):
         found = _shaped(expression, schema)
-    return _tried(expression, schema, bounded=True) if found is None else found
+    if found is None:
+        found = _tried(expression, schema, bounded=True)
+    if found is None and isinstance(expression, Call) and expression.function not in ("if", "coalesce"):
+        found = _combined(expression, schema)
+    return _between(expression, schema) if found is None else found
 
 
 def _shaped(expression: Call, schema: TableSchema) -> Values | None:
@@ -66,7 +73,24 @@ def _shaped(expression: Call, schema: TableSchema) -> Values | None:
         return _first_present(expression, schema)
     if expression.type is Type.BOOL:
         return (False, True) if expression.function == "is_null" else (False, True, None)
-    return _whole(expression, schema)
+    names = _NAMES.get(expression.function)
+    return None if names is None else (*names, None)
+
+
+_NAMES: dict[str, tuple[str, ...]] = {"day_name": DAY_NAMES, "month_name": MONTH_NAMES}
+
+
+def _combined(expression: Call, schema: TableSchema) -> Values | None:
+    """The values for all combinations of the arguments' values, whether or not a row can have them together."""
+    lists = [
+        (part.value,) if isinstance(part, Literal) else _values(part, schema) for part in expression.arguments
+    ]
+    known = [values for values in lists if values is not None]
+    if len(known) < len(lists) or math.prod(map(len, known)) > MOST_VALUES:
+        return None
+    names = [Column(f"#{i}", part.type) for i, part in enumerate(expression.arguments)]
+    applied = Call(expression.function, tuple(names), expression.type)
+    return tuple(dict.fromkeys(_results(applied, names, known)))
 
 
 def _tried(expression: Expression, schema: TableSchema, *, bounded: bool) -> Values | None:
@@ -96,17 +120,31 @@ def _of_column(column: Column, schema: TableSchema, *, bounded: bool) -> Values 
         return declared
     if column.type is Type.BOOL:
         return (False, True, None)
-    return _whole(column, schema) if bounded else None
+    return _between(column, schema) if bounded else None
 
 
-def _whole(expression: Expression, schema: TableSchema) -> Values | None:
-    """Whole numbers within bounds, and NULL; bounds that are only limits of ours leave people out and do not count."""
-    if expression.type is not Type.INT or any(_is_limited(column, schema) for column in columns(expression)):
+def _between(expression: Expression, schema: TableSchema) -> Values | None:
+    """What lies within bounds, and NULL; bounds that are only limits of ours leave people out and do not count."""
+    if not (is_whole(expression) or expression.type is Type.DATE):
         return None
-    limits = bounds(expression, schema)
-    if limits is None or limits.width > MOST_VALUES:
+    limits = None if any(_is_limited(column, schema) for column in columns(expression)) else bounds(expression, schema)
+    if limits is None or limits.width > (_MOST_DAYS if expression.type is Type.DATE else MOST_VALUES):
         return None
-    return (*range(math.ceil(limits.low), math.floor(limits.high) + 1), None)
+    whole = range(math.ceil(limits.low), math.floor(limits.high) + 1)
+    if expression.type is Type.DATE:
+        return (*_days(expression, whole), None)
+    return (*(map(float, whole) if expression.type is Type.FLOAT else whole), None)
+
+
+_MOST_DAYS = 366 * MOST_VALUES
+
+
+def _days(expression: Expression, whole: range) -> list[dt.date]:
+    """The days with these numbers that can begin a month, say, if that is what is asked for."""
+    days = map(dt.date.fromordinal, range(max(whole.start, 1), min(whole.stop, LAST + 1)))
+    starts = isinstance(expression, Call) and expression.function.startswith("start_of_")
+    begins = DAYS[expression.function] if isinstance(expression, Call) and starts else None
+    return [day for day in days if begins is None or begins(day) == day]
 
 
 def _is_limited(column: Column, schema: TableSchema) -> bool:
@@ -135,6 +173,6 @@ def _first_present(expression: Call, schema: TableSchema) -> Values | None:
 def _ordered(found: Values, kind: Type) -> Values:
     """Numbers by size, other values in the order in which they were written; NULL last."""
     present = [value for value in found if value is not None]
-    if kind is Type.INT:
+    if kind is Type.INT or kind is Type.DATE:
         present.sort()
     return (*present, None) if None in found else tuple(present)
