@@ -69,9 +69,7 @@ def _held(most: int) -> str:
 def _moved(place: str, last: int, sql: str, most: int) -> Template:
     """A day or moment elsewhere, if the place, counted from the year 1, is in the years up to 9999."""
     moved = sql.replace("{1}", _held(most))
-    return Template(
-        f"CASE WHEN CAST({place} AS HUGEINT) + {{1}} BETWEEN 0 AND {last} THEN {moved} END", repeats=(0, 1)
-    )
+    return Template(f"CASE WHEN CAST({place} AS HUGEINT) + {{1}} BETWEEN 0 AND {last} THEN {moved} END", repeats=(0, 1))
 
 
 def _moved_days(sql: str) -> Template:

@@ -14,7 +14,7 @@ from discreet.plan.types import Type
 
 _TIMES = (Type.DATE, Type.TIMESTAMP)
 
-# ------------------------------------------------------------------------------------------------------ parts and starts
+# ----------------------------------------------------------------------------------------------------- parts and starts
 
 _PARTS = {
     **{name: name.lower() for name in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR")},
@@ -78,7 +78,7 @@ def _truncate(node: exp.Expr, scope: Scope) -> Expression:
 reads(exp.TimestampTrunc, "this", "unit")(_truncate)
 reads(exp.DateTrunc, "this", "unit", "unabbreviate")(_truncate)
 
-# ---------------------------------------------------------------------------------------------------------- differences
+# --------------------------------------------------------------------------------------------------------- differences
 
 
 def _day(value: Expression) -> Expression:
@@ -132,7 +132,7 @@ def _time(value: Expression) -> Expression:
     return Literal(None, Type.DATE) if value is NULL else value
 
 
-# ------------------------------------------------------------------------------------------------------------ intervals
+# ----------------------------------------------------------------------------------------------------------- intervals
 
 _INTERVALS = {
     "DAY": ("add_days", 1),
@@ -208,7 +208,7 @@ def _subtract(node: exp.Expr, scope: Scope) -> Expression:
     return call("subtract", one, other)
 
 
-# -------------------------------------------------------------------------------------------------------------- formats
+# ------------------------------------------------------------------------------------------------------------- formats
 
 _STRFTIME = re.compile(r"%[A-Za-z]|[-/. ,]")
 _TO_CHAR = re.compile(r"YYYY|MM|DD|[-/. ,]")

@@ -105,7 +105,7 @@ def _whole(value: Any) -> Any:
 _RESULTS: dict[Type, Callable[[Any], Any]] = {kind: lambda value: value for kind in Type}
 _RESULTS |= {Type.FLOAT: _double, Type.INT: _whole}
 
-# ------------------------------------------------------------------------------------------------------ NULL has a say
+# ----------------------------------------------------------------------------------------------------- NULL has a say
 
 
 def _and(arguments: Sequence[Any]) -> bool | None:
@@ -139,7 +139,7 @@ _LENIENT: dict[str, Callable[[Sequence[Any]], Any]] = {
     "null_if": _null_if,
 }
 
-# -------------------------------------------------------------------------------------------------------------- numbers
+# ------------------------------------------------------------------------------------------------------------- numbers
 
 
 def _divide(a: float, b: float) -> float | None:
@@ -170,7 +170,7 @@ def _to_float(value: Any) -> float | None:
     return None if isinstance(value, str) and not _FLOAT.fullmatch(value) else _double(value)
 
 
-# ------------------------------------------------------------------------------------------------------- texts and dates
+# ------------------------------------------------------------------------------------------------------ texts and dates
 
 
 def _to_text(value: Any) -> str:

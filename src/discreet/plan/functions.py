@@ -170,7 +170,9 @@ _TABLE = (
         "there is none; an empty b splits nothing",
         (Signature((T, T, N), T),),
     ),
-    Function("position", "where in a the first b begins, 1 is the first code point; 0 nowhere", (Signature((T, T), N),)),
+    Function(
+        "position", "where in a the first b begins, 1 is the first code point; 0 nowhere", (Signature((T, T), N),)
+    ),
     Function("starts_with", "whether a begins with b", (Signature((T, T), B),)),
     Function("ends_with", "whether a ends with b", (Signature((T, T), B),)),
     Function("contains", "whether b stands somewhere in a", (Signature((T, T), B),)),

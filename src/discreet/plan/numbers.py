@@ -17,7 +17,7 @@ LARGEST_POWER = 8
 ZERO, ONE = Literal(0.0, Type.FLOAT), Literal(1.0, Type.FLOAT)
 
 
-# -------------------------------------------------------------------------------------------------- powers, signs, parts
+# ------------------------------------------------------------------------------------------------- powers, signs, parts
 
 
 @reads(exp.Pow, "this", "expression")
@@ -61,7 +61,7 @@ def _trunc(node: exp.Expr, scope: Scope) -> Expression:
     return call("if", call("less", value, ZERO), call("ceil", value), call("floor", value))
 
 
-# ------------------------------------------------------------------------------------------------- roundings and buckets
+# ------------------------------------------------------------------------------------------------ roundings and buckets
 
 
 @reads(exp.Round, "this", "decimals")

@@ -82,9 +82,7 @@ _NAMES: dict[str, tuple[str, ...]] = {"day_name": DAY_NAMES, "month_name": MONTH
 
 def _combined(expression: Call, schema: TableSchema) -> Values | None:
     """The values for all combinations of the arguments' values, whether or not a row can have them together."""
-    lists = [
-        (part.value,) if isinstance(part, Literal) else _values(part, schema) for part in expression.arguments
-    ]
+    lists = [(part.value,) if isinstance(part, Literal) else _values(part, schema) for part in expression.arguments]
     known = [values for values in lists if values is not None]
     if len(known) < len(lists) or math.prod(map(len, known)) > MOST_VALUES:
         return None

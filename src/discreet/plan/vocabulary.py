@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from discreet.plan.calls import NULL, call, dated
-from discreet.plan.grammar import Read, only, read, reads, refuse_node
+from discreet.plan.grammar import Read, only, read, reads
 from discreet.plan.nodes import AggregateKind, Expression, ExtremeKind, Literal
 from discreet.plan.own import is_whole_id
 from discreet.plan.scope import Scope

@@ -16,7 +16,7 @@ WHOLE_REST = Literal(2**31 - 1, Type.INT)  # longer than any text: SUBSTRING wit
 ONE, NOTHING = Literal(1, Type.INT), Literal("", Type.TEXT)
 LONGEST_PAD = 1000
 
-# ---------------------------------------------------------------------------------------------------------------- parts
+# --------------------------------------------------------------------------------------------------------------- parts
 
 
 @reads(exp.Substring, "this", "start", "length")
@@ -62,7 +62,7 @@ def _split_part(node: exp.Expr, scope: Scope) -> Expression:
     return call("split_part", *(read(node.args[part], scope) for part in ("this", "delimiter", "part_index")))
 
 
-# ------------------------------------------------------------------------------------------------------- put together
+# ------------------------------------------------------------------------------------------------------ put together
 
 
 def _text(value: Expression) -> Expression:
@@ -111,7 +111,7 @@ def _pad(node: exp.Expr, scope: Scope) -> Expression:
     return call("if", call("less", call("length", text), size), both, call("substring", text, ONE, size))
 
 
-# ------------------------------------------------------------------------------------------------- patterns and searches
+# ------------------------------------------------------------------------------------------------ patterns and searches
 
 
 def _pattern(node: exp.Expr, scope: Scope) -> str:

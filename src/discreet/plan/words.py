@@ -31,7 +31,9 @@ _SPREAD = Refusal("{word} is not answered yet.", "Ask for a mean: {mean}.")
 _SET = Refusal("{word} combines several questions.", "Ask them one by one: {count}.")
 _JOIN = Refusal("{word} reads a second table.", _ONE)
 _NESTED = Refusal("{word} makes lists or nested values.", "Use plain columns: {count}.")
-_TEXT = Refusal("{word} is not in the list of text functions.", "Use UPPER, LOWER, TRIM, SUBSTRING, REPLACE, ||, LIKE: {grouped}.")
+_TEXT = Refusal(
+    "{word} is not in the list of text functions.", "Use UPPER, LOWER, TRIM, SUBSTRING, REPLACE, ||, LIKE: {grouped}."
+)
 _ESCAPE = Refusal(
     "{word} matches patterns in a way that is not in the list.", "Use LIKE or ILIKE with % and _: {pattern}."
 )
