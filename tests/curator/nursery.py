@@ -3,20 +3,25 @@
     python -m tests.curator.nursery crowd PATH PROCESSES     several at once until the budget is gone
     python -m tests.curator.nursery killed PATH RUNS SEED    one after the other, each killed at some point
     python -m tests.curator.nursery vanish PATH              one that is killed while it reads, after its charge
+    python -m tests.curator.nursery scouts PATH RUNS SEED    as killed, with questions that must find bounds first
 
 An asker writes "answered KEY N" to its pipe after `Curator.ask` returned: whoever reads that line has the answer.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 
 from discreet.curator import Curator
 from discreet.curator import curator as module
+from discreet.curator import scouts as scouts_module
+from discreet.curator.program import Program
 from discreet.engines import Memory
 from discreet.errors import InsufficientBudget, QueryFailed
 from discreet.noise import SeededBits
@@ -85,6 +90,35 @@ def killed(path: str, runs: int, seed: int) -> None:
         collect(process, read)
 
 
+def mean(asking: Curator, place: int) -> float:
+    """One question that needs bounds which nobody declared, under a key of its own."""
+    sql = f"SELECT AVG(age) AS m FROM people WHERE age <> {place}"
+    return float(asking.ask(sql, epsilon=EACH, key=f"mean-{place}")[0]["m"])
+
+
+def certain(program: Program) -> Fraction:
+    """A threshold that every bucket exceeds, so that fifty people are enough to find bounds, and to remember them."""
+    del program
+    return Fraction(-(10**9))
+
+
+def scouts(path: str, runs: int, seed: int) -> None:
+    """Each child kills itself at a chosen SQL statement; questions overlap with those of earlier runs."""
+    bits = SeededBits(seed)
+    scouts_module.threshold = certain
+    for run in range(runs):
+        step = 1 + bits.word() % 90
+
+        def work(pipe: int, run: int = run, step: int = step) -> None:
+            asking = curator(path)
+            fall_at(asking._book, step)
+            for place in (run // 3, run):
+                with contextlib.suppress(QueryFailed):
+                    os.write(pipe, f"answered {place} {mean(asking, place)!r}\n".encode())
+
+        collect(*forked(work))
+
+
 class Doomed(Memory):
     """Dies as soon as it is asked to read."""
 
@@ -97,7 +131,7 @@ def vanish(path: str) -> None:
     collect(*forked(lambda pipe: spend(curator(path, Doomed()), pipe, [1])))
 
 
-ACTS: dict[str, Callable[..., None]] = {"crowd": crowd, "killed": killed, "vanish": vanish}
+ACTS: dict[str, Callable[..., None]] = {"crowd": crowd, "killed": killed, "vanish": vanish, "scouts": scouts}
 
 if __name__ == "__main__":
     module.WAIT = 0.0  # the dead do not answer

@@ -34,6 +34,7 @@ Row = dict[str, Any]
 TYPES = {"id": "int", "ward": "text", "age": "int", "charge": "float"}
 MEAN = "SELECT AVG(charge) AS m FROM visits"
 BOTH = "SELECT ward, AVG(charge) AS m, SUM(age) AS s, COUNT(*) AS n FROM visits GROUP BY ward"
+RANKS = "SELECT ward, MEDIAN(charge) AS m, VARIANCE(age) AS v FROM visits GROUP BY ward"
 LARGE = Budget(epsilon=1000)
 OPTIONS: dict[str, Any] = {
     "unit": "id", "keys": {"ward": ["A", "B", "C"]}, "max_groups": 2, "max_rows": 2, "version": "1"
@@ -305,7 +306,7 @@ CURRENCIES = [Budget(epsilon=100), Budget(epsilon=100, delta="1e-3"), Budget(rho
 
 
 @pytest.mark.parametrize("budget", CURRENCIES, ids=str)
-@pytest.mark.parametrize("sql", [MEAN, BOTH, BOTH.replace("ward", "age % 5")])
+@pytest.mark.parametrize("sql", [MEAN, BOTH, BOTH.replace("ward", "age % 5"), RANKS])
 def test_the_charge_follows_from_the_question_alone(budget: Loss, sql: str) -> None:
     """The same on no data, little, much and absurd data; and what is released costs no more, in every currency."""
     private = "%" in sql

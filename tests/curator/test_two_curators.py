@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from discreet.curator import curator as module
+from discreet.curator import scouts
 from discreet.errors import InsufficientBudget, LedgerError, QueryFailed
 from discreet.ledger import Book, sqlite
 from discreet.privacy import Budget, PureDP
@@ -51,6 +52,29 @@ def test_two_processes_spend_exactly_the_budget(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / "book"
     answered = run("crowd", path, 2)
     assert check(path, answered, monkeypatch) == len(answered) == len(set(answered)) == CAP
+
+
+def test_kills_while_bounds_are_found_lose_nothing_that_was_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One charge for each key, entries of scouts that cost nothing, and the same answer when it is asked again."""
+    path = tmp_path / "book"
+    command = [sys.executable, "-m", "tests.curator.nursery", "scouts", str(path), "16", "5"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=1200, cwd=ROOT)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert lines
+    assert {word for word, *_ in lines} == {"answered"}
+    monkeypatch.setattr(module, "WAIT", 0.0)
+    monkeypatch.setattr(scouts, "threshold", nursery.certain)
+    with nursery.curator(str(path)) as curator:
+        head, entries = curator.verify(), curator.entries()
+        charges = [entry.key for entry in entries if entry.kind == "charge" and entry.key]
+        assert len(charges) == len(set(charges)) <= CAP
+        assert len(charges) < len([entry for entry in entries if entry.kind == "charge"])  # what scouts found is kept
+        assert curator.budget("people").spent == PureDP(f"{len(charges)}/10")
+        for _, place, number in lines:
+            assert nursery.mean(curator, int(place)) == float(number)
+        assert curator.verify() == head
 
 
 def test_a_kill_between_charge_and_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
