@@ -18,6 +18,7 @@ from discreet.noise import SeededBits
 from discreet.plan.frame import count
 from discreet.plan.schema import Limits
 from discreet.privacy import Budget, Loss, Neighbours, PureDP
+from tests.curator.fuzz import Question
 from tests.curator.spies import Spy
 from tests.redteam.judge import allowance, same_answers
 from tests.redteam.recorder import Watched, moved, same_salt
@@ -127,7 +128,10 @@ def compare(rows: list[Row], other: list[Row], sql: str, epsilon: str, **declare
     with same_salt():
         engines = [Watched(Memory()) for _ in range(2)]
         both = [curator(each, engine=e, **declared) for each, e in zip((rows, other), engines, strict=True)]
-    asked: Any = type("Asked", (), {"sql": sql, "epsilon": epsilon, "delta": 0, "limits": "choose"})
+    choosing: Any = "choose"
+    asked = Question(
+        sql=sql, epsilon=Fraction(epsilon), delta=Fraction(0), limits=choosing, private=False, grouped=False
+    )
     first = recorded(both[0], engines[0], asked)
     second = recorded(both[1], engines[1], asked, frozen=first.noises)
     assert (first.status, first.spent, first.reads) == (second.status, second.spent, second.reads)

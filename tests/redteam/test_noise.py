@@ -181,7 +181,7 @@ def test_bounds_that_are_none_are_refused(bounds: dict[str, Any]) -> None:
         clinic(bounds=bounds)
 
 
-@pytest.mark.parametrize("argument", ["CAST(note AS INT)", "1 / weight", "patient", "1 / (age - age)"])
+@pytest.mark.parametrize("argument", ["CAST(note AS INT)", "1 / weight", "patient"])
 def test_no_bounds_means_a_refusal(argument: str) -> None:
     """RT-011, RT-024: a sum that no bounds of columns could bound is refused, not read, not charged."""
     curator = clinic(CROWD, engine=Untouchable())
