@@ -30,7 +30,7 @@ from discreet import Curator
 
 GROUPS, HIGH = 100, 1000
 REPEATS = 3
-SMALL, DRAWS = 10_000, 200
+SMALL, DRAWS, SECONDS = 10_000, 100, 40.0
 CANDIDATES = (1_000, 10_000)
 SHARES = (0.5, 0.9, 0.99)
 QUANTILES = "MEDIAN(x) AS m, QUANTILE_CONT(x, 0.25) AS a, QUANTILE_CONT(x, 0.75) AS b, QUANTILE_CONT(x, 0.95) AS c"
@@ -107,7 +107,7 @@ def accuracy(folder: Path) -> None:
         best = min(theirs, key=lambda count: theirs[count], default=None)
         why = next(iter(replies.values())).why
         peer = None if best is None else theirs[best]
-        listed = "" if best is None else f", {best:,} candidates"
+        listed = "" if best is None else f", {best:,} candidates, {len(replies[best].releases)} draws"
         found.append(Against(f"quantile {share}, OpenDP{listed}", ours, peer, Fraction(1), why))
     show(f"One quantile of {SMALL:,} rows at epsilon 1, root mean square error", found, unit="rmse", per=1.0)
 
@@ -122,7 +122,7 @@ def _opendp(path: Path, share: float, candidates: int) -> Reply:
         quantile=share,
         candidates=candidates,
         repeats=DRAWS,
-        seconds=10.0,
+        seconds=SECONDS,
     )
     return ask_peer("OpenDP", job, "quantile")
 
