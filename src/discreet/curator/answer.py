@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
+from discreet.curator.adjust import Adjusted
+from discreet.curator.run import Released
+from discreet.errors import InvalidParameter
 from discreet.ledger import Remaining
 from discreet.plan.finish import Cell, Noisy
 from discreet.plan.nodes import Output, Question, is_aggregate
@@ -38,6 +41,8 @@ class Answer:
         notes: what limits and bounds mean for these numbers; functions of public facts only.
         confidence: of each interval.
         private: False if the noise was seeded, for tests.
+        released: the noisy statistics that the rows were computed from.
+        raw: of an adjusted answer, the one before.
     """
 
     columns: tuple[str, ...]
@@ -49,6 +54,29 @@ class Answer:
     notes: tuple[str, ...]
     confidence: Fraction
     private: bool
+    released: Released | None = field(default=None, repr=False)
+    raw: Answer | None = field(default=None, repr=False)
+
+    def adjusted(self, *, consistent: bool = True, nonnegative: bool = True) -> Answer:
+        """The same answer with numbers that fit each other; the answer as it was released stays in its `raw`.
+
+        Args:
+            consistent: makes totals of ROLLUP, CUBE and GROUPING SETS the sums of their parts.
+            nonnegative: holds counts, and sums of what is not negative, to zero.
+
+        Raises:
+            InvalidParameter: if groups do not add up to totals: where people own rows, and where groups are private.
+        """
+        if self.released is None:
+            raise InvalidParameter("answer", "this one", "to come from a curator", "Ask a question first.")
+        fitting = Adjusted(self.released, consistent=consistent, nonnegative=nonnegative)
+        return replace(
+            self,
+            records=records(fitting.rows(self.confidence)),
+            notes=(*self.notes, "Numbers were adjusted to fit each other after they were released; see raw."),
+            released=fitting,
+            raw=self.raw or self,
+        )
 
     def __len__(self) -> int:
         return len(self.records)

@@ -325,4 +325,5 @@ class Curator(Recalling):
             notes=(*notes(program), *remarks(told.facts), *told.released.notes),
             confidence=confidence,
             private=self._bits.private,
+            released=told.released.unsalted,
         )

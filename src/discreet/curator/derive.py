@@ -142,6 +142,11 @@ class Derived(Released):
         return {name: source.cells(outside) for name, source in self.sources.items()}
 
     @property
+    def unsalted(self) -> Released:
+        """Itself: it was made of programs without secrets."""
+        return self
+
+    @property
     def event(self) -> events.Event:
         """Everything that was released for it."""
         releases = {id(source.released): source.released for source in self._plain()}.values()

@@ -73,6 +73,16 @@ class Program:
         return len(self.noise.scales) + sum(len(recipe.picks) for recipe in self.ranked)
 
     @property
+    def unsalted(self) -> Program:
+        """The same without the secret by which rows are kept: what goes out with an answer needs no reading."""
+        return replace(
+            self,
+            reading=_unsalted(self.reading),
+            splits=tuple(map(_unsalted, self.splits)),
+            groupings=tuple(one.unsalted for one in self.groupings),
+        )
+
+    @property
     def readings(self) -> tuple[Reading, ...]:
         """Everything that is read."""
         if self.groupings:
@@ -340,6 +350,10 @@ def _splits(reading: Reading, draft: _Draft) -> tuple[Reading, ...]:
     return tuple(
         replace(reading, statistics=(), split=counted(argument, steps)) for argument, steps in arguments.items()
     )
+
+
+def _unsalted(reading: Reading) -> Reading:
+    return reading if reading.bounding is None else replace(reading, bounding=replace(reading.bounding, salt=""))
 
 
 def _bounding(schema: TableSchema, contribution: Contribution, salt: str) -> Bounding | None:

@@ -56,7 +56,7 @@ class Recalling(Preparing):
         wanted = prepared.program(asked, prepared.facts)
         start = area(wanted, prepared.tables(prepared.facts))
         found = (self._release_of(prepared, *kept) for kept in self._book.related(start))
-        return derive(wanted, [released for released in found if released is not None])
+        return derive(wanted.unsalted, [released.unsalted for released in found if released is not None])
 
     def _release_of(self, prepared: Prepared, question: str, stored: Stored) -> Released | None:
         """A release about the same rows, for another question."""

@@ -43,6 +43,11 @@ class Released:
         self.program, self.keys, self.noisy = program, tuple(keys), noisy
 
     @property
+    def unsalted(self) -> Released:
+        """The same, to go out with an answer."""
+        return Released(self.program.unsalted, self.keys, self.noisy)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What there is to say beside the notes of the program: nothing."""
         return ()
