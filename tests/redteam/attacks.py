@@ -45,7 +45,8 @@ REFUSED: dict[str, tuple[str, ...]] = {
         "SELECT COUNT(*) AS n FROM (SELECT age FROM visits GROUP BY age)",
         "SELECT COUNT(*) AS n FROM (SELECT DISTINCT age FROM visits) AS d JOIN visits ON d.age = visits.age",
         f"{V} WHERE age NOT IN (SELECT age FROM visits WHERE patient = 7)",
-        "SELECT SUM(n) AS n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)",
+        "SELECT SUM(age) AS n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)",
+        "SELECT COUNT(*) AS n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)",
     ),
     "RT-048 several tables": (
         "SELECT COUNT(*) AS n FROM visits, visits AS other",
@@ -62,7 +63,9 @@ REFUSED: dict[str, tuple[str, ...]] = {
         "SELECT COUNT(*) AS n FROM visits TABLESAMPLE 10%",
         "SELECT COUNT(*) AS n FROM visits USING SAMPLE 3 ROWS",
         "SELECT COUNT(*) AS n FROM (SELECT ward, COUNT(*) AS k FROM visits GROUP BY ward LIMIT 1)",
-        "SELECT SUM(COUNT(*)) OVER (PARTITION BY ward) AS n FROM visits GROUP BY ward",
+        "SELECT SUM(COUNT(*)) OVER (PARTITION BY age) AS n FROM visits GROUP BY ward",
+        "SELECT ward, SUM(age) OVER (ORDER BY ward) AS n, COUNT(*) AS c FROM visits GROUP BY ward",
+        "SELECT ward, COUNT(*) OVER (ORDER BY age) AS n, COUNT(*) AS c FROM visits GROUP BY ward",
     ),
     "RT-052 the engine": (
         "SELECT COUNT(*) AS n FROM duckdb_tables()",

@@ -12,8 +12,9 @@ from discreet.curator.adjust import Adjusted
 from discreet.curator.run import Released
 from discreet.errors import InvalidParameter
 from discreet.ledger import Remaining
+from discreet.plan.after import noisy_columns
 from discreet.plan.finish import Cell, Noisy
-from discreet.plan.nodes import Output, Question, is_aggregate
+from discreet.plan.nodes import Output, Question
 from discreet.plan.size import columns as columns_of
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
@@ -136,11 +137,12 @@ def _alike(values: list[Any]) -> list[Any]:
 
 def columns(question: Question) -> tuple[str, ...]:
     """The names that the rows of an answer will have, whether or not there are any."""
-    return tuple(name for output in question.outputs for name in _names(output))
+    noisy = noisy_columns(question)
+    return tuple(name for output in question.outputs for name in _names(output, noisy))
 
 
-def _names(output: Output) -> tuple[str, ...]:
-    noisy = any(is_aggregate(column.name) for column in columns_of(output.expression))
+def _names(output: Output, depend: frozenset[str]) -> tuple[str, ...]:
+    noisy = any(column.name in depend for column in columns_of(output.expression))
     name = output.name
     return (name, f"{name}_low", f"{name}_high") if noisy and output.expression.type.is_number else (name,)
 

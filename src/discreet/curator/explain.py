@@ -19,6 +19,7 @@ from discreet.curator.stored import Asked
 from discreet.curator.terms import CONFIDENCE
 from discreet.ledger import Account
 from discreet.ledger.tallies import prices
+from discreet.plan.after import Keep
 from discreet.plan.finish import Cell, Noisy
 from discreet.plan.reading import Statistic
 from discreet.plan.schema import Limits
@@ -127,7 +128,8 @@ def errors(program: Program, *, confidence: Fraction, rows: int) -> dict[str, fl
 
 def imagined(program: Program, *, confidence: Fraction, rows: int) -> dict[str, Cell]:
     """The answer for a group of so many rows that lie in the middle of their bounds, before noise: nobody's data."""
-    question = replace(program.question, having=None, order=(), limit=None)
+    steps = tuple(step for step in program.question.steps if not isinstance(step, Keep))
+    question = replace(program.question, having=None, order=(), limit=None, steps=steps)
     statistics = [_middle(statistic, rows) for m in program.measures for statistic in m.form.statistics]
     key = (None,) * len(question.labels)
     statistics += [point for recipe in program.ranked for point in recipe.imagined(rows)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
 
+from discreet.curator.laws import Finishing, worked
 from discreet.curator.nonlinear import Integers
 from discreet.curator.program import Program
 from discreet.curator.ranks import released_points
@@ -18,10 +19,6 @@ from discreet.plan.reading import Groups, Reading
 from discreet.plan.size import columns
 
 Key = tuple[Value, ...]
-
-Finishing = Callable[[Fraction], Iterator[dict[str, Cell]]]
-"""Keys and aggregates of each group, with intervals that miss with at most a given probability each."""
-
 
 class Reader(Protocol):
     """All that a program needs of an engine."""
@@ -57,7 +54,7 @@ class Released:
 
         An output made of k aggregates gets them with intervals of k times smaller risk, so that it keeps its own.
         """
-        return finished(self.program, self._groups, confidence)
+        return finished(self.program, self._groups, confidence, self.noisy)
 
     def _groups(self, outside: Fraction) -> Iterator[dict[str, Cell]]:
         """Keys and aggregates of each group, with intervals that miss with at most this probability each."""
@@ -73,9 +70,14 @@ class Released:
         return {name: noise.finish(recipe, self.noisy, outside) for name, recipe in self.program.recipes.items()}
 
 
-def finished(program: Program, groups: Finishing, confidence: Fraction) -> list[dict[str, Cell]]:
-    """The rows of an answer, from keys and aggregates of each group at any risk."""
+def finished(
+    program: Program, groups: Finishing, confidence: Fraction, noisy: Integers | None = None
+) -> list[dict[str, Cell]]:
+    """The rows of an answer, from keys and aggregates of each group at any risk, and their statistics if they meet the
+    program's own noise."""
     question, names = program.question, set(program.recipes)
+    if question.steps:
+        return worked(program, groups, confidence, noisy)
     counts = {output.name: max(1, _aggregates(output.expression, names)) for output in question.outputs}
     answers = {k: finish(question, list(groups((1 - confidence) / k))) for k in sorted(set(counts.values()))}
     length = len(next(iter(answers.values())))

@@ -17,8 +17,9 @@ from discreet.curator.pick import RANKED, Ranked
 from discreet.curator.program import Program
 from discreet.curator.spread import Noise
 from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.plan.after import noisy_columns
 from discreet.plan.aggregates import Ratio, Recipe, Total
-from discreet.plan.nodes import Column, Question, is_aggregate
+from discreet.plan.nodes import Column, Question
 from discreet.plan.size import columns
 
 DIGITS = 3  # of a solved epsilon: steps of at most one in a hundred
@@ -69,9 +70,11 @@ def check_plain(question: Question) -> None:
             "The error of a quantile is not known beforehand: it depends on how dense the values are.",
             "Ask for it with an epsilon; its answer comes with an interval.",
         )
+    own = {aggregate.name for aggregate in question.aggregates}
     for output in question.outputs:
-        named = columns(output.expression)
-        if any(is_aggregate(column.name) for column in named) and not isinstance(output.expression, Column):
+        named = {column.name for column in columns(output.expression)}
+        plain = isinstance(output.expression, Column) and (not question.steps or named <= own)
+        if named & noisy_columns(question) and not plain:
             raise UnsupportedQuery(
                 f"The error of {output.name!r} is not known beforehand: it is computed from aggregates.",
                 "Ask for plain COUNT, SUM and AVG columns with within=, or ask with an epsilon.",

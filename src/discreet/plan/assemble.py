@@ -12,15 +12,18 @@ from typing import NoReturn
 
 from sqlglot import exp
 
+from discreet.plan.after import Beside, Frames, called, mapped, needed, with_parts
+from discreet.plan.after import parts as parts_of_step
 from discreet.plan.calls import NULL, call
 from discreet.plan.examples import RESERVED_ENDS, Examples, may_be_shown, quoted
 from discreet.plan.measures import is_whole
 from discreet.plan.naming import distinct, readable
-from discreet.plan.nodes import Aggregate, Column, Expression, Key, Order, Output, Question, Relation, is_aggregate
+from discreet.plan.nodes import Aggregate, Column, Expression, Key, Order, Output, Question, Relation, Step
+from discreet.plan.over import GroupScope, puts_together
 from discreet.plan.reader import read
 from discreet.plan.relations import Table
 from discreet.plan.schema import TableSchema
-from discreet.plan.scope import AnswerScope, Names, Scope, lookup, same
+from discreet.plan.scope import Names, Scope, lookup, same
 from discreet.plan.size import columns, fits, substitute
 from discreet.plan.source import Source
 from discreet.plan.types import Type
@@ -96,8 +99,9 @@ def question(asked: Asked) -> Question:
     builder.known |= {double: call("to_float", builder.known[whole]) for double, whole in builder.whole.items()}
     outputs = [builder.released(piece, found) for piece, found in zip(asked.outputs, raw, strict=True)]
     shown = [asked.shown(aggregate) for aggregate in builder.aggregates]
-    names = named(asked.outputs, outputs, shown)
+    names = named(asked.outputs, outputs, [*shown, *called([Frames(tuple(builder.windows))])])
     builder.named |= dict(zip(names, raw, strict=True))
+    order = tuple(Order(builder.ordered(piece, raw), down) for piece, down in asked.order)
     asking = Question(
         table=asked.schema.name,
         source=None if isinstance(asked.relation, Table) and asked.relation.is_plain else asked.relation,
@@ -105,8 +109,9 @@ def question(asked: Asked) -> Question:
         keys=tuple(keys),
         outputs=tuple(map(Output, names, outputs)),
         having=builder.having(),
-        order=tuple(Order(builder.ordered(piece, raw), down) for piece, down in asked.order),
+        order=order,
         limit=asked.limit,
+        steps=builder.steps(),
         aggregates=tuple(builder.aggregates),
         sets=tuple(dict.fromkeys(sets)),
     )
@@ -123,14 +128,17 @@ class _Builder:
         self.whole: dict[Expression, Expression] = {}  # keys that are whole doubles, as whole numbers
         self.named: dict[str, Expression] = {}
         self.keys: list[Expression] = []
+        self.windows: list[Beside] = []
+        nodes = [*asked.outputs, *asked.having, *(piece for piece, _ in asked.order)]
+        self.is_grouped = bool(asked.keys) or any(puts_together(piece.node) for piece in nodes)
 
     def row(self, piece: Piece) -> Expression:
         """An expression over columns of a row."""
         return typed(read(piece.node, self.asked.scope(piece.source)), piece)
 
-    def answer(self, piece: Piece) -> Expression:
-        """An expression over aggregates, columns of the answer, and keys as they are computed."""
-        scope = AnswerScope(
+    def answer(self, piece: Piece, *, windows: bool = True) -> Expression:
+        """An expression over aggregates, columns of the answer, windows, and keys as they are computed."""
+        scope = GroupScope(
             source=piece.source,
             schema=self.asked.schema,
             alias=self.asked.alias,
@@ -138,6 +146,8 @@ class _Builder:
             aggregates=self.aggregates,
             named=self.named,
             grouped=self.keys if self.asked.sets else (),
+            windows=self.windows,
+            over_groups=self.is_grouped and windows,
         )
         return typed(read(piece.node, scope), piece)
 
@@ -165,8 +175,17 @@ class _Builder:
 
     def having(self) -> Expression | None:
         return conjunction(
-            [self.released(piece, truth(self.answer(piece), "HAVING", piece)) for piece in self.asked.having]
+            [
+                self.released(piece, truth(self.answer(piece, windows=False), "HAVING", piece))
+                for piece in self.asked.having
+            ]
         )
+
+    def steps(self) -> tuple[Step, ...]:
+        """Windows over the groups, of keys and aggregates alone."""
+        piece = self.asked.outputs[0]
+        windows = [with_parts(window, lambda part: self.released(piece, part)) for window in self.windows]
+        return (Frames(tuple(windows)),) if windows else ()
 
     def ordered(self, piece: Piece, raw: Sequence[Expression]) -> Expression:
         place = number(piece, len(raw))
@@ -293,13 +312,15 @@ def tidy(asking: Question, piece: Piece) -> Question:
     """
     parts = [*(output.expression for output in asking.outputs), *([asking.having] if asking.having else [])]
     parts += [order.expression for order in asking.order]
+    asking = replace(asking, steps=needed(asking))
+    parts += [part for step in asking.steps for part in parts_of_step(step)]
     if not all(fits(part) for part in parts):
         piece.source.refuse("The question is too large.", "Ask a simpler one: {count}.", piece.node)
-    used = dict.fromkeys(column.name for part in parts for column in columns(part) if is_aggregate(column.name))
+    made = {aggregate.name: aggregate for aggregate in asking.aggregates}
+    used = dict.fromkeys(column.name for part in parts for column in columns(part) if column.name in made)
     if not used:
         piece.source.refuse("Nothing is counted or summed.", "Ask for an aggregate: {grouped}.", piece.node)
     numbers = {name: f"#{i}" for i, name in enumerate(used, start=1)}
-    made = {aggregate.name: aggregate for aggregate in asking.aggregates}
 
     def renamed(part: Expression) -> Expression:
         return substitute(part, {}, lambda column: replace(column, name=numbers.get(column.name, column.name)))
@@ -310,4 +331,5 @@ def tidy(asking: Question, piece: Piece) -> Question:
         outputs=tuple(replace(output, expression=renamed(output.expression)) for output in asking.outputs),
         having=None if asking.having is None else renamed(asking.having),
         order=tuple(replace(order, expression=renamed(order.expression)) for order in asking.order),
+        steps=tuple(mapped(step, renamed) for step in asking.steps),
     )

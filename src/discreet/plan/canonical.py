@@ -13,7 +13,8 @@ from functools import singledispatch
 from typing import Any
 
 from discreet.errors import InternalError
-from discreet.plan.nodes import Aggregate, Call, Column, Expression, Literal, Output, Question, Relation
+from discreet.plan.after import Frames, Gather, Keep
+from discreet.plan.nodes import Aggregate, Call, Column, Expression, Literal, Output, Question, Relation, Step
 from discreet.plan.relations import Join, Matched, PerUnit, Reached, Select, Table, Union, Windowed
 
 VERSION = 1
@@ -36,6 +37,7 @@ def canonical(question: Question) -> str:
         "having": None if question.having is None else _form(question.having),
         "order": [[_form(order.expression), order.descending] for order in question.order] or None,
         "limit": question.limit,
+        "steps": [_step(step) for step in question.steps] or None,
     }
     return _json(form)
 
@@ -158,6 +160,36 @@ def _(relation: Matched) -> list[Any]:
 @_rows.register
 def _(relation: Union) -> list[Any]:
     return ["union", *(_rows(source) for source in relation.sources)]
+
+
+@singledispatch
+def _step(step: Step) -> list[Any]:
+    raise InternalError(f"A {type(step).__name__} has no canonical form.")
+
+
+@_step.register
+def _(step: Keep) -> list[Any]:
+    return ["keep", _form(step.condition)]
+
+
+@_step.register
+def _(step: Frames) -> list[Any]:
+    windows = [
+        [
+            *[w.name, w.kind, w.type.value, None if w.argument is None else _form(w.argument)],
+            [_form(part) for part in w.partition],
+            [[_form(order.expression), order.descending] for order in w.order],
+            *[w.offset, None if w.rows is None else list(w.rows)],
+        ]
+        for w in step.windows
+    ]
+    return ["frames", windows]
+
+
+@_step.register
+def _(step: Gather) -> list[Any]:
+    folds = [[f.name, f.kind, f.type.value, None if f.argument is None else _form(f.argument)] for f in step.folds]
+    return ["gather", _listed(step.keys), folds]
 
 
 def _listed(columns: Sequence[Output]) -> list[Any]:

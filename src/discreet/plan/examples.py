@@ -128,6 +128,15 @@ class Examples:
         return self.count if self._key() is None else f"{self.grouped} ORDER BY n DESC LIMIT 10"
 
     @property
+    def place(self) -> str:
+        """The places of groups by their size."""
+        column = self._key()
+        if column is None:
+            return self.count
+        over = "RANK() OVER (ORDER BY COUNT(*) DESC)"
+        return f"SELECT {quoted(column.name)} AS key, COUNT(*) AS n, {over} AS place FROM {self.table} GROUP BY 1"
+
+    @property
     def kept(self) -> str:
         """The groups of a released size."""
         return self.count if self._key() is None else f"{self.grouped} HAVING COUNT(*) > 10"
@@ -206,7 +215,7 @@ def filled(template: str, examples: Examples | None) -> str:
 
 _NAMES = (
     "count units some_units varieties mean median filtered conditional grouped top kept present pattern since weekdays"
-    " months bands buckets"
+    " months bands buckets place"
 )
 _PLACE = re.compile(r"\{(" + _NAMES.replace(" ", "|") + r")\}")
 

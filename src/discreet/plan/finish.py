@@ -56,7 +56,7 @@ def finish(question: Question, rows: Sequence[Row]) -> list[dict[str, Cell]]:
     >>> finish(asked, [{"#1": Noisy(42, 39, 45)}])
     [{'n': Noisy(value=42, low=39, high=45)}]
     """
-    kept = [row for row in rows if question.having is None or evaluate(question.having, _values(row)) is True]
+    kept = [row for row in rows if question.having is None or evaluate(question.having, values_of(row)) is True]
     for order in reversed(question.order):  # sorting keeps the order of equals, so the first order is applied last
         kept = _sorted(kept, order)
     return [
@@ -69,23 +69,39 @@ def cell(expression: Expression, row: Row) -> Cell:
     if isinstance(expression, Column):
         return row[expression.name]
     noisy = any(isinstance(row[column.name], Noisy) for column in columns(expression))
-    value: Value = evaluate(expression, _values(row))
+    value: Value = evaluate(expression, values_of(row))
     if not noisy or not expression.type.is_number:
         return value
-    found = span(expression, {name: _span(part) for name, part in row.items()})
+    return as_noisy(value, span(expression, {name: span_of(part) for name, part in row.items()}))
+
+
+def as_noisy(value: Value | Fraction, found: Span) -> Noisy:
+    """A value with its interval; if it is no number, with that of all of them."""
     if value is None or isinstance(value, str | bool) or not isinstance(value, int | float | Fraction):
         return Noisy(None, -math.inf, math.inf)
-    return Noisy(value, _below(found.low), _above(found.high))
+    return Noisy(value, min(value, _below(found.low)), max(value, _above(found.high)))
 
 
-def _values(row: Row) -> dict[str, Any]:
+def spread(part: Cell, noisy: bool) -> Cell:
+    """A cell as its column has it: in one that depends on noise, even a number that is known for certain is `Noisy`."""
+    if not noisy or isinstance(part, Noisy):
+        return part
+    exact = isinstance(part, int | float | Fraction) and not isinstance(part, bool)
+    if exact:
+        return Noisy(part, part, part)  # type: ignore[arg-type]
+    return Noisy(None, -math.inf, math.inf) if part is None else part
+
+
+def values_of(row: Row) -> dict[str, Any]:
+    """The released values."""
     return {name: part.value if isinstance(part, Noisy) else part for name, part in row.items()}
 
 
-def _span(part: Cell) -> Span:
+def span_of(part: Cell) -> Span:
+    """What the true value may be."""
     if isinstance(part, Noisy):
         return Span(_end(part.low), _end(part.high), nullable=part.value is None)
-    is_number = isinstance(part, int | float) and not isinstance(part, bool)
+    is_number = isinstance(part, int | float | Fraction) and not isinstance(part, bool)
     return Span.exactly(part) if is_number else EVERYTHING  # type: ignore[arg-type]
 
 
@@ -110,7 +126,7 @@ def _shown(end: End, rounded: Any) -> int | float:
 
 def _sorted(rows: Sequence[Row], order: Order) -> list[Row]:
     """Rows by a value, NULL last in both directions."""
-    valued = [(evaluate(order.expression, _values(row)), row) for row in rows]
+    valued = [(evaluate(order.expression, values_of(row)), row) for row in rows]
     present = [pair for pair in valued if pair[0] is not None]
     present.sort(key=lambda pair: pair[0], reverse=order.descending)
     return [row for _, row in present] + [row for value, row in valued if value is None]

@@ -53,7 +53,7 @@ def _(expression: Column, aggregates: Mapping[str, Aggregate]) -> str:
         return "grouping"
     made = aggregates.get(expression.name)
     if made is None:
-        return expression.name
+        return "" if expression.name.startswith("#") else expression.name
     about = [part for part in (made.argument, made.other) if part is not None]
     return _joined(_prefix(made), *(_name(part, aggregates) for part in about))
 

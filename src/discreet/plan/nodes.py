@@ -73,6 +73,12 @@ class Relation:
     __slots__ = ()
 
 
+class Step:
+    """Something done to released groups; what it may be stands in `after`."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
     """An expression that rows are grouped by, and the name of its column in the answer."""
@@ -154,8 +160,9 @@ class Question:
 
     The rows are those of the table, unless `source` says otherwise: then they are made of several tables, the first
     protected one of which is `table`. `where` and the keys and arguments are computed from private rows; `outputs`,
-    `having`, `order` and `limit` are post-processing: their columns are keys, aggregates and outputs by name. If there
-    are `sets`, rows are grouped by each of them in turn, the keys given by their places; keys left out are NULL.
+    `having`, `order` and `limit` are post-processing: their columns are keys, aggregates and outputs by name. So are
+    `steps`, which come after `having` and before the rest, and may make further columns. If there are `sets`, rows are
+    grouped by each of them in turn, the keys given by their places; keys left out are NULL.
     """
 
     table: str
@@ -167,6 +174,7 @@ class Question:
     having: Expression | None = None
     order: tuple[Order, ...] = ()
     limit: int | None = None
+    steps: tuple[Step, ...] = ()
     sets: tuple[tuple[int, ...], ...] = ()
 
     @property

@@ -2,7 +2,7 @@
 
 A question is one SELECT, with WHERE, GROUP BY, HAVING, ORDER BY and LIMIT, over rows that belong to people one by one:
 a declared table, tables joined, SELECTs that compute, filter or fold one person's rows, in brackets or under names of
-WITH (`origin`, `nested`). A SELECT over one that counts across people only works on its released columns.
+WITH (`origin`, `nested`). A SELECT over one that counts across people only works on its released columns (`outer`).
 
 *Names.* Letter case and quotes do not matter where a name is clear without them. In WHERE, in GROUP BY and inside
 aggregates a name is a column of the table; GROUP BY also takes the name or the place of an output. In HAVING and ORDER
@@ -14,22 +14,23 @@ the list of IN and NOT IN it counts for nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from discreet import check
 from discreet.errors import UnknownTable
-from discreet.plan.assemble import Asked, Piece, conjunction, named, number, question, tidy, truth, typed
+from discreet.plan.assemble import Asked, Piece, question
 from discreet.plan.examples import DIALECT
 from discreet.plan.groupings import groupings
 from discreet.plan.nested import nested, releases
-from discreet.plan.nodes import Expression, Order, Output, Question
+from discreet.plan.nodes import Question
 from discreet.plan.origin import From, Origin
-from discreet.plan.reader import only, read
+from discreet.plan.outer import Columns, Parts, over
+from discreet.plan.reader import only
 from discreet.plan.schema import TableSchema
-from discreet.plan.scope import Scope, lookup, near
+from discreet.plan.scope import Scope, lookup
 from discreet.plan.source import Source
 from discreet.plan.tokens import tokens
 
@@ -59,7 +60,7 @@ def parse(text: str, schemas: Mapping[str, TableSchema]) -> Question:
     (['ward', 'n'], 'count')
     """
     source = Source(check.instance(str, text=text), schemas)
-    return _question(select(source), From(source, nested), outer=True)
+    return _question(select(source), From(source, nested))
 
 
 def select(source: Source) -> exp.Select:
@@ -89,7 +90,7 @@ def _shallow(tree: exp.Select, source: Source) -> None:
     source.refuse("The question is nested too deeply.", "Shorten chains, for example with IN: {filtered}.", level[0])
 
 
-def _question(tree: exp.Select, reader: From, *, outer: bool) -> Question:
+def _question(tree: exp.Select, reader: From) -> Question:
     source = reader.source
     if tree.args.get("distinct") is not None:
         source.refuse("SELECT DISTINCT lists people's values.", "Group and count them: {grouped}.", tree)
@@ -99,7 +100,7 @@ def _question(tree: exp.Select, reader: From, *, outer: bool) -> Question:
         source.refuse("A question selects something from a table.", "For example {count}.")
     only(origin, reader.blank, "this")
     inside = reader.within(tree)
-    inner = _released(tree, inside) if outer else None
+    inner = _released(tree, inside)
     if inner is not None:
         return _over(tree, inner)
     found, conditions = inside.read(tree)
@@ -128,7 +129,9 @@ def _released(tree: exp.Select, reader: From) -> _Inner | None:
     elif isinstance(node, exp.Table) and (defined := lookup(node.name, reader.defined)) is not None:
         only(node, reader.blank, "this", "alias")
         node, given = defined.tree, defined.reader
-    if not isinstance(node, exp.Select) or not releases(given, node):
+    if not isinstance(node, exp.Select) or node.args.get("from_") is None:
+        return None
+    if _released(node, given.within(node)) is None and not releases(given, node):
         return None
     if tree.args.get("joins"):
         source = reader.source
@@ -197,62 +200,24 @@ def _limit(tree: exp.Select, source: Source, scope: Scope) -> int | None:
 # --------------------------------------------------------------------------------------- a SELECT over released columns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Columns(Scope):
-    """The columns of an answer: the scope of a SELECT over another."""
-
-    released: Mapping[str, Expression] = field(default_factory=dict)
-
-    @property
-    def row(self) -> Scope:
-        return self
-
-    def column(self, node: exp.Column) -> Expression:
-        self._prefix(node)
-        found = lookup(node.name, self.released)
-        if found is None:
-            self.refuse(f"The inner SELECT has no column '{node.name[:60]}'.", near(node.name, self.released), node)
-        return found
-
-    def aggregate(
-        self, kind: object, argument: Expression | None, node: exp.Expr, other: Expression | None = None
-    ) -> Expression:
-        del kind, argument, other
-        reason = "Aggregates of aggregates are not answered yet."
-        self.refuse(reason, "Take the groups, and add them up in the answer: {grouped}.", node)
-
-
 def _over(tree: exp.Select, inner: _Inner) -> Question:
-    blank, source = TableSchema(name=""), inner.reader.source
-    only(tree, inner.reader.blank, "with_", "expressions", "from_", "where", "order", "limit")
+    source = inner.reader.source
     for clause in ("order", "limit"):
         if inner.tree.args.get(clause) is not None:
             reason = "ORDER BY and LIMIT belong to the outer SELECT."
             source.refuse(reason, "Write them at the end: {top}.", inner.tree.args[clause])
-    asking = _question(inner.tree, inner.reader, outer=False)
-    columns = {output.name: output.expression for output in asking.outputs}
-    return _wrapped(asking, tree, _Columns(source=source, schema=blank, alias=inner.alias, released=columns))
-
-
-def _shown(part: Piece, scope: _Columns) -> Piece:
-    """A column of the inner SELECT keeps its name."""
-    if part.name or not isinstance(part.node, exp.Column):
-        return part
-    return replace(part, name=lookup(part.node.name, {name: name for name in scope.released}))
-
-
-def _wrapped(asking: Question, tree: exp.Select, scope: _Columns) -> Question:
-    pieces = [_shown(piece(node, scope.source, scope), scope) for node in tree.expressions]
-    found = [typed(read(part.node, scope), part) for part in pieces]
-    names = named(pieces, found, asking.aggregates)
-    shown = replace(scope, released={**scope.released, **dict(zip(names, found, strict=True))})
-    kept = [truth(read(part.node, scope), "WHERE", part) for part in _clause(tree, "where", scope.source)]
-    having = conjunction([asking.having, *kept] if asking.having is not None else kept)
-    order = [
-        Order(found[place] if place is not None else typed(read(part.node, shown), part), down)
-        for part, down in ordering(tree, scope.source, scope)
-        for place in [number(part, len(found))]
-    ]
-    outputs = tuple(map(Output, names, found))
-    limit = _limit(tree, scope.source, scope)
-    return tidy(replace(asking, outputs=outputs, having=having, order=tuple(order), limit=limit), pieces[0])
+    asking = _question(inner.tree, inner.reader)
+    released = {output.name: output.expression for output in asking.outputs}
+    scope = Columns(source=source, schema=TableSchema(name=""), alias=inner.alias, released=released)
+    group = tree.args.get("group")
+    if group is not None:
+        only(group, scope, "expressions")
+    parts = Parts(
+        outputs=[piece(node, source, scope) for node in tree.expressions],
+        where=_clause(tree, "where", source),
+        keys=None if group is None else [Piece(node, source) for node in group.expressions],
+        having=_clause(tree, "having", source),
+        order=ordering(tree, source, scope),
+        limit=_limit(tree, source, scope),
+    )
+    return over(asking, parts, scope)

@@ -185,6 +185,8 @@ def _word(source: Source, before: Token | None, token: Token, after: Token | Non
         _refuse(source, REFUSALS["NULLS FIRST"], token)
     elif kind is Kind.VAR and word in ("SYMMETRIC", "TOP") and _is(after, Kind.NUMBER):
         _refuse(source, REFUSALS[word], token)
+    elif word == "ROW" and before is not None and before.text.upper() == "CURRENT":
+        return
     elif kind not in _ALLOWED:
         _refuse(source, _symbol(token) or REFUSALS.get(word, UNKNOWN_WORD), token)
     elif kind is Kind.STRING and _is(before, Kind.FROM):

@@ -20,12 +20,12 @@ FARTHEST = 1000
 """How many rows LAG and LEAD may look away."""
 
 _ALL = {"kind": "ROWS", "start": "UNBOUNDED", "start_side": "PRECEDING", "end": "UNBOUNDED", "end_side": "FOLLOWING"}
-_PLACES: dict[type[exp.Expr], WindowKind] = {
+PLACE_KINDS: dict[type[exp.Expr], WindowKind] = {
     exp.RowNumber: "row_number",
     exp.Rank: "rank",
     exp.DenseRank: "dense_rank",
 }
-_VALUES: dict[type[exp.Expr], WindowKind] = {
+VALUE_KINDS: dict[type[exp.Expr], WindowKind] = {
     exp.Lag: "lag",
     exp.Lead: "lead",
     exp.FirstValue: "first",
@@ -105,16 +105,16 @@ class WindowScope(Scope):
 
     def _asked(self, node: exp.Expr) -> Window:
         name = f"#w{len(self.windows)}"
-        if type(node) in _PLACES:
+        if type(node) in PLACE_KINDS:
             only(node, self)
-            return Window(name=name, kind=_PLACES[type(node)], type=Type.INT)
-        if type(node) not in _VALUES:
+            return Window(name=name, kind=PLACE_KINDS[type(node)], type=Type.INT)
+        if type(node) not in VALUE_KINDS:
             reason = f"{node.key.upper()} is not answered beside a row."
             self.refuse(reason, "Use ROW_NUMBER, RANK, LAG, LEAD, FIRST_VALUE, COUNT, SUM, AVG, MIN or MAX.", node)
         only(node, self, "this", "offset", "big_int")
         if node.this is None or isinstance(node.this, exp.Star):
             return Window(name=name, kind="count", type=Type.INT)
-        return self._of_value(name, _VALUES[type(node)], self._value(node.this), node)
+        return self._of_value(name, VALUE_KINDS[type(node)], self._value(node.this), node)
 
     def _of_value(self, name: str, kind: WindowKind, value: Expression, node: exp.Expr) -> Window:
         made = Window(name=name, kind=kind, type=value.type, argument=value)

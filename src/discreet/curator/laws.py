@@ -1,0 +1,131 @@
+"""Answers that go on working on released groups: at which risks intervals are taken, and the noise of sums over groups.
+
+A column that rests on few intervals, such as a share of a total, gets those at an equal share of the risk. All others
+hold if the intervals of all aggregates of all groups hold at once, each at an equal share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+from discreet.curator.nonlinear import Integers
+from discreet.curator.program import Program
+from discreet.curator.selection import Threshold
+from discreet.curator.spread import Noise
+from discreet.plan.after import Keep, noisy_columns, numbers, rests, single
+from discreet.plan.aggregates import Linear, Total
+from discreet.plan.finish import Cell, Noisy, finish
+from discreet.plan.nodes import Question, Step
+from discreet.plan.sets import Law
+from discreet.plan.stepping import walked
+
+Finishing = Callable[[Fraction], Iterator[dict[str, Cell]]]
+"""Keys and aggregates of each group, with intervals that miss with at most a given probability each."""
+
+_COUNTED = 64
+"""Sums over so many groups have a reach of their own; above, numbers of groups are rounded up to five binary digits."""
+
+
+@dataclass(frozen=True)
+class Summed:
+    """The noise of sums of one aggregate over groups, at one risk.
+
+    Groups meet independent noise of the same law. More terms reach further, since each is symmetric with one peak, so
+    that a larger number may stand for a smaller one.
+    """
+
+    noise: Noise
+    linear: Linear
+    noisy: Integers
+    outside: Fraction
+
+    def exact(self, place: int) -> Fraction:
+        """The noisy value of a group before it is rounded."""
+        numerators, denominator = self._values
+        return Fraction(int(numerators[place]), denominator)
+
+    def reach(self, count: int) -> Fraction:
+        """A distance that the noise of a sum over so many groups exceeds with at most the risk."""
+        spare = max(count.bit_length() - 5, 0)
+        rounded = count if count <= _COUNTED else -(-count >> spare) << spare
+        if rounded not in self._reaches:
+            width = len(self.noise.scales)
+            weights = [(place + width * i, weight) for place, weight in self.linear.weights for i in range(rounded)]
+            joined = replace(self.noise, scales=self.noise.scales * rounded)
+            self._reaches[rounded] = joined.reach(Linear(tuple(sorted(weights))), self.outside)
+        return self._reaches[rounded]
+
+    @cached_property
+    def _values(self) -> tuple[Sequence[int], int]:
+        return self.linear.values(self.noisy)
+
+    @cached_property
+    def _reaches(self) -> dict[int, Fraction]:
+        return {}
+
+
+def worked(
+    program: Program, groups: Finishing, confidence: Fraction, noisy: Integers | None = None
+) -> list[dict[str, Cell]]:
+    """The rows of an answer that works on released groups.
+
+    Args:
+        program: with the question and its steps.
+        groups: the released groups.
+        confidence: of each interval.
+        noisy: the statistics of the groups, if sums over groups may be told by their noise.
+
+    *Formal guarantee.* Intervals hold with at least this confidence what the same steps give on the true aggregates of
+    the released groups. Where groups were shown for a noisy size, that is of groups whose true size is at least the
+    threshold: noise can only have been too large where the size was seen, which at most doubles a risk.
+    """
+    question, risk = program.question, 1 - confidence
+    drawn = isinstance(program.selection, Threshold)
+    totals = {} if noisy is None or drawn else _totals(program)
+    depend = noisy_columns(question)
+    own = {aggregate.name: 1 for aggregate in question.aggregates}
+    known = own if drawn else single(question, frozenset(totals))
+    counts = {output.name: rests(output.expression, known, depend) for output in question.outputs}
+    values = list(groups(risk))
+    answers: dict[int | None, list[dict[str, Cell]]] = {}
+    for count in set(counts.values()):
+        share = risk / max(1, count) if count is not None else _of_all(program, len(values), risk, doubled=drawn)
+        laws = {name: Summed(program.noise, linear, noisy, share) for name, linear in totals.items()}  # type: ignore[arg-type]
+        rows = _same_values(values, groups(share))
+        answers[count] = _finished(question, rows, {} if count is None else laws, depend)
+    length = len(next(iter(answers.values())))
+    return [{name: answers[count][i][name] for name, count in counts.items()} for i in range(length)]
+
+
+def _totals(program: Program) -> dict[str, Linear]:
+    recipes = program.recipes
+    return {name: recipe.linear for name, recipe in recipes.items() if isinstance(recipe, Total)}
+
+
+def _of_all(program: Program, count: int, risk: Fraction, *, doubled: bool) -> Fraction:
+    """The share of each interval if all aggregates of all groups must hold at once."""
+    return risk / (max(1, count) * max(1, len(program.recipes)) * (2 if doubled else 1))
+
+
+def _same_values(values: Sequence[Mapping[str, Cell]], rows: Iterator[dict[str, Cell]]) -> list[dict[str, Cell]]:
+    """The rows with the values of others: a mean near its bounds may differ a little from one risk to another."""
+    return [
+        {name: _at(first[name], part) for name, part in row.items()} for first, row in zip(values, rows, strict=True)
+    ]
+
+
+def _at(first: Cell, part: Cell) -> Cell:
+    if not isinstance(first, Noisy) or not isinstance(part, Noisy) or first.value is None:
+        return part
+    return Noisy(first.value, min(part.low, first.value), max(part.high, first.value))
+
+
+def _finished(
+    question: Question, rows: Sequence[Mapping[str, Cell]], laws: Mapping[str, Law], noisy: frozenset[str]
+) -> list[dict[str, Cell]]:
+    before: tuple[Step, ...] = () if question.having is None else (Keep(question.having),)
+    shown = walked((*before, *question.steps), rows, laws.get, numbers(question, noisy))
+    return finish(replace(question, having=None), shown)
