@@ -89,29 +89,38 @@ _RULES: dict[str, str] = {
     "CAST({T} AS BIGINT)|TRY_CAST({B} AS INT)|({F})::INT|YEAR({D})|EXTRACT(MONTH FROM {D})|DATE_PART('hour', {S})|"
     "QUARTER({S})|DAY({D})|ISODOW({D})|EXTRACT(ISODOW FROM {S})|HOUR({S})|LENGTH({T})|IF({B}, {N}, {N})|"
     "CASE WHEN {B} THEN {N} WHEN {B} THEN {N} ELSE {N} END|CASE {N} WHEN {N} THEN {N} WHEN {N} THEN {N} END|"
-    "({N} DIV {N})",
+    "({N} DIV {N})|({D} - {D})|DATE_DIFF('day', {D}, {S})|DATE_DIFF('month', {D}, {D})|DATEDIFF('year', {S}, {D})|"
+    "WEEK({D})|EXTRACT(DOW FROM {S})|DAYOFYEAR({D})|STRPOS({T}, {T})|SIGN({F})|DATE_DIFF('week', {D}, {D})|"
+    "DATE_DIFF('hour', {S}, {S})",
     "F": "({F} + {F})|({F} - {N})|({F} * {F})|({F} / {F})|({N} / {N})|-({F})|ABS({F})|ROUND({F})|ROUND({F}, 2)|"
     "ROUND({F}, -1)|FLOOR({F})|CEIL({N} / {F})|CEILING({F})|GREATEST({F}, {N})|LEAST({F}, {F}, {F})|"
     "COALESCE({F}, {N}, {F})|NULLIF({F}, {F})|CAST({N} AS DOUBLE)|CAST({T} AS DECIMAL(18, 3))|TRY_CAST({T} AS FLOAT)|"
-    "CASE WHEN {B} THEN {F} ELSE {N} END|CASE WHEN {B} THEN {F} END|IF({B}, {F}, {F})",
+    "CASE WHEN {B} THEN {F} ELSE {N} END|CASE WHEN {B} THEN {F} END|IF({B}, {F}, {F})|SQRT({F})|POWER({F}, 2)|"
+    "({N} ^ 3)|POW({F}, -1)|TRUNC({F})|POWER({N}, 0)|({N} / NULLIF({N}, 0))",
     "B": "({N} = {N})|({N} < {F})|({F} >= {N})|({F} <> {F})|({T} = {T})|({T} < {T})|({D} <= {D})|({D} > {r})|"
     "({S} > {S})|({S} <> {s})|({B} AND {B})|({B} OR {B})|(NOT {B})|({B} = {B})|({N} IS NULL)|({F} IS NOT NULL)|"
     "({T} IS NULL)|({D} IS NOT NULL)|({S} IS NULL)|({B} IS TRUE)|({B} IS NOT FALSE)|({B} IS NULL)|"
     "({N} BETWEEN {N} AND {N})|({F} NOT BETWEEN {F} AND {F})|({D} BETWEEN {r} AND {D})|({T} BETWEEN {t} AND {T})|"
     "({N} IN ({l}, {l}, {l}))|({T} NOT IN ({t}, {t}))|({D} IN ({r}, {r}))|({T} LIKE {p})|({T} NOT LIKE {p})|"
-    "COALESCE({B}, FALSE)|IF({B}, {B}, {B})|NULLIF({B}, {B})",
+    "COALESCE({B}, FALSE)|IF({B}, {B}, {B})|NULLIF({B}, {B})|({T} ILIKE {p})|({T} NOT ILIKE {p})|"
+    "STARTS_WITH({T}, {T})|ENDS_WITH({T}, {t})|CONTAINS({T}, {T})|({D} < {D} + INTERVAL 7 DAY)",
     "T": "UPPER({T})|LOWER({T})|TRIM({T})|SUBSTRING({T}, {N}, {N})|SUBSTRING({T} FROM {N} FOR {N})|SUBSTR({T}, {N})|"
     "CAST({N} AS TEXT)|CAST({B} AS VARCHAR)|CAST({D} AS TEXT)|COALESCE({T}, {T})|GREATEST({T}, {T})|LEAST({T}, {T})|"
-    "NULLIF({T}, {T})|CASE WHEN {B} THEN {T} ELSE {T} END|CASE {T} WHEN {T} THEN {T} END|IF({B}, {T}, {T})",
+    "NULLIF({T}, {T})|CASE WHEN {B} THEN {T} ELSE {T} END|CASE {T} WHEN {T} THEN {T} END|IF({B}, {T}, {T})|"
+    "({T} __ {T})|CONCAT({T}, {N}, {T})|LEFT({T}, 2)|RIGHT({T}, 2)|REPLACE({T}, {T}, {T})|SPLIT_PART({T}, {T}, {N})|"
+    "LTRIM({T})|RTRIM({T})|LPAD({T}, 3, '0')|RPAD({T}, 4, 'ab')|DAYNAME({D})|MONTHNAME({S})|STRFTIME({D}, '%Y-%m')|"
+    "TO_CHAR({S}, 'DD/MM/YYYY')|STRFTIME({D}, '%d %B %Y')",
     "D": "DATE_TRUNC('year', {D})|DATE_TRUNC('quarter', {S})|DATE_TRUNC('month', {D})|DATE_TRUNC('week', {D})|"
     "DATE_TRUNC('day', {S})|CAST({S} AS DATE)|CAST({c} AS DATE)|({c})::DATE|LEAST({D}, {D})|GREATEST({D}, {D})|"
-    "COALESCE({D}, {D})|NULLIF({D}, {D})|CASE WHEN {B} THEN {D} END",
-    "S": "COALESCE({S}, {S})|GREATEST({S}, {S})|LEAST({S}, {S})|NULLIF({S}, {S})|CASE WHEN {B} THEN {S} ELSE {S} END",
+    "COALESCE({D}, {D})|NULLIF({D}, {D})|CASE WHEN {B} THEN {D} END|({D} + {N})|({D} - {N})|({D} + INTERVAL 1 MONTH)|"
+    "({D} - INTERVAL '2 weeks')|DATE_ADD({D}, INTERVAL 3 YEAR)|LAST_DAY({D})|({D} + INTERVAL ({N}) DAY)",
+    "S": "({S} + INTERVAL 1 QUARTER)|({S} - INTERVAL 30 DAYS)|COALESCE({S}, {S})|GREATEST({S}, {S})|LEAST({S}, {S})|NULLIF({S}, {S})|CASE WHEN {B} THEN {S} ELSE {S} END",
     "c": "TRIM({c})|SUBSTRING({c}, {N}, {N})|UPPER({c})|COALESCE({c}, {t})",
     "b": "ABS({b})|({b} + {q})|({b} * {q})|({b} / 8)|({b} - {b})|-({b})|ROUND({b})|ROUND({b}, 1)|FLOOR({b})|CEIL({b})|"
     "COALESCE({b}, 0)|NULLIF({b}, {l})|CASE WHEN {B} THEN {b} ELSE 0 END|CASE WHEN {B} THEN {b} END|IF({B}, 1, 0)|"
     "GREATEST(LEAST({F}, 100), -20)|LEAST(GREATEST({N}, 0), 9)|MONTH({D})|HOUR({S})|({N} % 7)|CAST({b} AS INT)|"
-    "CAST({B} AS INT)|(CAST({b} AS INT) // 3)|COALESCE({b}, {b})|GREATEST({b}, {b})",
+    "CAST({B} AS INT)|(CAST({b} AS INT) // 3)|COALESCE({b}, {b})|GREATEST({b}, {b})|POWER({b}, 2)|SIGN({b})|TRUNC({b})|SQRT(ABS({b}))|DAYOFYEAR({D})|"
+    "EXTRACT(DOW FROM {D})|({b} / NULLIF(stars, 0))",
     # What is released, and what is made of it.
     "A": "COUNT(*)|COUNT(*)|COUNT(1)|COUNT({c})|COUNT({N})|COUNT({F})|COUNT({D})|SUM({b})|SUM({b})|AVG({b})|AVG({b})|"
     "{U}|COUNT(*) FILTER (WHERE {B})|COUNT_IF({B})|SUM({b}) FILTER (WHERE {B})|AVG({b}) FILTER (WHERE {B})|"
@@ -131,7 +140,8 @@ KINDS_OF_KEYS = ("N", "T", "B", "D", "S")
 
 def listed(table: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """The rules of each kind."""
-    return {kind: tuple(text.split("|")) for kind, text in table.items()}
+    """Rules by kind; a sign | that is part of a rule is written _."""
+    return {kind: tuple(rule.replace(" __ ", " || ") for rule in text.split("|")) for kind, text in table.items()}
 
 
 LITERALS, RULES = listed(_LITERALS), listed(_RULES)

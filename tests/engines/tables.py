@@ -67,13 +67,17 @@ EDGES: dict[Type, list[Any]] = {
         *("1.5", ".5", "5.", "1e3", "1e999", "-1e-999", "1_0", "0x1", "٣", "nan", "inf", "2024-02-29", "2023-02-29"),
         *("0000-01-01", "0001-01-01", "9999-12-31", "2024-1-1", "2024-02-30", "\u00a0x\t", "İ"),
     ],
-    D: [None, dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.date(1970, 1, 1), dt.date(2024, 2, 29), dt.date(2023, 1, 1)],
+    D: [
+        *(None, dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.date(1970, 1, 1), dt.date(2024, 2, 29), dt.date(2023, 1, 1)),
+        *(dt.date(2023, 1, 31), dt.date(2020, 12, 31), dt.date(1999, 5, 30)),
+    ],
     S: [
         None,
         dt.datetime(1, 1, 1),
         dt.datetime(9999, 12, 31, 23, 59, 59, 999999),
         dt.datetime(1969, 12, 31, 23, 59, 59, 999999),
         dt.datetime(2024, 2, 29, 12, 30),
+        dt.datetime(2023, 10, 31, 0, 0, 1),
     ],
 }
 """Values where engines disagree or fail, for every type."""

@@ -41,6 +41,7 @@ _OPERATORS = {
     "and": "AND",
     "or": "OR",
     "like": "LIKE",
+    "concat": "||",
 }
 _PREFIX = {
     "absolute": "ABS",
@@ -62,6 +63,20 @@ _PREFIX = {
     "day": "DAY",
     "hour": "HOUR",
     "day_of_week": "ISODOW",
+    "week": "WEEK",
+    "day_of_year": "DAYOFYEAR",
+    "day_name": "DAYNAME",
+    "month_name": "MONTHNAME",
+    "end_of_month": "LAST_DAY",
+    "trim_left": "LTRIM",
+    "trim_right": "RTRIM",
+    "replace": "REPLACE",
+    "split_part": "SPLIT_PART",
+    "position": "STRPOS",
+    "starts_with": "STARTS_WITH",
+    "ends_with": "ENDS_WITH",
+    "contains": "CONTAINS",
+    "square_root": "SQRT",
 }
 _CASTS = {"to_int": "INT", "to_float": "DOUBLE", "to_text": "TEXT", "to_date": "DATE"}
 
@@ -111,6 +126,9 @@ def _call(function: str, parts: list[str]) -> str:
     forms = {
         "negate": "-({0})",
         "not": "NOT ({0})",
+        "days_between": "DATE_DIFF('day', {0}, {1})",
+        "add_days": "{0} + INTERVAL ({1}) DAY",
+        "add_months": "{0} + INTERVAL ({1}) MONTH",
         "is_null": "({0}) IS NULL",
         "if": "CASE WHEN {0} THEN {1} ELSE {2} END" if len(parts) > 2 else "",
         "in": "{0} IN (" + ", ".join(parts[1:]) + ")",
@@ -124,14 +142,16 @@ _PLANS: dict[Type, Sequence[tuple[str, tuple[Type, ...]]]] = {
         *((name, (N, N)) for name in ("coalesce", "null_if")),
         *((name, (N,)) for name in ("negate", "absolute")),
         *((("to_int"), (kind,)) for kind in (F, T, B)),
-        *((name, (D,)) for name in ("year", "quarter", "month", "day", "day_of_week")),
+        *((name, (D,)) for name in ("year", "quarter", "month", "week", "day", "day_of_week", "day_of_year")),
+        ("days_between", (D, D)),
+        ("position", (T, T)),
         ("hour", (S,)),
         ("length", (T,)),
         ("if", (B, N, N)),
     ],
     F: [
         *((name, (F, F)) for name in ("add", "subtract", "multiply", "divide", "greatest", "least", "coalesce")),
-        *((name, (F,)) for name in ("negate", "absolute", "round", "floor", "ceil")),
+        *((name, (F,)) for name in ("negate", "absolute", "round", "floor", "ceil", "square_root")),
         *(("to_float", (kind,)) for kind in (N, T)),
         ("add", (N, F)),
         ("divide", (N, N)),
@@ -143,10 +163,15 @@ _PLANS: dict[Type, Sequence[tuple[str, tuple[Type, ...]]]] = {
         *((name, (B, B)) for name in ("and", "or", "not_equal", "coalesce")),
         *(("is_null", (kind,)) for kind in (N, F, B, T, D, S)),
         ("less_equal", (N, F)),
+        *((name, (T, T)) for name in ("starts_with", "ends_with", "contains")),
         ("not", (B,)),
     ],
     T: [
-        *((name, (T,)) for name in ("upper", "lower", "trim")),
+        *((name, (T,)) for name in ("upper", "lower", "trim", "trim_left", "trim_right")),
+        *((name, (D,)) for name in ("day_name", "month_name")),
+        ("concat", (T, T)),
+        ("replace", (T, T, T)),
+        ("split_part", (T, T, N)),
         *(("to_text", (kind,)) for kind in (N, B, D)),
         ("substring", (T, N, N)),
         ("greatest", (T, T)),
@@ -157,8 +182,11 @@ _PLANS: dict[Type, Sequence[tuple[str, tuple[Type, ...]]]] = {
         *((f"start_of_{part}", (kind,)) for part in ("year", "quarter", "month", "week") for kind in (D, S)),
         *(("to_date", (kind,)) for kind in (S, T)),
         ("least", (D, D)),
+        ("add_days", (D, N)),
+        ("add_months", (D, N)),
+        ("end_of_month", (D,)),
     ],
-    S: [("coalesce", (S, S)), ("if", (B, S, S))],
+    S: [("coalesce", (S, S)), ("if", (B, S, S)), ("add_days", (S, N)), ("add_months", (S, N))],
 }
 
 

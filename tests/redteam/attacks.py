@@ -128,8 +128,8 @@ REFUSED: dict[str, tuple[str, ...]] = {
         f"{V} WHERE getenv('HOME') = note",
     ),
     "hidden": (
-        f"{V} WHERE age > 3 -- AND error('x')",
-        f"{V} WHERE /* random() */ age > 3",
+        f"{V} WHERE age > 3 -- a\r AND error('x')",
+        f"{V} WHERE /* a /* b */ random() */ age > 3",
         f"{V} WHERE age > 3 /*! UNION SELECT 1 */",
         f"{V} # comment",
         f"{V} WHERE ra\u006edom() < 1 AND \u200dTRUE",

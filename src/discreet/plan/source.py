@@ -58,6 +58,8 @@ class Source:
 
     def start(self, node: exp.Expr) -> int:
         """Where a node begins: its own place or that of its first part, or of the function's name before it."""
+        if isinstance(node, exp.Interval):  # its parts are made anew by the parser
+            return max(self.text.upper().find("INTERVAL"), self.before)
         if "start" in node.meta:
             return int(node.meta["start"])
         first = min((int(part.meta["start"]) for part in node.walk() if "start" in part.meta), default=-1)

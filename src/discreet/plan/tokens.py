@@ -6,6 +6,7 @@ parser fall over, and so that a refusal points at the very word it means.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from itertools import pairwise
 
@@ -61,6 +62,9 @@ FUNCTIONS = {
 }
 """Words that may stand before a bracket."""
 
+_SPACE = re.compile(r"(?:[ \t\r\n]|--[^\r\n]*(?=\r?\n|\Z)|/\*(?![+!])(?:(?!/\*|\*/)[^\0])*\*/)*")
+"""White space and comments. Nothing may look like a line of its own inside a comment, nor like a second comment."""
+
 _BIDIRECTIONAL = set("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 _NAMED_SYMBOLS = {
     Kind.PARAMETER: "A parameter",
@@ -85,7 +89,8 @@ def tokens(source: Source) -> list[Token]:
         source.refuse(f"The question has more than {MOST_TOKENS} words.", "Ask a shorter one: {count}.")
     statement = _one_statement(source, found)
     _gaps(source, found)
-    found = [_named(source, before, token, after) for before, token, after in _neighbours(statement)]
+    plain = [_made(token, token.token_type) for token in statement]
+    found = [_named(source, before, token, after) for before, token, after in _neighbours(plain)]
     _nesting(source, found)
     for before, token, after in _neighbours(found):
         _word(source, before, token, after)
@@ -109,19 +114,26 @@ def _tokenize(source: Source) -> list[Token]:
 
 
 def _gaps(source: Source, found: list[Token]) -> None:
-    """Between tokens there is white space: no comment, no hint, nothing that a tokenizer skips."""
+    """Between tokens there are white space and plain comments: no hint, nothing else that a tokenizer skips."""
     edge = 0
     for token in found:
         _gap(source, edge, token.start)
         edge = token.end + 1
+    if found[-1].token_type is Kind.SEMICOLON and source.text[edge:].strip(" \t\r\n"):
+        source.refuse("Nothing stands after the question's end.", "Leave it out: {count}.", edge)
     _gap(source, edge, len(source.text))
 
 
 def _gap(source: Source, begin: int, end: int) -> None:
-    skipped = source.text[begin:end]
-    if skipped.strip(" \t\r\n"):
-        offset = begin + len(skipped) - len(skipped.lstrip(" \t\r\n"))
-        source.refuse("Comments and hints are not read.", "Leave them out: {count}.", offset)
+    skipped = _SPACE.match(source.text, begin, end)
+    if skipped is not None and skipped.end() < end:
+        offset = skipped.end()
+        source.refuse(
+            "A comment is plain text up to the end of its line, or between /* and */ without another inside; "
+            "hints are not read.",
+            "Leave it out: {count}.",
+            offset,
+        )
 
 
 def _one_statement(source: Source, found: list[Token]) -> list[Token]:
@@ -153,9 +165,12 @@ def _named(source: Source, before: Token | None, token: Token, after: Token | No
     declared = not typed and any(
         column.casefold() == token.text.casefold() for schema in source.schemas.values() for column in schema.columns
     )
-    if not alias and not declared:
-        return token
-    return Token(Kind.IDENTIFIER, token.text, token.line, token.col, token.start, token.end, [])
+    return _made(token, Kind.IDENTIFIER) if alias or declared else token
+
+
+def _made(token: Token, kind: Kind) -> Token:
+    """The token as another kind, without comments."""
+    return Token(kind, token.text, token.line, token.col, token.start, token.end, [])
 
 
 def _nesting(source: Source, found: list[Token]) -> None:
@@ -172,6 +187,8 @@ def _nesting(source: Source, found: list[Token]) -> None:
             source.refuse(
                 "Numbers are written in decimal and texts without prefix.", "For example {filtered}.", one.start
             )
+        if one.token_type is other.token_type is Kind.STRING:
+            source.refuse("Two texts stand in a row.", "Join them with ||, or double a quote: {pattern}.", one.start)
 
 
 def _word(source: Source, before: Token | None, token: Token, after: Token | None) -> None:
@@ -199,7 +216,7 @@ def _calls(before: Token | None, token: Token) -> bool:
         return False
     if token.token_type in _TYPES:
         return not (_is(before, Kind.ALIAS) or _is(before, Kind.DCOLON))
-    return token.token_type not in _NEVER_NAMES | _BRACKETED | {Kind.STAR}
+    return token.token_type not in _NEVER_NAMES | _BRACKETED | {Kind.STAR, Kind.INTERVAL}
 
 
 def _symbol(token: Token) -> Refusal | None:
