@@ -38,6 +38,7 @@ KEYS = {"ward": ("A", "B", "C"), "smoker": (True, False), "stars": (1, 2, 3)}
 DELTAS = (Fraction(1, 10**6), Fraction(1, 100))
 
 _PLACE = re.compile(r"\{(\w+)\}")
+_NAME = re.compile(r"[a-z_][a-z0-9_.]*")
 _DEEPEST = 3
 
 
@@ -158,6 +159,7 @@ class Question:
     private: bool
     grouped: bool
     account: str = "visits"
+    refused: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,13 +217,13 @@ class Texts:
         """An expression that depends on the row and not on whose it is."""
         while True:
             found = self.text(self.draw.one(KINDS_OF_KEYS), 2)
-            words = set(re.findall(r"[a-z_][a-z0-9_.]*", re.sub(r"'[^']*'", "", found)))
-            if words & self.scope.columns and not words & self._ids:
+            if self.depends(found):
                 return found
 
-    @property
-    def _ids(self) -> set[str]:
-        return {word for text in self.scope.by_id for word in re.findall(r"[a-z_][a-z0-9_.]*", text)}
+    def depends(self, text: str) -> bool:
+        """Whether a text depends on the row and not on whose it is."""
+        words = set(_NAME.findall(re.sub(r"'[^']*'", "", text)))
+        return bool(words & self.scope.columns) and not words & {n for by in self.scope.by_id for n in _NAME.findall(by)}
 
 
 def of_visits(setting: Setting) -> Scope:

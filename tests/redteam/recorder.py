@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -99,8 +99,7 @@ class Recorder:
     def __init__(self, engine: Watched, frozen: list[Noise] | None, quiet: frozenset[Key]) -> None:
         self.engine, self.frozen, self.quiet = engine, frozen, quiet
         self.made: list[Noise] = []
-        self.looks = 0  # reads of our own
-        self.draws = 0
+        self.before = len(engine.seen)
         self._noise, self._select = Measure.release, PartitionSelection.release
 
     def noise(self, measure: Measure, exact: Any, *, bits: Bits) -> Any:
@@ -125,26 +124,33 @@ class Recorder:
     def points(
         self, groups: Mapping[Key, Histogram], picks: Sequence[Pick], look: Look, bits: Bits
     ) -> dict[Key, list[int]]:
-        """Draws, whatever came out before: what fails on one table alone must be seen."""
-        inputs = self._finest(groups, look)
-        fresh = draw(groups, picks, look, bits)
+        inputs, keys = self._finest(groups), list(groups)
+        fresh = draw(groups, picks if self.frozen is None else (), look, bits)  # the same reads, if nothing else
         shift, last = next(((h.shift, h.last) for h in groups.values()), (0, 0))
-        self.draws += 1
         drawn = []
         for place, pick in enumerate(picks):
-            out = [self._out(key, points[place], points[place]) for key, points in fresh.items()]
-            release = Drawn(pick, last, shift, self.draws)
-            self.made.append(Noise(release, list(groups), [inputs[key] for key in groups], out))
-            drawn.append(out)
-        return {key: [out[i] for out in drawn] for i, key in enumerate(groups)}
+            points = [fresh[key][place] if self.frozen is None else 0 for key in keys]
+            drawn.append([self._out(key, point, 0) for key, point in zip(keys, points, strict=True)])
+            release = Drawn(pick, last, shift, self._counted() - self.before)
+            self.made.append(Noise(release, keys, [inputs[key] for key in keys], drawn[-1]))
+        return {key: [out[i] for out in drawn] for i, key in enumerate(keys)}
 
-    def _finest(self, groups: Mapping[Key, Histogram], look: Look) -> dict[Key, Numbers]:
+    def _finest(self, groups: Mapping[Key, Histogram]) -> dict[Key, Numbers]:
         """The points that have values, then how many each has: all that losses depend on."""
-        closed = [(key, int(block), int(block)) for key, h in groups.items() if h.shift for block in h.blocks]
-        found: Mapping[Key, Sequence[int]] = look(closed) if closed else {}
-        self.looks += bool(closed)
-        coarse = {key: (*h.blocks.tolist(), *h.counts.tolist()) for key, h in groups.items()}
-        return {key: tuple(found.get(key, ())) if h.shift else coarse[key] for key, h in groups.items()}
+        if all(histogram.shift == 0 for histogram in groups.values()):
+            return {key: (*h.blocks.tolist(), *h.counts.tolist()) for key, h in groups.items()}
+        reading, _ = self.engine.seen[self._counted()]
+        assert reading.split is not None
+        fine = self.engine.inner.read(self.engine.change(replace(reading, split=replace(reading.split, shift=0))))
+        for key, histogram in groups.items():
+            numbers = fine.get(key, ())
+            assert sum(numbers[len(numbers) // 2 :]) == histogram.counts.sum()
+        return {key: fine.get(key, ()) for key in groups}
+
+    def _counted(self) -> int:
+        """The last read that counted all values."""
+        splits = [(place, reading.split) for place, (reading, _) in enumerate(self.engine.seen)]
+        return max(place for place, split in splits if split is not None and split.only is None)
 
     def _out(self, key: Key, fresh: Any, quiet: Any) -> Any:
         """What comes out: what came out before, if there was a before; no noise for groups that must be quiet."""
@@ -185,7 +191,7 @@ def ask(
         )
         patch.setattr(ranks_module, "draw", recorder.points)
         seen = _asked(curator, question)
-    seen.noises, seen.reads = recorder.made, len(engine.seen) - before - recorder.looks
+    seen.noises, seen.reads = recorder.made, len(engine.seen) - before
     seen.spent = str(curator.budget(question.account).spent)
     return seen
 

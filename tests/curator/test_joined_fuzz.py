@@ -1,0 +1,315 @@
+"""Random questions over several tables on neighbouring data: nothing differs but what noise covers, as with one table.
+
+A join, a fold, a window or an IN that looks at other people's rows, rows bounded too early, ranks that cost too little:
+the same check must notice each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import pytest
+
+from discreet.curator import program as program_module
+from discreet.engines import DuckDB, Memory
+from discreet.engines import gather as gather_module
+from discreet.engines import places as places_module
+from discreet.engines.choosing import normalised
+from discreet.engines.gather import folded, gather
+from discreet.plan import origin as origin_module
+from discreet.plan.aggregates import Target
+from discreet.plan.evaluate import evaluate
+from discreet.plan.nodes import UNIT, Relation
+from discreet.plan.reading import Reading
+from discreet.plan.relations import Join, Matched, PerUnit, Reached, Table, Window, children, tables
+from discreet.plan.schema import Limits
+from discreet.plan.stability import Contribution
+from tests.curator.families import CALLS, DAYS, HOSPITAL, SHOP, Joined, joined
+from tests.curator.fuzz import Question
+from tests.curator.joined import question
+from tests.redteam.judge import Pair, same_answers
+from tests.redteam.recorder import Seen, Watched, ask, same_salt
+
+QUICK, ALL = 300, 5000
+BATCH, LONG = 25, 100  # questions of one test
+SAME_WORLD = 5  # questions of one pair of states
+ACCEPTED = Fraction(90, 100)
+FIRST = 600  # questions in which mutants are looked for
+FAMILIES = (HOSPITAL, SHOP, DAYS, CALLS)
+
+
+@pytest.fixture(autouse=True)
+def salted() -> Iterator[None]:
+    with same_salt():
+        yield
+
+
+Engines = Callable[[], Watched]
+
+
+def memory() -> Watched:
+    return Watched(Memory())
+
+
+def pair(world: Joined, engine: Engines = memory) -> Pair:
+    one, other = engine(), engine()
+    return Pair((world.curator(one, world.one), one), (world.curator(other, world.other), other))
+
+
+def places(seeds: range) -> Iterator[tuple[Joined, list[Question]]]:
+    """Worlds, each with the questions that share it."""
+    for start in range(seeds.start, seeds.stop, SAME_WORLD):
+        world = joined(start)
+        yield world, [question(seed, world) for seed in range(start, min(start + SAME_WORLD, seeds.stop))]
+
+
+def judged(world: Joined, questions: Sequence[Question], engine: Engines = memory) -> list[Seen]:
+    curators = pair(world, engine)
+    found = []
+    for asked in questions:
+        seen = curators.judge(asked)
+        assert seen.status in (("refused",) if asked.refused else ("answered", "refused")), asked.sql
+        found.append(seen)
+    return found
+
+
+def batches(start: int, stop: int, size: int) -> list[range]:
+    return [range(first, first + size) for first in range(start, stop, size)]
+
+
+LATER = [pytest.param(seeds, marks=pytest.mark.slow) for seeds in batches(QUICK, ALL, LONG)]
+
+
+@pytest.mark.parametrize("seeds", [*batches(0, QUICK, BATCH), *LATER], ids=lambda seeds: str(seeds.start))
+def test_neighbours_differ_by_noise_alone(seeds: range) -> None:
+    found = [seen for world, questions in places(seeds) for seen in judged(world, questions)]
+    accepted = sum(seen.status == "answered" for seen in found)
+    assert accepted >= ACCEPTED * len(found) - 2  # of all together: two in a batch may be refused beyond that
+
+
+WORDS = (
+    *(" JOIN ", "LEFT JOIN", "WITH ", "UNION ALL", " IN (SELECT", "NOT IN (SELECT", "NOT EXISTS", " OVER (PARTITION"),
+    *("SELECT DISTINCT", "COUNT(DISTINCT", "WIDTH_BUCKET", "QUARTER", "FILTER", "HAVING", "ARG_MAX", "MEDIAN", "MAX("),
+    *("QUANTILE", "VARIANCE", "CORR", "REGR_SLOPE", "AVG(", "SUM(", "COUNT(*)", "whole", "LAG(", "FIRST_VALUE"),
+)
+
+
+def test_every_kind_of_question_is_asked_often() -> None:
+    asked = [(world, one) for world, questions in places(range(FIRST)) for one in questions]
+    for word in WORDS:
+        assert sum(word in one.sql for _, one in asked) >= 5, word
+    assert {world.family.account for world, _ in asked} == {family.account for family in FAMILIES}
+    assert len({(world.neighbours, world.limits) for world, _ in asked}) == 2 * 4 * 3
+    assert {sql for family in FAMILIES for sql in family.refused} >= {one.sql for _, one in asked if one.refused}
+
+
+# ------------------------------------------------------------------------------------------------------- both engines
+
+
+@cache
+def upside_down(start: int) -> tuple[Joined, dict[str, list[Any]]]:
+    world = joined(start)
+    return world, {name: rows[::-1] for name, rows in world.one.items()}
+
+
+@pytest.mark.parametrize(
+    "start", [0, 10, 20, *(pytest.param(batch, marks=pytest.mark.slow) for batch in range(30, 300, 10))]
+)
+def test_engines_agree_whatever_the_order_of_rows(start: int) -> None:
+    for first in range(20_000 + start, 20_010 + start, SAME_WORLD):
+        world, turned = upside_down(first)
+        one, other = memory(), Watched(DuckDB(threads=1))
+        with world.curator(one, world.one) as slow, world.curator(other, turned) as fast:
+            for seed in range(first, first + SAME_WORLD):
+                asked = question(seed, world)
+                agree(asked, ask(slow, one, asked), ask(fast, other, asked))
+
+
+def agree(asked: Question, one: Seen, other: Seen) -> None:
+    assert (one.status, one.error, one.spent) == (other.status, other.error, other.spent), asked.sql
+    assert [noise.keys for noise in one.noises] == [noise.keys for noise in other.noises], asked.sql
+    assert [noise.exact for noise in one.noises] == [noise.exact for noise in other.noises], asked.sql
+    if one.answer is not None and other.answer is not None:
+        same_answers(one.answer, other.answer)
+
+
+# ------------------------------------------------------------------------------------------------------------- mutants
+
+
+def noticed(wanted: Callable[[Joined, str], bool], engine: Engines = memory) -> None:
+    """A few questions of the kind that a mutant spoils bring it to light."""
+    with pytest.raises(AssertionError):
+        for world, questions in places(range(FIRST)):
+            spoilt = [asked for asked in questions if wanted(world, asked.sql)]
+            if spoilt:
+                judged(world, spoilt, engine)
+
+
+Gather = Callable[[Any, Any, Any], list[Any]]
+
+
+@contextmanager
+def replaced(kind: type[Relation], mutant: Callable[[Gather], Gather]) -> Iterator[None]:
+    """The rows of one kind of relation are gathered in another way."""
+    right = gather.dispatch(kind)
+    gather.register(kind, mutant(right))
+    try:
+        yield
+    finally:
+        gather.register(kind, right)
+
+
+def across_people(applies: Callable[[Any], bool]) -> Callable[[Gather], Gather]:
+    """Rows are matched whoever they belong to."""
+
+    def mutant(right: Gather) -> Gather:
+        def matched(relation: Any, stored: Any, declared: Any) -> list[Any]:
+            with pytest.MonkeyPatch.context() as patch:
+                if applies(relation):
+                    patch.setattr(gather_module, "_same_person", lambda *_: True)
+                return right(relation, stored, declared)
+
+        return matched
+
+    return mutant
+
+
+def test_mutant_a_join_without_the_unit() -> None:
+    with replaced(Join, across_people(lambda _: True)):
+        noticed(lambda world, sql: world.family is SHOP and " JOIN " in sql)
+
+
+def test_mutant_exists_over_other_peoples_rows() -> None:
+    with replaced(Matched, across_people(lambda relation: not relation.negated)):
+        noticed(lambda world, sql: world.family is SHOP and (" EXISTS" in sql or " IN (SELECT" in sql))
+
+
+def test_mutant_not_in_over_other_peoples_rows() -> None:
+    with replaced(Matched, across_people(lambda relation: relation.negated)):
+        noticed(lambda world, sql: world.family is SHOP and ("NOT EXISTS" in sql or "NOT IN (SELECT" in sql))
+
+
+def test_mutant_a_join_that_need_not_be_on_the_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(origin_module, "same_id", lambda *_: True)
+    hostile = {sql for family in FAMILIES for sql in family.refused}
+    noticed(lambda _, sql: sql in hostile)
+
+
+def test_mutant_a_fold_over_everybody() -> None:
+    def mutant(right: Gather) -> Gather:
+        def together(relation: PerUnit, stored: Any, declared: Any) -> list[Any]:
+            rows = gather(relation.source, stored, declared)
+
+            def alike(made: Any) -> list[Any]:
+                keys = [(key.name, key.expression) for key in relation.keys]
+                return [row for row in rows if all(evaluate(key, row) == made[name] for name, key in keys)]
+
+            return [
+                made | {fold.name: folded(fold, alike(made)) for fold in relation.folds}
+                for made in right(relation, stored, declared)
+            ]
+
+        return together
+
+    with replaced(PerUnit, mutant):
+        noticed(lambda _, sql: "GROUP BY a1." in sql and ("SUM(c" in sql or "AVG(c" in sql or "(a" in sql))
+
+
+def test_mutant_a_window_over_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = places_module.places
+
+    def everybody(window: Window, rows: Any, *rest: Any) -> Any:
+        return right(window, [{**row, UNIT: 0} for row in rows], *rest)
+
+    monkeypatch.setattr(gather_module, "places", everybody)
+    noticed(lambda _, sql: " OVER (" in sql)
+
+
+def test_mutant_a_row_belongs_to_the_last_who_claims_it() -> None:
+    """Whoever claims an order takes its items from those who claimed it before."""
+
+    def mutant(right: Gather) -> Gather:
+        def claimed(relation: Reached, stored: Any, declared: Any) -> list[Any]:
+            last: dict[Any, Any] = {}
+            for row in right(relation, stored, declared):
+                own = tuple(value for name, value in row.items() if name != UNIT)
+                last[own] = max(last.get(own, row), row, key=lambda one: one[UNIT])
+            return list(last.values())
+
+        return claimed
+
+    with replaced(Reached, mutant):
+        noticed(lambda world, sql: world.family is SHOP and "items" in sql)
+
+
+class Early(Memory):
+    """Bounds the rows of each table, and not what is made of them."""
+
+    def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
+        bounding = reading.bounding
+        if reading.source is None or bounding is None:
+            return super()._prepare(reading)
+        stored, self._rows = self._rows, dict(self._rows)
+        for name, unit in owned(reading.source):
+            seen: dict[Any, int] = {}
+            self._rows[name] = [row for row in stored[name] if count(seen, normalised(row[unit])) <= bounding.rows]
+        found = list(super()._prepare(replace(reading, bounding=replace(bounding, groups=10**6, rows=10**6))))
+        self._rows = stored
+        return iter(found)
+
+
+def count(seen: dict[Any, int], who: Any) -> int:
+    seen[who] = seen.get(who, 0) + 1
+    return seen[who]
+
+
+def owned(relation: Relation) -> Iterator[tuple[str, str]]:
+    if isinstance(relation, Table) and isinstance(relation.unit, str):
+        yield relation.name, relation.unit
+    for child in children(relation):
+        yield from owned(child)
+
+
+def test_mutant_rows_are_bounded_before_the_join() -> None:
+    noticed(lambda world, sql: world.family is HOSPITAL and " JOIN " in sql, lambda: Watched(Early()))
+
+
+def test_mutant_a_row_counts_as_often_as_a_public_table_repeats_it() -> None:
+    public = {name for family in FAMILIES for name in family.public}
+
+    def repeats(relation: Relation) -> bool:
+        here = isinstance(relation, Join) and set(tables(relation.right)) <= public
+        return here or any(repeats(child) for child in children(relation))
+
+    def unbounded(reading: Reading) -> Reading:
+        if reading.bounding is None or reading.source is None or not repeats(reading.source):
+            return reading
+        return replace(reading, bounding=replace(reading.bounding, rows=2 * reading.bounding.rows))
+
+    noticed(lambda _, sql: any(f"JOIN {name}" in sql for name in public), lambda: Watched(Memory(), unbounded))
+
+
+def test_mutant_nothing_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_module, "_bounding", lambda *_: None)
+    noticed(lambda world, _: world.family is HOSPITAL)
+
+
+RANKED = ("MEDIAN", "QUANTILE", "MIN(", "MAX(")
+
+
+@pytest.mark.parametrize("law", ["l1", "l2_squared"])
+def test_mutant_ranks_are_paid_for_one_row(monkeypatch: pytest.MonkeyPatch, law: str) -> None:
+    right = getattr(Target, law)
+
+    def one_row(target: Target, contribution: Contribution) -> Fraction:
+        limits = Limits(contribution.limits.groups, 1)
+        found: Fraction = right(target, replace(contribution, limits=limits))
+        return found
+
+    monkeypatch.setattr(Target, law, one_row)
+    noticed(lambda world, sql: world.setting.unit and any(word in sql for word in RANKED))
