@@ -184,7 +184,7 @@ REFUSED: list[tuple[str, str]] = [
     ("SELECT ¦TOP 3 COUNT(*) FROM visits", "TOP"),
     ("SELECT COUNT(*) ¦INTO x FROM visits", "INTO"),
     ("SELECT ¦MEDIAN(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)", "quantile"),
-    ("SELECT ward, ¦MAX(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)", "neither a key"),
+    ("SELECT ¦ward, MAX(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)", "neither a key"),
     ("SELECT ¦x FROM (SELECT COUNT(*) AS n FROM visits)", "no column 'x'"),
     ("SELECT n FROM (SELECT COUNT(*) AS n FROM visits LIMIT ¦3)", "outer SELECT"),
     ("SELECT n FROM (SELECT COUNT(*) AS n FROM visits) GROUP BY ¦n", "made by the noise"),

@@ -20,6 +20,7 @@ from discreet.plan.size import columns
 
 Key = tuple[Value, ...]
 
+
 class Reader(Protocol):
     """All that a program needs of an engine."""
 
@@ -73,8 +74,14 @@ class Released:
 def finished(
     program: Program, groups: Finishing, confidence: Fraction, noisy: Integers | None = None
 ) -> list[dict[str, Cell]]:
-    """The rows of an answer, from keys and aggregates of each group at any risk, and their statistics if they meet the
-    program's own noise."""
+    """The rows of an answer.
+
+    Args:
+        program: with the question.
+        groups: keys and aggregates of each group at any risk.
+        confidence: of each interval.
+        noisy: the statistics of the groups, if they met the program's own noise.
+    """
     question, names = program.question, set(program.recipes)
     if question.steps:
         return worked(program, groups, confidence, noisy)

@@ -6,7 +6,8 @@ earlier steps made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Literal as Choice
@@ -16,6 +17,7 @@ from discreet.errors import InternalError
 from discreet.plan.nodes import (
     Aggregate,
     AggregateKind,
+    Call,
     Column,
     Expression,
     Order,
@@ -94,7 +96,7 @@ class Gather(Step):
     folds: tuple[Gathered, ...]
 
 
-# ----------------------------------------------------------------------------------------------------------- expressions
+# ---------------------------------------------------------------------------------------------------------- expressions
 
 
 @singledispatch
@@ -191,7 +193,7 @@ def _left(step: Step, read: set[str]) -> Step | None:
     return step
 
 
-# ----------------------------------------------------------------------------------------------------------------- noise
+# ---------------------------------------------------------------------------------------------------------------- noise
 
 
 def noisy_columns(question: Question) -> frozenset[str]:
@@ -216,11 +218,11 @@ def numbers(question: Question, names: frozenset[str]) -> frozenset[str]:
     return names - {each.name for each in made(question.steps) if not each.type.is_number}
 
 
-def _reads(expression: Expression | None, found: Set[str]) -> bool:
+def _reads(expression: Expression | None, found: AbstractSet[str]) -> bool:
     return expression is not None and any(column.name in found for column in columns(expression))
 
 
-def _any(expressions: Sequence[Expression], found: Set[str]) -> bool:
+def _any(expressions: Sequence[Expression], found: AbstractSet[str]) -> bool:
     return any(_reads(expression, found) for expression in expressions)
 
 
@@ -263,7 +265,6 @@ def rests(expression: Expression, known: Mapping[str, int], noisy: frozenset[str
 
 def summed(argument: Expression | None) -> str | None:
     """The aggregate that is added up, if it is one."""
-    while argument is not None and not isinstance(argument, Column):
-        inner = getattr(argument, "arguments", ())
-        argument = inner[0] if getattr(argument, "function", "") == "to_float" else None
-    return None if argument is None else argument.name
+    while isinstance(argument, Call) and argument.function == "to_float":
+        argument = argument.arguments[0]
+    return argument.name if isinstance(argument, Column) else None

@@ -1,4 +1,4 @@
-"""A SELECT over a SELECT that is released: filters, windows and aggregates of its columns, all of it post-processing."""
+"""A SELECT over a SELECT that is released: filters, windows and aggregates of its columns, all post-processing."""
 
 from __future__ import annotations
 
@@ -7,10 +7,21 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from discreet.plan.after import Beside, Frames, Gather, Gathered, GatherKind, Keep, called, made, noisy_columns, with_parts
+from discreet.plan.after import (
+    Beside,
+    Frames,
+    Gather,
+    Gathered,
+    GatherKind,
+    Keep,
+    called,
+    made,
+    noisy_columns,
+    with_parts,
+)
 from discreet.plan.assemble import Piece, conjunction, named, number, tidy, truth, typed
 from discreet.plan.nodes import AggregateKind, Column, Expression, Order, Output, Question, Step
-from discreet.plan.over import beside, puts_together, kept
+from discreet.plan.over import beside, kept, puts_together
 from discreet.plan.reader import read
 from discreet.plan.scope import Scope, lookup, near
 from discreet.plan.size import columns, substitute
@@ -73,9 +84,7 @@ class Columns(Scope):
         if kind in ("sum", "mean") and argument is not None and not argument.type.is_number:
             self.refuse(f"SUM and AVG do not take {argument.type.value}.", "Count instead: {grouped}.", node)
         result = Type.INT if argument is None or kind.startswith("count") else argument.type
-        asked = Gathered(
-            name="", kind=_KINDS[kind], type=Type.FLOAT if kind == "mean" else result, argument=argument
-        )
+        asked = Gathered(name="", kind=_KINDS[kind], type=Type.FLOAT if kind == "mean" else result, argument=argument)
         same = [known for known in self.folds if replace(known, name="") == asked]
         if not same:
             same = [replace(asked, name=f"#f{self.before + len(self.folds)}")]

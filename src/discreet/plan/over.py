@@ -129,7 +129,9 @@ def _asked(node: exp.Expr, scope: Scope) -> Beside:
         return Beside(name="", kind=PLACE_KINDS[type(node)], type=Type.INT)
     if type(node) not in VALUE_KINDS:
         reason = f"{node.key.upper()} is not answered beside a group."
-        scope.refuse(reason, "Use ROW_NUMBER, RANK, LAG, LEAD, FIRST_VALUE, COUNT, SUM, AVG, MIN or MAX: {place}.", node)
+        scope.refuse(
+            reason, "Use ROW_NUMBER, RANK, LAG, LEAD, FIRST_VALUE, COUNT, SUM, AVG, MIN or MAX: {place}.", node
+        )
     only(node, scope, "this", "offset", "big_int")
     kind = VALUE_KINDS[type(node)]
     if node.this is None or isinstance(node.this, exp.Star):
@@ -159,4 +161,3 @@ def _value(node: exp.Expr, scope: Scope) -> Expression:
     if found is NULL:
         scope.refuse("NULL has no place among groups.", "Name a column: {place}.", node)
     return found
-

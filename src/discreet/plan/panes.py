@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.plan.after import NEIGHBOURS, PLACES, Beside
 from discreet.plan.finish import Cell, Noisy, as_noisy, span_of
 from discreet.plan.nodes import Literal, Order
-from discreet.plan.sets import ZERO, Law, Member, Running, aggregated, hull_of, of_sum, present, summed_span
+from discreet.plan.sets import ZERO, Law, Member, Running, aggregated, hull_of, of_sum, plain, present, summed_span
 from discreet.plan.spans import EVERYTHING, Span
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class _Pane:
             count = int(counts.between(start, stop))
             value = of_sum(kind, result, Fraction(values.between(start, stop)), count)
             if not noisy or value is None:
-                yield value
+                yield plain(value)
             elif exact is not None and self.law is not None:
                 total = Fraction(exact.between(start, stop))
                 yield as_noisy(value, summed_span(kind, result, total, self.law.reach(count), count))
@@ -193,8 +193,10 @@ class _Pane:
             yield value if self.is_known else as_noisy(value, self._place_span(place))
 
     def _place_span(self, place: int) -> Span:
-        """Before a group are at least those that are so for certain, and at most those that may be; equals count for
-        ROW_NUMBER, and DENSE_RANK counts different values only."""
+        """Before a group are at least those that are so for certain, and at most those that may be.
+
+        Equals may stand before it for ROW_NUMBER, and DENSE_RANK counts different values only.
+        """
         surely, maybe = self._before(place)
         low = min(surely, 1) if self.window.kind == "dense_rank" else surely
         return Span(Fraction(1 + low), Fraction(1 + maybe), nullable=False)

@@ -12,7 +12,9 @@ from discreet.plan.functions import FUNCTIONS
 from discreet.plan.nodes import Aggregate, Call, Column, Expression, Key, Literal, Question, Value
 from discreet.plan.types import Type
 
-_PARTS = frozenset(("version", "table", "source", "where", "keys", "aggregates", "outputs", "having", "order", "limit", "steps"))
+_PARTS = frozenset(
+    ("version", "table", "source", "where", "keys", "aggregates", "outputs", "having", "order", "limit", "steps")
+)
 """What a question of one grouping is written with; one of several groupings has more."""
 
 _TYPES = {kind.value: kind for kind in Type}

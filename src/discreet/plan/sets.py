@@ -1,4 +1,4 @@
-"""Aggregates of released values: what SQL says of the values, and an interval for what it would say of the true ones."""
+"""Aggregates of released values: what SQL says of the values, and an interval for what it says of the true ones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import Any, Protocol
 
 from discreet.plan.finish import Cell, Noisy, as_noisy, span_of
+from discreet.plan.nodes import Value
 from discreet.plan.spans import EVERYTHING, End, Span
 from discreet.plan.types import Type
 
@@ -74,11 +75,17 @@ def aggregated(kind: str, result: Type, given: Sequence[Member], law: Law | None
     values = [member.value for member in members if member.shown and (kind == "count" or member.value is not None)]
     value = of_values(kind, result, values)
     if not result.is_number or all(member.is_exact for member in members):
-        return value
+        return plain(value)
     if law is not None and kind in ("sum", "mean") and members and all(member.is_sure for member in members):
         total = sum((law.exact(member.place) for member in members if member.place is not None), ZERO)
         return as_noisy(value, summed_span(kind, result, total, law.reach(len(members)), len(members)))
     return as_noisy(value, _span(kind, members))
+
+
+def plain(value: Any) -> Value:
+    """A value that no noise decides, as a column has it: rationals as doubles."""
+    found: Value = float(value) if isinstance(value, Fraction) else value
+    return found
 
 
 def of_values(kind: str, result: Type, values: Sequence[Any]) -> Any:
@@ -100,7 +107,7 @@ def of_sum(kind: str, result: Type, total: Fraction, count: int) -> int | Fracti
 
 
 def summed_span(kind: str, result: Type, total: Fraction, reach: Fraction, count: int) -> Span:
-    """The interval of a sum whose noise reaches so far, or of the mean of so many values; whole sums have whole ends."""
+    """The interval of a sum whose noise reaches so far, or of a mean of so many values; whole sums have whole ends."""
     low, high = total - reach, total + reach
     if kind == "mean":
         return Span(low / count, high / count, nullable=False)
@@ -125,7 +132,8 @@ def _span(kind: str, members: Sequence[Member]) -> Span:
         return Span(around.low, min((span.high for span in certain), default=around.high))
     if len(certain) < len(members):
         return around
-    return Span(*(sum(ends, ZERO) / len(certain) for ends in zip(*((s.low, s.high) for s in certain), strict=True)))
+    low, high = sum((span.low for span in certain), ZERO), sum((span.high for span in certain), ZERO)
+    return Span(low / len(certain), high / len(certain))
 
 
 def hull_of(members: Sequence[Member]) -> Span:
