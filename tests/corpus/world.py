@@ -84,7 +84,7 @@ class Table:
     rows: Sequence[Row]
     unit: str | None = None
     account: str | None = None
-    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    bounds: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     keys: Mapping[str, Any] = field(default_factory=dict)
 
     def arrow(self) -> pa.Table:

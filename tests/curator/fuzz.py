@@ -115,13 +115,14 @@ _RULES: dict[str, str] = {
     "DATE_TRUNC('day', {S})|CAST({S} AS DATE)|CAST({c} AS DATE)|({c})::DATE|LEAST({D}, {D})|GREATEST({D}, {D})|"
     "COALESCE({D}, {D})|NULLIF({D}, {D})|CASE WHEN {B} THEN {D} END|({D} + {N})|({D} - {N})|({D} + INTERVAL 1 MONTH)|"
     "({D} - INTERVAL '2 weeks')|DATE_ADD({D}, INTERVAL 3 YEAR)|LAST_DAY({D})|({D} + INTERVAL ({N}) DAY)",
-    "S": "({S} + INTERVAL 1 QUARTER)|({S} - INTERVAL 30 DAYS)|COALESCE({S}, {S})|GREATEST({S}, {S})|LEAST({S}, {S})|NULLIF({S}, {S})|CASE WHEN {B} THEN {S} ELSE {S} END",
+    "S": "({S} + INTERVAL 1 QUARTER)|({S} - INTERVAL 30 DAYS)|"
+    "COALESCE({S}, {S})|GREATEST({S}, {S})|LEAST({S}, {S})|NULLIF({S}, {S})|CASE WHEN {B} THEN {S} ELSE {S} END",
     "c": "TRIM({c})|SUBSTRING({c}, {N}, {N})|UPPER({c})|COALESCE({c}, {t})",
     "b": "ABS({b})|({b} + {q})|({b} * {q})|({b} / 8)|({b} - {b})|-({b})|ROUND({b})|ROUND({b}, 1)|FLOOR({b})|CEIL({b})|"
     "COALESCE({b}, 0)|NULLIF({b}, {l})|CASE WHEN {B} THEN {b} ELSE 0 END|CASE WHEN {B} THEN {b} END|IF({B}, 1, 0)|"
     "GREATEST(LEAST({F}, 100), -20)|LEAST(GREATEST({N}, 0), 9)|MONTH({D})|HOUR({S})|({N} % 7)|CAST({b} AS INT)|"
-    "CAST({B} AS INT)|(CAST({b} AS INT) // 3)|COALESCE({b}, {b})|GREATEST({b}, {b})|POWER({b}, 2)|SIGN({b})|TRUNC({b})|SQRT(ABS({b}))|DAYOFYEAR({D})|"
-    "EXTRACT(DOW FROM {D})|({b} / NULLIF(stars, 0))",
+    "CAST({B} AS INT)|(CAST({b} AS INT) // 3)|COALESCE({b}, {b})|GREATEST({b}, {b})|POWER({b}, 2)|SIGN({b})|"
+    "TRUNC({b})|SQRT(ABS({b}))|DAYOFYEAR({D})|EXTRACT(DOW FROM {D})|({b} / NULLIF(stars, 0))",
     # What is released, and what is made of it.
     "A": "COUNT(*)|COUNT(*)|COUNT(1)|COUNT({c})|COUNT({N})|COUNT({F})|COUNT({D})|SUM({b})|SUM({b})|AVG({b})|AVG({b})|"
     "{U}|COUNT(*) FILTER (WHERE {B})|COUNT_IF({B})|SUM({b}) FILTER (WHERE {B})|AVG({b}) FILTER (WHERE {B})|"

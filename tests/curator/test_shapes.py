@@ -52,7 +52,19 @@ SELECT month, AVG(n) AS m FROM (SELECT patient, MONTH(day) AS month, COUNT(*) AS
   MONTH(day)) AS t GROUP BY month;
 SELECT ward, COUNT(*) AS n, SUM(minutes) AS s FROM calls WHERE ward IN (SELECT ward FROM wards) GROUP BY ward;
 SELECT COUNT(*) AS n FROM (SELECT ward, minutes * 2 AS twice FROM calls WHERE minutes > 1) AS t WHERE twice < 50;
-SELECT COUNT(*) AS n FROM wards AS w JOIN visits AS v ON v.ward = w.ward AND v.age > w.floor
+SELECT COUNT(*) AS n FROM wards AS w JOIN visits AS v ON v.ward = w.ward AND v.age > w.floor;
+SELECT w.floor, COUNT(*) AS n FROM labs AS l, wards AS w, visits AS v WHERE v.patient = l.person AND w.ward =
+  v.ward AND l.result > 0 GROUP BY ALL ORDER BY ALL;
+SELECT ward, COUNT(*) AS n FROM (SELECT patient, ward, charge FROM visits QUALIFY RANK() OVER (PARTITION BY
+  patient ORDER BY charge, day) = 1) AS first GROUP BY ward;
+SELECT COUNT(*) AS n, SUM(rank) AS s FROM (SELECT DISTINCT patient, ward, RANK() OVER (PARTITION BY patient ORDER BY
+  charge) AS rank FROM visits QUALIFY rank < 3) AS few;
+SELECT COUNT(*) AS n FROM (SELECT patient FROM visits WHERE age > 3 INTERSECT SELECT person FROM labs) AS t;
+SELECT COUNT(*) AS n FROM (SELECT patient FROM visits EXCEPT SELECT person FROM labs WHERE result > 0) AS t;
+SELECT ward, AVG(n) AS m FROM (SELECT patient AS who, LOWER(ward) AS ward, COUNT(*) AS n FROM visits GROUP BY who, 2)
+  AS t GROUP BY 1;
+SELECT AVG(GREATEST(LEAST(gap, 30), 0)) AS m FROM (SELECT patient, day - LAG(day) OVER (PARTITION BY patient ORDER BY
+  day) AS gap FROM visits) AS t
 """
 QUESTIONS = tuple(" ".join(text.split()) for text in _TEXT.split(";"))
 KEYS = {"ward", "floor", "month"}

@@ -159,7 +159,8 @@ REFUSED: list[tuple[str, str]] = [
     ("SELECT COUNT(*) FROM visits v GROUP BY ¦v.charge", "float"),
     ("SELECT COUNT(*) FROM visits GROUP BY ¦'a'", "constant"),
     ("SELECT COUNT(*) FROM visits GROUP BY ¦7", "output number 7"),
-    ("SELECT COUNT(*) FROM visits ¦GROUP BY ALL", "ALL"),
+    ("SELECT ¦patient_id, COUNT(*) FROM visits GROUP BY ALL", "whose row"),
+    ("SELECT ward, ¦charge, COUNT(*) FROM visits GROUP BY ALL", "float"),
     ("SELECT COUNT(*) FROM visits GROUP BY CUBE (¦age, age + 1, age + 2, age + 3, age + 4, age + 5)", "32 groupings"),
     # RT-048, RT-050, RT-051: other shapes of questions
     ("SELECT COUNT(*) FROM visits JOIN ¦rows_only ON TRUE", "what is equal"),
@@ -167,7 +168,7 @@ REFUSED: list[tuple[str, str]] = [
     ("SELECT COUNT(*) FROM visits, ¦rows_only", "join"),
     ("SELECT COUNT(*) FROM visits ¦CROSS JOIN rows_only", "second table"),
     ("¦SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM visits", "one SELECT"),
-    ("SELECT COUNT(*) FROM visits ¦EXCEPT SELECT 1", "combines"),
+    ("¦SELECT COUNT(*) FROM visits EXCEPT SELECT 1", "one SELECT"),
     ("WITH ¦t AS (SELECT 1) SELECT COUNT(*) FROM visits", "Nothing reads"),
     ("WITH ¦RECURSIVE t AS (SELECT 1 UNION ALL SELECT 1 FROM t) SELECT COUNT(*) FROM t", "RECURSIVE"),
     ("SELECT COUNT(*) FROM visits WHERE age IN (¦SELECT 1)", "tables and SELECTs"),

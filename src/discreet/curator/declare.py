@@ -23,6 +23,9 @@ from discreet.plan.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours
 
+End = check.Number | dt.date
+"""An end of a column's bounds: a number, or a day or moment, which may be written as a text."""
+
 _KINDS: dict[Type, tuple[type, Callable[[Any], Value]]] = {
     Type.INT: (numbers.Integral, int),
     Type.BOOL: (bool, bool),
@@ -70,7 +73,7 @@ def declare(
     *,
     unit: str | None = None,
     owner: Owner | None = None,
-    bounds: Mapping[str, tuple[check.Number, check.Number]],
+    bounds: Mapping[str, tuple[End, End]],
     keys: Mapping[str, Sequence[Value]],
     limits: Limits,
     neighbours: Neighbours,
@@ -117,7 +120,7 @@ def _known(columns: Mapping[str, Type]) -> str:
     return f"Its columns are {', '.join(sorted(columns))}."
 
 
-def _bounds(column: str, kind: Type, pair: tuple[check.Number, check.Number]) -> Bounds:
+def _bounds(column: str, kind: Type, pair: tuple[End, End]) -> Bounds:
     if not kind.is_number and kind not in (Type.DATE, Type.TIMESTAMP):
         condition = "to be of a column of numbers or dates"
         raise InvalidParameter(f"bounds[{column!r}]", kind.value, condition, "Leave it out.")

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from discreet import check
-from discreet.curator.declare import columns_of, declaration, declare
+from discreet.curator.declare import End, columns_of, declaration, declare
 from discreet.curator.magnitudes import supposing
 from discreet.curator.owners import UnitLike, account_of, owner, relation_of
 from discreet.curator.public import Keys, listed, public_schema
@@ -93,7 +93,7 @@ class Holdings(Stewardship):
         account: str | None = None,
         budget: Loss | None = None,
         types: Mapping[str, str] | None = None,
-        bounds: Mapping[str, tuple[check.Number, check.Number]] | None = None,
+        bounds: Mapping[str, tuple[End, End]] | None = None,
         keys: Keys | None = None,
         max_groups: int = 1,
         max_rows: int = 1,

@@ -1,4 +1,4 @@
-"""ROLLUP, CUBE and GROUPING SETS: several groupings of the same rows in one question."""
+"""What GROUP BY lists: keys, ALL of them, or with ROLLUP, CUBE and GROUPING SETS several groupings of the same rows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,15 @@ from discreet.plan.source import Source
 MOST_SETS = 32
 
 Set = tuple[exp.Expr, ...]
+
+
+def keys_of(tree: exp.Select) -> list[exp.Expr]:
+    """What GROUP BY lists; ALL stands for every output that reads columns and holds no aggregate."""
+    group = tree.args.get("group")
+    if group is None or not group.args.get("all"):
+        return [] if group is None else list(group.expressions)
+    outputs = [output.unalias() for output in tree.expressions]
+    return [node for node in outputs if node.find(exp.Column) is not None and node.find(exp.AggFunc) is None]
 
 
 def groupings(nodes: Sequence[exp.Expr], source: Source) -> tuple[list[exp.Expr], list[tuple[int, ...]]]:

@@ -7,20 +7,21 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from discreet.plan.assemble import Piece, conjunction, truth, typed
+from discreet.plan.assemble import Piece, conjunction, number, truth, typed
 from discreet.plan.describe import owns
+from discreet.plan.groupings import keys_of
 from discreet.plan.naming import distinct, readable
 from discreet.plan.nodes import UNIT, AggregateKind, Column, Expression, ExtremeKind, FoldKind, Output
 from discreet.plan.origin import From, Origin
 from discreet.plan.own import is_part_of_id, is_whole_id
 from discreet.plan.reader import only, read
 from discreet.plan.relations import Fold, PerUnit, Select, Union, Windowed
-from discreet.plan.scope import Names, Scope, same
+from discreet.plan.scope import Names, Scope, lookup, same
 from discreet.plan.size import substitute
 from discreet.plan.types import Type
 from discreet.plan.windows import WindowScope, steps_of
 
-_PARTS = ("with_", "expressions", "from_", "joins", "where", "group", "having", "distinct")
+_PARTS = ("with_", "expressions", "from_", "joins", "where", "group", "having", "distinct", "qualify")
 
 
 def nested(reader: From, tree: exp.Expr) -> Origin:
@@ -31,6 +32,8 @@ def nested(reader: From, tree: exp.Expr) -> Origin:
     """
     if isinstance(tree, exp.Union):
         return _union(reader, tree)
+    if isinstance(tree, exp.Intersect | exp.Except):
+        return _in_both(reader, tree)
     if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
         reader.source.refuse("FROM takes tables and SELECTs.", "For example {grouped}.", tree)
     inside = reader.within(tree)
@@ -39,6 +42,8 @@ def nested(reader: From, tree: exp.Expr) -> Origin:
     found = inside.filtered(found, conditions)
     if tree.args.get("group") is None and not _adds(tree):
         return _rows(inside, tree, found)
+    if tree.args.get("qualify") is not None:
+        only(tree, reader.blank, *(part for part in _PARTS if part != "qualify"))
     return _folded(inside, tree, found)
 
 
@@ -51,7 +56,20 @@ def releases(reader: From, tree: exp.Expr) -> bool:
         return _adds(tree)
     inside = reader.within(tree)
     found, _ = inside.read(tree)
-    return not _by_unit(group.expressions, found, inside)
+    return not _by_unit(_keys(tree, found, inside), found, inside)
+
+
+def _keys(tree: exp.Select, found: Origin, reader: From) -> list[exp.Expr]:
+    """What GROUP BY lists, with outputs in the place of their numbers and names."""
+    scope, source = found.scope(reader.source), reader.source
+    names = {output.alias: output.this for output in tree.expressions if isinstance(output, exp.Alias)}
+    nodes: list[exp.Expr] = []
+    for node in keys_of(tree):
+        place = number(Piece(node, source), len(tree.expressions))
+        named = isinstance(node, exp.Column) and not node.table and not scope.knows(node)
+        meant = lookup(node.name, names) if named else None
+        nodes.append(tree.expressions[place].unalias() if place is not None else meant or node)
+    return nodes
 
 
 def _by_unit(nodes: Sequence[exp.Expr], found: Origin, reader: From) -> bool:
@@ -85,8 +103,12 @@ def _rows(reader: From, tree: exp.Select, found: Origin) -> Origin:
     outputs: list[Output] = []
     for node in tree.expressions:
         outputs += _everything(node, found) or [_computed(node, scope, outputs, found.names)]
+    qualify = tree.args.get("qualify")
+    kept = _qualified(tree, qualify.this, scope) if qualify is not None else None
     if scope.windows:
         found = reader.made(Windowed(found.relation, tuple(scope.windows)), found.names)
+    if kept is not None:
+        found = reader.kept(found, kept)
     names = _named(outputs, tree, reader)
     columns = tuple(outputs)
     if tree.args.get("distinct") is None:
@@ -99,6 +121,19 @@ def _rows(reader: From, tree: exp.Select, found: Origin) -> Origin:
         reason = "DISTINCT without the column of ids would merge rows of several people."
         reader.source.refuse(reason, "Select the column of ids as well, or group and count: {grouped}.", tree)
     return _with_ids(reader, PerUnit(found.relation, others, ()), columns, found)
+
+
+def _qualified(tree: exp.Select, node: exp.Expr, scope: WindowScope) -> Expression:
+    """The condition of QUALIFY, in which a name may be that of an output."""
+    names = {output.alias: output.this for output in tree.expressions if isinstance(output, exp.Alias)}
+
+    def meant(part: exp.Expr) -> exp.Expr:
+        if not isinstance(part, exp.Column) or part.table or scope.knows(part):
+            return part
+        found = lookup(part.name, names)
+        return part if found is None else exp.Paren(this=found.copy())
+
+    return truth(read(node.transform(meant), scope), "QUALIFY", Piece(node, scope.source))
 
 
 def _with_ids(reader: From, relation: PerUnit, columns: Sequence[Output], found: Origin) -> Origin:
@@ -179,6 +214,30 @@ def _union(reader: From, tree: exp.Union) -> Origin:
         sides[1].append(Output(name, b))
     parts = tuple(Select(o.relation, tuple(side)) for o, side in zip((first, second), sides, strict=True))
     return inside.made(Union(parts), {"": {output.name: output.name for output in sides[0]}})
+
+
+def _in_both(reader: From, tree: exp.Intersect | exp.Except) -> Origin:
+    """People who are on both sides, or on the first alone: columns of ids, which are never NULL."""
+    only(tree, reader.blank, "with_", "this", "expression", "distinct")
+    word = tree.key.upper()
+    inside = reader.within(tree)
+    first, second = (nested(inside, side) for side in (tree.this, tree.expression))
+    ids = [list(_flat(side).values()) for side in (first, second)]
+    whole = all(
+        len(names) == 1 and names[0] in side.schema.ids for names, side in zip(ids, (first, second), strict=True)
+    )
+    if not whole or not tree.args.get("distinct"):
+        reader.source.refuse(
+            f"{word} takes two SELECTs of one column, that of the people's ids.",
+            "Filter with IN or EXISTS, which compare what you like: {count}.",
+            tree,
+        )
+    ((name, inner),) = _flat(first).items()
+    own = Column(inner, first.schema.columns[inner].type)
+    people = _with_ids(inside, PerUnit(first.relation, (), ()), (Output(name, own),), first)
+    other = Column(ids[1][0], second.schema.columns[ids[1][0]].type)
+    pair = inside.alike((Column(name, own.type), other), tree)
+    return inside.matched(people, second, [pair], tree, negated=isinstance(tree, exp.Except))
 
 
 def _flat(origin: Origin) -> dict[str, str]:
@@ -267,13 +326,13 @@ _FOLDS: dict[str, FoldKind] = {
 def _folded(reader: From, tree: exp.Select, found: Origin) -> Origin:
     """One row for each person, or for each person and key."""
     group = tree.args.get("group")
-    nodes = [] if group is None else group.expressions
+    nodes = _keys(tree, found, reader)
     row = found.scope(reader.source)
     if found.schema.unit is None or not _by_unit(nodes, found, reader):
         reason = "A SELECT that counts across people is released; it stands alone in FROM."
         reader.source.refuse(reason, "Group by the column of ids first, or ask it by itself: {grouped}.", tree)
     if group is not None:
-        only(group, row, "expressions")
+        only(group, row, "expressions", "all")
     keys = [read(node, row) for node in nodes if not _is_unit(node, found, reader)]
     scope = _FoldScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
     outputs: list[Output] = []

@@ -88,11 +88,20 @@ class From:
         joins = tree.args.get("joins") or []
         found = self.item(tree.args["from_"].this, prefixed=bool(joins))
         conditions: list[exp.Expr] = []
-        for join in joins:
-            found, more = self._joined(found, join)
-            conditions += more
         where = tree.args.get("where")
-        for part in _conjuncts(where.this) if where is not None else ():
+        parts = list(_conjuncts(where.this)) if where is not None else []
+        listed: list[tuple[Origin, exp.Join]] = []  # tables after a comma that nothing is equal to yet
+        for join in joins:
+            if _is_comma(join):
+                listed.append((self._right(found, listed, join), join))
+            else:
+                found, more = self._joined(found, join)
+                conditions += more
+            found, listed, parts = self._listed(found, listed, parts)
+        if listed:
+            reason = "A list of tables is a join, and WHERE does not say what is equal."
+            self.source.refuse(reason, "Write WHERE a.id = b.id, or JOIN ... ON a.id = b.id.", listed[0][1])
+        for part in parts:
             matched = self._matched(found, part)
             if matched is None:
                 conditions.append(part)
@@ -160,15 +169,33 @@ class From:
 
     # ------------------------------------------------------------------------------------------------------------ joins
 
+    def _listed(
+        self, found: Origin, listed: list[tuple[Origin, exp.Join]], parts: list[exp.Expr]
+    ) -> tuple[Origin, list[tuple[Origin, exp.Join]], list[exp.Expr]]:
+        """Joins tables after commas as soon as a condition of WHERE tells what is equal in them."""
+        for place, (right, node) in enumerate(listed):
+            pairs = {i: pair for i, part in enumerate(parts) if (pair := self._equality(found, right, part))}
+            if pairs:
+                found = self._paired(found, right, list(pairs.values()), node, outer=False)
+                others = [part for i, part in enumerate(parts) if i not in pairs]
+                return self._listed(found, [*listed[:place], *listed[place + 1 :]], others)
+        return found, listed, parts
+
+    def _right(self, left: Origin, listed: Sequence[tuple[Origin, exp.Join]], node: exp.Join) -> Origin:
+        """The table of a join, under a name that no other has."""
+        right = self.item(node.this, prefixed=True)
+        taken = [*left.names, *(alias for origin, _ in listed for alias in origin.names)]
+        for alias in right.names:
+            if any(same(alias, other) for other in taken):
+                self.source.refuse(f"Two tables are called '{alias}'.", "Name them apart with AS.", node)
+        return right
+
     def _joined(self, left: Origin, node: exp.Join) -> tuple[Origin, list[exp.Expr]]:
         only(node, self.blank, "this", "on", "using", "side", "kind")
         outer = (node.side or "").upper() == "LEFT"
         if (node.side or "").upper() not in ("", "LEFT") or (node.kind or "").upper() not in ("", "INNER", "OUTER"):
             self.source.refuse("Tables are joined by JOIN or LEFT JOIN.", "Write JOIN ... ON a.id = b.id.", node)
-        right = self.item(node.this, prefixed=True)
-        for alias in right.names:
-            if any(same(alias, other) for other in left.names):
-                self.source.refuse(f"Two tables are called '{alias}'.", "Name them apart with AS.", node)
+        right = self._right(left, (), node)
         pairs, conditions = self._pairs(left, right, node)
         if conditions and outer:
             self.source.refuse("LEFT JOIN takes equalities.", "Filter the right table in a SELECT first.", node)
@@ -290,7 +317,7 @@ class From:
         (name,) = columns
         inner = Column(name, other.schema.columns[name].type)
         pair = self.alike((read(node.this, found.scope(self.source)), inner), node)
-        return self._kept(found, other, [pair], node, negated=negated)
+        return self.matched(found, other, [pair], node, negated=negated)
 
     def _exists(self, found: Origin, node: exp.Exists, *, negated: bool) -> Origin:
         tree = node.this
@@ -306,9 +333,9 @@ class From:
             reason = "EXISTS compares columns of the rows outside and inside by =."
             self.source.refuse(reason, "For example WHERE EXISTS (SELECT 1 FROM b WHERE b.id = a.id).", node)
         kept = self.filtered(other, local)
-        return self._kept(found, kept, [pair for pair in pairs if pair is not None], node, negated=negated)
+        return self.matched(found, kept, [pair for pair in pairs if pair is not None], node, negated=negated)
 
-    def _kept(
+    def matched(
         self,
         found: Origin,
         other: Origin,
@@ -317,6 +344,7 @@ class From:
         *,
         negated: bool,
     ) -> Origin:
+        """The rows that have a row of the other relation beside them, or none."""
         if not other.schema.public:
             self._same_people(found, other, pairs, node)
         relation = Matched(source=found.relation, other=other.relation, on=tuple(pairs), negated=negated)
@@ -328,10 +356,19 @@ class From:
             return found
         scope = found.scope(self.source)
         kept = conjunction([truth(read(part, scope), "WHERE", Piece(part, self.source)) for part in conditions])
+        return found if kept is None else self.kept(found, kept)
+
+    def kept(self, found: Origin, condition: Expression) -> Origin:
+        """The rows for which a condition is true."""
         columns = tuple(
             Output(name, Column(name, column.type)) for name, column in found.schema.columns.items() if name != UNIT
         )
-        return self.made(Select(found.relation, columns, kept), found.names)
+        return self.made(Select(found.relation, columns, condition), found.names)
+
+
+def _is_comma(join: exp.Join) -> bool:
+    """Whether a table stands after a comma: a join without a word and without a condition."""
+    return not any(part for name, part in join.args.items() if name != "this")
 
 
 def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:

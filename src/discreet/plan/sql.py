@@ -23,7 +23,7 @@ from discreet import check
 from discreet.errors import UnknownTable
 from discreet.plan.assemble import Asked, Piece, question
 from discreet.plan.examples import DIALECT
-from discreet.plan.groupings import groupings
+from discreet.plan.groupings import groupings, keys_of
 from discreet.plan.nested import nested, releases
 from discreet.plan.nodes import Question
 from discreet.plan.origin import From, Origin
@@ -143,8 +143,8 @@ def _asked(tree: exp.Select, found: Origin, conditions: Sequence[exp.Expr], sour
     scope = found.scope(source)
     group = tree.args.get("group")
     if group is not None:
-        only(group, scope, "expressions")
-    keys, sets = groupings(group.expressions if group is not None else [], source)
+        only(group, scope, "expressions", "all")
+    keys, sets = groupings(keys_of(tree), source)
     return Asked(
         schema=found.schema,
         alias=scope.alias,
@@ -183,7 +183,20 @@ def ordering(tree: exp.Select, source: Source, scope: Scope) -> list[tuple[Piece
         only(term, scope, "this", "desc", "nulls_first")
         if term.args.get("nulls_first"):
             source.refuse("NULL always sorts last.", "Leave NULLS FIRST out: {top}.", term)
-    return [(Piece(term.this, source), bool(term.args.get("desc"))) for term in order.expressions]
+    return [
+        (Piece(node, source), bool(term.args.get("desc")))
+        for term in order.expressions
+        for node in (_everything(tree) if _is_all(term.this) else [term.this])
+    ]
+
+
+def _is_all(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Var) and node.name.upper() == "ALL"
+
+
+def _everything(tree: exp.Select) -> list[exp.Expr]:
+    """The places of all outputs: what ORDER BY ALL sorts by, from left to right."""
+    return [exp.Literal.number(place + 1) for place in range(len(tree.expressions))]
 
 
 def _limit(tree: exp.Select, source: Source, scope: Scope) -> int | None:

@@ -31,7 +31,7 @@ _TYPES = {
 _CLAUSES = {
     *(Kind.SELECT, Kind.DISTINCT, Kind.FROM, Kind.WHERE, Kind.GROUP_BY, Kind.HAVING, Kind.ORDER_BY, Kind.LIMIT),
     *(Kind.WITH, Kind.JOIN, Kind.INNER, Kind.LEFT, Kind.OUTER, Kind.ON, Kind.USING, Kind.UNION, Kind.ALL, Kind.EXISTS),
-    Kind.PARTITION_BY,
+    *(Kind.PARTITION_BY, Kind.QUALIFY, Kind.INTERSECT, Kind.EXCEPT),
     *(Kind.ALIAS, Kind.ASC, Kind.DESC, Kind.COMMA, Kind.DOT, Kind.L_PAREN, Kind.R_PAREN, Kind.SEMICOLON, Kind.FOR),
 }
 _OPERATORS = {

@@ -157,6 +157,7 @@ def world(households: int = HOUSEHOLDS) -> World:
             name="moves",
             rows=[row for home in homes for row in _moves(home, chance)],
             types={"household_id": "int", "moved_on": "date", "from_district": "int", "to_district": "int"},
+            bounds={"moved_on": ("2000-01-01", "2029-12-31")},
             **about,
         ),
         Table(

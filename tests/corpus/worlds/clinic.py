@@ -174,7 +174,12 @@ def world(patients: int = PATIENTS) -> World:
                 "doctor_id": "int",
                 "triage_note": "text",
             },
-            bounds={"severity": (1, 5), "charge": (0, 5000)},
+            bounds={
+                "severity": (1, 5),
+                "charge": (0, 5000),
+                "admitted": ("2020-01-01", "2029-12-31"),
+                "discharged": ("2020-01-01", "2029-12-31"),
+            },
             keys={"ward": "wards.ward"},
         ),
         Table(

@@ -125,7 +125,7 @@ def world(pupils: int = PUPILS) -> World:
                 "free_meals": "bool",
                 "home_language": "text",
             },
-            bounds={"grade": (1, 13)},
+            bounds={"grade": (1, 13), "birth_date": ("1995-01-01", "2025-12-31")},
             keys={"school_id": "schools.school_id", "grade": [5, 6, 7, 8, 9, 10]},
             **about,
         ),
