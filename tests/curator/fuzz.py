@@ -224,7 +224,9 @@ class Texts:
     def depends(self, text: str) -> bool:
         """Whether a text depends on the row and not on whose it is."""
         words = set(_NAME.findall(re.sub(r"'[^']*'", "", text)))
-        return bool(words & self.scope.columns) and not words & {n for by in self.scope.by_id for n in _NAME.findall(by)}
+        return bool(words & self.scope.columns) and not words & {
+            n for by in self.scope.by_id for n in _NAME.findall(by)
+        }
 
 
 def of_visits(setting: Setting) -> Scope:
