@@ -213,9 +213,7 @@ class Author:
     def member(self, rows: Rows, depth: int) -> str:
         """IN or EXISTS over a public table or over rows of the same person; nothing where there is no way to."""
         ends = [*self.family.links, *((b, a) for a, b in self.family.links), *self.family.lookups]
-        pairs = [
-            (c, self.table(name), column) for c in rows.columns for here, (name, column) in ends if c.origin == here
-        ]
+        pairs = [(c, self.table(name), column) for c in rows.columns for here, (name, column) in ends if c.origin == here]
         ways = [([mine], inner, [_named(inner, column)]) for mine, inner, column in pairs]
         if rows.ids:
             inner = self.item(min(depth - 1, 1), identified=True)
@@ -247,9 +245,7 @@ class Author:
         """A SELECT of ids, where there are some, and of columns under new names."""
         ids = tuple(replace(c, ref=f"i{n}") for n, c in enumerate(rows.ids))
         named = tuple(replace(c, ref=f"c{n}") for n, c in enumerate(columns))
-        listed = [f"{c.ref} AS i{n}" for n, c in enumerate(rows.ids)] + [
-            f"{c.ref} AS c{n}" for n, c in enumerate(columns)
-        ]
+        listed = [f"{c.ref} AS i{n}" for n, c in enumerate(rows.ids)] + [f"{c.ref} AS c{n}" for n, c in enumerate(columns)]
         clauses = [f"{word} {', '.join(listed)} FROM {rows.text}", where, end]
         return Rows(" ".join(clause for clause in clauses if clause), named, ids)
 
@@ -275,9 +271,7 @@ class Author:
         keys = self.draw.some(rows.columns, 1) if rows.columns and self.draw.chance(30) else []
         folds = self.draw.some(self._folds(rows), 3)
         group = ", ".join(c.ref for c in (*rows.ids, *keys))
-        having = (
-            f" HAVING {self.draw.one(('COUNT(*) > 1', 'COUNT(*) BETWEEN 1 AND 3'))}" if self.draw.chance(20) else ""
-        )
+        having = f" HAVING {self.draw.one(('COUNT(*) > 1', 'COUNT(*) BETWEEN 1 AND 3'))}" if self.draw.chance(20) else ""
         return self._select(rows, where, [*keys, *folds], end=f"GROUP BY {group}{having}")
 
     def _folds(self, rows: Rows) -> list[Col]:
@@ -298,10 +292,7 @@ class Author:
         made = [Col(f"{call} {by}", Type.INT) for call in ORDERED]
         made.append(Col(f"COUNT(*) {by}", Type.INT))
         for c in self._some(rows, 2):
-            made += [
-                Col(f"{name}({c.ref}) {by}", c.type, bounded=c.bounded)
-                for name in ("LAG", "LEAD", "FIRST_VALUE", "MAX")
-            ]
+            made += [Col(f"{name}({c.ref}) {by}", c.type, bounded=c.bounded) for name in ("LAG", "LEAD", "FIRST_VALUE", "MAX")]
             if c.bounded:
                 made += [Col(f"SUM({c.ref}) {by}", c.type), Col(f"AVG({c.ref}) {by}", Type.FLOAT)]
         return self._select(rows, where, [*self._some(rows, 2), *self.draw.some(made, 2)])
@@ -350,11 +341,7 @@ class _Asker(Writer):
         ranges += [f"WIDTH_BUCKET({c.ref}, 0, 100, 2)" for c in self.rows.bounded if not c.limited]
         told = self.text("B", 1)
         ranges += [f"CASE WHEN {told} THEN 'yes' ELSE 'no' END"] if self.depends(told) else []
-        return (
-            self.draw.some([*declared, *ranges], self.draw.one((1, 1, 2)))
-            if declared + ranges and self.draw.chance(60)
-            else []
-        )
+        return self.draw.some([*declared, *ranges], self.draw.one((1, 1, 2))) if declared + ranges and self.draw.chance(60) else []
 
 
 def question(seed: int, world: Joined) -> Question:

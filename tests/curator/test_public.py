@@ -14,6 +14,7 @@ from discreet.curator import public as module
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.noise import SeededBits
+from discreet.plan.types import Type
 from discreet.privacy import Budget
 from tests.curator.clinic import visits
 from tests.curator.spies import BY_WARD, COUNT, OPTIONS, Broken, Spy
@@ -164,3 +165,44 @@ def test_registering_again_is_fine_and_leaves_no_trace_in_the_book() -> None:
     assert [entry.kind for entry in curator.entries()] == ["open", "attach"]
     assert curator.tables() == {"visits": "visits"}
     curator.ask(COUNT, epsilon=1)
+
+
+# ------------------------------------------------------------------------------------------------------- bounds of numbers
+
+NUMBERS: list[list[Any]] = [
+    *([0.25, 0.5, None, 2.5], [1e-9, 2e-9], [-1e18, 5.0], [0.19, 0.2], [0.0], [-0.0, 1e300], [float("nan"), 1.0]),
+    *([1900, 2030], [0, 0], [-7], [None], [], [(1 << 63) - 1], [-(1 << 62), 3]),
+]
+
+
+@pytest.mark.parametrize("numbers", NUMBERS, ids=str)
+def test_numbers_have_the_bounds_that_they_keep_to(numbers: list[Any]) -> None:
+    kind = "float" if any(isinstance(value, float) for value in numbers) else "int"
+    found = []
+    for engine in (Memory(), DuckDB(threads=1)):
+        source: Any = [{"x": value} for value in numbers]
+        frame = pd.DataFrame({"x": pd.array(numbers, dtype="Float64" if kind == "float" else "Int64")})
+        engine.register("t", source if isinstance(engine, Memory) else frame, {"x": Type(kind)})
+        found.append(module.kept_to("t", "x", Type(kind), engine))
+    assert found[0] == found[1]
+    present = [value for value in numbers if value is not None and value == value]  # noqa: PLR0124 - but for NaN
+    if found[0] is None:
+        assert not present or max(map(abs, present)) >= 1 << 52
+    else:
+        largest = max(map(abs, present))
+        slack = max(largest / 500, 1 if kind == "int" else 1e-12)
+        assert min(present) - slack <= found[0].low <= min(present) <= max(present) <= found[0].high
+        assert found[0].high <= max(present) + slack + 1
+
+
+def test_sums_of_a_joined_number_need_no_clip() -> None:
+    curator = opened()
+    protect(curator)
+    sql = "SELECT SUM(v.age * w.floor) AS s FROM visits AS v JOIN wards AS w ON w.ward = v.ward"
+    assert curator.ask(sql, epsilon=1)
+
+
+def test_a_public_table_that_cannot_be_read_has_no_bounds() -> None:
+    engine = Broken()
+    engine.register("wards", WARDS, {"ward": Type.TEXT, "floor": Type.INT})
+    assert module.kept_to("wards", "floor", Type.INT, engine) is None

@@ -82,7 +82,7 @@ class Holdings(Stewardship):
             raise InvalidParameter("name", name, "not to be a protected table", "Give the public table another name.")
         columns = columns_of(self._engine, source, types)
         self._engine.register(name, source, columns)
-        self._public[name] = public_schema(name, columns)
+        self._public[name] = public_schema(name, columns, self._engine)
 
     def protect(
         self,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from discreet.engines.base import Engine
 from discreet.errors import InvalidParameter, QueryFailed
 from discreet.plan.nodes import Column, Value
-from discreet.plan.reading import Reading, Statistic
-from discreet.plan.schema import ColumnSchema, TableSchema
+from discreet.plan.reading import Reading, Split, Statistic
+from discreet.plan.schema import Bounds, ColumnSchema, TableSchema
 from discreet.plan.types import Type
 
 MOST_KEYS = 10**6
@@ -19,14 +21,62 @@ Keys = Mapping[str, Sequence[Value] | str]
 """For each column its public keys: a list, or "table.column" of a public table."""
 
 
-def public_schema(name: str, columns: Mapping[str, Type]) -> TableSchema:
-    """The schema of a public table.
+def public_schema(name: str, columns: Mapping[str, Type], engine: Engine | None = None) -> TableSchema:
+    """The schema of a public table; with an engine that holds it, its numbers have the bounds that they keep to now.
+
+    Whoever joins the table computes with values within these bounds; privacy does not rest on it, since every argument
+    of an aggregate is clipped. They are no list of keys, as another state of the table may have others.
 
     >>> public_schema("wards", {"ward": Type.TEXT}).public
     True
     """
-    described = {column: ColumnSchema(name=column, type=kind) for column, kind in columns.items()}
+    described = {
+        column: ColumnSchema(name=column, type=kind, bounds=kept_to(name, column, kind, engine), limited=kind.is_number)
+        for column, kind in columns.items()
+    }
     return TableSchema(name=name, columns=described, public=True)
+
+
+_STEPS, _SHIFT = 1 << 20, 9  # a reading looks at 2^21 steps, in cells of 2^9: 11 bits of the largest value
+_COARSEST, _FINEST = 43, -60  # exponents of a step: values up to 2^63, and down to nothing
+
+
+def kept_to(table: str, column: str, kind: Type, engine: Engine | None) -> Bounds | None:
+    """Limits that hold every number in a column of a public table, about a thousandth wider than they must be.
+
+    Returns:
+        None without an engine, for other columns, and where nothing can be read or a value is beyond 2^63.
+    """
+    if engine is None or not kind.is_number:
+        return None
+    limits = _around(table, Column(column, kind), engine)
+    if limits is None or kind is Type.FLOAT:
+        return limits
+    return Bounds(Fraction(math.floor(limits.low)), Fraction(math.ceil(limits.high)))
+
+
+def _around(table: str, column: Column, engine: Engine) -> Bounds | None:
+    found, exponent = None, _COARSEST
+    while exponent >= _FINEST:
+        try:
+            cells = _cells(table, column, exponent, engine)
+        except QueryFailed:
+            return None
+        if not cells or cells[0] == 0 or cells[-1] == 2 * _STEPS >> _SHIFT:
+            return found
+        first, last = (cells[0] << _SHIFT) - _STEPS - 1, (cells[-1] + 1 << _SHIFT) - _STEPS
+        found = Bounds(first * Fraction(2) ** exponent, last * Fraction(2) ** exponent)
+        if (max(abs(first), abs(last)) << 1) >= _STEPS:
+            return found
+        exponent -= (_STEPS // (max(abs(first), abs(last)) + 1)).bit_length() - 1
+    return found
+
+
+def _cells(table: str, column: Column, exponent: int, engine: Engine) -> tuple[int, ...]:
+    """Cells that hold a value, in ascending order; the first and the last one hold everything beyond as well."""
+    split = Split(argument=column, exponent=exponent, low=-_STEPS, high=_STEPS, shift=_SHIFT)
+    numbers = engine.read(Reading(table=table, split=split)).get((), ())
+    return numbers[: len(numbers) // 2]
 
 
 def listed(
