@@ -21,7 +21,7 @@ from discreet.plan.finish import Noisy, finish
 from discreet.plan.nodes import Question
 from discreet.plan.schema import Bounds, ColumnSchema, TableSchema
 from discreet.plan.sql import parse
-from discreet.plan.stepping import walked
+from discreet.plan.stepping import Setting, walked
 from discreet.plan.types import Type
 
 COLUMNS = {
@@ -92,7 +92,7 @@ def ours(asked: Question, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for r in rows
     ]
     steps = asked.steps if asked.having is None else (Keep(asked.having), *asked.steps)
-    shown = walked(steps, base, lambda _: None, numbers(asked, noisy_columns(asked)))
+    shown = walked(steps, base, Setting(), numbers(asked, noisy_columns(asked)))
     return finish(replace(asked, having=None), shown)
 
 

@@ -19,7 +19,7 @@ from discreet.curator.stored import Asked
 from discreet.curator.terms import CONFIDENCE
 from discreet.ledger import Account
 from discreet.ledger.tallies import prices
-from discreet.plan.after import Keep
+from discreet.plan.after import Attach, Keep
 from discreet.plan.finish import Cell, Noisy
 from discreet.plan.reading import Statistic
 from discreet.plan.schema import Limits
@@ -128,14 +128,21 @@ def errors(program: Program, *, confidence: Fraction, rows: int) -> dict[str, fl
 
 def imagined(program: Program, *, confidence: Fraction, rows: int) -> dict[str, Cell]:
     """The answer for a group of so many rows that lie in the middle of their bounds, before noise: nobody's data."""
-    steps = tuple(step for step in program.question.steps if not isinstance(step, Keep))
-    question = replace(program.question, having=None, order=(), limit=None, steps=steps)
+    made = _imagined(program, rows)
+    (answer,) = made.rows(confidence)
+    return dict(answer)
+
+
+def _imagined(program: Program, rows: int) -> Released:
+    """One group, with one of each question beside."""
+    steps = [step for step in program.question.steps if not isinstance(step, Keep)]
+    joined = tuple(replace(step, on=()) if isinstance(step, Attach) else step for step in steps)
+    question = replace(program.question, having=None, order=(), limit=None, steps=joined)
     statistics = [_middle(statistic, rows) for m in program.measures for statistic in m.form.statistics]
     key = (None,) * len(question.labels)
     statistics += [point for recipe in program.ranked for point in recipe.imagined(rows)]
-    made = Released(replace(program, question=question), [key], np.array([statistics], dtype=object))
-    (answer,) = made.rows(confidence)
-    return dict(answer)
+    beside = [_imagined(one, rows) for one in program.beside]
+    return Released(replace(program, question=question), [key], np.array([statistics], dtype=object), beside)
 
 
 def _middle(statistic: Statistic, rows: int) -> int:

@@ -19,8 +19,7 @@ from discreet.plan.after import Keep, noisy_columns, numbers, rests, single
 from discreet.plan.aggregates import Linear, Total
 from discreet.plan.finish import Cell, Noisy, finish
 from discreet.plan.nodes import Question, Step
-from discreet.plan.sets import Law
-from discreet.plan.stepping import walked
+from discreet.plan.stepping import Setting, walked
 
 Finishing = Callable[[Fraction], Iterator[dict[str, Cell]]]
 """Keys and aggregates of each group, with intervals that miss with at most a given probability each."""
@@ -68,7 +67,11 @@ class Summed:
 
 
 def worked(
-    program: Program, groups: Finishing, confidence: Fraction, noisy: Integers | None = None
+    program: Program,
+    groups: Finishing,
+    confidence: Fraction,
+    noisy: Integers | None = None,
+    blocks: Sequence[Finishing] = (),
 ) -> list[dict[str, Cell]]:
     """The rows of an answer that works on released groups.
 
@@ -77,25 +80,33 @@ def worked(
         groups: the released groups.
         confidence: of each interval.
         noisy: the statistics of the groups, if sums over groups may be told by their noise.
+        blocks: the released groups of the questions beside.
 
     *Formal guarantee.* Intervals hold with at least this confidence what the same steps give on the true aggregates of
     the released groups. Where groups were shown for a noisy size, that is of groups whose true size is at least the
     threshold: noise can only have been too large where the size was seen, which at most doubles a risk.
     """
     question, risk = program.question, 1 - confidence
-    drawn = isinstance(program.selection, Threshold)
+    drawn = any(isinstance(part.selection, Threshold) for part in (program, *program.beside))
     totals = {} if noisy is None or drawn else _totals(program)
     depend = noisy_columns(question)
     own = {aggregate.name: 1 for aggregate in question.aggregates}
     known = own if drawn else single(question, frozenset(totals))
     counts = {output.name: rests(output.expression, known, depend) for output in question.outputs}
-    values = list(groups(risk))
+    values, others = list(groups(risk)), [list(block(risk)) for block in blocks]
+    all_cells = len(values) * len(program.recipes) + sum(
+        len(rows) * len(part.recipes) for rows, part in zip(others, program.beside, strict=True)
+    )
     answers: dict[int | None, list[dict[str, Cell]]] = {}
     for count in set(counts.values()):
-        share = risk / max(1, count) if count is not None else _of_all(program, len(values), risk, doubled=drawn)
+        share = risk / max(1, count if count is not None else all_cells * (2 if drawn else 1))
         laws = {name: Summed(program.noise, linear, noisy, share) for name, linear in totals.items()}  # type: ignore[arg-type]
         rows = _same_values(values, groups(share))
-        answers[count] = _finished(question, rows, {} if count is None else laws, depend)
+        finished = [
+            finish(part.question, _same_values(first, block(share)))
+            for part, first, block in zip(program.beside, others, blocks, strict=True)
+        ]
+        answers[count] = _finished(question, rows, Setting({} if count is None else laws, finished), depend)
     length = len(next(iter(answers.values())))
     return [{name: answers[count][i][name] for name, count in counts.items()} for i in range(length)]
 
@@ -103,11 +114,6 @@ def worked(
 def _totals(program: Program) -> dict[str, Linear]:
     recipes = program.recipes
     return {name: recipe.linear for name, recipe in recipes.items() if isinstance(recipe, Total)}
-
-
-def _of_all(program: Program, count: int, risk: Fraction, *, doubled: bool) -> Fraction:
-    """The share of each interval if all aggregates of all groups must hold at once."""
-    return risk / (max(1, count) * max(1, len(program.recipes)) * (2 if doubled else 1))
 
 
 def _same_values(values: Sequence[Mapping[str, Cell]], rows: Iterator[dict[str, Cell]]) -> list[dict[str, Cell]]:
@@ -124,8 +130,8 @@ def _at(first: Cell, part: Cell) -> Cell:
 
 
 def _finished(
-    question: Question, rows: Sequence[Mapping[str, Cell]], laws: Mapping[str, Law], noisy: frozenset[str]
+    question: Question, rows: Sequence[Mapping[str, Cell]], setting: Setting, noisy: frozenset[str]
 ) -> list[dict[str, Cell]]:
     before: tuple[Step, ...] = () if question.having is None else (Keep(question.having),)
-    shown = walked((*before, *question.steps), rows, laws.get, numbers(question, noisy))
+    shown = walked((*before, *question.steps), rows, setting, numbers(question, noisy))
     return finish(replace(question, having=None), shown)

@@ -80,14 +80,31 @@ class Prepared:
         return self.built[known]
 
     def _program(self, asked: Asked, facts: Facts, law: Law | None) -> Program:
-        ordered = replace(self.plan, aggregates=tuple(replay_order(self.plan)))
-        schema = described(self.plan, bounded(self.schemas, facts.bounds))
-        limits = facts.limits(self.limits or schema.limits)
+        schemas, count = bounded(self.schemas, facts.bounds), 1 + len(self.plan.beside)
+        share = Asked(asked.epsilon / count, asked.delta / count)
+        limits = facts.limits(self.limits or described(self.plan, schemas).limits)
         with exact_numbers():
-            program = choose(
-                ordered, schema, epsilon=asked.epsilon, delta=asked.delta, limits=limits, salt=self.salt, law=law
-            )
+            program = self._chosen(self.plan, schemas, share, limits, law)
+            if self.plan.beside:
+                others = tuple(self._chosen(one, schemas, share, self.limits, None) for one in self.plan.beside)
+                event = events.Composed([program.event, *(other.event for other in others)])
+                program = replace(program, beside=others, event=event)
             return answerable(program, self.schemas)
+
+    def _chosen(
+        self, plan: Question, schemas: Schemas, asked: Asked, limits: Limits | None, law: Law | None
+    ) -> Program:
+        """One of the questions that share a budget, at its share."""
+        ordered, schema = replace(plan, aggregates=tuple(replay_order(plan))), described(plan, schemas)
+        return choose(
+            ordered,
+            schema,
+            epsilon=asked.epsilon,
+            delta=asked.delta,
+            limits=limits or schema.limits,
+            salt=self.salt,
+            law=law,
+        )
 
     def rebuild(self, facts: Facts, law: Law | None = None) -> Rebuild:
         """The program at any budget."""

@@ -64,6 +64,7 @@ class Preparing(Holdings):
         if limits is not None and limits != CHOOSE:
             check.instance(Limits, limits=limits)
         plan, schema = self._plan(question)
+        self._check_accounts(plan)
         secret = self._book.account(self._accounts[schema.name]).salt.hex() if salt is None else salt
         schemas = self._known
         bounds = [BoundsScout(schemas, table, column, secret) for table, column in unbounded(plan, schemas)]
@@ -78,6 +79,18 @@ class Preparing(Holdings):
             scouts=scouts,
             facts=self._recalled(scouts),
         )
+
+    def _check_accounts(self, plan: Question) -> None:
+        """Questions that are released together are charged once.
+
+        Raises:
+            UnsupportedQuery: if they are about the people of different accounts.
+        """
+        if len({self._accounts[one.table] for one in (plan, *plan.beside)}) > 1:
+            raise UnsupportedQuery(
+                "The questions inside this one are about the people of different accounts.",
+                "Ask them one by one.",
+            )
 
     def _recalled(self, scouts: Sequence[Scout]) -> Facts:
         """What earlier questions found out about this version of the data: always by the first that found anything."""

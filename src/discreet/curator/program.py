@@ -44,6 +44,7 @@ class Program:
         recipes: how each aggregate follows from the statistics.
         selection: how private keys are selected, None if all keys are public.
         splits: for each argument of a quantile how its values are counted.
+        beside: what is released together with it, for the same price.
         groupings: if there are several, what is read for each; the noise covers all of them at once.
         contribution: what one unit can change.
         people: what the units are called.
@@ -61,6 +62,7 @@ class Program:
     event: events.Event
     splits: tuple[Reading, ...] = ()
     groupings: tuple[Program, ...] = ()
+    beside: tuple[Program, ...] = ()
 
     @property
     def ranked(self) -> tuple[Ranked, ...]:
@@ -85,6 +87,9 @@ class Program:
     @property
     def readings(self) -> tuple[Reading, ...]:
         """Everything that is read."""
+        if self.beside:
+            alone = replace(self, beside=())
+            return (*alone.readings, *(reading for one in self.beside for reading in one.readings))
         if self.groupings:
             return tuple(reading for one in self.groupings for reading in one.readings)
         return (self.reading, *self.splits) if self.reading.statistics else self.splits

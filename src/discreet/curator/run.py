@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol
 
@@ -35,10 +36,13 @@ class Released:
         program: which read and noise they come from.
         keys: of the groups.
         noisy: a row for each group, a column for each statistic that met noise.
+        beside: what was released together with it.
     """
 
-    def __init__(self, program: Program, keys: Sequence[Key], noisy: Integers) -> None:
-        self.program, self.keys, self.noisy = program, tuple(keys), noisy
+    def __init__(
+        self, program: Program, keys: Sequence[Key], noisy: Integers, beside: Sequence[Released] = ()
+    ) -> None:
+        self.program, self.keys, self.noisy, self.beside = program, tuple(keys), noisy, tuple(beside)
 
     @property
     def unsalted(self) -> Released:
@@ -55,9 +59,11 @@ class Released:
 
         An output made of k aggregates gets them with intervals of k times smaller risk, so that it keeps its own.
         """
-        return finished(self.program, self._groups, confidence, self.noisy)
+        if not self.program.question.steps:
+            return finished(self.program, self.groups, confidence)
+        return worked(self.program, self.groups, confidence, self.noisy, [one.groups for one in self.beside])
 
-    def _groups(self, outside: Fraction) -> Iterator[dict[str, Cell]]:
+    def groups(self, outside: Fraction) -> Iterator[dict[str, Cell]]:
         """Keys and aggregates of each group, with intervals that miss with at most this probability each."""
         finished = self._finished(outside)
         names = self.program.question.labels
@@ -71,20 +77,11 @@ class Released:
         return {name: noise.finish(recipe, self.noisy, outside) for name, recipe in self.program.recipes.items()}
 
 
-def finished(
-    program: Program, groups: Finishing, confidence: Fraction, noisy: Integers | None = None
-) -> list[dict[str, Cell]]:
-    """The rows of an answer.
-
-    Args:
-        program: with the question.
-        groups: keys and aggregates of each group at any risk.
-        confidence: of each interval.
-        noisy: the statistics of the groups, if they met the program's own noise.
-    """
+def finished(program: Program, groups: Finishing, confidence: Fraction) -> list[dict[str, Cell]]:
+    """The rows of an answer, from keys and aggregates of each group at any risk."""
     question, names = program.question, set(program.recipes)
     if question.steps:
-        return worked(program, groups, confidence, noisy)
+        return worked(program, groups, confidence)
     counts = {output.name: max(1, _aggregates(output.expression, names)) for output in question.outputs}
     answers = {k: finish(question, list(groups((1 - confidence) / k))) for k in sorted(set(counts.values()))}
     length = len(next(iter(answers.values())))
@@ -101,6 +98,9 @@ def run(program: Program, engine: Reader, bits: Bits) -> Released:
     Public keys are all there, in their declared order, zeros included. Private ones are shown in an order of their
     values, which does not depend on how the data lie. Groupings come one after the other.
     """
+    if program.beside:
+        main = run(replace(program, beside=()), engine, bits)
+        return Released(program, main.keys, main.noisy, [run(one, engine, bits) for one in program.beside])
     if program.groupings:
         return _together(program, [run(one, engine, bits) for one in program.groupings])
     groups = engine.read(program.reading) if program.reading.statistics else {}

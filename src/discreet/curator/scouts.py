@@ -81,7 +81,8 @@ def described(plan: Question, schemas: Schemas) -> TableSchema:
 
 def read_by(plan: Question, schemas: Schemas) -> list[TableSchema]:
     """The tables that a question reads, by name."""
-    names = {plan.table, *(tables(plan.source) if plan.source is not None else ())}
+    plans = (plan, *plan.beside)
+    names = {name for one in plans for name in (one.table, *(tables(one.source) if one.source is not None else ()))}
     return [schemas[name] for name in sorted(names)]
 
 

@@ -72,10 +72,17 @@ def pack(released: Released, asked: Asked, *, private: bool, beside: Mapping[str
             "delta": str(asked.delta),
             "limits": [released.program.contribution.limits.groups, released.program.contribution.limits.rows],
             "event": events.to_json(released.program.event),
-            "keys": [[_written(value) for value in key] for key in released.keys],
-            "noisy": [[int(v) for v in row] for row in released.noisy],
+            **_block(released),
+            **({"blocks": [_block(one) for one in released.beside]} if released.beside else {}),
         }
     )
+
+
+def _block(released: Released) -> dict[str, Any]:
+    return {
+        "keys": [[_written(value) for value in key] for key in released.keys],
+        "noisy": [[int(v) for v in row] for row in released.noisy],
+    }
 
 
 def unpack(payload: bytes | str, rebuild: Rebuild, *, private: bool) -> Released | None:
@@ -90,17 +97,23 @@ def unpack(payload: bytes | str, rebuild: Rebuild, *, private: bool) -> Released
     program = rebuild(Fraction(fields["epsilon"]), Fraction(fields["delta"]))
     if events.to_json(program.event) != fields["event"]:
         return None
+    blocks = zip(program.beside, fields.get("blocks", ()), strict=True)
+    return _release(program, fields, [_release(*block) for block in blocks])
+
+
+def _release(program: Program, fields: Mapping[str, Any], beside: Sequence[Released] = ()) -> Released:
     keys = [tuple(_read(value) for value in key) for key in fields["keys"]]
     noisy = np.array(fields["noisy"], dtype=object).reshape(len(keys), program.width)
-    return Released(program, keys, noisy)
+    return Released(program, keys, noisy, beside)
 
 
 def serves(released: Released, wanted: Program) -> bool:
     """Whether a release has, for each aggregate, noise no larger than the one asked for."""
-    given = released.program
+    pairs = zip((released.program, *released.program.beside), (wanted, *wanted.beside), strict=True)
     return all(
-        given.noise.variance(given.recipes[name]) <= wanted.noise.variance(recipe)
-        for name, recipe in wanted.recipes.items()
+        given.noise.variance(given.recipes[name]) <= asked.noise.variance(recipe)
+        for given, asked in pairs
+        for name, recipe in asked.recipes.items()
     )
 
 

@@ -96,6 +96,23 @@ class Gather(Step):
     folds: tuple[Gathered, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Attach(Step):
+    """The groups with the outputs of a question beside, which stand in the only row of it, or in the one of equal keys.
+
+    Args:
+        place: of the question among those beside.
+        columns: for each column that is made, which output it is, by name and type.
+        on: what is equal: of the group, and the name of an output; nothing for the only row.
+        outer: whether groups without such a row stay, with NULL.
+    """
+
+    place: int
+    columns: tuple[Output, ...]
+    on: tuple[tuple[Expression, str], ...] = ()
+    outer: bool = False
+
+
 # ---------------------------------------------------------------------------------------------------------- expressions
 
 
@@ -123,6 +140,11 @@ def _(step: Gather, function: Callable[[Expression], Expression]) -> Step:
         replace(fold, argument=None if fold.argument is None else function(fold.argument)) for fold in step.folds
     )
     return Gather(keys, folds)
+
+
+@mapped.register
+def _(step: Attach, function: Callable[[Expression], Expression]) -> Step:
+    return replace(step, on=tuple((function(part), name) for part, name in step.on))
 
 
 def with_parts(window: Beside, function: Callable[[Expression], Expression]) -> Beside:
@@ -190,6 +212,8 @@ def _left(step: Step, read: set[str]) -> Step | None:
         return Frames(windows) if windows else None
     if isinstance(step, Gather):
         return Gather(step.keys, tuple(fold for fold in step.folds if fold.name in read))
+    if isinstance(step, Attach):
+        return replace(step, columns=tuple(column for column in step.columns if column.name in read))
     return step
 
 
@@ -204,7 +228,9 @@ def noisy_columns(question: Question) -> frozenset[str]:
     found = {aggregate.name for aggregate in question.aggregates}
     unsure = _reads(question.having, found)
     for step in question.steps:
-        if isinstance(step, Keep):
+        if isinstance(step, Attach):
+            found |= set(_attached(step, question))
+        elif isinstance(step, Keep):
             unsure |= _reads(step.condition, found)
         elif isinstance(step, Frames):
             found |= {window.name for window in step.windows if unsure or _any(parts_of(window), found)}
@@ -213,9 +239,25 @@ def noisy_columns(question: Question) -> frozenset[str]:
     return frozenset(found)
 
 
+def _attached(step: Attach, question: Question) -> dict[str, int]:
+    """The columns of a question beside that depend on noise, and on how many aggregates."""
+    block = question.beside[step.place]
+    outputs = {output.name: output.expression for output in block.outputs}
+    own = {aggregate.name: 1 for aggregate in block.aggregates}
+    made_of = {c.name: rests(outputs[_name(c)], own, frozenset(own)) for c in step.columns}
+    return {name: count for name, count in made_of.items() if count}
+
+
+def _name(column: Output) -> str:
+    """The output of a question beside that a column is."""
+    return column.expression.name if isinstance(column.expression, Column) else ""
+
+
 def numbers(question: Question, names: frozenset[str]) -> frozenset[str]:
     """Those of the columns that are numbers; aggregates all are."""
-    return names - {each.name for each in made(question.steps) if not each.type.is_number}
+    attached = [c for step in question.steps if isinstance(step, Attach) for c in step.columns]
+    texts = {each.name for each in made(question.steps) if not each.type.is_number}
+    return names - texts - {column.name for column in attached if not column.expression.type.is_number}
 
 
 def _reads(expression: Expression | None, found: AbstractSet[str]) -> bool:
@@ -236,6 +278,8 @@ def single(question: Question, summable: frozenset[str]) -> dict[str, int]:
     known = {aggregate.name: 1 for aggregate in question.aggregates}
     unsure, gathered = _reads(question.having, noisy), False
     for step in question.steps:
+        if isinstance(step, Attach):
+            known |= _attached(step, question)
         unsure |= isinstance(step, Keep) and _reads(step.condition, noisy)
         for each in made((step,)):
             count = None if unsure else _rests(each, known, noisy, frozenset() if gathered else summable)

@@ -12,8 +12,9 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from discreet.plan.after import Beside, Frames, called, mapped, needed, with_parts
+from discreet.plan.after import Attach, Beside, Frames, Keep, called, mapped, needed, with_parts
 from discreet.plan.after import parts as parts_of_step
+from discreet.plan.blocks import Blocks
 from discreet.plan.calls import NULL, call
 from discreet.plan.examples import RESERVED_ENDS, Examples, may_be_shown, quoted
 from discreet.plan.measures import is_whole
@@ -47,6 +48,7 @@ class Asked:
         alias: what the question calls it.
         names: what columns are called, where there are several tables.
         relation: the rows, if they are not simply the table's.
+        blocks: reads questions beside it.
         outputs: what is selected, with names where given.
         where: the conditions on rows, all of which hold.
         keys: what is grouped by; a number means an output, a name may be an output's.
@@ -66,6 +68,7 @@ class Asked:
     limit: int | None = None
     names: Names | None = None
     relation: Relation | None = None
+    blocks: Blocks | None = None
     sets: Sequence[Sequence[int]] = ()
 
     def called(self, expression: Expression) -> Expression:
@@ -102,16 +105,18 @@ def question(asked: Asked) -> Question:
     names = named(asked.outputs, outputs, [*shown, *called([Frames(tuple(builder.windows))])])
     builder.named |= dict(zip(names, raw, strict=True))
     order = tuple(Order(builder.ordered(piece, raw), down) for piece, down in asked.order)
+    having = builder.having()
     asking = Question(
         table=asked.schema.name,
         source=None if isinstance(asked.relation, Table) and asked.relation.is_plain else asked.relation,
         where=builder.where(),
         keys=tuple(keys),
         outputs=tuple(map(Output, names, outputs)),
-        having=builder.having(),
+        having=None if builder.attached else having,
         order=order,
         limit=asked.limit,
-        steps=builder.steps(),
+        steps=builder.steps(having),
+        beside=() if asked.blocks is None else tuple(asked.blocks.found),
         aggregates=tuple(builder.aggregates),
         sets=tuple(dict.fromkeys(sets)),
     )
@@ -148,6 +153,7 @@ class _Builder:
             grouped=self.keys if self.asked.sets else (),
             windows=self.windows,
             over_groups=self.is_grouped and windows,
+            blocks=self.asked.blocks,
         )
         return typed(read(piece.node, scope), piece)
 
@@ -181,11 +187,17 @@ class _Builder:
             ]
         )
 
-    def steps(self) -> tuple[Step, ...]:
-        """Windows over the groups, of keys and aggregates alone."""
+    def steps(self, having: Expression | None) -> tuple[Step, ...]:
+        """Numbers of questions beside, HAVING if it may read them, and windows, of keys and aggregates alone."""
         piece = self.asked.outputs[0]
         windows = [with_parts(window, lambda part: self.released(piece, part)) for window in self.windows]
-        return (Frames(tuple(windows)),) if windows else ()
+        kept = (Keep(having),) if having is not None and self.attached else ()
+        return (*self.attached, *kept, *((Frames(tuple(windows)),) if windows else ()))
+
+    @property
+    def attached(self) -> list[Attach]:
+        """What brings the numbers of questions beside to each group, before anything is done with them."""
+        return [] if self.asked.blocks is None else self.asked.blocks.attached()
 
     def ordered(self, piece: Piece, raw: Sequence[Expression]) -> Expression:
         place = number(piece, len(raw))

@@ -13,7 +13,7 @@ from functools import singledispatch
 from typing import Any
 
 from discreet.errors import InternalError
-from discreet.plan.after import Frames, Gather, Keep
+from discreet.plan.after import Attach, Frames, Gather, Keep
 from discreet.plan.nodes import Aggregate, Call, Column, Expression, Literal, Output, Question, Relation, Step
 from discreet.plan.relations import Join, Matched, PerUnit, Reached, Select, Table, Union, Windowed
 
@@ -38,6 +38,7 @@ def canonical(question: Question) -> str:
         "order": [[_form(order.expression), order.descending] for order in question.order] or None,
         "limit": question.limit,
         "steps": [_step(step) for step in question.steps] or None,
+        "beside": [json.loads(canonical(block)) for block in question.beside] or None,
     }
     return _json(form)
 
@@ -58,6 +59,7 @@ def replay(question: Question) -> str:
         **_released(question),
         "keys": [_form(key.expression) for key in question.keys],
         "aggregates": [_aggregate(aggregate) for aggregate in replay_order(question)],
+        "beside": [json.loads(replay(block)) for block in question.beside] or None,
     }
     return _json(form)
 
@@ -170,6 +172,12 @@ def _step(step: Step) -> list[Any]:
 @_step.register
 def _(step: Keep) -> list[Any]:
     return ["keep", _form(step.condition)]
+
+
+@_step.register
+def _(step: Attach) -> list[Any]:
+    on = [[_form(part), name] for part, name in step.on]
+    return ["attach", step.place, _listed(step.columns), on, step.outer]
 
 
 @_step.register

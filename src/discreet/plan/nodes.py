@@ -162,7 +162,8 @@ class Question:
     protected one of which is `table`. `where` and the keys and arguments are computed from private rows; `outputs`,
     `having`, `order` and `limit` are post-processing: their columns are keys, aggregates and outputs by name. So are
     `steps`, which come after `having` and before the rest, and may make further columns. If there are `sets`, rows are
-    grouped by each of them in turn, the keys given by their places; keys left out are NULL.
+    grouped by each of them in turn, the keys given by their places; keys left out are NULL. Questions `beside` it are
+    released together with it, and a step attaches their outputs to its groups.
     """
 
     table: str
@@ -175,6 +176,7 @@ class Question:
     order: tuple[Order, ...] = ()
     limit: int | None = None
     steps: tuple[Step, ...] = ()
+    beside: tuple[Question, ...] = ()
     sets: tuple[tuple[int, ...], ...] = ()
 
     @property

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from discreet.plan.after import NEIGHBOURS, PLACES, Beside
+from discreet.plan.blocks import Blocks
 from discreet.plan.calls import NULL
 from discreet.plan.nodes import Column, Expression, Literal, Order, WindowKind, is_aggregate
 from discreet.plan.reader import only, read
@@ -24,10 +25,16 @@ class GroupScope(AnswerScope):
     Args:
         windows: those met so far.
         over_groups: whether rows are put together at all.
+        blocks: the questions beside, where there may be some.
     """
 
     windows: list[Beside] = field(default_factory=list)
     over_groups: bool = False
+    blocks: Blocks | None = None
+
+    def scalar(self, node: exp.Expr) -> Expression:
+        """The number of a question beside."""
+        return AnswerScope.scalar(self, node) if self.blocks is None else self.blocks.scalar(node)
 
     def window(self, node: exp.Window) -> Expression:
         """The column of a window over groups, made if it is new."""
@@ -40,7 +47,18 @@ class GroupScope(AnswerScope):
 def puts_together(node: exp.Expr) -> bool:
     """Whether a part of a SELECT puts rows together; a window beside each row does not."""
     found = node.find_all(exp.AggFunc)
-    return any(not isinstance(part.parent, exp.Window) for part in found if not isinstance(part, tuple(PLACE_KINDS)))
+    own = (part for part in found if not isinstance(part, tuple(PLACE_KINDS)) and not _is_inside(part, node))
+    return any(not isinstance(part.parent, exp.Window) for part in own)
+
+
+def _is_inside(part: exp.Expr, node: exp.Expr) -> bool:
+    """Whether a part belongs to a SELECT inside a node."""
+    around = part.parent
+    while around is not None and around is not node.parent:
+        if isinstance(around, exp.Query):
+            return True
+        around = around.parent
+    return False
 
 
 def kept(made: Beside, windows: list[Beside], before: int = 0) -> Column:

@@ -117,6 +117,14 @@ class Scope:
             node,
         )
 
+    def scalar(self, node: exp.Expr) -> Expression:
+        """What a SELECT in brackets stands for; but where released values are, nothing."""
+        self.refuse(
+            "A question inside the question is answered only in FROM, with aggregates, or beside released numbers.",
+            "Ask it by itself: {filtered}.",
+            node,
+        )
+
     def window(self, node: exp.Window) -> Expression:
         """What a window stands for; but in a SELECT of one person's rows, nothing."""
         self.refuse(

@@ -22,6 +22,7 @@ from sqlglot.errors import ParseError
 from discreet import check
 from discreet.errors import UnknownTable
 from discreet.plan.assemble import Asked, Piece, question
+from discreet.plan.blocks import Blocks
 from discreet.plan.examples import DIALECT
 from discreet.plan.groupings import groupings, keys_of
 from discreet.plan.nested import nested, releases
@@ -106,7 +107,7 @@ def _question(tree: exp.Select, reader: From) -> Question:
     found, conditions = inside.read(tree)
     if found.schema.public:
         raise UnknownTable(found.schema.name, {})
-    return question(_asked(tree, found, conditions, source))
+    return question(_asked(tree, found, conditions, source, _blocks(inside)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,18 @@ def _released(tree: exp.Select, reader: From) -> _Inner | None:
     return _Inner(node, alias, given)
 
 
-def _asked(tree: exp.Select, found: Origin, conditions: Sequence[exp.Expr], source: Source) -> Asked:
+def _blocks(reader: From, before: int = 0) -> Blocks:
+    """Reads questions inside a question."""
+
+    def read(node: exp.Expr) -> Question:
+        if not isinstance(node, exp.Select):
+            reader.source.refuse("A SELECT inside an expression gives one number.", "For example {count}.", node)
+        return _question(node, reader)
+
+    return Blocks(reader.source, read, before=before)
+
+
+def _asked(tree: exp.Select, found: Origin, conditions: Sequence[exp.Expr], source: Source, blocks: Blocks) -> Asked:
     scope = found.scope(source)
     group = tree.args.get("group")
     if group is not None:
@@ -150,6 +162,7 @@ def _asked(tree: exp.Select, found: Origin, conditions: Sequence[exp.Expr], sour
         alias=scope.alias,
         names=found.names,
         relation=found.relation,
+        blocks=blocks,
         outputs=[piece(node, source, scope) for node in tree.expressions],
         where=[Piece(part, source) for part in conditions],
         keys=[Piece(node, source) for node in keys],

@@ -8,23 +8,34 @@ ghost: it is not shown and widens intervals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from typing import Any
 
 from discreet.errors import InternalError
-from discreet.plan.after import Frames, Gather, Gathered, Keep, summed
+from discreet.plan.after import Attach, Frames, Gather, Gathered, Keep, summed
 from discreet.plan.certain import certain, settled
 from discreet.plan.evaluate import evaluate
 from discreet.plan.finish import Cell, Noisy, cell, span_of, spread, values_of
-from discreet.plan.nodes import Expression, Step
+from discreet.plan.nodes import Column, Expression, Step
 from discreet.plan.panes import beside
 from discreet.plan.sets import Law, Member, aggregated
 from discreet.plan.spans import Span
 
-Laws = Callable[[str], Law | None]
-"""For an aggregate by name the noise of its sums over groups, if they are told together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What steps know beside the groups.
+
+    Args:
+        laws: for aggregates by name the noise of their sums over groups, if they are told together.
+        blocks: the rows of the questions beside, each output by its name.
+    """
+
+    laws: Mapping[str, Law] = field(default_factory=dict)
+    blocks: Sequence[Sequence[Mapping[str, Cell]]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +82,15 @@ class Group:
 
 
 @singledispatch
-def stepped(step: Step, groups: Sequence[Group], laws: Laws) -> list[Group]:
+def stepped(step: Step, groups: Sequence[Group], setting: Setting) -> list[Group]:
     """The groups after a step."""
-    del groups, laws
+    del groups, setting
     raise InternalError(f"A {type(step).__name__} is no step.")
 
 
 @stepped.register
-def _(step: Keep, groups: Sequence[Group], laws: Laws) -> list[Group]:
-    del laws
+def _(step: Keep, groups: Sequence[Group], setting: Setting) -> list[Group]:
+    del setting
     kept = []
     for group in groups:
         known = group.certain(step.condition)
@@ -90,8 +101,22 @@ def _(step: Keep, groups: Sequence[Group], laws: Laws) -> list[Group]:
 
 
 @stepped.register
-def _(step: Frames, groups: Sequence[Group], laws: Laws) -> list[Group]:
-    columns = {window.name: beside(window, groups, _law(window.argument, laws)) for window in step.windows}
+def _(step: Attach, groups: Sequence[Group], setting: Setting) -> list[Group]:
+    names = {column.name: column.expression.name for column in step.columns if isinstance(column.expression, Column)}
+    rows = {tuple(row[name] for _, name in step.on): row for row in setting.blocks[step.place]}
+    found = []
+    for group in groups:
+        key = tuple(group.value(part) for part, _ in step.on)
+        row = None if None in key else rows.get(key)
+        if row is not None or step.outer or not step.on:
+            more = {name: None if row is None else row[given] for name, given in names.items()}
+            found.append(replace(group, cells={**group.cells, **more}))
+    return found
+
+
+@stepped.register
+def _(step: Frames, groups: Sequence[Group], setting: Setting) -> list[Group]:
+    columns = {window.name: beside(window, groups, _law(window.argument, setting)) for window in step.windows}
     made = []
     for index, group in enumerate(groups):
         more = {name: cells[index] for name, cells in columns.items()}
@@ -100,16 +125,16 @@ def _(step: Frames, groups: Sequence[Group], laws: Laws) -> list[Group]:
 
 
 @stepped.register
-def _(step: Gather, groups: Sequence[Group], laws: Laws) -> list[Group]:
+def _(step: Gather, groups: Sequence[Group], setting: Setting) -> list[Group]:
     found: dict[tuple[Any, ...], list[Group]] = {} if step.keys else {(): []}
     for group in groups:
         found.setdefault(tuple(group.value(key.expression) for key in step.keys), []).append(group)
-    return [_gathered(step, key, members, laws) for key, members in found.items()]
+    return [_gathered(step, key, members, setting) for key, members in found.items()]
 
 
-def _gathered(step: Gather, key: tuple[Any, ...], members: Sequence[Group], laws: Laws) -> Group:
+def _gathered(step: Gather, key: tuple[Any, ...], members: Sequence[Group], setting: Setting) -> Group:
     cells: dict[str, Cell] = {output.name: value for output, value in zip(step.keys, key, strict=True)}
-    cells |= {fold.name: _folded(fold, members, _law(fold.argument, laws)) for fold in step.folds}
+    cells |= {fold.name: _folded(fold, members, _law(fold.argument, setting)) for fold in step.folds}
     alone = not step.keys
     shown, sure = (alone or any(getattr(member, name) for member in members) for name in ("shown", "sure"))
     return Group(cells, None, shown, sure)
@@ -119,16 +144,16 @@ def _folded(fold: Gathered, members: Sequence[Group], law: Law | None) -> Cell:
     return aggregated(fold.kind, fold.type, [group.member(fold.argument) for group in members], law)
 
 
-def _law(argument: Expression | None, laws: Laws) -> Law | None:
+def _law(argument: Expression | None, setting: Setting) -> Law | None:
     name = summed(argument)
-    return None if name is None else laws(name)
+    return None if name is None else setting.laws.get(name)
 
 
 def walked(
-    steps: Iterable[Step], rows: Sequence[Mapping[str, Cell]], laws: Laws, noisy: frozenset[str]
+    steps: Iterable[Step], rows: Sequence[Mapping[str, Cell]], setting: Setting, noisy: frozenset[str]
 ) -> list[dict[str, Cell]]:
     """The rows that are shown after all steps, columns that depend on noise as `Noisy`."""
     groups = [Group(row, place) for place, row in enumerate(rows)]
     for step in steps:
-        groups = stepped(step, groups, laws)
+        groups = stepped(step, groups, setting)
     return [{name: spread(part, name in noisy) for name, part in g.cells.items()} for g in groups if g.shown]

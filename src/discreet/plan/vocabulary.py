@@ -110,6 +110,11 @@ def _grouping(node: exp.Expr, scope: Scope) -> Expression:
     return scope.grouping([read(part, scope.row) for part in node.expressions], node)
 
 
+@reads(exp.Subquery, "this")
+def _scalar(node: exp.Expr, scope: Scope) -> Expression:
+    return scope.scalar(node)
+
+
 @reads(exp.Window, "this", "partition_by", "order", "spec", "over")
 def _window(node: exp.Expr, scope: Scope) -> Expression:
     return scope.window(node)  # type: ignore[arg-type]
