@@ -159,7 +159,7 @@ def test_intervals_hold_whatever_the_truth_is(text: str) -> None:
 
 
 def _exact(part: Any) -> Any:
-    return Noisy(part.value, part.value, part.value) if isinstance(part, Noisy) else part
+    return Noisy(part.value, part.value or 0, part.value or 0) if isinstance(part, Noisy) else part
 
 
 @pytest.mark.parametrize("text", _texts(KNOWN))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -183,7 +184,7 @@ class Holdings(Stewardship):
         """A question as a plan, and what is public about the rows it counts."""
         if not isinstance(question, str):
             self._schema(check.instance(Question, question=question).table)
-            plan = owned(question, self._known)
+            plan = self._owned(question)
             return plan, self._described(plan)
         try:
             plan = parse(question, self._known)
@@ -193,6 +194,19 @@ class Holdings(Stewardship):
         except UnsupportedQuery as refused:
             plan = self._supposing(question, refused)
         return plan, self._described(plan)
+
+    def _owned(self, question: Question) -> Question:
+        """A plan with the rows that it and the questions beside it are about.
+
+        Raises:
+            UnsupportedQuery: if a question beside it has others beside itself.
+        """
+        if any(block.beside or block.steps for block in question.beside):
+            raise UnsupportedQuery("A question beside another one stands alone.", "Ask them one by one.")
+        for block in question.beside:
+            self._schema(block.table)
+        blocks = tuple(owned(block, self._known) for block in question.beside)
+        return owned(replace(question, beside=blocks), self._known)
 
     def _supposing(self, question: str, refused: UnsupportedQuery) -> Question:
         """The plan of a question that lacks nothing but bounds, which may be chosen privately.

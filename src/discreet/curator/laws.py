@@ -11,10 +11,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+import numpy as np
+
 from discreet.curator.nonlinear import Integers
 from discreet.curator.program import Program
 from discreet.curator.selection import Threshold
 from discreet.curator.spread import Noise
+from discreet.mechanisms.sums import repeated_gaussian_reach, repeated_laplace_reach
 from discreet.plan.after import Keep, noisy_columns, numbers, rests, single
 from discreet.plan.aggregates import Linear, Total
 from discreet.plan.finish import Cell, Noisy, finish
@@ -23,6 +26,12 @@ from discreet.plan.stepping import Setting, walked
 
 Finishing = Callable[[Fraction], Iterator[dict[str, Cell]]]
 """Keys and aggregates of each group, with intervals that miss with at most a given probability each."""
+
+_JOINED = 4096
+"""Sums over more groups are told by a bound alone."""
+
+_LARGEST = Fraction(10**100)
+"""Scales above are beyond doubles when they are squared."""
 
 _COUNTED = 64
 """Sums over so many groups have a reach of their own; above, numbers of groups are rounded up to five binary digits."""
@@ -51,11 +60,26 @@ class Summed:
         spare = max(count.bit_length() - 5, 0)
         rounded = count if count <= _COUNTED else -(-count >> spare) << spare
         if rounded not in self._reaches:
-            width = len(self.noise.scales)
-            weights = [(place + width * i, weight) for place, weight in self.linear.weights for i in range(rounded)]
-            joined = replace(self.noise, scales=self.noise.scales * rounded)
-            self._reaches[rounded] = joined.reach(Linear(tuple(sorted(weights))), self.outside)
+            self._reaches[rounded] = self._reach(rounded)
         return self._reaches[rounded]
+
+    def _reach(self, count: int) -> Fraction:
+        """The smaller of two: by the law of the sum, and by a bound that many terms of a small scale do not spoil."""
+        weights, width = self.linear.weights, len(self.noise.scales)
+        if count <= _JOINED or max(self.noise.scales) > _LARGEST:
+            joined = replace(self.noise, scales=self.noise.scales * count)
+            places = [(place + width * i, weight) for place, weight in weights for i in range(count)]
+            law = joined.reach(Linear(tuple(sorted(places))), self.outside)
+            return law if max(self.noise.scales) > _LARGEST else min(law, self._bound(count))
+        return self._bound(count)
+
+    def _bound(self, count: int) -> Fraction:
+        weights = self.linear.weights
+        bound = repeated_laplace_reach if self.noise.law == "laplace" else repeated_gaussian_reach
+        largest = max(abs(weight) for _, weight in weights)
+        shares = np.array([float(weight / largest) for _, weight in weights])
+        scales = np.array([float(self.noise.scales[place]) for place, _ in weights])
+        return largest * Fraction(bound(shares, scales, count, float(self.outside)))
 
     @cached_property
     def _values(self) -> tuple[Sequence[int], int]:

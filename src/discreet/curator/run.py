@@ -39,9 +39,7 @@ class Released:
         beside: what was released together with it.
     """
 
-    def __init__(
-        self, program: Program, keys: Sequence[Key], noisy: Integers, beside: Sequence[Released] = ()
-    ) -> None:
+    def __init__(self, program: Program, keys: Sequence[Key], noisy: Integers, beside: Sequence[Released] = ()) -> None:
         self.program, self.keys, self.noisy, self.beside = program, tuple(keys), noisy, tuple(beside)
 
     @property

@@ -115,6 +115,28 @@ def _chernoff(sizes: Floats, outside: float) -> Floats:
     return np.asarray(np.min((math.log(2 / outside) + means) / tilts, axis=0))
 
 
+def repeated_laplace_reach(weights: Floats, scales: Floats, count: int, outside: float) -> float:
+    """A distance that so many independent copies of a weighted sum of discrete Laplace draws exceed at most so often.
+
+    Chernoff's bound as above, with the mean of e^(u Z) of a discrete draw, (1 - p)^2 / ((1 - p e^u) (1 - p e^-u)) for
+    p = e^(-1/scale) and |u| < 1/scale: no step is lost to a continuous law, however many draws there are.
+    """
+    rates = 1 / scales
+    tilts = _TILTS[:, None] * np.min(rates / np.abs(weights))
+    moved = tilts * np.abs(weights)
+    logs = 2 * np.log(-np.expm1(-rates)) - np.log(-np.expm1(moved - rates)) - np.log(-np.expm1(-moved - rates))
+    reaches = (math.log(2 / outside) + count * np.sum(logs, axis=1)) / tilts[:, 0]
+    return float(np.min(reaches)) * _SAFE
+
+
+def repeated_gaussian_reach(weights: Floats, sigmas: Floats, count: int, outside: float) -> float:
+    """The same for discrete Gaussian draws: the mean of e^(u Z) is at most e^(u^2 sigma^2 / 2).
+
+    Shown in Canonne, Kamath and Steinke, The Discrete Gaussian for Differential Privacy, NeurIPS 2020.
+    """
+    return math.sqrt(2 * count * float(np.sum((weights * sigmas) ** 2)) * math.log(2 / outside)) * _SAFE
+
+
 def _told_apart(sizes: Floats) -> Floats:
     """Sizes of at most 1 in their order, each larger than the one before."""
     ordered = np.maximum(np.sort(sizes, axis=0), 1e-9)

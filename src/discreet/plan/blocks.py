@@ -1,4 +1,4 @@
-"""Questions inside a question that are released together with it: SELECTs in brackets of one number, and joined ones."""
+"""Questions inside a question that are released together with it: SELECTs of one number, and joined ones."""
 
 from __future__ import annotations
 
@@ -65,15 +65,11 @@ def attached(place: int, block: Question) -> Attach:
 
 def columns_of(place: int, block: Question) -> dict[str, Column]:
     """The columns that the outputs of a joined question become."""
-    return {
-        output.name: Column(f"#b{place}_{i}", output.expression.type) for i, output in enumerate(block.outputs)
-    }
+    return {output.name: Column(f"#b{place}_{i}", output.expression.type) for i, output in enumerate(block.outputs)}
 
 
 def joined(place: int, block: Question, on: Sequence[tuple[object, str]], *, outer: bool) -> Attach:
     """What attaches the outputs of a question beside to groups of equal keys."""
     types = {output.name: output.expression.type for output in block.outputs}
-    columns = tuple(
-        Output(column.name, Column(name, types[name])) for name, column in columns_of(place, block).items()
-    )
+    columns = tuple(Output(column.name, Column(name, types[name])) for name, column in columns_of(place, block).items())
     return Attach(place, columns, tuple(on), outer)  # type: ignore[arg-type]

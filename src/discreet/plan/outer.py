@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from discreet.plan.after import (
+    Attach,
     Beside,
     Frames,
     Gather,
@@ -20,6 +21,8 @@ from discreet.plan.after import (
     with_parts,
 )
 from discreet.plan.assemble import Piece, conjunction, named, number, tidy, truth, typed
+from discreet.plan.blocks import Blocks
+from discreet.plan.examples import quoted
 from discreet.plan.nodes import AggregateKind, Column, Expression, Order, Output, Question, Step
 from discreet.plan.over import beside, kept, puts_together
 from discreet.plan.reader import read
@@ -42,7 +45,9 @@ class Columns(Scope):
     """The columns of an answer: the scope of a SELECT over another.
 
     Args:
-        released: what its columns are, by name.
+        released: what its columns are, by name; those of joined SELECTs among them.
+        tables: for each SELECT, by its alias, what its columns are.
+        blocks: the questions beside, where their numbers may stand.
         named: the outputs by name, which come first where they may be named.
         noisy: the columns of the inner question that depend on noise.
         before: how many columns its steps have made.
@@ -51,6 +56,8 @@ class Columns(Scope):
     """
 
     released: Mapping[str, Expression] = field(default_factory=dict)
+    tables: Mapping[str, Mapping[str, Expression]] = field(default_factory=dict)
+    blocks: Blocks | None = None
     named: Mapping[str, Expression] = field(default_factory=dict)
     noisy: frozenset[str] = frozenset()
     before: int = 0
@@ -64,12 +71,29 @@ class Columns(Scope):
 
     def column(self, node: exp.Column) -> Expression:
         """The expression that a column of the inner SELECT stands for."""
-        self._prefix(node)
-        found = None if node.table else lookup(node.name, self.named)
-        found = found or lookup(node.name, self.released)
+        found = self._of_table(node) if node.table else lookup(node.name, self.named) or self._only(node)
         if found is None:
             self.refuse(f"The inner SELECT has no column '{node.name[:60]}'.", near(node.name, self.released), node)
         return found
+
+    def _of_table(self, node: exp.Column) -> Expression | None:
+        given = lookup(node.table, self.tables)
+        if given is None or node.args.get("db") or node.args.get("catalog"):
+            hint = "Leave the prefix out: {count}."
+            self.refuse(f"'{node.table[:60]}' is not a table of this question.", hint, node)
+        return lookup(node.name, given)
+
+    def _only(self, node: exp.Column) -> Expression | None:
+        """What a name means in the only SELECT that has it, or in those that are joined by it."""
+        found = [part for names in self.tables.values() if (part := lookup(node.name, names)) is not None]
+        if len(found) > 1 and lookup(node.name, self.released) is None:
+            aliases = " or ".join(quoted(alias) for alias in self.tables)
+            self.refuse(f"Several SELECTs have a column '{node.name[:60]}'.", f"Say which: of {aliases}.", node)
+        return lookup(node.name, self.released)
+
+    def scalar(self, node: exp.Expr) -> Expression:
+        """The number of a question beside."""
+        return Scope.scalar(self, node) if self.blocks is None else self.blocks.scalar(node)
 
     def aggregate(
         self, kind: AggregateKind, argument: Expression | None, node: exp.Expr, other: Expression | None = None
@@ -113,30 +137,33 @@ class Parts:
     limit: int | None
 
 
-def over(asking: Question, parts: Parts, scope: Columns) -> Question:
-    """The question with a SELECT over it.
+def over(asking: Question, parts: Parts, scope: Columns, others: Sequence[Attach] = ()) -> Question:
+    """The question with a SELECT over it, and with others that are joined to its groups.
 
     Raises:
         UnsupportedQuery: if a part is not understood, or what is aggregated has columns that are no keys.
     """
-    return _Outer(asking, parts, scope).question()
+    return _Outer(asking, parts, scope, others).question()
 
 
 class _Outer:
     """Reads the parts of one SELECT over released columns."""
 
-    def __init__(self, asking: Question, parts: Parts, scope: Columns) -> None:
+    def __init__(self, asking: Question, parts: Parts, scope: Columns, others: Sequence[Attach]) -> None:
+        self.joined = others
         nodes = [*parts.outputs, *parts.having, *(piece for piece, _ in parts.order)]
-        self.puts_togetherd = parts.keys is not None or any(puts_together(piece.node) for piece in nodes)
+        self.is_aggregated = parts.keys is not None or any(puts_together(piece.node) for piece in nodes)
         self.asking, self.parts, self.pieces = asking, parts, [_shown(piece, scope) for piece in parts.outputs]
         columns_made = len(list(made(asking.steps)))
-        self.plain = replace(scope, noisy=noisy_columns(asking), before=columns_made)
-        self.scope = replace(self.plain, folds=[] if self.puts_togetherd else None, windows=[])
+        blocks = () if scope.blocks is None else tuple(scope.blocks.found)
+        wider = replace(asking, steps=(*asking.steps, *others), beside=(*asking.beside, *blocks))
+        self.plain = replace(scope, noisy=noisy_columns(wider), before=columns_made)
+        self.scope = replace(self.plain, folds=[] if self.is_aggregated else None, windows=[])
         self.known: dict[Expression, Expression] = {}
 
     def question(self) -> Question:
         """The steps that the SELECT adds, and its outputs."""
-        asking, steps = self._filtered()
+        kept_ones = conjunction([truth(read(p.node, self.plain), "WHERE", p) for p in self.parts.where])
         keys = self._keys()
         raw = [typed(read(piece.node, self.scope), piece) for piece in self.pieces]
         found = [self._of_groups(part, piece) for part, piece in zip(raw, self.pieces, strict=True)]
@@ -146,8 +173,9 @@ class _Outer:
             for piece in self.parts.having
         ]
         order = [Order(self._ordered(piece, shown, found), down) for piece, down in self.parts.order]
-        if self.puts_togetherd:
-            steps.append(Gather(tuple(keys), tuple(self.scope.folds or ())))
+        asking, steps = self._filtered(kept_ones)
+        if self.is_aggregated:
+            steps += [Gather(tuple(keys), tuple(self.scope.folds or ())), *self._numbers]
         if (condition := conjunction(having)) is not None:
             steps.append(Keep(condition))
         if self.scope.windows:
@@ -156,16 +184,22 @@ class _Outer:
         made_of = replace(asking, outputs=tuple(map(Output, names, found)), order=tuple(order), limit=self.parts.limit)
         return tidy(replace(made_of, steps=tuple(steps)), self.pieces[0])
 
-    def _filtered(self) -> tuple[Question, list[Step]]:
+    @property
+    def _numbers(self) -> list[Attach]:
+        """What attaches the numbers of questions beside."""
+        return [] if self.plain.blocks is None else self.plain.blocks.attached()
+
+    def _filtered(self, condition: Expression | None) -> tuple[Question, list[Step]]:
         """WHERE is a filter of groups, as HAVING is, unless something was done to them already."""
-        kept_ones = [truth(read(piece.node, self.plain), "WHERE", piece) for piece in self.parts.where]
-        condition = conjunction(kept_ones)
+        blocks = () if self.plain.blocks is None else tuple(self.plain.blocks.found)
+        asking = replace(self.asking, beside=(*self.asking.beside, *blocks))
+        steps: list[Step] = [*asking.steps, *self.joined, *self._numbers]
         if condition is None:
-            return self.asking, list(self.asking.steps)
-        if self.asking.steps:
-            return self.asking, [*self.asking.steps, Keep(condition)]
-        having = [self.asking.having, condition] if self.asking.having is not None else [condition]
-        return replace(self.asking, having=conjunction(having)), []
+            return asking, steps
+        if steps:
+            return asking, [*steps, Keep(condition)]
+        having = [asking.having, condition] if asking.having is not None else [condition]
+        return replace(asking, having=conjunction(having)), []
 
     def _keys(self) -> list[Output]:
         keys: list[Output] = []
@@ -191,12 +225,13 @@ class _Outer:
 
     def _of_groups(self, expression: Expression, piece: Piece) -> Expression:
         """The expression over what is there after grouping: keys, aggregates and windows."""
-        if not self.puts_togetherd:
+        if not self.is_aggregated:
             return expression
         fresh = {fold.name for fold in self.scope.folds or []} | {w.name for w in self.scope.windows or []}
+        numbers = {part.name for step in self._numbers for part in step.columns}
 
         def other(column: Column) -> Expression:
-            if column.name in fresh:
+            if column.name in fresh or column.name in numbers:
                 return column
             reason = "A column is neither a key nor inside an aggregate."
             return piece.source.refuse(reason, "Group by it as well, or aggregate it: {grouped}.", piece.node)
@@ -220,4 +255,5 @@ def _shown(part: Piece, scope: Columns) -> Piece:
     """A column of the inner SELECT keeps its name."""
     if part.name or not isinstance(part.node, exp.Column):
         return part
-    return replace(part, name=lookup(part.node.name, {name: name for name in scope.released}))
+    names = {name: name for known in (scope.released, *scope.tables.values()) for name in known}
+    return replace(part, name=lookup(part.node.name, names))

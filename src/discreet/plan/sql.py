@@ -14,22 +14,24 @@ the list of IN and NOT IN it counts for nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from discreet import check
 from discreet.errors import UnknownTable
-from discreet.plan.assemble import Asked, Piece, question
+from discreet.plan.after import Attach, noisy_columns
+from discreet.plan.assemble import Asked, Piece, question, typed
 from discreet.plan.blocks import Blocks
 from discreet.plan.examples import DIALECT
 from discreet.plan.groupings import groupings, keys_of
+from discreet.plan.joined import join_blocks, of_numbers
 from discreet.plan.nested import nested, releases
 from discreet.plan.nodes import Question
 from discreet.plan.origin import From, Origin
 from discreet.plan.outer import Columns, Parts, over
-from discreet.plan.reader import only
+from discreet.plan.reader import only, read
 from discreet.plan.schema import TableSchema
 from discreet.plan.scope import Scope, lookup
 from discreet.plan.source import Source
@@ -97,6 +99,8 @@ def _question(tree: exp.Select, reader: From) -> Question:
         source.refuse("SELECT DISTINCT lists people's values.", "Group and count them: {grouped}.", tree)
     only(tree, reader.blank, *CLAUSES)
     origin = tree.args.get("from_")
+    if origin is None and tree.find(exp.Subquery) is not None:
+        return _of_numbers(tree, reader.within(tree))
     if origin is None or not tree.expressions:
         source.refuse("A question selects something from a table.", "For example {count}.")
     only(origin, reader.blank, "this")
@@ -112,16 +116,20 @@ def _question(tree: exp.Select, reader: From) -> Question:
 
 @dataclass(frozen=True, slots=True)
 class _Inner:
-    """A SELECT in FROM that is a release by itself."""
+    """A SELECT in FROM that is a release by itself, and the readers inside and outside of it."""
 
     tree: exp.Select
     alias: str
     reader: From
+    outside: From
 
 
 def _released(tree: exp.Select, reader: From) -> _Inner | None:
     """The SELECT that a question only works on; None if it reads rows."""
-    node = tree.args["from_"].this
+    return _select_of(tree.args["from_"].this, reader)
+
+
+def _select_of(node: exp.Expr, reader: From) -> _Inner | None:
     alias = node.alias_or_name
     given = reader
     if isinstance(node, exp.Subquery):
@@ -134,10 +142,7 @@ def _released(tree: exp.Select, reader: From) -> _Inner | None:
         return None
     if _released(node, given.within(node)) is None and not releases(given, node):
         return None
-    if tree.args.get("joins"):
-        source = reader.source
-        source.refuse("Released groups are not joined.", "Join the tables first, and group then: {grouped}.", node)
-    return _Inner(node, alias, given)
+    return _Inner(node, alias, given, reader)
 
 
 def _blocks(reader: From, before: int = 0) -> Blocks:
@@ -228,13 +233,27 @@ def _limit(tree: exp.Select, source: Source, scope: Scope) -> int | None:
 
 def _over(tree: exp.Select, inner: _Inner) -> Question:
     source = inner.reader.source
-    for clause in ("order", "limit"):
-        if inner.tree.args.get(clause) is not None:
-            reason = "ORDER BY and LIMIT belong to the outer SELECT."
-            source.refuse(reason, "Write them at the end: {top}.", inner.tree.args[clause])
-    asking = _question(inner.tree, inner.reader)
+    asking = _inner_question(inner)
+    blocks = _blocks(inner.outside, len(asking.beside))
     released = {output.name: output.expression for output in asking.outputs}
-    scope = Columns(source=source, schema=TableSchema(name=""), alias=inner.alias, released=released)
+    scope = Columns(
+        source=source,
+        schema=TableSchema(name=""),
+        alias=inner.alias,
+        released=released,
+        tables={inner.alias: released},
+        blocks=blocks,
+    )
+    others: list[Attach] = []
+    for join in tree.args.get("joins") or []:
+        right = _select_of(join.this, inner.outside)
+        if right is None:
+            hint = "Join the tables first, and group then: {grouped}."
+            source.refuse("Released groups are joined with released groups only.", hint, join)
+        wider = replace(asking, steps=(*asking.steps, *others), beside=(*asking.beside, *blocks.found))
+        scope = replace(scope, noisy=noisy_columns(wider))
+        scope, attached = join_blocks(join, scope, blocks, right.alias, _inner_question(right))
+        others.append(attached)
     group = tree.args.get("group")
     if group is not None:
         only(group, scope, "expressions")
@@ -246,4 +265,24 @@ def _over(tree: exp.Select, inner: _Inner) -> Question:
         order=ordering(tree, source, scope),
         limit=_limit(tree, source, scope),
     )
-    return over(asking, parts, scope)
+    return over(asking, parts, scope, others)
+
+
+def _inner_question(inner: _Inner) -> Question:
+    for clause in ("order", "limit"):
+        if inner.tree.args.get(clause) is not None:
+            reason = "ORDER BY and LIMIT belong to the outer SELECT."
+            inner.reader.source.refuse(reason, "Write them at the end: {top}.", inner.tree.args[clause])
+    return _question(inner.tree, inner.reader)
+
+
+def _of_numbers(tree: exp.Select, reader: From) -> Question:
+    """SELECTs in brackets and what is computed from them."""
+    source, blocks = reader.source, _blocks(reader)
+    only(tree, reader.blank, "with_", "expressions")
+    scope = Columns(source=source, schema=TableSchema(name=""), alias="", blocks=blocks)
+    pieces = [piece(node, source, scope) for node in tree.expressions]
+    found = [typed(read(part.node, scope), part) for part in pieces]
+    if not blocks.found:
+        source.refuse("A question selects something from a table.", "For example {count}.")
+    return of_numbers(blocks.found, pieces, found)

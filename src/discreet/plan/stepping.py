@@ -24,7 +24,6 @@ from discreet.plan.sets import Law, Member, aggregated
 from discreet.plan.spans import Span
 
 
-
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What steps know beside the groups.
