@@ -1,4 +1,4 @@
-"""Tables that are declared together, with hostile rows, and what differs between two neighbouring states of them."""
+"""Tables that are declared together, with hostile rows in which people, keys and ids collide."""
 
 from __future__ import annotations
 
@@ -7,17 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.curator import Curator
 from discreet.curator.owners import UnitLike
-from discreet.engines import Engine, Memory
 from discreet.noise import SeededBits
-from discreet.plan.schema import Limits
 from discreet.plan.types import Type
-from discreet.privacy import Loss, Neighbours
 from tests.curator import hospital, shop
-from tests.curator.fuzz import Draw, Setting
-from tests.engines.tables import arrow
-from tests.redteam.worlds import WITH_DELTA, WITHOUT
+from tests.curator.fuzz import Draw
 
 Row = dict[str, Any]
 Data = dict[str, list[Row]]
@@ -44,6 +38,7 @@ class Family:
         lookups: columns of protected tables, and of public ones that say more about their values.
         crowd: the rows that both neighbours have.
         person: the rows of one more person, who takes as much as there is to take if greedy.
+        roots: tables whose rows say whose they are by themselves.
         refused: questions that tell one person about another, or that this family cannot answer.
     """
 
@@ -58,6 +53,7 @@ class Family:
     lookups: tuple[tuple[Column, Column], ...]
     crowd: Callable[[Draw], Data]
     person: Callable[[Draw, bool], Data]
+    roots: tuple[str, ...]
     refused: tuple[str, ...]
 
     @property
@@ -68,77 +64,6 @@ class Family:
     @property
     def public(self) -> tuple[str, ...]:
         return tuple(name for name in self.types if name not in self.units)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Joined:
-    """A family with its parameters, and two neighbouring states of its tables."""
-
-    family: Family
-    setting: Setting
-    neighbours: Neighbours
-    limits: Limits
-    budget: Loss
-    one: Data
-    other: Data
-
-    def curator(self, engine: Engine, data: Data, seed: int = 1) -> Curator:
-        """A fresh curator of one of the states."""
-        made = Curator.for_tests(engine=engine, bits=SeededBits(seed))
-        inner = getattr(engine, "inner", engine)
-        opened: set[str] = set()
-        for name, types in self.family.types.items():
-            source: Any = data[name] if isinstance(inner, Memory) else arrow(data[name], types)
-            declared = {column: kind.value for column, kind in types.items()}
-            if name in self.family.public:
-                made.public(source, name=name, types=declared)
-                continue
-            account = self.family.accounts.get(name, self.family.account)
-            reached = isinstance(self.family.units[name], str) and "->" in str(self.family.units[name])
-            made.protect(
-                source,
-                name=name,
-                types=declared,
-                unit=self.family.units[name],
-                account=None if reached else account,
-                bounds={column: ends for column, ends in self.family.bounds.items() if column in types},
-                keys={column: list(few) for column, few in self.family.keys.items() if column in types},
-                max_groups=self.limits.groups,
-                max_rows=self.limits.rows,
-                neighbours=None if reached else self.neighbours,
-                budget=None if account in opened else self.budget,
-                version="1",
-            )
-            opened.add(account)
-        return made
-
-
-def joined(seed: int) -> Joined:
-    """The world of a seed: families, relations and limits take turns."""
-    draw = Draw(seed)
-    family = draw.one((HOSPITAL, HOSPITAL, SHOP, SHOP, DAYS, CALLS))
-    neighbours = Neighbours.ADD_REMOVE if draw.chance(55) else Neighbours.REPLACE
-    delta = draw.chance(65)
-    crowd = family.crowd(draw)
-    one, other = put(crowd, family.person(draw, draw.chance(75))), crowd
-    if neighbours is Neighbours.REPLACE:
-        other = put(crowd, family.person(draw, draw.chance(40)))
-    elif draw.chance(40):
-        one, other = other, one
-    return Joined(
-        family=family,
-        setting=Setting(unit=family is not CALLS, text_ids=True, delta=delta, selects=delta),
-        neighbours=neighbours,
-        limits=Limits(1 + draw.below(4), 1 + draw.below(3)),
-        budget=draw.one(WITH_DELTA if delta else WITHOUT),
-        one=one,
-        other=other,
-    )
-
-
-def put(data: Data, more: Data) -> Data:
-    """All rows of both."""
-    return {name: [*rows, *more.get(name, [])] for name, rows in data.items()}
 
 
 def again(draw: Draw, data: Data) -> Data:
@@ -193,6 +118,7 @@ HOSPITAL = Family(
     lookups=((("visits", "ward"), ("wards", "ward")),),
     crowd=_hospital,
     person=_patient,
+    roots=("visits", "labs"),
     refused=(
         "SELECT COUNT(*) AS n FROM visits AS v JOIN labs AS l ON v.ward = l.test",
         "SELECT COUNT(*) AS n FROM visits AS v JOIN visits AS w ON v.ward = w.ward",
@@ -200,10 +126,14 @@ HOSPITAL = Family(
         "SELECT COUNT(*) AS n FROM visits WHERE ward IN (SELECT ward FROM visits WHERE age > 60)",
         "SELECT COUNT(*) AS n FROM visits WHERE ward NOT IN (SELECT ward FROM calls)",
         "SELECT COUNT(*) AS n FROM visits AS v WHERE EXISTS (SELECT 1 FROM labs AS l WHERE l.test = v.ward)",
-        "SELECT COUNT(*) AS n FROM (SELECT patient, RANK() OVER (PARTITION BY ward ORDER BY age) AS r FROM visits) AS t"
-        " WHERE r < 3",
-        "SELECT COUNT(*) AS n FROM (SELECT ward, COUNT(*) AS k FROM visits GROUP BY ward) AS t JOIN visits AS v"
-        " ON t.ward = v.ward",
+        (
+            "SELECT COUNT(*) AS n FROM (SELECT patient, RANK() OVER (PARTITION BY ward ORDER BY age) AS r FROM visits)"
+            " AS t WHERE r < 3"
+        ),
+        (
+            "SELECT COUNT(*) AS n FROM (SELECT ward, COUNT(*) AS k FROM visits GROUP BY ward) AS t JOIN visits AS v"
+            " ON t.ward = v.ward"
+        ),
         "SELECT AVG(charge) AS m FROM visits WHERE charge > (SELECT AVG(charge) FROM visits)",
         "SELECT COUNT(*) AS n FROM (SELECT DISTINCT ward, age FROM visits) AS t",
         "SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient",
@@ -260,12 +190,13 @@ SHOP = Family(
     lookups=((("items", "kind"), ("kinds", "kind")),),
     crowd=_shop,
     person=_customer,
+    roots=("customers", "orders"),
     refused=(
         "SELECT COUNT(*) AS n FROM items AS i JOIN orders AS o ON i.price = o.total",
         "SELECT COUNT(*) AS n FROM items AS i JOIN items AS j ON i.kind = j.kind",
         "SELECT COUNT(*) AS n FROM orders WHERE total IN (SELECT price FROM items)",
         "SELECT COUNT(*) AS n FROM notes WHERE stars NOT IN (SELECT order_id FROM items)",
-        "SELECT AVG(k) AS m FROM (SELECT id, COUNT(*) AS k FROM orders GROUP BY id) AS t JOIN customers AS c ON t.k = 1",
+        "SELECT AVG(k) AS m FROM (SELECT id, COUNT(*) AS k FROM orders GROUP BY id) AS t JOIN notes AS c ON t.k = 1",
         "SELECT COUNT(*) AS n FROM (SELECT SUM(price) OVER (PARTITION BY order_id) AS s FROM items) AS t",
         "SELECT COUNT(*) AS n FROM (SELECT id FROM orders UNION SELECT order_id FROM items) AS t",
     ),
@@ -306,11 +237,14 @@ DAYS = Family(
     lookups=((("meals", "kind"), ("dishes", "dish")),),
     crowd=_days,
     person=_day,
+    roots=("steps", "meals"),
     refused=(
         "SELECT COUNT(*) AS n FROM steps AS s JOIN meals AS m ON s.person = m.who",
         "SELECT COUNT(*) AS n FROM steps WHERE person IN (SELECT who FROM meals)",
-        "SELECT AVG(k) AS m FROM (SELECT person, COUNT(*) AS k FROM steps GROUP BY person) AS t JOIN meals AS m"
-        " ON t.person = m.who",
+        (
+            "SELECT AVG(k) AS m FROM (SELECT person, COUNT(*) AS k FROM steps GROUP BY person) AS t JOIN meals AS m"
+            " ON t.person = m.who"
+        ),
         "SELECT COUNT(*) AS n FROM (SELECT RANK() OVER (PARTITION BY person ORDER BY day) AS r FROM steps) AS t",
     ),
 )
@@ -341,6 +275,7 @@ CALLS = Family(
     lookups=((("calls", "ward"), ("wards", "ward")),),
     crowd=_calls,
     person=_call,
+    roots=("calls",),
     refused=(
         "SELECT COUNT(*) AS n FROM calls AS c JOIN wards AS w ON c.ward = w.ward",
         "SELECT COUNT(*) AS n FROM (SELECT ward FROM calls UNION ALL SELECT ward FROM calls) AS t",

@@ -8,79 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from discreet.plan.types import Type
-from tests.curator.families import Column, Family, Joined
-from tests.curator.fuzz import RULES, Draw, Question, Scope, Texts, Writer, listed
+from tests.curator.fuzz import Draw, Question, Texts, Writer
+from tests.curator.scopes import LETTERS, Col, Rows
+from tests.curator.states import Joined
 
-LETTERS = {Type.INT: "N", Type.FLOAT: "F", Type.TEXT: "T", Type.BOOL: "B", Type.DATE: "D", Type.TIMESTAMP: "S"}
 REFUSED = 4  # per cent of questions that must be refused
 ORDERED = ("ROW_NUMBER()", "RANK()", "DENSE_RANK()")
-_RELEASED = (
-    "COUNT(*)|COUNT(*)|COUNT({c})|COUNT({N})|COUNT(DISTINCT {c})|COUNT(DISTINCT {N})|{U}|{U}|SUM({b})|SUM({b})|SUM({b})|"
-    "AVG({b})|COUNT(*) FILTER (WHERE {B})|SUM({b}) FILTER (WHERE {B})|COUNT_IF({B})|MEDIAN({b})|QUANTILE({b}, 0.9)|"
-    "QUANTILE({b}, 0.25)|MIN({b})|MAX({b})|MEDIAN({b}) FILTER (WHERE {B})|{V}"
-)
-_SPREADS = "VARIANCE({b})|STDDEV({b})|COVAR_POP({b}, {b})|CORR({b}, {b})|REGR_SLOPE({b}, {b})|VAR_POP({b})|COUNT({F})"
-_OVER_RELEASED = (
-    "{A}|{A}|{A}|{A}|{A}|ROUND({A}, 2)|(100 * {A} - 3)|GREATEST({A}, 0)|CASE WHEN {A} > 10 THEN 'many' ELSE 'few' END|"
-    "NULLIF({A}, 0)|({A} / {A})|({A} > 3)"
-)
-RELEASED = {**RULES, **listed({"A": _RELEASED, "O": _OVER_RELEASED})}
-
-
-@dataclass(frozen=True)
-class Col:
-    """A column in scope: how it is written, and what is public about it."""
-
-    ref: str
-    type: Type
-    bounded: bool = False
-    limited: bool = False  # by limits, which are no public range of keys
-    keyed: bool = False
-    origin: Column | None = None
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows in scope: what stands after FROM, its columns, and those of them that say whose row it is."""
-
-    text: str
-    columns: tuple[Col, ...]
-    ids: tuple[Col, ...] = ()
-
-    def of(self, *kinds: Type) -> list[Col]:
-        return [column for column in self.columns if column.type in kinds]
-
-    @property
-    def bounded(self) -> list[Col]:
-        return [column for column in self.columns if column.bounded]
-
-    def scope(self) -> Scope:
-        """What texts may say about a row."""
-        leaves = {letter: [c.ref for c in self.of(kind)] for kind, letter in LETTERS.items()}
-        for letter in "NFTDS":
-            leaves[letter] = leaves[letter] * 6 + [f"{{{letter.lower()}}}"]
-        leaves["B"] += ["TRUE", "({N} > {n})", "({F} <= {f})", "({T} = {t})", "{I}"]
-        leaves["c"] = [c.ref for c in self.of(Type.TEXT)] or ["{t}"]
-        leaves["V"] = _SPREADS.split("|")
-        leaves["b"] = [c.ref for c in self.bounded] * 3 + ["1", "2.5"]
-        by_id = [f"({c.ref} {test})" for c in self.ids if c.type is Type.TEXT for test in _OF_IDS] or ["TRUE"]
-        units = f"COUNT(DISTINCT {self.ids[0].ref})" if len(self.ids) == 1 else "COUNT(*)"
-        if len(self.ids) > 1:
-            units = f"COUNT(DISTINCT ({', '.join(c.ref for c in self.ids)}))"
-        refs = frozenset(c.ref for c in self.columns)
-        return Scope(leaves=leaves, columns=refs, units=units, by_id=by_id, rules=RELEASED)
-
-
 _PLAIN = {
     Type.INT: ("> 0", "IS NOT NULL", "<= 120", "<> 5", "BETWEEN 0 AND 1000"),
-    Type.FLOAT: ("< 500", ">= 0", "IS NOT NULL", "<> 7.5"),
+    Type.FLOAT: ("> 50", "< 500", ">= 0", "IS NOT NULL", "<> 7.5"),
     Type.TEXT: ("<> 'B'", "IN ('A', 'a', 'x', 'X', 'p', 'own')", "IS NOT NULL", "NOT LIKE '%z%'"),
     Type.DATE: ("> DATE '2026-01-01'", "IS NOT NULL"),
 }
-_OF_IDS = ("= 'p9'", "<> 'c9'", "LIKE '%9%'", "IS NOT NULL", "NOT IN ('x', ' p9')")
 
 
 class Author:
@@ -94,7 +36,7 @@ class Author:
     def question(self) -> Question:
         """A whole question; a few must be refused."""
         refused = self.draw.chance(REFUSED)
-        rows, condition = self.rows(2)
+        rows, condition = self.rows(2, top=True)
         found = _Asker(self.draw, self.world, rows, condition).question()
         if refused:
             return replace(found, sql=self.draw.one(self.family.refused), account=self.family.account, refused=True)
@@ -159,12 +101,13 @@ class Author:
         self.named[alias] = select
         return _as(select, alias, alias)
 
-    # ------------------------------------------------------------------------------------------------- joins and filters
+    # ------------------------------------------------------------------------------------------------ joins and filters
 
-    def rows(self, depth: int) -> tuple[Rows, str]:
+    def rows(self, depth: int, *, top: bool = False) -> tuple[Rows, str]:
         """What stands after FROM, and after WHERE."""
         found = self.item(depth)
-        for _ in range(self.draw.one((0, 0, 1, 1, 2)) if self.world.setting.unit else 0):
+        joins = self.draw.one((0, 1, 1, 2) if top else (0, 0, 0, 1)) if self.world.setting.unit else 0
+        for _ in range(joins):
             found = self.joined(found, depth)
         parts = [self.condition(found)] if found.columns and self.draw.chance(30) else []
         member = self.member(found, depth) if self.draw.chance(35) else ""
@@ -212,16 +155,19 @@ class Author:
 
     def member(self, rows: Rows, depth: int) -> str:
         """IN or EXISTS over a public table or over rows of the same person; nothing where there is no way to."""
-        ends = [*self.family.links, *((b, a) for a, b in self.family.links), *self.family.lookups]
-        pairs = [(c, self.table(name), column) for c in rows.columns for here, (name, column) in ends if c.origin == here]
-        ways = [([mine], inner, [_named(inner, column)]) for mine, inner, column in pairs]
-        if rows.ids:
-            inner = self.item(min(depth - 1, 1), identified=True)
-            ways.append((list(rows.ids), inner, list(inner.ids)))
-        if not ways:
+        links = [*self.family.links, *((b, a) for a, b in self.family.links)]
+        ends = [*links, *links, *links, *self.family.lookups]
+        pairs = [(mine, there) for mine in rows.columns for here, there in ends if mine.origin == here]
+        if not pairs and not rows.ids:
             return ""
-        mine, inner, theirs = self.draw.one(ways)
-        kept = self.condition(inner) if self.draw.chance(60) and inner.columns else ""
+        if pairs and (not rows.ids or self.draw.chance(60)):
+            column, (name, other) = self.draw.one(pairs)
+            inner = self.table(name)
+            mine, theirs = [column], [_named(inner, other)]
+        else:
+            inner = self.item(min(depth - 1, 1), identified=True)
+            mine, theirs = list(rows.ids), list(inner.ids)
+        kept = self.condition(inner) if self.draw.chance(75) and inner.columns else ""
         if len(mine) == 1 and self.draw.chance(50):
             where = f" WHERE {kept}" if kept else ""
             word = self.draw.one(("IN", "IN", "NOT IN"))
@@ -245,7 +191,9 @@ class Author:
         """A SELECT of ids, where there are some, and of columns under new names."""
         ids = tuple(replace(c, ref=f"i{n}") for n, c in enumerate(rows.ids))
         named = tuple(replace(c, ref=f"c{n}") for n, c in enumerate(columns))
-        listed = [f"{c.ref} AS i{n}" for n, c in enumerate(rows.ids)] + [f"{c.ref} AS c{n}" for n, c in enumerate(columns)]
+        listed = [f"{c.ref} AS i{n}" for n, c in enumerate(rows.ids)] + [
+            f"{c.ref} AS c{n}" for n, c in enumerate(columns)
+        ]
         clauses = [f"{word} {', '.join(listed)} FROM {rows.text}", where, end]
         return Rows(" ".join(clause for clause in clauses if clause), named, ids)
 
@@ -271,7 +219,9 @@ class Author:
         keys = self.draw.some(rows.columns, 1) if rows.columns and self.draw.chance(30) else []
         folds = self.draw.some(self._folds(rows), 3)
         group = ", ".join(c.ref for c in (*rows.ids, *keys))
-        having = f" HAVING {self.draw.one(('COUNT(*) > 1', 'COUNT(*) BETWEEN 1 AND 3'))}" if self.draw.chance(20) else ""
+        having = (
+            f" HAVING {self.draw.one(('COUNT(*) > 1', 'COUNT(*) BETWEEN 1 AND 3'))}" if self.draw.chance(20) else ""
+        )
         return self._select(rows, where, [*keys, *folds], end=f"GROUP BY {group}{having}")
 
     def _folds(self, rows: Rows) -> list[Col]:
@@ -289,13 +239,15 @@ class Author:
         partition = [*rows.ids, *(self.draw.some(rows.columns, 1) if rows.columns and self.draw.chance(25) else [])]
         order = ", ".join(c.ref + self.draw.one(("", " DESC")) for c in self._some(rows, 2))
         by = f"OVER (PARTITION BY {', '.join(c.ref for c in partition)} ORDER BY {order})"
-        made = [Col(f"{call} {by}", Type.INT) for call in ORDERED]
-        made.append(Col(f"COUNT(*) {by}", Type.INT))
+        whole = [f"{call} {by}" for call in (*ORDERED, "COUNT(*)")]
+        made = [Col(text, Type.INT) for text in whole]
+        made += [Col(f"LEAST(GREATEST({text}, 0), 9)", Type.INT, bounded=True, limited=True) for text in whole]
         for c in self._some(rows, 2):
-            made += [Col(f"{name}({c.ref}) {by}", c.type, bounded=c.bounded) for name in ("LAG", "LEAD", "FIRST_VALUE", "MAX")]
+            calls = ("LAG", "LEAD", "FIRST_VALUE", "MAX")
+            made += [Col(f"{name}({c.ref}) {by}", c.type, bounded=c.bounded) for name in calls]
             if c.bounded:
-                made += [Col(f"SUM({c.ref}) {by}", c.type), Col(f"AVG({c.ref}) {by}", Type.FLOAT)]
-        return self._select(rows, where, [*self._some(rows, 2), *self.draw.some(made, 2)])
+                made += [Col(f"LEAST(SUM({c.ref}) {by}, 99)", c.type), Col(f"AVG({c.ref}) {by}", Type.FLOAT)]
+        return self._select(rows, where, [*self._some(rows, 1), *self.draw.some(made, 3)])
 
     def _union(self, rows: Rows, where: str) -> Rows:
         """Rows of two tables with columns of the same types."""
@@ -328,12 +280,22 @@ class _Asker(Writer):
 
     def __init__(self, draw: Draw, world: Joined, rows: Rows, condition: str) -> None:
         super().__init__(draw, world.setting, rows.scope(), rows.text)
-        self.rows, self.condition = rows, condition
+        self.rows, self.condition, self.told = rows, condition, False
 
     def _where(self) -> str:
         return self.condition
 
+    def question(self) -> Question:
+        """Keys that are not declared may turn out to be private, whatever was meant."""
+        found = super().question()
+        return replace(found, private=self.told and bool(found.delta))
+
     def _keys(self, private: bool) -> list[str]:
+        keys = self._some_keys(private)
+        self.told = not {*keys} <= {c.ref for c in self.rows.columns if c.keyed}
+        return keys
+
+    def _some_keys(self, private: bool) -> list[str]:
         if private and self.rows.columns:
             return list(dict.fromkeys(self.key() for _ in range(self.draw.one((1, 1, 2)))))
         declared = [c.ref for c in self.rows.columns if c.keyed]
@@ -341,12 +303,11 @@ class _Asker(Writer):
         ranges += [f"WIDTH_BUCKET({c.ref}, 0, 100, 2)" for c in self.rows.bounded if not c.limited]
         told = self.text("B", 1)
         ranges += [f"CASE WHEN {told} THEN 'yes' ELSE 'no' END"] if self.depends(told) else []
-        return self.draw.some([*declared, *ranges], self.draw.one((1, 1, 2))) if declared + ranges and self.draw.chance(60) else []
+        if not declared + ranges or not self.draw.chance(60):
+            return []
+        return self.draw.some([*declared, *ranges], self.draw.one((1, 1, 2)))
 
 
 def question(seed: int, world: Joined) -> Question:
     """The question of a seed."""
     return Author(Draw(seed), world).question()
-
-
-__all__ = ["Author", "Family", "Joined", "question"]
