@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,9 @@ from discreet.curator import Curator
 from discreet.engines import Engine, Memory
 from discreet.noise import SeededBits
 from discreet.plan.schema import Limits
+from discreet.plan.types import Type
 from discreet.privacy import Loss, Neighbours
-from tests.curator.families import CALLS, DAYS, HOSPITAL, SHOP, Data, Family
+from tests.curator.families import CALLS, DAYS, HOSPITAL, SHOP, Data, Family, Row
 from tests.curator.fuzz import Draw, Setting
 from tests.engines.tables import arrow
 from tests.redteam.worlds import WITH_DELTA, WITHOUT
@@ -35,16 +37,15 @@ class Joined:
     def filled(self, engine: Engine, data: Data) -> Engine:
         """An engine that holds the tables."""
         for name, types in self.family.types.items():
-            engine.register(name, data[name], types)
+            engine.register(name, _source(engine, data[name], types), types)
         return engine
 
     def curator(self, engine: Engine, data: Data, seed: int = 1) -> Curator:
         """A fresh curator of one of the states."""
         made = Curator.for_tests(engine=engine, bits=SeededBits(seed))
-        inner = getattr(engine, "inner", engine)
         opened: set[str] = set()
         for name, types in self.family.types.items():
-            source: Any = data[name] if isinstance(inner, Memory) else arrow(data[name], types)
+            source = _source(engine, data[name], types)
             declared = {column: kind.value for column, kind in types.items()}
             if name in self.family.public:
                 made.public(source, name=name, types=declared)
@@ -67,6 +68,11 @@ class Joined:
             )
             opened.add(account)
         return made
+
+
+def _source(engine: Engine, rows: list[Row], types: Mapping[str, Type]) -> Any:
+    """Rows in the form that an engine takes."""
+    return rows if isinstance(getattr(engine, "inner", engine), Memory) else arrow(rows, types)
 
 
 def joined(seed: int) -> Joined:

@@ -11,17 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import pytest
 
 from discreet.curator import program as program_module
+from discreet.curator import spread as spread_module
 from discreet.engines import DuckDB, Memory
 from discreet.engines import gather as gather_module
 from discreet.engines import places as places_module
 from discreet.engines.choosing import normalised
 from discreet.engines.gather import folded, gather
+from discreet.mechanisms.sums import laplace_reaches
 from discreet.plan import origin as origin_module
 from discreet.plan.aggregates import Target
 from discreet.plan.evaluate import evaluate
@@ -34,7 +35,7 @@ from tests.curator.families import CALLS, DAYS, HOSPITAL, SHOP
 from tests.curator.fuzz import Question
 from tests.curator.joined import question
 from tests.curator.states import Joined, joined
-from tests.redteam.judge import Pair, same_answers
+from tests.redteam.judge import Pair
 from tests.redteam.locality import without_own
 from tests.redteam.recorder import Seen, Watched, ask, same_salt
 
@@ -47,7 +48,17 @@ FAMILIES = (HOSPITAL, SHOP, DAYS, CALLS)
 
 
 @pytest.fixture(autouse=True)
-def salted() -> Iterator[None]:
+def salted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Neighbours keep the same rows; and what follows from the same released numbers is worked out once."""
+    known: dict[Any, Any] = {}
+
+    def reaches(sizes: Any, steps: Any, outside: float) -> Any:
+        place = (sizes.shape, sizes.tobytes(), steps.tobytes(), outside)
+        if place not in known:
+            known[place] = laplace_reaches(sizes, steps, outside)
+        return known[place]
+
+    monkeypatch.setattr(spread_module, "laplace_reaches", reaches)
     with same_salt():
         yield
 
@@ -128,31 +139,21 @@ def test_every_kind_of_question_is_asked_often() -> None:
 # ------------------------------------------------------------------------------------------------------- both engines
 
 
-@cache
-def upside_down(start: int) -> tuple[Joined, dict[str, list[Any]]]:
-    world = joined(start)
-    return world, {name: rows[::-1] for name, rows in world.one.items()}
-
-
 @pytest.mark.parametrize(
     "start", [0, 10, 20, *(pytest.param(batch, marks=pytest.mark.slow) for batch in range(30, 300, 10))]
 )
 def test_engines_agree_whatever_the_order_of_rows(start: int) -> None:
     for first in range(20_000 + start, 20_010 + start, SAME_WORLD):
-        world, turned = upside_down(first)
-        one, other = memory(), Watched(DuckDB(threads=1))
-        with world.curator(one, world.one) as slow, world.curator(other, turned) as fast:
+        world = joined(first)
+        turned = {name: rows[::-1] for name, rows in world.one.items()}
+        referee = memory()
+        with world.curator(referee, world.one) as curator, world.filled(DuckDB(threads=1), turned) as duckdb:
             for seed in range(first, first + SAME_WORLD):
                 asked = question(seed, world)
-                agree(asked, ask(slow, one, asked), ask(fast, other, asked))
-
-
-def agree(asked: Question, one: Seen, other: Seen) -> None:
-    assert (one.status, one.error, one.spent) == (other.status, other.error, other.spent), asked.sql
-    assert [noise.keys for noise in one.noises] == [noise.keys for noise in other.noises], asked.sql
-    assert [noise.exact for noise in one.noises] == [noise.exact for noise in other.noises], asked.sql
-    if one.answer is not None and other.answer is not None:
-        same_answers(one.answer, other.answer)
+                assert ask(curator, referee, asked).status != "failed"
+            assert referee.seen
+            for reading, groups in referee.seen:
+                assert duckdb.read(reading) == groups
 
 
 # ------------------------------------------------------------------------------------------------------------- mutants

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from fractions import Fraction
-from typing import Any
 
 from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
 from discreet.accounting.zcdp import zcdp_epsilon
 from discreet.curator import Answer, Curator
 from discreet.curator.measure import Measure
-from discreet.errors import DiscreetError
 from discreet.exact import float_above, float_below
 from discreet.mechanisms import PartitionSelection
 from discreet.privacy import PureDP, events
 from tests.curator.fuzz import Question
 from tests.redteam.ranks import Drawn
-from tests.redteam.recorder import Key, Noise, Seen, Watched, ask, moved
+from tests.redteam.recorder import Noise, Seen, Watched, ask, moved
 
 ROUNDING = 1 + 1e-9  # the conversion of rho is rounded up, and the way back rounded down
 
@@ -48,9 +45,9 @@ class Pair:
         Raises:
             AssertionError: if anything differs that no noise covers, or noise covers less than was charged.
         """
-        quiet = self._lonely(question) if question.private else frozenset()
-        first = ask(*self.one, question, quiet=quiet)
-        second = ask(*self.other, question, frozen=first.noises, quiet=quiet)
+        (_, engine), (_, beside) = self.one, self.other
+        first = ask(*self.one, question, beside=beside)
+        second = ask(*self.other, question, frozen=first.noises, beside=engine)
         assert (first.status, first.error, first.spent) == (second.status, second.error, second.spent)
         replayed = first.answer is not None and first.answer.replayed
         assert first.reads == second.reads == (0 if replayed else expected_reads(first))
@@ -59,19 +56,6 @@ class Pair:
             if not replayed:
                 self._same_inputs(question, first, second)
         return first
-
-    def _lonely(self, question: Question) -> frozenset[Key]:
-        """Groups that only one of the two has: noise shows them with a probability of at most delta."""
-        curator, _ = self.one
-        asked: dict[str, Any] = {"epsilon": question.epsilon, "delta": question.delta, "limits": question.limits}
-        with suppress(DiscreetError):
-            found: Any = curator.explain(question.sql, **asked)
-            reading = getattr(found, "program", found).reading
-            if reading.public_keys is not None:
-                return frozenset()
-            one, other = (set(engine.inner.read(engine.change(reading))) for _, engine in (self.one, self.other))
-            return frozenset(one ^ other)
-        return frozenset()
 
     def _same_inputs(self, question: Question, first: Seen, second: Seen) -> None:
         assert len(first.noises) == len(second.noises)

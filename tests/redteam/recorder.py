@@ -96,8 +96,9 @@ class Seen:
 class Recorder:
     """Stands in the place of all kinds of release."""
 
-    def __init__(self, engine: Watched, frozen: list[Noise] | None, quiet: frozenset[Key]) -> None:
-        self.engine, self.frozen, self.quiet = engine, frozen, quiet
+    def __init__(self, engine: Watched, frozen: list[Noise] | None, beside: Watched | None) -> None:
+        self.engine, self.frozen, self.beside = engine, frozen, beside
+        self.quiet: set[Key] = set()
         self.made: list[Noise] = []
         self.before = len(engine.seen)
         self._noise, self._select = Measure.release, PartitionSelection.release
@@ -163,6 +164,8 @@ class Recorder:
         reading, groups = self.engine.seen[-1]
         if reading.public_keys is not None:
             return list(reading.public_keys)
+        if reading.keys and self.beside is not None:
+            self.quiet = set(groups) ^ set(self.beside.inner.read(self.beside.change(reading)))
         return sorted(groups, key=repr) if reading.keys else [()]
 
 
@@ -172,7 +175,7 @@ def ask(
     question: Question,
     *,
     frozen: list[Noise] | None = None,
-    quiet: frozenset[Key] = frozenset(),
+    beside: Watched | None = None,
 ) -> Seen:
     """Asks, and tells what happened; anything but an answer, a refusal or the one failure is an error of ours.
 
@@ -181,9 +184,10 @@ def ask(
         engine: its engine.
         question: what to ask.
         frozen: what came out of a neighbour's noise, and comes out again.
-        quiet: groups that get no noise and are not selected: those that the neighbour does not have, but for delta.
+        beside: the neighbour's engine: groups that only one of the two has get no noise and are not selected, as noise
+            shows them with a probability of at most delta.
     """
-    recorder, before = Recorder(engine, frozen, quiet), len(engine.seen)
+    recorder, before = Recorder(engine, frozen, beside), len(engine.seen)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Measure, "release", lambda m, exact, bits: recorder.noise(m, exact, bits=bits))
         patch.setattr(
