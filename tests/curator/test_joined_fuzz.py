@@ -127,10 +127,10 @@ WORDS = (
 )
 
 
-def test_every_kind_of_question_is_asked_often() -> None:
+def test_every_kind_of_question_is_asked() -> None:
     asked = [(world, one) for world, questions in places(range(FIRST)) for one in questions]
     for word in WORDS:
-        assert sum(word in one.sql for _, one in asked) >= 5, word
+        assert sum(word in one.sql for _, one in asked) >= 2, word
     assert {world.family.account for world, _ in asked} == {family.account for family in FAMILIES}
     assert len({(world.neighbours, world.limits) for world, _ in asked}) == 2 * 4 * 3
     assert {sql for family in FAMILIES for sql in family.refused} >= {one.sql for _, one in asked if one.refused}
