@@ -167,7 +167,7 @@ def test_registering_again_is_fine_and_leaves_no_trace_in_the_book() -> None:
     curator.ask(COUNT, epsilon=1)
 
 
-# ------------------------------------------------------------------------------------------------------- bounds of numbers
+# ---------------------------------------------------------------------------------------------------- bounds of numbers
 
 NUMBERS: list[list[Any]] = [
     *([0.25, 0.5, None, 2.5], [1e-9, 2e-9], [-1e18, 5.0], [0.19, 0.2], [0.0], [-0.0, 1e300], [float("nan"), 1.0]),

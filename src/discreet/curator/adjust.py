@@ -43,12 +43,13 @@ class Adjusted(Released):
     """
 
     def __init__(self, raw: Released, *, consistent: bool, nonnegative: bool) -> None:
-        super().__init__(raw.program, raw.keys, raw.noisy)
+        super().__init__(raw.program, raw.keys, raw.noisy, raw.beside)
         self._raw, self._nonnegative = raw, nonnegative
         self._fit = _fitting(raw) if consistent and raw.program.question.sets else None
 
-    def _groups(self, outside: Fraction) -> Iterator[dict[str, Cell]]:
-        rows = list(self._raw._groups(outside))
+    def groups(self, outside: Fraction) -> Iterator[dict[str, Cell]]:
+        """See `Released.groups`."""
+        rows = list(self._raw.groups(outside))
         for aggregate in self.program.question.aggregates:
             if not isinstance(self.program.recipes[aggregate.name], Total):
                 continue

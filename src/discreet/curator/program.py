@@ -82,6 +82,7 @@ class Program:
             reading=_unsalted(self.reading),
             splits=tuple(map(_unsalted, self.splits)),
             groupings=tuple(one.unsalted for one in self.groupings),
+            beside=tuple(one.unsalted for one in self.beside),
         )
 
     @property

@@ -45,7 +45,8 @@ class Released:
     @property
     def unsalted(self) -> Released:
         """The same, to go out with an answer."""
-        return Released(self.program.unsalted, self.keys, self.noisy)
+        beside = [one.unsalted for one in self.beside]
+        return Released(self.program.unsalted, self.keys, self.noisy, beside)
 
     @property
     def notes(self) -> tuple[str, ...]:
