@@ -159,6 +159,34 @@ def test_the_price_does_not_depend_on_people(text: str) -> None:
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.parametrize("text", SEVERAL.values(), ids=SEVERAL)
+def test_no_answer_carries_the_secret_of_the_account(text: str) -> None:
+    with hospital() as curator:
+        released = curator.ask(text, epsilon=1, delta="1e-6").released
+    assert released is not None
+    readings = [reading for one in (released, *released.beside) for reading in one.program.readings]
+    assert len(readings) == 3  # those of all, and once more those beside
+    assert all(reading.bounding is not None and not reading.bounding.salt for reading in readings)
+
+
+def test_what_follows_from_earlier_answers_has_intervals_of_its_own() -> None:
+    """The share among two of three groups is free, and its noise is that of the earlier answer."""
+    with crowd() as curator:
+        curator.ask("SELECT h, COUNT(*) AS n FROM t GROUP BY h", epsilon=1, delta=0)
+        text = "SELECT h, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS share FROM t WHERE h > 0 GROUP BY h"
+        answer = curator.ask(text, epsilon=1, delta=0)
+        assert answer.replayed
+        shown = [row for row in answer if row["h"] > 0]
+        for row, count in zip(shown, COUNTS[1:], strict=True):
+            assert row["share_low"] <= count / sum(COUNTS[1:]) <= row["share_high"]
+
+
+def test_an_adjusted_answer_keeps_what_stands_beside() -> None:
+    with hospital() as curator:
+        answer = curator.ask(SEVERAL["share"], epsilon=1, delta=0)
+        assert answer.adjusted(consistent=False).columns == answer.columns
+
+
 def test_without_noise_it_is_what_plain_sql_says() -> None:
     with hospital() as curator:
         exact = {name: curator.ask(text, epsilon=10**12, delta=0).records for name, text in SEVERAL.items()}

@@ -142,6 +142,10 @@ class Derived(Released):
         return {name: source.cells(outside) for name, source in self.sources.items()}
 
     @property
+    def drawn(self) -> None:
+        """None: the noise is that of other releases, and several groups may share it."""
+
+    @property
     def unsalted(self) -> Released:
         """Itself: it was made of programs without secrets."""
         return self

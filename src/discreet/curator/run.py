@@ -60,7 +60,12 @@ class Released:
         """
         if not self.program.question.steps:
             return finished(self.program, self.groups, confidence)
-        return worked(self.program, self.groups, confidence, self.noisy, [one.groups for one in self.beside])
+        return worked(self.program, self.groups, confidence, self.drawn, [one.groups for one in self.beside])
+
+    @property
+    def drawn(self) -> Integers | None:
+        """The statistics of the groups, if they met the program's own noise, each group by itself."""
+        return self.noisy
 
     def groups(self, outside: Fraction) -> Iterator[dict[str, Cell]]:
         """Keys and aggregates of each group, with intervals that miss with at most this probability each."""
