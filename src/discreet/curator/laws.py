@@ -17,7 +17,13 @@ from discreet.curator.nonlinear import Integers
 from discreet.curator.program import Program
 from discreet.curator.selection import Threshold
 from discreet.curator.spread import Noise
-from discreet.mechanisms.sums import repeated_gaussian_reach, repeated_laplace_reach
+from discreet.mechanisms.sums import (
+    Floats,
+    gaussian_reaches,
+    laplace_reaches,
+    repeated_gaussian_reach,
+    repeated_laplace_reach,
+)
 from discreet.plan.after import Keep, noisy_columns, numbers, rests, single
 from discreet.plan.aggregates import Linear, Total
 from discreet.plan.finish import Cell, Noisy, finish
@@ -27,8 +33,8 @@ from discreet.plan.stepping import Setting, walked
 Finishing = Callable[[Fraction], Iterator[dict[str, Cell]]]
 """Keys and aggregates of each group, with intervals that miss with at most a given probability each."""
 
-_JOINED = 4096
-"""Sums over more groups are told by a bound alone."""
+_FEW, _JOINED = 3, 1024
+"""Sums over few groups have reaches proven with directed rounding; sums over many are told by a bound alone."""
 
 _LARGEST = Fraction(10**100)
 """Scales above are beyond doubles when they are squared."""
@@ -65,21 +71,25 @@ class Summed:
 
     def _reach(self, count: int) -> Fraction:
         """The smaller of two: by the law of the sum, and by a bound that many terms of a small scale do not spoil."""
-        weights, width = self.linear.weights, len(self.noise.scales)
-        if count <= _JOINED or max(self.noise.scales) > _LARGEST:
+        if count <= _FEW or max(self.noise.scales) > _LARGEST:
+            width = len(self.noise.scales)
             joined = replace(self.noise, scales=self.noise.scales * count)
-            places = [(place + width * i, weight) for place, weight in weights for i in range(count)]
-            law = joined.reach(Linear(tuple(sorted(places))), self.outside)
-            return law if max(self.noise.scales) > _LARGEST else min(law, self._bound(count))
-        return self._bound(count)
+            places = [(place + width * i, weight) for place, weight in self.linear.weights for i in range(count)]
+            return joined.reach(Linear(tuple(sorted(places))), self.outside)
+        largest = max(abs(weight) for _, weight in self.linear.weights)
+        weights = np.array([float(weight / largest) for _, weight in self.linear.weights])
+        scales = np.array([float(self.noise.scales[place]) for place, _ in self.linear.weights])
+        return largest * Fraction(self._of_many(weights, scales, count))
 
-    def _bound(self, count: int) -> Fraction:
-        weights = self.linear.weights
-        bound = repeated_laplace_reach if self.noise.law == "laplace" else repeated_gaussian_reach
-        largest = max(abs(weight) for _, weight in weights)
-        shares = np.array([float(weight / largest) for _, weight in weights])
-        scales = np.array([float(self.noise.scales[place]) for place, _ in weights])
-        return largest * Fraction(bound(shares, scales, count, float(self.outside)))
+    def _of_many(self, weights: Floats, scales: Floats, count: int) -> float:
+        risk, laplace = float(self.outside), self.noise.law == "laplace"
+        bound = (repeated_laplace_reach if laplace else repeated_gaussian_reach)(weights, scales, count, risk)
+        if count > _JOINED:
+            return bound
+        steps, sizes = (np.tile(each, count)[:, None] for each in (weights, weights * scales))
+        if laplace:
+            return min(bound, float(laplace_reaches(sizes, steps, risk)[0]))
+        return min(bound, float(gaussian_reaches(sizes, steps, np.tile(scales, count), risk)[0]))
 
     @cached_property
     def _values(self) -> tuple[Sequence[int], int]:
