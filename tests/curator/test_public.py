@@ -12,8 +12,9 @@ import pytest
 from discreet.curator import Curator
 from discreet.curator import public as module
 from discreet.engines import DuckDB, Memory
-from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
 from discreet.noise import SeededBits
+from discreet.plan.reading import Groups, Reading
 from discreet.plan.types import Type
 from discreet.privacy import Budget
 from tests.curator.clinic import visits
@@ -167,7 +168,7 @@ def test_registering_again_is_fine_and_leaves_no_trace_in_the_book() -> None:
     curator.ask(COUNT, epsilon=1)
 
 
-# ---------------------------------------------------------------------------------------------------- bounds of numbers
+# --------------------------------------------------------------------------------------------------- bounds of numbers
 
 NUMBERS: list[list[Any]] = [
     *([0.25, 0.5, None, 2.5], [1e-9, 2e-9], [-1e18, 5.0], [0.19, 0.2], [0.0], [-0.0, 1e300], [float("nan"), 1.0]),
@@ -203,6 +204,10 @@ def test_sums_of_a_joined_number_need_no_clip() -> None:
 
 
 def test_a_public_table_that_cannot_be_read_has_no_bounds() -> None:
-    engine = Broken()
-    engine.register("wards", WARDS, {"ward": Type.TEXT, "floor": Type.INT})
-    assert module.kept_to("wards", "floor", Type.INT, engine) is None
+    class Unreadable(Memory):
+        def read(self, reading: Reading) -> Groups:
+            del reading
+            raise QueryFailed
+
+    opened(engine=Unreadable())
+    assert module.kept_to("wards", "floor", Type.INT, Unreadable()) is None

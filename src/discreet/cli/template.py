@@ -26,7 +26,7 @@ ledger = "discreet.ledger"      # the book of accounts; made by `discreet protec
 # age = "int"
 # charge = "float"
 #
-# [tables.visits.bounds]        # public limits of numbers; without them, a question pays to find some
+# [tables.visits.bounds]        # public limits of numbers and dates; without them, a question pays to find some
 # age = [0, 120]
 # charge = [0, 50000]
 #

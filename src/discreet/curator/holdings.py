@@ -113,7 +113,7 @@ class Holdings(Stewardship):
                 table it leads to.
             budget: of the account, given once.
             types: of columns whose type the format does not carry.
-            bounds: public limits of numbers, never read from the data.
+            bounds: public limits of numbers and dates, never read from the data.
             keys: public group keys: a list, or "table.column" of a public table for the values that are there now.
             max_groups: how many groups one unit may enter.
             max_rows: with how many rows each.

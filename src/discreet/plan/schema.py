@@ -48,7 +48,7 @@ class ColumnSchema:
     Args:
         name: its name.
         type: its type.
-        bounds: public limits of numbers.
+        bounds: public limits of numbers, or of dates as numbers of days.
         keys: public group keys.
         limited: whether the bounds are a limit of ours, beyond which values are to be expected.
         link: what it has in common with columns of other tables: the part of the unit's id that it is, or the key of
