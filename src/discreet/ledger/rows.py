@@ -105,11 +105,13 @@ class SqliteRows(Rows):
         Raises:
             LedgerTampered: if the text does not fit its seal.
         """
-        self.tail()
-        if (scope, name) not in self._known:
-            row = self._connection.execute(_STATE, (scope, name)).fetchone()
-            self._known[scope, name] = None if row is None else self._sealed(scope, name, *row)
-        return self._known[scope, name]
+        if self._tail is None:
+            self.tail()
+        place = scope, name
+        if place not in self._known:
+            row = self._connection.execute(_STATE, place).fetchone()
+            self._known[place] = None if row is None else self._sealed(scope, name, *row)
+        return self._known[place]
 
     def _sealed(self, scope: str, name: str, text: object, seal: object) -> str:
         if not isinstance(text, str) or seal != _seal(scope, name, text):

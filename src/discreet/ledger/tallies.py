@@ -131,7 +131,7 @@ class Tallies:
 
 
 class Price:
-    """A price to be added to several sums; those that are one and the same object are added to once.
+    """A price to be added to several sums; those that are the same are added to once, and stay one object.
 
     The sums of a period and of a life mostly are, and those of an account and of a person who asks alone.
     """
@@ -140,14 +140,15 @@ class Price:
 
     def __init__(self, price: Tallies) -> None:
         self._price = price
-        self._added: dict[int, tuple[Tallies, Tallies]] = {}
+        self._added: list[tuple[Tallies, Tallies]] = []
 
     def added(self, spent: Tallies) -> Tallies:
         """Sums after one more charge of this price."""
-        known = self._added.get(id(spent))
-        if known is None:  # the sums are kept beside the result, so that no other object takes their place in memory
-            known = self._added[id(spent)] = spent, spent + self._price
-        return known[1]
+        for known, after in self._added:
+            if known is spent or known.sums == spent.sums:
+                return after
+        self._added.append((spent, spent + self._price))
+        return self._added[-1][1]
 
 
 @lru_cache(maxsize=256)
