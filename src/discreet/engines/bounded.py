@@ -1,6 +1,7 @@
 """The statement of a reading with bounded contributions: `choosing` in SQL, with work only where it is needed.
 
-    base       rows with a unit, and their keys and terms; read anew where it is named, three times at most
+    base       rows with a unit, and their keys and terms; those of a table are read anew where it is named, three times
+               at most, those that are made of several are kept
     suspects   units that may have too many groups or rows, and a ceiling that their groups' ranks stay below; a
                suspect whose rows are surely each in a group of its own, *apart*, has nothing more to choose below it
     pairs      one row for each other suspect and group below its ceiling; one for all other rows of a group together
@@ -53,7 +54,8 @@ class Bounded:
     def tables(self) -> str:
         """The common table expressions."""
         once, inline = self._parts.dialect.once, self._parts.dialect.inline
-        tables = [("base", inline, self._base()), ("suspects", once, self._suspects()), ("pairs", once, self._pairs())]
+        kept = once if self._parts.made else inline  # a table is read faster than what was read is kept
+        tables = [("base", kept, self._base()), ("suspects", once, self._suspects()), ("pairs", once, self._pairs())]
         if self._parts.keys:
             tables += [("excess", once, self._excess()), ("removed", once, self._removed())]
         if self._parts.terms:

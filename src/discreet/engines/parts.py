@@ -17,7 +17,8 @@ class Parts:
     """What the statements of a reading have in common.
 
     The aggregates a0 and a1 are the numbers of rows and of units; a2, a3, ... belong to the terms, which are counted
-    where they are not NULL (*values*), summed, or counted without repetition (*distinct*).
+    where they are not NULL (*values*), summed, or counted without repetition (*distinct*). Rows are *made* if they are
+    not simply those of a table: then they are worth keeping between one look and the next.
     """
 
     printer: Printer
@@ -26,6 +27,7 @@ class Parts:
     terms: tuple[tuple[TermKind, Term], ...]
     public_keys: tuple[tuple[Value, ...], ...] | None
     counts_units: bool
+    made: bool = False
 
     @property
     def dialect(self) -> Dialect:

@@ -21,6 +21,7 @@ def split_sql(reading: Reading, split: Split, printer: Printer) -> str:
         terms=(("sum", grid.steps(printer, split.term, argument, split.argument.type)),),
         public_keys=reading.public_keys,
         counts_units=False,
+        made=reading.source is not None,
     )
     if reading.bounding is None:
         return _listed(parts, split, _rows(parts))

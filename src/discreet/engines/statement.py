@@ -73,6 +73,7 @@ def statement(reading: Reading, printer: Printer) -> Statement:
         terms=tuple(columns.terms),
         public_keys=reading.public_keys,
         counts_units=any(statistic.kind == "units" for statistic in reading.statistics),
+        made=reading.source is not None,
     )
     sql = _by_row(parts) if reading.bounding is None else Bounded(parts, reading.bounding).sql()
     return Statement(sql=sql, parameters=printer.parameters, keys=len(keys), finish=finish)
