@@ -193,6 +193,15 @@ def derive(wanted: Program, releases: Sequence[Released]) -> Derived | None:
     return None
 
 
+def may_follow(wanted: Question, given: Question) -> bool:
+    """Whether the groups of a question may be unions of another's: told by the two alone, before any is rebuilt."""
+    try:
+        _assigned(wanted, given, ())
+    except _OutsideTheKeys:
+        return False
+    return True
+
+
 def _source(aggregate: Aggregate, wanted: Program, alike: Sequence[tuple[Released, Parts]]) -> Source | Quotient | None:
     """The release that tells an aggregate most precisely, if any does."""
     told: list[Source | Quotient] = [*_telling(aggregate, alike)]

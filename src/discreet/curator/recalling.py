@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-from discreet.curator.derive import Derived, derive
+from discreet.curator.derive import Derived, derive, may_follow
 from discreet.curator.perform import Told
 from discreet.curator.prepared import Prepared
 from discreet.curator.preparing import Preparing
@@ -60,9 +60,11 @@ class Recalling(Preparing):
 
     def _release_of(self, prepared: Prepared, question: str, stored: Stored) -> Released | None:
         """A release about the same rows, for another question."""
-        groups_and_rows = json.loads(stored.payload).get("limits")
         other = recall(question, prepared.plan)
-        if other is None or groups_and_rows is None:
+        if other is None or not may_follow(prepared.plan, other):
+            return None
+        groups_and_rows = json.loads(stored.payload).get("limits")
+        if groups_and_rows is None:
             return None
         try:
             told = self._unpacked(replace(prepared.about(other), limits=Limits(*groups_and_rows)), stored.payload)
