@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from discreet.curator.program import Program
 from discreet.errors import InvalidParameter
 from tests.curator.test_free import ROWS, clinic, one
 
@@ -55,6 +56,14 @@ def test_no_answer_carries_the_secret_of_its_account() -> None:
     assert derived.replayed
     for answer in (first, derived, first.adjusted(consistent=False)):
         assert salt not in str(everything(answer.released))
+    told = curator.explain("SELECT ward, MEDIAN(age) AS half FROM visits GROUP BY ROLLUP (ward)", epsilon=1)
+    assert salt not in str(everything(told))
+
+
+def test_mutant_the_secret_goes_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Program, "unsalted", property(lambda program: program))
+    with pytest.raises(AssertionError):
+        test_no_answer_carries_the_secret_of_its_account()
 
 
 def everything(thing: object, depth: int = 12) -> list[object]:

@@ -99,7 +99,7 @@ def explanation(
     program, found = forecast(prepared, asked, confidence=confidence, rows=rows)
     event = prepared.event(asked, len(prepared.missing))
     return Explanation(
-        program=program,
+        program=program.unsalted,
         account=account.name,
         unit=f"{account.unit}, {account.neighbours.value}",
         cost=prices(event, account.budget, account.neighbours).spent(account.budget),

@@ -141,9 +141,7 @@ def choose(
     if not question.sets:
         return _program(question, schema, contribution, draft, keys=known[0], salt=salt)
     each = [
-        _program(
-            one, schema, replace(contribution, grouped=bool(one.keys), groupings=()), draft, keys=listed, salt=salt
-        )
+        _program(one, schema, _alone(one, contribution), draft, keys=listed, salt=salt)
         for one, listed in zip(asked, known, strict=True)
     ]
     return replace(
