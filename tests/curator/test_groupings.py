@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from discreet.curator import Curator
 from discreet.curator.program import Program, choose
-from discreet.curator.selection import Threshold
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import UnsupportedQuery
 from discreet.noise import SeededBits
@@ -24,6 +23,7 @@ from discreet.plan.sql import parse
 from discreet.plan.stability import Contribution
 from discreet.privacy import Budget, Neighbours, events
 from tests.curator.hospital import TYPES, Data, add_patient, data, schemas, without
+from tests.curator.nearness import check_alone, check_moves
 from tests.curator.test_shapes import frame, loaded
 
 AGGREGATES = "COUNT(*) AS n, SUM(charge) AS s, GROUPING(ward) AS g"
@@ -87,24 +87,9 @@ def exact(program: Program, found: Data) -> dict[Any, tuple[int, ...]]:
 def check(program: Program, one: Data, other: Data) -> None:
     """All inputs of noise together are as near as their event says; private groups of one person are few."""
     a, b = exact(program, one), exact(program, other)
-    nothing = (0,) * len(program.noise.scales)
-    moved = [[x - y for x, y in zip(a.get(key, nothing), b.get(key, nothing), strict=True)] for key in {**a, **b}]
-    start = 0
-    for measure in program.measures:
-        stop = start + len(measure.scales)
-        ratios = [Fraction(x) / s for move in moved for x, s in zip(move[start:stop], measure.scales, strict=True)]
-        if isinstance(measure.event, events.DiscreteLaplace):
-            assert sum(map(abs, ratios)) <= measure.event.sensitivity / measure.event.scale
-        else:
-            assert isinstance(measure.event, events.Concentrated)
-            assert sum(r * r for r in ratios) / 2 <= measure.event.rho
-        start = stop
+    check_moves(program, a, b)
     private = {i for i, each in enumerate(program.groupings) if each.selection is not None}
-    alone = [list(values) for key, values in a.items() if key not in b and key[0] in private]
-    if isinstance(program.selection, Threshold):
-        size = program.selection.size
-        assert len(alone) <= program.contribution.groups
-        assert all(size.linear.value(values) <= size.most < program.selection.smallest for values in alone)
+    check_alone(program, {key: row for key, row in a.items() if key[0] in private}, b)
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-3"])

@@ -27,7 +27,8 @@ from discreet.plan.relations import Reached, Table
 from discreet.plan.schema import Limits, TableSchema
 from discreet.plan.sql import parse
 from discreet.plan.types import Type
-from discreet.privacy import Budget, Neighbours, events
+from discreet.privacy import Budget, Neighbours
+from tests.curator.nearness import check_alone, check_moves
 from tests.curator.shop import (
     DAYS,
     TYPES,
@@ -87,18 +88,8 @@ def exact(program: Program, found: Data) -> Groups:
 
 def check(program: Program, one: Data, other: Data) -> None:
     a, b = exact(program, one), exact(program, other)
-    nothing = (0,) * len(program.reading.statistics)
-    moved = [[x - y for x, y in zip(a.get(key, nothing), b.get(key, nothing), strict=True)] for key in {**a, **b}]
-    start = 0
-    for measure in program.measures:
-        stop = start + len(measure.scales)
-        ratios = [Fraction(x) / s for move in moved for x, s in zip(move[start:stop], measure.scales, strict=True)]
-        if isinstance(measure.event, events.DiscreteLaplace):
-            assert sum(map(abs, ratios)) <= measure.event.sensitivity / measure.event.scale
-        else:
-            assert isinstance(measure.event, events.Concentrated)
-            assert sum(r * r for r in ratios) / 2 <= measure.event.rho
-        start = stop
+    check_moves(program, a, b)
+    check_alone(program, a, b)
 
 
 @cache

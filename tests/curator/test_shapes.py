@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from discreet.curator import Curator
 from discreet.curator import program as program_module
 from discreet.curator.program import Program, choose
-from discreet.curator.selection import Optimal
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import UnsupportedQuery
 from discreet.noise import SeededBits
@@ -25,8 +24,9 @@ from discreet.plan.relations import Join, Matched, PerUnit, Select, Table, Union
 from discreet.plan.schema import Limits, TableSchema
 from discreet.plan.sql import parse
 from discreet.plan.types import Type
-from discreet.privacy import Budget, Neighbours, events
+from discreet.privacy import Budget, Neighbours
 from tests.curator.hospital import TYPES, Data, add_patient, data, schemas, without
+from tests.curator.nearness import check_alone, check_moves
 
 _TEXT = """
 SELECT AVG(n) AS m, COUNT(*) AS people FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient);
@@ -104,25 +104,10 @@ def test_engines_agree(sql: str) -> None:
 
 
 def check(program: Program, one: Data, other: Data) -> None:
-    """Every input of noise is as near as its event says, and groups of one person alone are few and small."""
+    """Inputs of noise are as near as was charged, and groups of one person alone are few and small."""
     a, b = exact(program, one), exact(program, other)
-    nothing = (0,) * len(program.reading.statistics)
-    moved = [[x - y for x, y in zip(a.get(key, nothing), b.get(key, nothing), strict=True)] for key in {**a, **b}]
-    start = 0
-    for measure in program.measures:
-        stop = start + len(measure.scales)
-        ratios = [Fraction(x) / s for move in moved for x, s in zip(move[start:stop], measure.scales, strict=True)]
-        if isinstance(measure.event, events.DiscreteLaplace):
-            assert sum(map(abs, ratios)) <= measure.event.sensitivity / measure.event.scale
-        else:
-            assert isinstance(measure.event, events.Concentrated)
-            assert sum(r * r for r in ratios) / 2 <= measure.event.rho
-        start = stop
-    alone = [list(values) for key, values in a.items() if key not in b]
-    if program.selection is not None and not isinstance(program.selection, Optimal):
-        size = program.selection.size
-        assert len(alone) <= program.contribution.limits.groups
-        assert all(size.linear.value(values) <= size.most for values in alone)
+    check_moves(program, a, b)
+    check_alone(program, a, b)
 
 
 @pytest.mark.parametrize("sql", QUESTIONS, ids=IDS)
