@@ -11,16 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, total_ordering
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discreet.plan.after import NEIGHBOURS, PLACES, Beside
 from discreet.plan.finish import Cell, Noisy, as_noisy, span_of
+from discreet.plan.group import Group
 from discreet.plan.nodes import Literal, Order
 from discreet.plan.sets import ZERO, Law, Member, Running, aggregated, hull_of, of_sum, plain, present, summed_span
 from discreet.plan.spans import EVERYTHING, Span
-
-if TYPE_CHECKING:
-    from discreet.plan.stepping import Group
 
 MOST_PAIRS = 500
 """Groups of a partition that are compared in pairs, where an order by noisy values has several terms."""
