@@ -1,7 +1,10 @@
 """The statement of a reading with bounded contributions: `choosing` in SQL, with work only where it is needed.
 
-    base       rows with a unit, and their keys and terms; those of a table are read anew where it is named, three times
-               at most, those that are made of several are kept
+    own        rows with a unit, and their keys and terms
+    heavy      if rows are joined: units that may exceed their limits by a count of the sides; others' rows count as
+               they are, and are not looked at below
+    base       own rows with keys that count; those of a table are read anew where it is named, three times at most,
+               those that are made of several are kept
     suspects   units that may have too many groups or rows, and a ceiling that their groups' ranks stay below; a
                suspect whose rows are surely each in a group of its own, *apart*, has nothing more to choose below it
     pairs      one row for each other suspect and group below its ceiling; one for all other rows of a group together
@@ -55,7 +58,10 @@ class Bounded:
         """The common table expressions."""
         once, inline = self._parts.dialect.once, self._parts.dialect.inline
         kept = once if self._parts.made else inline  # a table is read faster than what was read is kept
-        tables = [("base", kept, self._base()), ("suspects", once, self._suspects()), ("pairs", once, self._pairs())]
+        tables = [("own", inline, self._own())]
+        if self._parts.heavy is not None:
+            tables.append(("heavy", once, self._parts.heavy))
+        tables += [("base", kept, self._base()), ("suspects", once, self._suspects()), ("pairs", once, self._pairs())]
         if self._parts.keys:
             tables += [("excess", once, self._excess()), ("removed", once, self._removed())]
         if self._parts.terms:
@@ -64,11 +70,29 @@ class Bounded:
         named = ", ".join(f"{name} {how} ({text})" for name, how, text in tables)
         return f"WITH {named}"
 
-    def _base(self) -> str:
-        public, where = self._parts.public("b"), self._parts.where
+    def _own(self) -> str:
+        where = self._parts.where
         columns = [f"{self._unit.sql} AS u", *self._parts.keyed, *self._parts.termed]
         rows = select(*columns, source=self._parts.printer.rows(), where=where.sql if where else "")
-        return select("*", source=nested(rows, "b"), where=f"b.u IS NOT NULL{f' AND {public}' if public else ''}")
+        return select("*", source=nested(rows), where="u IS NOT NULL")
+
+    def _base(self) -> str:
+        conditions = [self._parts.public("b"), "b.u IN (SELECT u FROM heavy)" if self._parts.heavy is not None else ""]
+        return select("*", source="own AS b", where=" AND ".join(filter(None, conditions)))
+
+    def _light(self) -> str:
+        """The rows of units that are surely within their limits; public keys are looked for among their groups."""
+        parts = self._parts
+        found = select(
+            *parts.k,
+            "COUNT(*) AS a0",
+            "COUNT(*) AS a1",
+            *parts.aggregates(parts.t),
+            source="own",
+            where="NOT EXISTS (SELECT 1 FROM heavy WHERE heavy.u = own.u)",
+            group=parts.k,
+        )
+        return select("*", source=nested(found, "g"), where=parts.public("g"))
 
     def _suspects(self) -> str:
         if not self._parts.keys:
@@ -185,6 +209,8 @@ class Bounded:
             summands.append(select(*parts.k, "0", "0", *terms, source="picked"))
         if parts.distinct:
             summands.append(self._varieties())
+        if parts.heavy is not None:
+            summands.append(self._light())
         totals = [f"SUM({a}) AS {a}" for a in ("a0", "a1", *parts.a)]
         source = nested(" UNION ALL ".join(summands))
         return select(*parts.k, *totals, source=source, group=parts.k, having="SUM(a1) > 0")

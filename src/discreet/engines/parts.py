@@ -18,7 +18,8 @@ class Parts:
 
     The aggregates a0 and a1 are the numbers of rows and of units; a2, a3, ... belong to the terms, which are counted
     where they are not NULL (*values*), summed, or counted without repetition (*distinct*). Rows are *made* if they are
-    not simply those of a table: then they are worth keeping between one look and the next.
+    not simply those of a table: then they are worth keeping between one look and the next. If `heavy` is given, it is a
+    query for units u without which nobody exceeds the limits.
     """
 
     printer: Printer
@@ -28,6 +29,7 @@ class Parts:
     public_keys: tuple[tuple[Value, ...], ...] | None
     counts_units: bool
     made: bool = False
+    heavy: str | None = None
 
     @property
     def dialect(self) -> Dialect:

@@ -18,6 +18,7 @@ from discreet.plan.relations import Fold, Join, Matched, PerUnit, Reached, Selec
 from discreet.plan.types import Type
 
 Stored = Mapping[str, tuple[Type, str]]
+Pairs = tuple[tuple[Expression, Expression], ...]
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,16 @@ class Rows:
     tables: Mapping[str, Stand]
     parameters: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def _declared(self) -> dict[str, Mapping[str, Type]]:
-        return {name: stand.declared for name, stand in self.tables.items()}
+    def shape(self, relation: Relation) -> dict[str, Type]:
+        """The columns of a relation with their types."""
+        return shape(relation, {name: stand.declared for name, stand in self.tables.items()})
 
     def printer(self, relation: Relation) -> Printer:
         """A printer over the rows of a relation."""
-        types = shape(relation, self._declared)
+        types = self.shape(relation)
         stored = {name: (kind, f"x{i}") for i, (name, kind) in enumerate(types.items())}
-        return Printer(self.dialect, f"({self.sql(relation)})", stored, types, parameters=self.parameters)
+        rows, known = f"({self.sql(relation)})", _is_finite(relation)
+        return Printer(self.dialect, rows, stored, types, parameters=self.parameters, is_finite=known)
 
     def sql(self, relation: Relation) -> str:
         """The SELECT of a relation."""
@@ -70,7 +72,7 @@ class Rows:
     def _reached(self, relation: Reached) -> str:
         """The table's rows beside the units that have their keys, each pair of key and unit once."""
         declared = self.tables[relation.name].declared
-        through = shape(relation.through, self._declared)
+        through = self.shape(relation.through)
         places = list(through)
         key, unit = f"x{places.index(relation.key)}", f"x{places.index(UNIT)}"
         known = f"SELECT DISTINCT {key} AS k, {unit} AS u FROM ({self.sql(relation.through)}) WHERE {unit} IS NOT NULL"
@@ -118,10 +120,7 @@ class Rows:
         return f"SELECT {listed} FROM ({source}) WHERE {unit} IS NOT NULL"
 
     def _join(self, relation: Join) -> str:
-        left, right = (
-            self._side(relation.left, [a for a, _ in relation.on]),
-            self._side(relation.right, [b for _, b in relation.on]),
-        )
+        left, right = self._sides(relation.left, relation.right, relation.on)
         columns = [f"a.{name}" for name in left.columns if name != left.unit]
         columns += [f"b.{name}" for name in right.columns if name != right.unit]
         columns += [f"a.{left.unit}"] if left.unit else []
@@ -130,10 +129,7 @@ class Rows:
         return f"SELECT {listed} FROM ({left.sql}) AS a {word} ({right.sql}) AS b ON {_same(left, right)}"
 
     def _matched(self, relation: Matched) -> str:
-        left, right = (
-            self._side(relation.source, [a for a, _ in relation.on]),
-            self._side(relation.other, [b for _, b in relation.on]),
-        )
+        left, right = self._sides(relation.source, relation.other, relation.on)
         listed = ", ".join(f"a.{name}" for name in left.columns)
         found = f"EXISTS (SELECT 1 FROM ({right.sql}) AS b WHERE {_same(left, right)})"
         known = " AND ".join(f"a.j{i} IS NOT NULL" for i in range(left.pairs))
@@ -143,7 +139,28 @@ class Rows:
     def _union(self, relation: Union) -> str:
         return " UNION ALL ".join(self.sql(source) for source in relation.sources)
 
-    def _side(self, relation: Relation, on: Sequence[Expression]) -> _Side:
+    def _sides(self, left: Relation, right: Relation, on: Pairs) -> tuple[Side, Side]:
+        """Both, without what compares their units again: a database joins by one number faster than by two."""
+        if UNIT in self.shape(left) and UNIT in self.shape(right):
+            on = tuple((a, b) for a, b in on if not (self._is_unit(left, a) and self._is_unit(right, b)))
+        return self.side(left, [a for a, _ in on]), self.side(right, [b for _, b in on])
+
+    def _is_unit(self, relation: Relation, expression: Expression) -> bool:
+        """Whether an expression is surely the unit of each row, and no text, whose spaces the unit has not."""
+        if not isinstance(expression, Column):
+            return False
+        if expression.name == UNIT:
+            return True
+        if isinstance(relation, Table):
+            return relation.unit == expression.name and expression.type is not Type.TEXT
+        if isinstance(relation, Select):
+            known = {column.name: column.expression for column in relation.columns}
+            return self._is_unit(relation.source, known[expression.name])
+        if isinstance(relation, Join) and expression.name in self.shape(relation.left):
+            return self._is_unit(relation.left, expression)
+        return False
+
+    def side(self, relation: Relation, on: Sequence[Expression]) -> Side:
         """A relation with what is to be compared beside its columns."""
         printer = self.printer(relation)
         terms = [printer.print(expression) for expression in on]
@@ -151,18 +168,27 @@ class Rows:
         compared = "".join(f", {term.sql} AS j{i}" for i, term in enumerate(terms))
         columns = [f"x{i}" for i in range(len(stored))]
         unit = columns[list(printer.declared).index(UNIT)] if UNIT in printer.declared else ""
-        return _Side(f"SELECT {_named(stored)}{compared} FROM {printer.rows()}", columns, unit, len(terms))
+        return Side(f"SELECT {_named(stored)}{compared} FROM {printer.rows()}", columns, unit, len(terms))
 
 
 @dataclass(frozen=True)
-class _Side:
+class Side:
+    """A relation that is to be compared with another: its SELECT, columns and unit, and how many are compared."""
+
     sql: str
     columns: list[str]
     unit: str
     pairs: int
 
 
-def _same(left: _Side, right: _Side) -> str:
+def _is_finite(relation: Relation) -> bool:
+    """Whether infinite numbers are NULL already: the sums of folds and windows may leave a double's range."""
+    if isinstance(relation, Union):
+        return all(_is_finite(source) for source in relation.sources)
+    return not isinstance(relation, PerUnit | Windowed)
+
+
+def _same(left: Side, right: Side) -> str:
     """That two rows are a pair: equal in all that is compared, and of the same person if both are somebody's."""
     pairs = [f"a.j{i} = b.j{i}" for i in range(left.pairs)]
     if left.unit and right.unit:

@@ -299,6 +299,8 @@ class Printer:
         source: SQL of the table, as it stands after FROM.
         columns: how each declared column is stored there: type, and SQL that yields it.
         declared: the declared types.
+        parameters: of the statement.
+        is_finite: whether the source's numbers are known to be finite; else those that are not are NULL.
     """
 
     dialect: Dialect
@@ -306,6 +308,7 @@ class Printer:
     columns: Mapping[str, tuple[Type, str]]
     declared: Mapping[str, Type]
     parameters: dict[str, Any] = field(default_factory=dict)
+    is_finite: bool = False
     _raw: dict[str, str] = field(default_factory=dict)
     _named: dict[str, Term] = field(default_factory=dict)
     _layers: list[list[str]] = field(default_factory=list)
@@ -356,7 +359,8 @@ class Printer:
         alias = self._raw.setdefault(name, f"c{len(self._raw)}")
         stored = self.columns[name][0]
         term = Term(alias, 0, simple=True)
-        return self.name(self.fill(self.dialect.finite, term)) if stored is Type.FLOAT else term
+        doubtful = stored is Type.FLOAT and not self.is_finite
+        return self.name(self.fill(self.dialect.finite, term)) if doubtful else term
 
     def _column(self, expression: Column) -> Term:
         stored, declared = self.columns[expression.name][0], self.declared[expression.name]

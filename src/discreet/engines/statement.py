@@ -57,8 +57,8 @@ class _Columns:
         return self.terms.index((kind, term)) + 2
 
 
-def statement(reading: Reading, printer: Printer) -> Statement:
-    """The statement for a reading that has been checked."""
+def statement(reading: Reading, printer: Printer, heavy: str | None = None) -> Statement:
+    """The statement for a reading that has been checked; `heavy` is what `census` says of it."""
     if reading.split is not None:
         sql = split_sql(reading, reading.split, printer)
         return Statement(sql=sql, parameters=printer.parameters, keys=len(reading.keys), finish=None)
@@ -74,6 +74,7 @@ def statement(reading: Reading, printer: Printer) -> Statement:
         public_keys=reading.public_keys,
         counts_units=any(statistic.kind == "units" for statistic in reading.statistics),
         made=reading.source is not None,
+        heavy=heavy,
     )
     sql = _by_row(parts) if reading.bounding is None else Bounded(parts, reading.bounding).sql()
     return Statement(sql=sql, parameters=printer.parameters, keys=len(keys), finish=finish)
