@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from discreet.errors import InsufficientBudget, LedgerError
@@ -137,7 +137,7 @@ def uncharged() -> None:
 def late() -> None:
     """Acknowledges first and commits with the next charge but two."""
     honest = sqlite.SqliteStore._commit
-    begun = sqlite.SqliteStore.writing
+    honest_begin = sqlite.SqliteStore.begin
     count = [0]
 
     def commit(store: sqlite.SqliteStore) -> None:
@@ -145,17 +145,15 @@ def late() -> None:
         if count[0] % 3 == 0:
             honest(store)
 
-    @contextlib.contextmanager
-    def writing(store: sqlite.SqliteStore) -> Iterator[Rows]:
-        if store._writer.in_transaction:
-            yield SqliteRows(store._writer)
-            store._commit()
-        else:
-            with begun(store) as rows:
-                yield rows
+    def begin(store: sqlite.SqliteStore) -> Rows:
+        if not store._writer.in_transaction:
+            return honest_begin(store)
+        store._write_lock.acquire()
+        store._rows = SqliteRows(store._writer)
+        return store._rows
 
     sqlite.SqliteStore._commit = commit  # type: ignore[method-assign,assignment]
-    sqlite.SqliteStore.writing = writing  # type: ignore[method-assign,assignment]
+    sqlite.SqliteStore.begin = begin  # type: ignore[method-assign]
 
 
 def race() -> None:

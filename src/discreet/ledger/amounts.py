@@ -38,9 +38,14 @@ def plus(one: Amount, other: Amount) -> Amount:
     >>> plus((1, 6), (1, 3))
     (1, 2)
     """
-    if not other[0]:
+    more, bottom = other
+    if not more:
         return one
-    top, bottom = one[0] * other[1] + other[0] * one[1], one[1] * other[1]
+    top, below = one
+    if bottom == below:
+        top += more
+    else:
+        top, bottom = top * bottom + more * below, below * bottom
     common = gcd(top, bottom)
     total = top // common, bottom // common
     return total if total[1].bit_length() <= LONGEST_SUM else amount(short(Fraction(*total)))
@@ -64,6 +69,15 @@ def at_most(one: Amount, limit: Amount) -> bool:
     return one[0] * limit[1] <= limit[0] * one[1]
 
 
+def within(spent: Amounts, limits: Amounts) -> bool:
+    """Whether each amount is within its limit.
+
+    >>> within(((1, 3), (0, 1)), ((1, 3), (0, 1))), within(((1, 3), (1, 9)), ((1, 2), (1, 10)))
+    (True, False)
+    """
+    return at_most(spent[0], limits[0]) and (len(spent) == 1 or at_most(spent[1], limits[1]))
+
+
 def rest(limit: Amount, spent: Amount) -> Amount:
     """What is left of a limit; never negative, and less than the smallest amount there is counts as nothing.
 
@@ -71,7 +85,7 @@ def rest(limit: Amount, spent: Amount) -> Amount:
     ((1, 6), (0, 1))
     """
     top, bottom = limit[0] * spent[1] - spent[0] * limit[1], limit[1] * spent[1]
-    if top * _SMALLEST < bottom:
+    if top <= 0 or (bottom > _SMALLEST and top * _SMALLEST < bottom):
         return ZERO
     common = gcd(top, bottom)
     return top // common, bottom // common
@@ -83,7 +97,10 @@ def write(amounts: Amounts) -> str:
     >>> write(((1, 2), (0, 1)))
     '1/2 0/1'
     """
-    return " ".join([f"{top}/{bottom}" for top, bottom in amounts])
+    (top, bottom), *deltas = amounts
+    if not deltas:
+        return f"{top}/{bottom}"
+    return f"{top}/{bottom} {deltas[0][0]}/{deltas[0][1]}"
 
 
 def read(text: str) -> Amounts:

@@ -242,9 +242,7 @@ class Book:
         Returns:
             One receipt for each account, in the order of their names; the answer belongs to the first.
         """
-        asked = charging.request(
-            charges, self.account, analyst=analyst, question=question, key=key, replay_key=replay_key, project=project
-        )
+        asked = charging.request(charges, self.account, analyst, question, key, replay_key, project)
         with self._journal.acting(*asked.places) as rows:
             return charging.earlier(rows, asked) or charging.charge(rows, asked)
 
@@ -304,8 +302,9 @@ class Book:
         """
         known = self._accounts.get(account)
         if known is None:
+            checked = name(account=account)
             with self._journal.reading() as rows:
-                found = rows.get("account", account)
+                found = rows.get("account", checked)
             if found is None:
                 raise stewardship.unknown(account)
             known = self._accounts[account] = Account.read(found)

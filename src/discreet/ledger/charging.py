@@ -102,8 +102,7 @@ class Capped(NamedTuple):
     state: Member
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A checked request; `digest` covers accounts, events, question and replay key."""
 
     orders: tuple[Order, ...]
@@ -117,23 +116,23 @@ class Request:
     @property
     def places(self) -> list[Place]:
         """The states that the charge will look at."""
-        accounts = [order.account.name for order in self.orders]
-        places: list[Place] = [("standing", account) for account in accounts]
-        places += [changes.place_of(account, self.who) for account in accounts]
-        if self.project:
-            places += [changes.place_of_project(account, self.project) for account in accounts]
-        return [*places, ("role", self.who)]
+        places: list[Place] = [("role", self.who)]
+        for order in self.orders:
+            account = order.account.name
+            places += ("standing", account), changes.place_of(account, self.who)
+            if self.project:
+                places.append(changes.place_of_project(account, self.project))
+        return places
 
 
 def request(
     charges: Mapping[str, Event],
     find: Callable[[str], Account],
-    *,
     analyst: str,
     question: str,
     key: str | None,
-    replay_key: str = "",
-    project: str = "",
+    replay_key: str,
+    project: str,
 ) -> Request:
     """Checks and prices a request; touches no balance.
 
@@ -143,7 +142,7 @@ def request(
     """
     if not charges:
         raise InvalidParameter("charges", "nothing", "to name at least one account")
-    orders = tuple(_order(find(name(account=account)), charges[account]) for account in sorted(charges))
+    orders = tuple([_order(find(account), charges[account]) for account in sorted(charges)])
     asked = text(question=question)
     mark = "" if key is None else _mark(orders, asked, replay_key)
     return Request(
@@ -178,7 +177,7 @@ def charge(rows: Rows, asked: Request) -> tuple[Receipt, ...]:
         AccountLocked: if an account's failure credits are used up.
         NotPermitted: if the analyst may not ask.
     """
-    return tuple(_charge_one(rows, asked, place) for place in range(len(asked.orders)))
+    return tuple([_charge_one(rows, asked, place) for place in range(len(asked.orders))])
 
 
 def earlier(rows: Rows, asked: Request) -> tuple[Receipt, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from types import TracebackType
 
 from discreet.errors import LedgerError, LedgerTampered
@@ -22,26 +22,25 @@ _BOOK: Place = "book", ""
 class _Act:
     """A transaction of a journal; a plain class, because every charge enters one."""
 
-    __slots__ = ("_journal", "_places", "_rows", "_transaction")
+    __slots__ = ("_journal", "_places", "_rows")
 
     def __init__(self, journal: Journal, places: Sequence[Place]) -> None:
         self._journal, self._places = journal, places
 
     def __enter__(self) -> Rows:
-        self._transaction = self._journal.transaction()
-        self._rows = self._transaction.__enter__()
+        self._rows = rows = self._journal.begin()
         try:
-            self._journal.begun(self._rows, self._places)
+            self._journal.begun(rows, self._places)
         except BaseException as error:
-            self._transaction.__exit__(type(error), error, error.__traceback__)
+            self._journal.store.end(error)
             raise
-        return self._rows
+        return rows
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         head = self._rows.tail() if error is None else None
-        self._transaction.__exit__(kind, error, trace)
+        self._journal.store.end(error)
         if head is not None:
             self._journal.note(head)
 
@@ -63,11 +62,11 @@ class Journal:
         """The same for everything that a frozen book refuses; `places` are states that will be looked at."""
         return _Act(self, (_BOOK, *places))
 
-    def transaction(self) -> AbstractContextManager[Rows]:
-        """The store's, unless this process has stopped writing."""
+    def begin(self) -> Rows:
+        """The rows of a new transaction, unless this process has stopped writing."""
         if self._stopped is not None:
             raise LedgerTampered(self._stopped.sequence, "the book was found altered; this process writes no more")
-        return self.store.writing()
+        return self.store.begin()
 
     def begun(self, rows: Rows, places: Sequence[Place]) -> None:
         """Looks ahead, and refuses to go on with a book that cannot be trusted."""

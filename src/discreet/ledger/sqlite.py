@@ -1,7 +1,7 @@
 """The book in one SQLite file: write-ahead log, a sync for every commit, one writer at a time.
 
-Formal guarantee: `writing` begins with BEGIN IMMEDIATE, so that nothing it reads can change before it writes, in this
-or any other process; it ends after the log was synced (synchronous=FULL), so that what was acknowledged survives a
+Formal guarantee: `begin` is BEGIN IMMEDIATE, so that nothing that is read can change before it is written, in this or
+any other process; `end` comes after the log was synced (synchronous=FULL), so that what was acknowledged survives a
 crash. After an error while committing nobody can know what is on the disk (a second fsync may report success for lost
 pages), so this process never writes to the file again. The file must be on a local disk.
 """
@@ -13,8 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
-from types import TracebackType
+from contextlib import closing, contextmanager
 
 from discreet.errors import LedgerError, LedgerTampered
 from discreet.ledger import schema
@@ -73,12 +72,8 @@ class SqliteStore(Store):
             raise
         return connection
 
-    def writing(self) -> AbstractContextManager[Rows]:
-        """See `Store.writing`."""
-        return _Writing(self)
-
     def begin(self) -> Rows:
-        """Waits for all other writers, and excludes them until `end`."""
+        """See `Store.begin`."""
         self._after_fork()
         self._write_lock.acquire()
         try:
@@ -93,7 +88,7 @@ class SqliteStore(Store):
         return self._rows
 
     def end(self, error: BaseException | None) -> None:
-        """Commits, or rolls back after an error."""
+        """See `Store.end`."""
         try:
             if error is None:
                 self._commit()
@@ -172,23 +167,6 @@ class SqliteStore(Store):
         self._inherited = self._writer, self._reader  # kept: closing them here could drop the parent's locks
         with _translated():
             self._connect()
-
-
-class _Writing:
-    """A transaction as a context; a plain class, because every charge enters one."""
-
-    __slots__ = ("_store",)
-
-    def __init__(self, store: SqliteStore) -> None:
-        self._store = store
-
-    def __enter__(self) -> Rows:
-        return self._store.begin()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._store.end(error)
 
 
 @contextmanager

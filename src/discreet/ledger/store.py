@@ -1,8 +1,9 @@
 """What the book needs from a database: a few rows read and written inside one transaction.
 
-A store makes three promises. `writing` is exclusive among all threads and processes, and what was written is durable
-when it ends without an exception, and gone when it ends with one. `reading` sees one state of the book. Entries and
-answers are only ever added. SQLite keeps them in `ledger.sqlite`; another database needs these two classes only.
+A store makes three promises. From `begin` to `end` a writer is alone among all threads and processes, and what was
+written is durable if it ends without an error, and gone if it ends with one. `reading` sees one state of the book.
+Entries and answers are only ever added. SQLite keeps them in `ledger.sqlite`; another database needs these two classes
+only.
 """
 
 from __future__ import annotations
@@ -126,8 +127,12 @@ class Store(ABC):
     """A durable place for the rows of one book."""
 
     @abstractmethod
-    def writing(self) -> AbstractContextManager[Rows]:
-        """A transaction that excludes all other writers and is durable when it ends."""
+    def begin(self) -> Rows:
+        """Waits for all other writers, and excludes them until `end`."""
+
+    @abstractmethod
+    def end(self, error: BaseException | None) -> None:
+        """Makes durable what was written, or undoes it after an error."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Rows]:

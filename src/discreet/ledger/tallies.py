@@ -21,7 +21,8 @@ from discreet.accounting.terms import terms
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import root_below
 from discreet.ledger import amounts
-from discreet.ledger.amounts import Amounts, at_most
+from discreet.ledger.amounts import Amounts, within
+from discreet.ledger.identity import by_identity
 from discreet.ledger.text import NAMES
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP
 from discreet.privacy.events import Event
@@ -75,7 +76,7 @@ class Tallies:
     def covered(self, promise: Tallies) -> bool:
         """Whether these sums are at most those promised, under every rule that has a sum for the promise."""
         return all(
-            cap is None or (spent is not None and all(map(at_most, spent, cap)))
+            cap is None or (spent is not None and within(spent, cap))
             for spent, cap in ((self.sums[kind], cap) for kind, cap in promise.sums.items())
         )
 
@@ -83,7 +84,7 @@ class Tallies:
         """The first rule of a budget that these sums keep, or None if they keep none."""
         for kind, rule, limits in _limits(budget):
             spent = self.sums[kind]
-            if spent is not None and all(map(at_most, spent, limits)):
+            if spent is not None and within(spent, limits):
                 return rule
         return None
 
@@ -109,8 +110,8 @@ class Tallies:
 
     def rests(self, rule: filters.Rule) -> Amounts:
         """The amounts of what one rule leaves."""
-        spent, limits = self._sum(rule), _amounts(rule.cap)
-        return tuple(map(amounts.rest, limits, spent or limits))
+        spent, limits = self._sum(rule), _cap(rule.cap)
+        return tuple([amounts.rest(limit, used) for limit, used in zip(limits, spent or limits, strict=True)])
 
     def largest_pure(self, budget: Loss) -> Fraction:
         """The largest epsilon that a single pure question may still have; rounded down where it is irrational.
@@ -120,7 +121,7 @@ class Tallies:
         largest = Fraction(0)
         for kind, rule, limits in _limits(budget):
             spent = self.sums[kind]
-            if spent is not None and all(map(at_most, spent, limits)):
+            if spent is not None and within(spent, limits):
                 rest = Fraction(*amounts.rest(limits[0], spent[0]))
                 concentrated = isinstance(rule.cap, ZCDP) and rest > 0
                 largest = max(largest, root_below(2 * rest) if concentrated else rest)
@@ -197,31 +198,30 @@ def _read(fields: tuple[tuple[str, str | None], ...]) -> Tallies:
 
 @lru_cache(maxsize=256)
 def _zero(currency: type[Loss], budget: Amounts) -> Tallies:
-    nothing: dict[str, Amounts | None] = {
-        kind: (amounts.ZERO,) * len(limits) for kind, _, limits in _limits_of(currency, budget)
-    }
+    limits = _limits(loss(currency, budget))
+    nothing: dict[str, Amounts | None] = {kind: (amounts.ZERO,) * len(cap) for kind, _, cap in limits}
     return Tallies(dict(sorted(nothing.items())))
 
 
+@by_identity
 def _limits(budget: Loss) -> tuple[tuple[str, filters.Rule, Amounts], ...]:
-    return _limits_of(type(budget), _amounts(budget))
-
-
-@lru_cache(maxsize=256)
-def _limits_of(currency: type[Loss], limits: Amounts) -> tuple[tuple[str, filters.Rule, Amounts], ...]:
-    """Found by whole numbers, whose hash is faster than that of a loss."""
-    found = rules(loss(currency, limits))
-    return tuple((CURRENCIES[type(rule.cap)], rule, _amounts(rule.cap)) for rule in found)
+    """The rules of a budget, each with the name of its currency and the amounts of its cap."""
+    return tuple((CURRENCIES[type(rule.cap)], rule, _amounts(rule.cap)) for rule in rules(budget))
 
 
 def _amounts(amount: Loss) -> Amounts:
     return tuple([getattr(amount, name).as_integer_ratio() for name in NAMES[type(amount)]])
 
 
+_cap = by_identity(_amounts)
+
+
 def _sum(spent: Amounts | None, more: Amounts | None) -> Amounts | None:
     if spent is None or more is None:
         return None
-    return _bounded(tuple(map(amounts.plus, spent, more)))
+    if len(spent) == 1:
+        return (amounts.plus(spent[0], more[0]),)
+    return _bounded((amounts.plus(spent[0], more[0]), amounts.plus(spent[1], more[1])))
 
 
 def _times(spent: Amounts | None, count: int) -> Amounts | None:
@@ -230,4 +230,4 @@ def _times(spent: Amounts | None, count: int) -> Amounts | None:
 
 def _bounded(spent: Amounts) -> Amounts | None:
     """None where a delta has reached 1: nothing is bounded any more."""
-    return None if len(spent) == 2 and at_most((1, 1), spent[1]) else spent
+    return None if len(spent) == 2 and spent[1][0] >= spent[1][1] else spent

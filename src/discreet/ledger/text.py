@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from discreet.errors import InternalError, InvalidParameter
+from discreet.ledger.identity import by_identity
 from discreet.privacy import ZCDP, ApproxDP, Loss, PureDP, Unit
 
 LONGEST_NAME = 200  # characters of an account, a table, an analyst or a key
@@ -83,6 +84,7 @@ def _loss(epsilon: str | None, rho: str | None, delta: str | None) -> Loss:
     return PureDP(ratio(epsilon)) if delta is None else ApproxDP(ratio(epsilon), ratio(delta))
 
 
+@by_identity
 def loss_text(loss: Loss) -> str:
     """The canonical JSON of `write_loss`; written out for speed, since every charge writes several.
 
@@ -94,11 +96,11 @@ def loss_text(loss: Loss) -> str:
 
 def amounts_text(currency: type[Loss], amounts: Sequence[tuple[int, int]]) -> str:
     """The canonical JSON of the loss with these amounts, in the order of its class."""
-    (top, bottom), *deltas = amounts
+    top, bottom = amounts[0]
     first = f'"{NAMES[currency][0]}":"{top}/{bottom}"'
-    if not deltas:
+    if len(amounts) == 1:
         return f"{{{first}}}"
-    return f'{{"delta":"{deltas[0][0]}/{deltas[0][1]}",{first}}}'
+    return f'{{"delta":"{amounts[1][0]}/{amounts[1][1]}",{first}}}'
 
 
 def write_unit(unit: Unit) -> dict[str, Any]:
