@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from discreet.errors import InvalidParameter
 from discreet.ledger.tallies import CURRENCIES, Price, Tallies, rules
@@ -83,8 +84,7 @@ class Account:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(NamedTuple):
     """Where an account stands: budget, sums of this period and of its whole life, failures.
 
     >>> from discreet.ledger.tallies import prices
@@ -115,23 +115,17 @@ class Standing:
 
     def charged(self, price: Price) -> Standing:
         """After one more charge; whether any rule still holds is for the caller to ask."""
-        return Standing(
-            budget=self.budget,
-            period=self.period,
-            spent=price.added(self.spent),
-            lifetime=price.added(self.lifetime),
-            failures=self.failures,
-            listed=self.listed,
-        )
+        budget, period, spent, lifetime, failures, listed = self
+        return Standing(budget, period, price.added(spent), price.added(lifetime), failures, listed)
 
     def amended(self, budget: Loss) -> Standing:
         """With another budget of the same currency, and everything spent so far still counted."""
-        return dataclasses.replace(self, budget=same_currency(self.budget, budget))
+        return self._replace(budget=same_currency(self.budget, budget))
 
     def renewed(self, budget: Loss) -> Standing:
         """A new period that starts with nothing spent; the lifetime goes on."""
         budget = same_currency(self.budget, budget)
-        return dataclasses.replace(self, budget=budget, period=self.period + 1, spent=Tallies.zero(budget))
+        return self._replace(budget=budget, period=self.period + 1, spent=Tallies.zero(budget))
 
     def write(self) -> str:
         """The standing as canonical JSON, put together by hand: others wait while it is written."""
@@ -160,8 +154,7 @@ class Standing:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class Member(NamedTuple):
     """One person on one account: a role and a cap if a steward gave them, and what they have spent in any case."""
 
     period: int
@@ -180,17 +173,12 @@ class Member:
         """The same person after the account's renewals."""
         if self.period == standing.period:
             return self
-        return dataclasses.replace(self, period=standing.period, spent=Tallies.zero(standing.budget))
+        return self._replace(period=standing.period, spent=Tallies.zero(standing.budget))
 
     def charged(self, price: Price) -> Member:
         """After one more charge."""
-        return Member(
-            period=self.period,
-            spent=price.added(self.spent),
-            lifetime=price.added(self.lifetime),
-            role=self.role,
-            cap=self.cap,
-        )
+        period, spent, lifetime, role, cap = self
+        return Member(period, price.added(spent), price.added(lifetime), role, cap)
 
     def write(self) -> str:
         """The member as canonical JSON, put together by hand as well."""

@@ -84,6 +84,8 @@ def rest(limit: Amount, spent: Amount) -> Amount:
     >>> rest((1, 2), (1, 3)), rest((1, 3), (1, 2))
     ((1, 6), (0, 1))
     """
+    if not spent[0] and limit[1] <= _SMALLEST:
+        return limit
     top, bottom = limit[0] * spent[1] - spent[0] * limit[1], limit[1] * spent[1]
     if top <= 0 or (bottom > _SMALLEST and top * _SMALLEST < bottom):
         return ZERO
@@ -97,10 +99,10 @@ def write(amounts: Amounts) -> str:
     >>> write(((1, 2), (0, 1)))
     '1/2 0/1'
     """
-    (top, bottom), *deltas = amounts
-    if not deltas:
+    top, bottom = amounts[0]
+    if len(amounts) == 1:
         return f"{top}/{bottom}"
-    return f"{top}/{bottom} {deltas[0][0]}/{deltas[0][1]}"
+    return f"{top}/{bottom} {amounts[1][0]}/{amounts[1][1]}"
 
 
 def read(text: str) -> Amounts:

@@ -221,11 +221,8 @@ class Book:
             KeyConflict: if the key came with another request before.
             LedgerError: if the book cannot be written.
         """
-        charges = {account: event}
-        (receipt,) = self.charge_all(
-            charges, analyst=analyst, question=question, key=key, replay_key=replay_key, project=project
-        )
-        return receipt
+        asked = charging.request({account: event}, self.account, analyst, question, key, replay_key, project)
+        return self._charged(asked)[0]
 
     def charge_all(
         self,
@@ -242,7 +239,9 @@ class Book:
         Returns:
             One receipt for each account, in the order of their names; the answer belongs to the first.
         """
-        asked = charging.request(charges, self.account, analyst, question, key, replay_key, project)
+        return self._charged(charging.request(charges, self.account, analyst, question, key, replay_key, project))
+
+    def _charged(self, asked: charging.Request) -> tuple[Receipt, ...]:
         with self._journal.acting(*asked.places) as rows:
             return charging.earlier(rows, asked) or charging.charge(rows, asked)
 

@@ -6,7 +6,6 @@ is refused.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -76,10 +75,10 @@ def place_of_project(account: str, name: str) -> tuple[str, str]:
     return "project", f"{account}\n{name}"
 
 
-def book(states: States) -> dict[str, Any]:
-    """The state of the book as a whole."""
+def frozen(states: States) -> bool:
+    """Whether the book is read-only until a steward resumes it."""
     text = states.get("book", "")
-    return {"frozen": False} if text is None else dict(parsed(text))
+    return text is not None and bool(parsed(text)["frozen"])
 
 
 def table(states: States, name: str) -> dict[str, Any] | None:
@@ -153,9 +152,9 @@ def _appoint(states: States, entry: Entry) -> None:
     now = _opened(states, entry.account)
     role, cap = Role(content["role"]), content["cap"]
     person = member(states, entry.account, content["name"], now)
-    person = dataclasses.replace(person, role=role, cap=None if cap is None else read_loss(cap))
+    person = person._replace(role=role, cap=None if cap is None else read_loss(cap))
     put_member(states, entry.account, content["name"], person)
-    now = dataclasses.replace(now, listed=now.listed or role is Role.ANALYST)
+    now = now._replace(listed=now.listed or role is Role.ANALYST)
     states.put(("standing", entry.account, now.write()))
 
 
@@ -173,17 +172,17 @@ def _allot(states: States, entry: Entry) -> None:
     content = entry.content
     now = _opened(states, entry.account)
     known = project(states, entry.account, content["project"], now) or Member.of(now)
-    allotted = dataclasses.replace(known, cap=read_loss(content["cap"]))
+    allotted = known._replace(cap=read_loss(content["cap"]))
     states.put((*place_of_project(entry.account, content["project"]), allotted.write()))
 
 
 def _fail(states: States, entry: Entry) -> None:
     now = _opened(states, entry.account)
-    states.put(("standing", entry.account, dataclasses.replace(now, failures=now.failures + 1).write()))
+    states.put(("standing", entry.account, now._replace(failures=now.failures + 1).write()))
 
 
 def _unlock(states: States, entry: Entry) -> None:
-    states.put(("standing", entry.account, dataclasses.replace(_opened(states, entry.account), failures=0).write()))
+    states.put(("standing", entry.account, _opened(states, entry.account)._replace(failures=0).write()))
 
 
 def _freeze(states: States, _entry: Entry) -> None:

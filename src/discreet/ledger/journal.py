@@ -70,9 +70,10 @@ class Journal:
 
     def begun(self, rows: Rows, places: Sequence[Place]) -> None:
         """Looks ahead, and refuses to go on with a book that cannot be trusted."""
-        self._refuse_older(rows)
+        if rows.tail() != self._seen:
+            self._refuse_older(rows)
         rows.foresee(places)
-        if places and changes.book(rows)["frozen"]:
+        if places and changes.frozen(rows):
             raise LedgerError(
                 "The book is read-only: it did not match its anchor", "A steward compares it, then resumes."
             )
@@ -120,7 +121,7 @@ class Journal:
 
     def _freeze(self, anchor: Head) -> None:
         with self.writing() as rows:
-            if not changes.book(rows)["frozen"]:
+            if not changes.frozen(rows):
                 changes.apply(rows, rows.add("freeze", {"anchor": str(anchor)}, who=policy.OWNER))
 
     def resume(self, *, by: str, note: str) -> None:
@@ -132,15 +133,13 @@ class Journal:
     def frozen(self) -> bool:
         """Whether the book is read-only until a steward acts."""
         with self.reading() as rows:
-            return bool(changes.book(rows)["frozen"])
+            return changes.frozen(rows)
 
     def _refuse_older(self, rows: Rows) -> None:
         seen = self._seen
         if not seen.sequence:
             return
-        tail = rows.tail()
-        found = tail.hash if tail.sequence == seen.sequence else rows.hash_at(seen.sequence)
-        if found != seen.hash:
+        if rows.hash_at(seen.sequence) != seen.hash:
             self._stopped = LedgerTampered(seen.sequence, "the book is older than what this process has seen")
             raise self._stopped
 

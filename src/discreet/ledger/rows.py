@@ -13,7 +13,8 @@ from discreet.ledger.entry import GENESIS, Entry, Head
 from discreet.ledger.store import Place, Rows, Stored
 
 _ENTRY = "SELECT sequence, time, kind, account, who, price, key, about, body, hash FROM entries"
-_TAIL = "SELECT sequence, hash FROM entries"
+_HEAD = "SELECT sequence, hash FROM entries"
+_TAIL = f"{_HEAD} ORDER BY sequence DESC LIMIT 1"
 _STATE = "SELECT text, seal FROM states WHERE scope = ? AND name = ?"
 _ANSWER = "SELECT sequence, charge, replay_key, payload FROM answers"
 _MOST_FORESEEN = 100  # SQLite has a limit of its own; what is left over is read when it is asked for
@@ -47,10 +48,14 @@ class SqliteRows(Rows):
 
     def foresee(self, places: Sequence[Place]) -> None:
         """See `Rows.foresee`."""
-        self.tail()
-        places = [place for place in places if place not in self._known][:_MOST_FORESEEN]
-        if not places:
-            return
+        if self._tail is None:
+            self.tail()
+        known = self._known
+        places = [place for place in places if place not in known][:_MOST_FORESEEN]
+        if places:
+            self._read(places)
+
+    def _read(self, places: Sequence[Place]) -> None:
         values = [value for place in places for value in place]
         found = self._connection.execute(_foreseeing(len(places)), values).fetchall()
         self._known.update(dict.fromkeys(places))
@@ -59,7 +64,7 @@ class SqliteRows(Rows):
     def tail(self) -> Head:
         """See `Rows.tail`."""
         if self._tail is None:
-            row = self._connection.execute(f"{_TAIL} ORDER BY sequence DESC LIMIT 1").fetchone()
+            row = self._connection.execute(_TAIL).fetchone()
             self._tail = Head(*row) if row else Head(0, GENESIS)
             if self._remembered is not None and self._remembered[0] == self._tail:
                 self._known = self._remembered[1]
@@ -76,7 +81,7 @@ class SqliteRows(Rows):
 
     def hash_at(self, sequence: int) -> str | None:
         """See `Rows.hash_at`."""
-        row = self._connection.execute(f"{_TAIL} WHERE sequence = ?", (sequence,)).fetchone()
+        row = self._connection.execute(f"{_HEAD} WHERE sequence = ?", (sequence,)).fetchone()
         return None if row is None else Head(*row).hash
 
     def by_key(self, who: str, key: str) -> Entry | None:

@@ -74,7 +74,8 @@ class SqliteStore(Store):
 
     def begin(self) -> Rows:
         """See `Store.begin`."""
-        self._after_fork()
+        if self._process != os.getpid():
+            self._after_fork()
         self._write_lock.acquire()
         try:
             self._refuse_doubtful_file()
@@ -148,14 +149,15 @@ class SqliteStore(Store):
             _BROKEN.add(self.path)
 
     def _refuse_doubtful_file(self) -> None:
-        if self.path == MEMORY:
-            return
-        if self.path in _BROKEN:
+        if self.path in _BROKEN and self.path != MEMORY:
             raise LedgerError("An earlier commit failed in this process", "Check the disk and start again.")
         self._refuse_moved_file()
 
     def _refuse_moved_file(self) -> None:
-        if self.path != MEMORY and _identity(self.path) != self._identity:
+        if self.path == MEMORY:
+            return
+        found = os.stat(self.path)
+        if (found.st_dev, found.st_ino) != self._identity:
             raise LedgerError("The ledger file was moved or replaced while it was open", "Open it again, verify it.")
 
     def _after_fork(self) -> None:

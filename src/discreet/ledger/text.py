@@ -29,6 +29,7 @@ NAMES: dict[type[Loss], tuple[str, ...]] = {
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _DECODER = json.JSONDecoder()
+_quote = json.encoder.encode_basestring_ascii
 
 
 def canonical(content: object) -> str:
@@ -42,7 +43,7 @@ def canonical(content: object) -> str:
 
 def quoted(text: str) -> str:
     """The canonical JSON of a text."""
-    return json.encoder.encode_basestring_ascii(text)
+    return _quote(text)
 
 
 def parsed(text: str) -> Any:
