@@ -153,7 +153,7 @@ def late() -> None:
         return store._rows
 
     sqlite.SqliteStore._commit = commit  # type: ignore[method-assign,assignment]
-    sqlite.SqliteStore.begin = begin  # type: ignore[method-assign]
+    sqlite.SqliteStore.begin = begin  # type: ignore[method-assign,assignment]
 
 
 def race() -> None:

@@ -221,7 +221,10 @@ class Book:
             KeyConflict: if the key came with another request before.
             LedgerError: if the book cannot be written.
         """
-        asked = charging.request({account: event}, self.account, analyst, question, key, replay_key, project)
+        charges = {account: event}
+        asked = charging.request(
+            charges, self.account, analyst=analyst, question=question, key=key, replay_key=replay_key, project=project
+        )
         return self._charged(asked)[0]
 
     def charge_all(
@@ -239,10 +242,13 @@ class Book:
         Returns:
             One receipt for each account, in the order of their names; the answer belongs to the first.
         """
-        return self._charged(charging.request(charges, self.account, analyst, question, key, replay_key, project))
+        asked = charging.request(
+            charges, self.account, analyst=analyst, question=question, key=key, replay_key=replay_key, project=project
+        )
+        return self._charged(asked)
 
     def _charged(self, asked: charging.Request) -> tuple[Receipt, ...]:
-        with self._journal.acting(*asked.places) as rows:
+        with self._journal.acting(asked.places) as rows:
             return charging.earlier(rows, asked) or charging.charge(rows, asked)
 
     def fail(self, *receipts: Receipt) -> None:

@@ -15,6 +15,9 @@ from discreet.ledger.entry import Entry
 from discreet.ledger.tallies import Price, Tallies
 from discreet.ledger.text import canonical, parsed, read_loss
 
+BOOK = "book", ""
+"""Where the state of the book as a whole stands."""
+
 
 class States(Protocol):
     """Where states are kept: in the store, or in memory while verifying."""
@@ -77,7 +80,7 @@ def place_of_project(account: str, name: str) -> tuple[str, str]:
 
 def frozen(states: States) -> bool:
     """Whether the book is read-only until a steward resumes it."""
-    text = states.get("book", "")
+    text = states.get(*BOOK)
     return text is not None and bool(parsed(text)["frozen"])
 
 
@@ -186,11 +189,11 @@ def _unlock(states: States, entry: Entry) -> None:
 
 
 def _freeze(states: States, _entry: Entry) -> None:
-    states.put(("book", "", canonical({"frozen": True})))
+    states.put((*BOOK, canonical({"frozen": True})))
 
 
 def _resume(states: States, _entry: Entry) -> None:
-    states.put(("book", "", canonical({"frozen": False})))
+    states.put((*BOOK, canonical({"frozen": False})))
 
 
 def _nothing(_states: States, _entry: Entry) -> None:

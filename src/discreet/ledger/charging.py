@@ -113,10 +113,9 @@ class Request(NamedTuple):
     digest: str
     project: str = ""
 
-    @property
     def places(self) -> list[Place]:
         """The states that the charge will look at."""
-        places: list[Place] = [("role", self.who)]
+        places: list[Place] = [changes.BOOK, ("role", self.who)]
         for order in self.orders:
             account = order.account.name
             places += ("standing", account), changes.place_of(account, self.who)
@@ -128,6 +127,7 @@ class Request(NamedTuple):
 def request(
     charges: Mapping[str, Event],
     find: Callable[[str], Account],
+    *,
     analyst: str,
     question: str,
     key: str | None,

@@ -6,17 +6,15 @@ Any doubt stops writing: a book older than one already seen, one that does not m
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
 from discreet.errors import LedgerError, LedgerTampered
 from discreet.ledger import changes, policy
 from discreet.ledger.entry import GENESIS, Head
-from discreet.ledger.store import Place, Rows, Store
+from discreet.ledger.store import Places, Rows, Store
 from discreet.ledger.verify import verify
-
-_BOOK: Place = "book", ""
 
 
 class _Act:
@@ -24,7 +22,7 @@ class _Act:
 
     __slots__ = ("_journal", "_places", "_rows")
 
-    def __init__(self, journal: Journal, places: Sequence[Place]) -> None:
+    def __init__(self, journal: Journal, places: Places | None) -> None:
         self._journal, self._places = journal, places
 
     def __enter__(self) -> Rows:
@@ -56,11 +54,11 @@ class Journal:
 
     def writing(self) -> _Act:
         """One durable transaction on a book that is no older than what was seen before."""
-        return _Act(self, ())
+        return _Act(self, None)
 
-    def acting(self, *places: Place) -> _Act:
-        """The same for everything that a frozen book refuses; `places` are states that will be looked at."""
-        return _Act(self, (_BOOK, *places))
+    def acting(self, places: Places = list) -> _Act:
+        """The same for everything that a frozen book refuses; `places` tells the states that will be looked at."""
+        return _Act(self, places)
 
     def begin(self) -> Rows:
         """The rows of a new transaction, unless this process has stopped writing."""
@@ -68,12 +66,14 @@ class Journal:
             raise LedgerTampered(self._stopped.sequence, "the book was found altered; this process writes no more")
         return self.store.begin()
 
-    def begun(self, rows: Rows, places: Sequence[Place]) -> None:
+    def begun(self, rows: Rows, places: Places | None) -> None:
         """Looks ahead, and refuses to go on with a book that cannot be trusted."""
         if rows.tail() != self._seen:
             self._refuse_older(rows)
+        if places is None:
+            return
         rows.foresee(places)
-        if places and changes.frozen(rows):
+        if changes.frozen(rows):
             raise LedgerError(
                 "The book is read-only: it did not match its anchor", "A steward compares it, then resumes."
             )

@@ -10,7 +10,7 @@ from hashlib import sha256
 from discreet.errors import LedgerTampered
 from discreet.ledger import schema
 from discreet.ledger.entry import GENESIS, Entry, Head
-from discreet.ledger.store import Place, Rows, Stored
+from discreet.ledger.store import Place, Places, Rows, Stored
 
 _ENTRY = "SELECT sequence, time, kind, account, who, price, key, about, body, hash FROM entries"
 _HEAD = "SELECT sequence, hash FROM entries"
@@ -46,16 +46,15 @@ class SqliteRows(Rows):
         """What the next transaction may start from if this one is committed."""
         return self.tail(), self._known if len(self._known) <= _MOST_REMEMBERED else {}
 
-    def foresee(self, places: Sequence[Place]) -> None:
-        """See `Rows.foresee`."""
-        if self._tail is None:
-            self.tail()
-        known = self._known
-        places = [place for place in places if place not in known][:_MOST_FORESEEN]
-        if places:
-            self._read(places)
+    def foresee(self, places: Places) -> None:
+        """See `Rows.foresee`; beside remembered states the few that are missing are read when they are asked for."""
+        self.tail()
+        if not self._known:
+            self._read(places()[:_MOST_FORESEEN])
 
     def _read(self, places: Sequence[Place]) -> None:
+        if not places:
+            return
         values = [value for place in places for value in place]
         found = self._connection.execute(_foreseeing(len(places)), values).fetchall()
         self._known.update(dict.fromkeys(places))

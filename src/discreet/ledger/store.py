@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -49,12 +49,16 @@ Place = tuple[str, str]
 """Scope and name of a state."""
 
 
+Places = Callable[[], Sequence[Place]]
+"""Tells places, if anybody needs to know."""
+
+
 class Rows(ABC):
     """The rows of the book inside one transaction."""
 
     @abstractmethod
-    def foresee(self, places: Sequence[Place]) -> None:
-        """Reads several states at once, because they will be asked for."""
+    def foresee(self, places: Places) -> None:
+        """Reads several states at once, because they will be asked for; what is remembered is not read again."""
 
     @abstractmethod
     def tail(self) -> Head:

@@ -21,7 +21,7 @@ from discreet.accounting.terms import terms
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import root_below
 from discreet.ledger import amounts
-from discreet.ledger.amounts import Amounts, within
+from discreet.ledger.amounts import Amount, Amounts, within
 from discreet.ledger.identity import by_identity
 from discreet.ledger.text import NAMES
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP
@@ -111,7 +111,9 @@ class Tallies:
     def rests(self, rule: filters.Rule) -> Amounts:
         """The amounts of what one rule leaves."""
         spent, limits = self._sum(rule), _cap(rule.cap)
-        return tuple([amounts.rest(limit, used) for limit, used in zip(limits, spent or limits, strict=True)])
+        spent = spent or limits
+        first = amounts.rest(limits[0], spent[0])
+        return (first,) if len(limits) == 1 else (first, amounts.rest(limits[1], spent[1]))
 
     def largest_pure(self, budget: Loss) -> Fraction:
         """The largest epsilon that a single pure question may still have; rounded down where it is irrational.
@@ -148,8 +150,9 @@ class Price:
         for known, after in self._added:
             if known is spent or known.sums == spent.sums:
                 return after
-        self._added.append((spent, spent + self._price))
-        return self._added[-1][1]
+        total = spent + self._price
+        self._added.append((spent, total))
+        return total
 
 
 @lru_cache(maxsize=256)
@@ -219,15 +222,17 @@ _cap = by_identity(_amounts)
 def _sum(spent: Amounts | None, more: Amounts | None) -> Amounts | None:
     if spent is None or more is None:
         return None
-    if len(spent) == 1:
-        return (amounts.plus(spent[0], more[0]),)
-    return _bounded((amounts.plus(spent[0], more[0]), amounts.plus(spent[1], more[1])))
+    first = amounts.plus(spent[0], more[0])
+    return (first,) if len(spent) == 1 else _bounded(first, amounts.plus(spent[1], more[1]))
 
 
 def _times(spent: Amounts | None, count: int) -> Amounts | None:
-    return None if spent is None else _bounded(tuple([amounts.times(amount, count) for amount in spent]))
+    if spent is None:
+        return None
+    first = amounts.times(spent[0], count)
+    return (first,) if len(spent) == 1 else _bounded(first, amounts.times(spent[1], count))
 
 
-def _bounded(spent: Amounts) -> Amounts | None:
+def _bounded(first: Amount, delta: Amount) -> Amounts | None:
     """None where a delta has reached 1: nothing is bounded any more."""
-    return None if len(spent) == 2 and spent[1][0] >= spent[1][1] else spent
+    return None if delta[0] >= delta[1] else (first, delta)
