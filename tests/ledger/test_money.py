@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable
 from fractions import Fraction
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from discreet import accounting
 from discreet.errors import InsufficientBudget, UnsupportedEvent
-from discreet.ledger import Book
+from discreet.ledger import Book, account
 from discreet.ledger.account import _WRITTEN, Member, Role, Standing
 from discreet.ledger.tallies import Price, Tallies, prices
 from discreet.ledger.text import canonical
@@ -165,3 +166,20 @@ def test_a_sum_that_nobody_knows_is_not_covered() -> None:
     assert known.covered(unknown)
     assert not Tallies({"pure": ((1, 2),)}).covered(Tallies({"pure": ((1, 3),)}))  # what an order of pairs would pass
     assert ((1, 2),) <= ((1, 3),)
+
+
+def collections_of(charges: int) -> int:
+    """How often the garbage collector ran during so many charges, after as many to get going."""
+    book = opened(budget=Budget(epsilon=10**6))
+    assert spend(book, most=charges) == charges
+    gc.collect()
+    before = sum(generation["collections"] for generation in gc.get_stats())
+    assert spend(book, most=charges) == charges
+    return sum(generation["collections"] for generation in gc.get_stats()) - before
+
+
+def test_charges_leave_nothing_to_the_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looks at every object of the process while all others wait for the book."""
+    assert collections_of(400) == 0
+    monkeypatch.setattr(account, "_MOST_WRITTEN", 10**6)  # a mutant that forgets nothing
+    assert collections_of(400) > 0

@@ -7,6 +7,7 @@ again from the entries alone.
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -204,14 +205,15 @@ class Member(NamedTuple):
         )
 
 
-_MOST_WRITTEN = 256
-_WRITTEN: dict[str, Standing | Member] = {}
+_MOST_WRITTEN = 64
+_WRITTEN: OrderedDict[str, Standing | Member] = OrderedDict()
 
 
 def _remembered(text: str, state: Standing | Member) -> str:
-    if len(_WRITTEN) >= _MOST_WRITTEN:
-        _WRITTEN.clear()
+    """Forgets the oldest for each new one: what only grew would call the garbage collector while others wait."""
     _WRITTEN[text] = state
+    if len(_WRITTEN) > _MOST_WRITTEN:
+        _WRITTEN.popitem(last=False)
     return text
 
 
