@@ -11,6 +11,8 @@ import pytest
 from discreet.errors import InsufficientBudget
 from discreet.ledger import charging, outcomes, sqlite
 from discreet.ledger.account import Member, Standing
+from discreet.ledger.entry import Head
+from discreet.ledger.rows import SqliteRows
 from discreet.ledger.store import Rows
 from discreet.ledger.tallies import Tallies
 from discreet.privacy import Budget, PureDP, events
@@ -130,6 +132,25 @@ def remembered_too_much(patch: Patch) -> None:
     patch.setattr(sqlite.SqliteStore, "begin", begin)
 
 
+def check_others(path: Path) -> None:
+    with opened(path) as one, opened(path) as other:
+        for place in range(6):
+            assert (one, other)[place % 2].charge("patients", TENTH).remaining == PureDP(f"0.{9 - place}")
+
+
+def remembered_from_before(patch: Patch) -> None:
+    """Trusts states although somebody else has written since."""
+    honest = SqliteRows.tail
+
+    def tail(rows: SqliteRows) -> Head:
+        found = honest(rows)
+        if rows._remembered is not None:
+            rows._known = rows._remembered[1]
+        return found
+
+    patch.setattr(SqliteRows, "tail", tail)
+
+
 def forgotten_life(patch: Patch) -> None:
     patch.setattr(Standing, "renewed", lambda _self, budget: Standing.opened(budget))
 
@@ -146,6 +167,7 @@ def answered_twice(patch: Patch) -> None:
         (cap_instead_of_account, check_caps),
         (floats, check_exact),
         (remembered_too_much, check_undone),
+        (remembered_from_before, check_others),
         (forgotten_life, check_lifetime),
         (answered_twice, check_one_answer),
     ],
