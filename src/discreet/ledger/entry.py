@@ -93,13 +93,12 @@ class Head(NamedTuple):
 
 def seal(previous: str, sequence: int, fields: tuple[str, str, str, str, str, str, int, str]) -> Entry:
     """The entry that follows another: its fields (time to body) with their hash."""
-    whole = sequence, *fields
-    return Entry(*whole, chained(previous, whole))
+    return Entry(sequence, *fields, chained(previous, (sequence, *fields, "")))
 
 
-def chained(previous: str, entry: Entry | tuple[int, str, str, str, str, str, str, int, str]) -> str:
+def chained(previous: str, entry: Entry | tuple[int, str, str, str, str, str, str, int, str, str]) -> str:
     """The hash that an entry, or its fields, must have after another."""
-    sequence, time, kind, account, who, price, key, about, body, *_ = entry
+    sequence, time, kind, account, who, price, key, about, body, _ = entry
     lines = f"{previous}\n{sequence}\n{time}\n{kind}\n{account}\n{who}\n{price}\n{key}\n{about}\n{body}"
     return sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()
 
