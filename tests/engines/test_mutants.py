@@ -38,7 +38,7 @@ def nothing_removed(patch: pytest.MonkeyPatch) -> None:
 
 
 def rows_unordered(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Bounded, "_order", lambda _: "b.t1 DESC")
+    patch.setattr(Bounded, "_order", lambda _: "t1 DESC")
 
 
 MUTANTS = [

@@ -32,6 +32,7 @@ from discreet.plan.nodes import Column
 from discreet.plan.reading import Bounding
 from discreet.plan.types import Type
 
+_SMALL = 1 << 24  # a limit of rows by which every place can be multiplied
 _LADDER = 16  # the largest limit of groups for which ceilings are worth their price
 
 
@@ -179,24 +180,29 @@ class Bounded:
         if self._parts.keys:
             same = " AND ".join(["q.v = p.v", *self._parts.same_keys("q", "p")])
             where += f" AND NOT EXISTS (SELECT 1 FROM removed AS q WHERE {same})"
-        pairs = nested(select(*own, source="pairs AS p", where=where))
-        return select(*own, "r % n AS start", source=self._rank.of(self._rank.number("v"), pairs, own))
+        return select(*own, source="pairs AS p", where=where)
 
     def _picked(self) -> str:
-        """First the crowded units' rows, which a database finds quickly; then those of their crowded groups."""
+        """First the crowded units' rows, which a database finds quickly; of those kept, those of crowded groups."""
         parts, rows = self._parts, self._limits.rows
-        own = [f"b.{name}" for name in (*parts.k, *parts.t)]
-        among = nested(select("*", source="base", where="u IN (SELECT v FROM crowded)"), "b")
-        same = " AND ".join(["c.v = b.u", *parts.same_keys("c", "b")])
-        order = f"ROW_NUMBER() OVER (PARTITION BY {', '.join(['b.u', *own[: len(parts.k)]])} ORDER BY {self._order()})"
-        found = select(*own, "c.n", "c.start", f"{order} - 1 AS place", source=f"{among} JOIN crowded AS c ON {same}")
-        moved = "place" if rows == 1 else f"{parts.dialect.wide.format('place')} * {rows}"
-        return select(*parts.k, *parts.t, source=nested(found), where=f"({moved} + start) % n >= n - {rows}")
+        own = [*parts.k, *parts.t]
+        among = nested(select("u", *own, source="base", where="u IN (SELECT v FROM crowded)"))
+        ranked = self._rank.of(self._rank.number("u"), among, ["u", *own])
+        group = f"PARTITION BY {', '.join(['u', *parts.k])}"
+        count, place = (
+            f"COUNT(*) OVER ({group}) AS n",
+            f"ROW_NUMBER() OVER ({group} ORDER BY {self._order()}) - 1 AS place",
+        )
+        found = nested(select("u", *own, "r", count, place, source=ranked))
+        moved = f"{parts.dialect.wide.format('place') if rows > _SMALL else 'place'} * {rows}"
+        kept = select("u", *own, source=found, where=f"n > {rows} AND ({moved} + r % n) % n >= n - {rows}")
+        same = " AND ".join(["c.v = p.u", *parts.same_keys("c", "p")])
+        return select(*own, source=nested(kept, "p"), where=f"EXISTS (SELECT 1 FROM crowded AS c WHERE {same})")
 
     def _order(self) -> str:
         kinds = (kind for kind, _ in self._parts.terms)
         pairs = zip(self._parts.t, kinds, strict=True)
-        return ", ".join(_present(f"b.{t}") if kind == "values" else f"b.{t} NULLS FIRST" for t, kind in pairs)
+        return ", ".join(_present(t) if kind == "values" else f"{t} NULLS FIRST" for t, kind in pairs)
 
     def _result(self) -> str:
         parts = self._parts
