@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         mean,
         median,
         minimum,
+        mode,
         quantile,
         stddev,
         sum,  # noqa: A004 - the name every frame library gives it
@@ -42,7 +43,7 @@ _NAMES = {
     "choose_epsilon": "discreet.curator.choices",
     "Limits": "discreet.plan.schema",
     **dict.fromkeys(("count", "count_distinct", "count_units", "mean", "sum"), "discreet.plan.frame"),
-    **dict.fromkeys(("maximum", "median", "minimum", "quantile"), "discreet.plan.frame"),
+    **dict.fromkeys(("maximum", "median", "minimum", "mode", "quantile"), "discreet.plan.frame"),
     **dict.fromkeys(("correlation", "covariance", "stddev", "variance"), "discreet.plan.frame"),
 }
 
@@ -67,6 +68,7 @@ __all__ = [
     "mechanisms",
     "median",
     "minimum",
+    "mode",
     "noise",
     "plan",
     "privacy",

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from discreet.accounting.basic import compose as basic
+from discreet.accounting.terms import terms
+from discreet.accounting.zcdp import compose as zcdp
+from discreet.curator.modes import Modal
 from discreet.curator.program import Program
 from discreet.curator.selection import Threshold
+from discreet.plan.reading import Groups
 from discreet.privacy import events
 
 Statistics = Mapping[Any, tuple[int, ...]]
@@ -39,3 +44,27 @@ def check_alone(program: Program, one: Statistics, other: Statistics) -> None:
         size = program.selection.size
         assert len(alone) <= program.contribution.groups
         assert all(size.linear.value(values) <= size.most < program.selection.smallest for values in alone)
+
+
+def check_modes(program: Program, one: Sequence[Groups], other: Sequence[Groups]) -> None:
+    """The ranges of privacy losses of all modes, over all groups, add up to no more than was charged.
+
+    For each list of candidates, `one` and `other` are how often each stands in each group. A loss is the rate times the
+    change of a count plus a constant, so its range is that of the changes; a candidate without rows changes by nothing.
+    """
+    for reading, before, after in zip(program.polls, one, other, strict=True):
+        for recipe in (recipe for recipe in program.modal if recipe.ballot.split == reading.split):
+            moves = [_range(recipe, before.get(key, ()), after.get(key, ())) for key in {**before, **after}]
+            ranges = [recipe.rate * move for move in moves]
+            rho = sum((each * each for each in ranges), Fraction(0)) / 8
+            assert rho <= zcdp(terms(recipe.event)).rho
+            if isinstance(recipe.event, events.Concentrated):
+                assert rho <= recipe.event.rho
+            else:
+                assert sum(ranges, Fraction(0)) <= basic(terms(recipe.event)).epsilon
+
+
+def _range(recipe: Modal, one: Sequence[int], other: Sequence[int]) -> int:
+    before, after = (dict(zip(x[: len(x) // 2], x[len(x) // 2 :], strict=True)) for x in (one, other))
+    changes = [after.get(place, 0) - before.get(place, 0) for place in range(len(recipe.ballot.values))]
+    return max(changes) - min(changes)

@@ -95,7 +95,9 @@ REFUSED: list[tuple[str, str]] = [
     ("SELECT ¦STRING_AGG(ward, ',') FROM visits", "publish people's values"),
     ("SELECT ¦ANY_VALUE(ward) FROM visits", "publish people's values"),
     ("SELECT ¦first(ward) FROM visits", "publish people's values"),
-    ("SELECT ¦mode(ward) FROM visits", "publish people's values"),
+    ("SELECT ¦approx_top_k(ward, 3) FROM visits", "publish people's values"),
+    ("SELECT ¦mode(weight) FROM visits", "drawn among public values"),
+    ("SELECT MODE(¦MODE(age)) FROM visits", "whole question"),
     ("SELECT ¦arg_max(ward, age) FROM visits", "publish people's values"),
     ("SELECT ¦list(ward) FROM visits", "lists"),
     ("SELECT ¦array_agg(ward) FROM visits", "publish people's values"),
@@ -343,7 +345,7 @@ def test_unknown_tables_come_with_declared_names_only() -> None:
 
 def test_no_tables_at_all() -> None:
     with pytest.raises(UnsupportedQuery, match="protect"):
-        parse("SELECT MODE(x) FROM t", {})
+        parse("SELECT ENTROPY(x) FROM t", {})
 
 
 def subjects(levels: int) -> str:

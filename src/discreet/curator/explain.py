@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.curator.found import remarks, to_come
 from discreet.curator.measure import Measure
+from discreet.curator.modes import Modal
 from discreet.curator.notes import notes
 from discreet.curator.pick import Ranked
 from discreet.curator.prepared import Prepared
@@ -141,6 +142,7 @@ def _imagined(program: Program, rows: int) -> Released:
     statistics = [_middle(statistic, rows) for m in program.measures for statistic in m.form.statistics]
     key = (None,) * len(question.labels)
     statistics += [point for recipe in program.ranked for point in recipe.imagined(rows)]
+    statistics += [0] * len(program.modal)
     beside = [_imagined(one, rows) for one in program.beside]
     return Released(replace(program, question=question), [key], np.array([statistics], dtype=object), beside)
 
@@ -168,7 +170,7 @@ def _pending(program: Program) -> str:
 
 
 def _noises(program: Program) -> list[str]:
-    return [*map(_noise, program.measures), *map(_ranked, program.ranked)]
+    return [*map(_noise, program.measures), *map(_ranked, program.ranked), *map(_modal, program.modal)]
 
 
 def _noise(measure: Measure) -> str:
@@ -181,6 +183,11 @@ def _ranked(recipe: Ranked) -> str:
     pick = recipe.picks[0]
     far = pick.reach(recipe.steps.width + 1, 1 - CONFIDENCE)
     return f"exponential mechanism, within {far:,} ranks with {float(CONFIDENCE):.0%}"
+
+
+def _modal(recipe: Modal) -> str:
+    far = recipe.reach(1 - CONFIDENCE)
+    return f"exponential mechanism, within {far:,} rows of the most frequent value with {float(CONFIDENCE):.0%}"
 
 
 def _shown(error: float) -> str:

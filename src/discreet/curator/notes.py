@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from discreet.curator.modes import Modal
 from discreet.curator.pick import Ranked
 from discreet.curator.program import Program
+from discreet.curator.terms import CONFIDENCE
 
 
 def notes(program: Program) -> tuple[str, ...]:
@@ -36,6 +38,7 @@ def _notes(program: Program) -> tuple[str, ...]:
     if any(statistic.kind in ("sum", "product") for statistic in reading.statistics):
         said.append("Values are clipped to their public bounds before they are added.")
     said += list(dict.fromkeys(_ranked(recipe) for recipe in program.ranked))
+    said += list(dict.fromkeys(_modal(recipe) for recipe in program.modal))
     if reading.public_keys is not None:
         said.append("Groups are those of public keys, empty ones included; rows with other keys are not counted.")
     if program.selection is not None:
@@ -56,6 +59,16 @@ def _ranked(recipe: Ranked) -> str:
     return (
         f"{recipe.kind.upper()} is a private quantile near the extreme, not the extreme itself: it aims at the value "
         f"{rank:,} ranks inside the {word} one, and the extreme may lie anywhere between it and the public bound."
+    )
+
+
+def _modal(recipe: Modal) -> str:
+    count, far = len(recipe.ballot.values), recipe.reach(1 - CONFIDENCE)
+    return (
+        f"MODE is drawn among {_times(count, 'public value')}; rows with another value, or with none, are not counted "
+        f"for it. In each group it is, with {float(CONFIDENCE):.0%} confidence, a value whose rows are at most {far:,} "
+        "fewer than those of the most frequent one; where several are as frequent, or nothing is counted, any of them. "
+        "In what is computed from it, it counts as it is."
     )
 
 

@@ -222,6 +222,7 @@ def _unbounded_by(plan: Question, schemas: Schemas) -> list[Aggregate]:
         aggregate
         for aggregate in plan.aggregates
         if not aggregate.kind.startswith("count")
+        and aggregate.is_measured
         and any(
             x is not None and x.type.is_number and bounds(x, schema) is None
             for x in (aggregate.argument, aggregate.other)

@@ -15,12 +15,13 @@ from itertools import product
 
 from discreet.accounting.zcdp import rho_for
 from discreet.curator.measure import Law, Measure
+from discreet.curator.modes import Modal
 from discreet.curator.pick import RANKED, Ranked, ranked
 from discreet.curator.selection import LARGEST_EPSILON, Optimal, Selection, Threshold
 from discreet.curator.spread import Noise
 from discreet.errors import UnsupportedQuery
 from discreet.exact import float_below
-from discreet.plan.aggregates import Layout, Needs, Recipe, Steps, centred, counted, paired, steps_of
+from discreet.plan.aggregates import Ballot, Layout, Needs, Recipe, Steps, ballot, centred, counted, paired, steps_of
 from discreet.plan.nodes import Aggregate, Column, Expression, Question, Value
 from discreet.plan.ranges import MOST_VALUES, values
 from discreet.plan.reading import Bounding, Reading
@@ -44,6 +45,7 @@ class Program:
         recipes: how each aggregate follows from the statistics.
         selection: how private keys are selected, None if all keys are public.
         splits: for each argument of a quantile how its values are counted.
+        polls: the same for each argument of a mode.
         beside: what is released together with it, for the same price.
         groupings: if there are several, what is read for each; the noise covers all of them at once.
         contribution: what one unit can change.
@@ -55,12 +57,13 @@ class Program:
     reading: Reading
     measures: tuple[Measure, ...]
     noise: Noise
-    recipes: dict[str, Recipe | Ranked]
+    recipes: dict[str, Recipe | Ranked | Modal]
     selection: Selection | None
     contribution: Contribution
     people: str
     event: events.Event
     splits: tuple[Reading, ...] = ()
+    polls: tuple[Reading, ...] = ()
     groupings: tuple[Program, ...] = ()
     beside: tuple[Program, ...] = ()
 
@@ -70,9 +73,14 @@ class Program:
         return tuple(recipe for recipe in self.recipes.values() if isinstance(recipe, Ranked))
 
     @property
+    def modal(self) -> tuple[Modal, ...]:
+        """The modes among the recipes, in the order of their columns, which are the last ones."""
+        return tuple(recipe for recipe in self.recipes.values() if isinstance(recipe, Modal))
+
+    @property
     def width(self) -> int:
         """How many numbers are released of each group."""
-        return len(self.noise.scales) + sum(len(recipe.picks) for recipe in self.ranked)
+        return len(self.noise.scales) + sum(len(recipe.picks) for recipe in self.ranked) + len(self.modal)
 
     @property
     def unsalted(self) -> Program:
@@ -81,6 +89,7 @@ class Program:
             self,
             reading=_unsalted(self.reading),
             splits=tuple(map(_unsalted, self.splits)),
+            polls=tuple(map(_unsalted, self.polls)),
             groupings=tuple(one.unsalted for one in self.groupings),
             beside=tuple(one.unsalted for one in self.beside),
         )
@@ -93,7 +102,7 @@ class Program:
             return (*alone.readings, *(reading for one in self.beside for reading in one.readings))
         if self.groupings:
             return tuple(reading for one in self.groupings for reading in one.readings)
-        return (self.reading, *self.splits) if self.reading.statistics else self.splits
+        return (*((self.reading,) if self.reading.statistics else ()), *self.splits, *self.polls)
 
 
 def choose(
@@ -176,9 +185,10 @@ def _program(
         question=question,
         reading=reading,
         splits=_splits(reading, draft),
+        polls=_polls(reading, draft),
         measures=draft.measures,
         noise=draft.noise,
-        recipes={**draft.layout.recipes, **draft.ranked},
+        recipes={**draft.layout.recipes, **draft.ranked, **draft.modal},
         selection=draft.selection,
         contribution=contribution,
         people=schema.people or schema.unit or "row",
@@ -222,12 +232,13 @@ def _check_private(delta: Fraction) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A layout with its noise, and quantiles."""
+    """A layout with its noise, quantiles and modes."""
 
     law: Law
     layout: Layout
     measures: tuple[Measure, ...]
     ranked: dict[str, Ranked]
+    modal: dict[str, Modal]
     selection: Selection | None = None
 
     @property
@@ -239,12 +250,13 @@ class _Draft:
         """The price of all of it."""
         parts = [measure.event for measure in self.measures]
         parts += [pick.event for recipe in self.ranked.values() for pick in recipe.picks]
+        parts += [recipe.event for recipe in self.modal.values()]
         return events.Composed(parts if self.selection is None else [*parts, self.selection.event])
 
     @property
     def badness(self) -> Fraction:
         """The product of the aggregates' variances: smaller is better, whatever the units."""
-        recipes = (*self.layout.recipes.values(), *self.ranked.values())
+        recipes = (*self.layout.recipes.values(), *self.ranked.values(), *self.modal.values())
         return math.prod((self.noise.variance(recipe) for recipe in recipes), start=Fraction(1))
 
 
@@ -260,31 +272,39 @@ def _quietest(
 ) -> _Draft:
     """The layout and the law with the least noise."""
     most_rows = contribution.limits.rows
-    added = replace(question, aggregates=tuple(a for a in question.aggregates if a.kind not in RANKED))
+    added = replace(question, aggregates=tuple(a for a in question.aggregates if a.kind not in (*RANKED, "mode")))
     needs = Needs.of(added, schema, most_rows=most_rows, sized=sized)
     quantiles = {a: steps_of(a, schema) for a in question.aggregates if a.kind in RANKED}
-    first, *others = _drafts(needs, quantiles, contribution, epsilon, delta, only=law)
+    ballots = {a: ballot(a, schema) for a in question.aggregates if a.kind == "mode"}
+    first, *others = _drafts(needs, quantiles, ballots, contribution, epsilon=epsilon, delta=delta, only=law)
     return min([first, *others], key=lambda draft: draft.badness) if others else first
 
 
 def _drafts(
     needs: Needs,
     quantiles: dict[Aggregate, Steps],
+    ballots: dict[Aggregate, Ballot],
     contribution: Contribution,
+    *,
     epsilon: Fraction,
     delta: Fraction,
-    *,
     only: Law | None,
 ) -> Iterator[_Draft]:
-    """The budget in equal shares, one for each form and one for each quantile."""
+    """The budget in equal shares, one for each form, each quantile and each mode."""
     laws: tuple[Law, ...] = ("laplace", "gaussian") if delta else ("laplace",)
     for law in laws if only is None else (only,):
         layouts = {layout.forms: layout for layout in (build(needs) for build in _LAYOUTS[law])}
         for layout in layouts.values():
-            share = (epsilon if law == "laplace" else _rho(epsilon, delta)) / (len(layout.forms) + len(quantiles))
+            parts = len(layout.forms) + len(quantiles) + len(ballots)
+            share = (epsilon if law == "laplace" else _rho(epsilon, delta)) / parts
             noise = Measure.laplace if law == "laplace" else Measure.gaussian
             measures = tuple(noise(form, contribution, share) for form in layout.forms)
-            yield _Draft(law, layout, measures, _ranked(law, measures, quantiles, contribution, share))
+            points = _ranked(law, measures, quantiles, contribution, share)
+            place = sum(len(m.scales) for m in measures) + sum(len(recipe.picks) for recipe in points.values())
+            modes = [Modal.of(law, each, contribution, share) for each in ballots.values()]
+            placed = [replace(mode, place=place + i) for i, mode in enumerate(modes)]
+            modal = {aggregate.name: mode for aggregate, mode in zip(ballots, placed, strict=True)}
+            yield _Draft(law, layout, measures, points, modal)
 
 
 def _ranked(
@@ -354,6 +374,12 @@ def _splits(reading: Reading, draft: _Draft) -> tuple[Reading, ...]:
     return tuple(
         replace(reading, statistics=(), split=counted(argument, steps)) for argument, steps in arguments.items()
     )
+
+
+def _polls(reading: Reading, draft: _Draft) -> tuple[Reading, ...]:
+    """One for each list of candidates."""
+    splits = dict.fromkeys(recipe.ballot.split for recipe in draft.modal.values())
+    return tuple(replace(reading, statistics=(), split=split) for split in splits)
 
 
 def _unsalted(reading: Reading) -> Reading:

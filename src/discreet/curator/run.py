@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol
@@ -10,11 +10,16 @@ from typing import Protocol
 import numpy as np
 
 from discreet.curator.laws import Finishing, worked
+from discreet.curator.modes import Modal
 from discreet.curator.nonlinear import Integers
+from discreet.curator.pick import Ranked
+from discreet.curator.polls import released_modes
 from discreet.curator.program import Program
 from discreet.curator.ranks import released_points
+from discreet.curator.spread import Noise
 from discreet.noise import Bits
-from discreet.plan.finish import Cell, Noisy, finish
+from discreet.plan.aggregates import Recipe
+from discreet.plan.finish import Cell, finish
 from discreet.plan.nodes import Expression, Value
 from discreet.plan.reading import Groups, Reading
 from discreet.plan.size import columns
@@ -75,10 +80,14 @@ class Released:
             row: dict[str, Cell] = dict(zip(names, key, strict=True))
             yield row | {name: cells[index] for name, cells in finished.items()}
 
-    def _finished(self, outside: Fraction) -> dict[str, list[Noisy]]:
+    def _finished(self, outside: Fraction) -> Mapping[str, Sequence[Cell]]:
         """Each aggregate of all groups."""
-        noise = self.program.noise
-        return {name: noise.finish(recipe, self.noisy, outside) for name, recipe in self.program.recipes.items()}
+        recipes = self.program.recipes.items()
+        return {name: _cells(recipe, self.program.noise, self.noisy, outside) for name, recipe in recipes}
+
+
+def _cells(recipe: Recipe | Ranked | Modal, noise: Noise, noisy: Integers, outside: Fraction) -> Sequence[Cell]:
+    return recipe.finish(noisy) if isinstance(recipe, Modal) else noise.finish(recipe, noisy, outside)
 
 
 def finished(program: Program, groups: Finishing, confidence: Fraction) -> list[dict[str, Cell]]:
@@ -119,6 +128,8 @@ def run(program: Program, engine: Reader, bits: Bits) -> Released:
         kept = np.flatnonzero(program.selection.kept(noisy, exact, bits)).tolist()
         shown, noisy = [shown[i] for i in kept], noisy[kept]
     points = released_points(program, shown, engine.read, bits)
+    if program.modal:
+        points[:, -len(program.modal) :] = released_modes(program, shown, engine.read, bits)
     return Released(program, shown, np.concatenate([noisy, points], axis=1))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from discreet.curator.joint import joint
 from discreet.curator.measure import Law
+from discreet.curator.modes import Modal
 from discreet.curator.nonlinear import Ends, Floats, Integers, variances
 from discreet.curator.pick import Ranked
 from discreet.errors import InternalError
@@ -35,12 +36,12 @@ class Noise:
     law: Law
     scales: tuple[Fraction, ...]
 
-    def variance(self, recipe: Recipe | Ranked) -> Fraction:
-        """Of the noise of an aggregate; of a mean, times the square of its count; of a quantile, in ranks.
+    def variance(self, recipe: Recipe | Ranked | Modal) -> Fraction:
+        """Of the noise of an aggregate; of a mean, times the square of its count; of a quantile or mode, in rows.
 
         A mean's error depends on how far it is from the centre: half way to the ends is assumed.
         """
-        if isinstance(recipe, Ranked):
+        if isinstance(recipe, Ranked | Modal):
             return recipe.variance
         if isinstance(recipe, Total):
             return self._variance(recipe.linear)

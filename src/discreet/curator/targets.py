@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet import check
+from discreet.curator.modes import Modal
 from discreet.curator.pick import RANKED, Ranked
 from discreet.curator.program import Program
 from discreet.curator.spread import Noise
@@ -70,6 +71,11 @@ def check_plain(question: Question) -> None:
             "The error of a quantile is not known beforehand: it depends on how dense the values are.",
             "Ask for it with an epsilon; its answer comes with an interval.",
         )
+    if not all(aggregate.is_measured for aggregate in question.aggregates):
+        raise UnsupportedQuery(
+            "A mode is a value and has no distance from the truth.",
+            "Ask for it with an epsilon; a note of the answer tells how near its count is to the largest.",
+        )
     own = {aggregate.name for aggregate in question.aggregates}
     for output in question.outputs:
         named = {column.name for column in columns(output.expression)}
@@ -107,7 +113,7 @@ def farthest(program: Program, outside: Fraction, fewest: Fewest) -> Fraction | 
     return max(_miss(program.noise, recipe, outside, fewest.get(name)) for name, recipe in program.recipes.items())
 
 
-def _miss(noise: Noise, recipe: Recipe | Ranked, outside: Fraction, fewest: int | None) -> Fraction | float:
+def _miss(noise: Noise, recipe: Recipe | Ranked | Modal, outside: Fraction, fewest: int | None) -> Fraction | float:
     if isinstance(recipe, Total):
         reach = noise.reach(recipe.linear, outside)
         halves = any(weight.denominator > 1 for _, weight in recipe.linear.weights)

@@ -223,9 +223,9 @@ def _left(step: Step, read: set[str]) -> Step | None:
 def noisy_columns(question: Question) -> frozenset[str]:
     """The columns whose values depend on noise: aggregates, and what steps make of them.
 
-    A count of groups does if groups were kept for their noisy values.
+    A count of groups does if groups were kept for their noisy values. A mode counts as the value that was released.
     """
-    found = {aggregate.name for aggregate in question.aggregates}
+    found = {aggregate.name for aggregate in question.aggregates if aggregate.is_measured}
     unsure = _reads(question.having, found)
     for step in question.steps:
         if isinstance(step, Attach):
@@ -243,7 +243,7 @@ def _attached(step: Attach, question: Question) -> dict[str, int]:
     """The columns of a question beside that depend on noise, and on how many aggregates."""
     block = question.beside[step.place]
     outputs = {output.name: output.expression for output in block.outputs}
-    own = {aggregate.name: 1 for aggregate in block.aggregates}
+    own = {aggregate.name: 1 for aggregate in block.aggregates if aggregate.is_measured}
     made_of = {c.name: rests(outputs[_name(c)], own, frozenset(own)) for c in step.columns}
     return {name: count for name, count in made_of.items() if count}
 

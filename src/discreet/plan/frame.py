@@ -88,6 +88,11 @@ def maximum(expression: str) -> Measure:
     return Measure("max", expression)
 
 
+def mode(expression: str) -> Measure:
+    """The most frequent value of an expression, drawn among its public values."""
+    return Measure("mode", expression)
+
+
 def variance(expression: str) -> Measure:
     """The sample variance of an expression."""
     return Measure("variance", expression)
@@ -235,6 +240,7 @@ _MEASURES: dict[str, Callable[[exp.Expr | None, TableSchema], exp.Expr]] = {
     "quantile": lambda node, _: exp.Quantile(this=node),
     "min": lambda node, _: exp.Min(this=node),
     "max": lambda node, _: exp.Max(this=node),
+    "mode": lambda node, _: exp.Mode(this=node),
     "variance": lambda node, _: exp.Variance(this=node),
     "stddev": lambda node, _: exp.StddevSamp(this=node),
 }

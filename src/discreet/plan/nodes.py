@@ -90,7 +90,7 @@ class Key:
 CountKind = Choice["count", "count_values", "count_units", "count_distinct"]
 SpreadKind = Choice["var_pop", "var_samp", "stddev_pop", "stddev_samp"]
 PairKind = Choice["covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept"]
-AggregateKind = Choice[CountKind, "sum", "mean", SpreadKind, PairKind, "quantile", "min", "max"]
+AggregateKind = Choice[CountKind, "sum", "mean", SpreadKind, PairKind, "quantile", "min", "max", "mode"]
 """What a question may ask of its groups."""
 
 FoldKind = Choice["count", "count_values", "count_distinct", "sum", "mean", "min", "max"]
@@ -119,7 +119,7 @@ WindowKind = Choice[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate:
-    """One aggregation: a count, a sum, a mean, a variance, one of pairs, such as CORR(x, y), or a quantile.
+    """One aggregation: a count, a sum, a mean, a variance, one of pairs, such as CORR(x, y), a quantile or a mode.
 
     A quantile is QUANTILE(x, q), or MIN(x) or MAX(x), which are private quantiles near the extremes.
 
@@ -136,6 +136,11 @@ class Aggregate:
     argument: Expression | None = None
     other: Expression | None = None
     quantile: Fraction | None = None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it has an interval. A mode has none: it is one of public values, however far apart they are."""
+        return self.kind != "mode"
 
 
 @dataclass(frozen=True, slots=True)

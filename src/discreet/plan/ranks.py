@@ -1,4 +1,4 @@
-"""Quantiles: how MEDIAN, QUANTILE, APPROX_QUANTILE and PERCENTILE_CONT are read, in both of its forms."""
+"""Quantiles and modes: how MEDIAN, QUANTILE, APPROX_QUANTILE, PERCENTILE_CONT and MODE are read, in all their forms."""
 
 from __future__ import annotations
 
@@ -34,15 +34,18 @@ reads(exp.PercentileCont, "this", "expression")(_of("expression"))
 
 @reads(exp.WithinGroup, "this", "expression")
 def _within_group(node: exp.Expr, scope: Scope) -> Expression:
-    """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x); downwards it is the quantile 1 - q."""
+    """PERCENTILE_CONT(q) or MODE() WITHIN GROUP (ORDER BY x); downwards it is the quantile 1 - q."""
     inner, order = node.this, node.expression
-    if not isinstance(inner, exp.PercentileCont) or inner.args.get("expression") is not None:
+    is_mode = isinstance(inner, exp.Mode) and not any(inner.args.values())
+    if not is_mode and (not isinstance(inner, exp.PercentileCont) or inner.args.get("expression") is not None):
         refuse_node(inner, scope)
     only(order, scope, "expressions")
     if len(order.expressions) != 1:
         scope.refuse("WITHIN GROUP sorts by one expression.", "Name one: {median}.", order)
     (ordered,) = order.expressions
     only(ordered, scope, "this", "desc")
+    if is_mode:
+        return _mode(ordered.this, node, scope)
     share = _share(inner.this, node, scope)
     return _quantile(ordered.this, 1 - share if ordered.args.get("desc") else share, node, scope)
 
@@ -54,6 +57,22 @@ def _quantile(argument: exp.Expr, share: Fraction, node: exp.Expr, scope: Scope)
     if value is NULL:
         scope.refuse("NULL has no quantile.", "Name a column: {median}.", node)
     return scope.quantile(value, share, node, argument)
+
+
+@reads(exp.Mode, "this")
+def _mode_of(node: exp.Expr, scope: Scope) -> Expression:
+    if node.this is None:
+        scope.refuse("MODE takes a column.", "Name one, or ask for the groups: {top}.", node)
+    return _mode(node.this, node, scope)
+
+
+def _mode(argument: exp.Expr, node: exp.Expr, scope: Scope) -> Expression:
+    if isinstance(argument, exp.Distinct):
+        scope.refuse("Among different values none is more frequent.", "Leave DISTINCT out: {top}.", node)
+    value = read(argument, scope.row)
+    if value is NULL:
+        scope.refuse("NULL has no mode.", "Name a column: {top}.", node)
+    return scope.mode(value, node, argument)
 
 
 def _share(node: exp.Expr | Fraction | None, of: exp.Expr, scope: Scope) -> Fraction:

@@ -11,6 +11,7 @@ from typing import NoReturn, TypeVar
 
 from sqlglot import exp
 
+from discreet.plan.aggregates.mode import MOST_CANDIDATES, MOST_LISTED, ballot_of
 from discreet.plan.aggregates.steps import NAMES, PAIRS, SQUARED, squarable
 from discreet.plan.bounds import bounds
 from discreet.plan.calls import call
@@ -27,6 +28,7 @@ from discreet.plan.nodes import (
     grouping,
 )
 from discreet.plan.schema import TableSchema
+from discreet.plan.size import columns
 from discreet.plan.source import Source
 from discreet.plan.types import Type
 
@@ -98,6 +100,13 @@ class Scope:
         """What a quantile stands for; in a row, nothing."""
         del value, share, argument
         self.refuse("A quantile stands in SELECT, HAVING or ORDER BY of a whole question.", "Ask a mean: {mean}.", node)
+
+    def mode(self, value: Expression, node: exp.Expr, argument: exp.Expr) -> Expression:
+        """What a mode stands for; in a row, nothing."""
+        del value, argument
+        self.refuse(
+            "A mode stands in SELECT, HAVING or ORDER BY of a whole question.", "Ask for the groups: {top}.", node
+        )
 
     def grouping(self, keys: Sequence[Expression], node: exp.Expr) -> Expression:
         """What GROUPING stands for; but in an answer of several groupings, nothing."""
@@ -214,6 +223,28 @@ class AnswerScope(Scope):
         self._bounded("MEDIAN", value, node, argument)
         return self._numbered("quantile", value, share)
 
+    def mode(self, value: Expression, node: exp.Expr, argument: exp.Expr) -> Expression:
+        """The column of the mode, made if it is new."""
+        if ballot_of(value, self.schema) is None:
+            self.refuse(
+                f"MODE is drawn among public values: at most {MOST_LISTED:,} declared keys, "
+                f"or {MOST_CANDIDATES:,} whole numbers or days between bounds.",
+                self._counted(value, argument),
+                node,
+            )
+        return self._numbered("mode", value)
+
+    def _counted(self, value: Expression, argument: exp.Expr) -> str:
+        """What tells the most frequent value where the candidates are not public: their groups, the largest first."""
+        text, read_columns = argument.sql(dialect="duckdb"), {column.name for column in columns(value)}
+        if "`" in text or len(text) > 200 or self.alias != self.schema.name or value.type is Type.FLOAT:
+            return "Ask the steward to declare its keys, or ask for the largest groups: {top}."
+        if not read_columns or read_columns & set(self.schema.ids):
+            return "Ask for the largest groups of another column: {top}."
+        present = f"FROM {quoted(self.schema.name)} WHERE {text} IS NOT NULL"
+        counted = f"SELECT {text} AS answer, COUNT(*) AS n {present} GROUP BY 1 ORDER BY n DESC LIMIT 1"
+        return f"Ask the steward to declare its keys, or ask for the largest group: `{counted}`."
+
     def _numbered(
         self,
         kind: AggregateKind,
@@ -258,7 +289,7 @@ class AnswerScope(Scope):
 
 
 def result_type(kind: AggregateKind, argument: Expression | None) -> Type:
-    """The type of an aggregate: counts are INT, sums and quantiles what their argument is, the others FLOAT."""
+    """The type of an aggregate: counts are INT, sums, quantiles and modes what their argument is, the others FLOAT."""
     if kind == "mean" or kind in SQUARED:
         return Type.FLOAT
     return Type.INT if argument is None or kind.startswith("count") else argument.type

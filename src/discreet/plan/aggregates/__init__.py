@@ -5,12 +5,14 @@ from discreet.plan.aggregates.form import Form, Joint, Ratio, Recipe, Size, Tota
 from discreet.plan.aggregates.layout import Layout, Needs, centred, paired
 from discreet.plan.aggregates.linear import Linear
 from discreet.plan.aggregates.mean import centred_form, paired_form
+from discreet.plan.aggregates.mode import Ballot, ballot, ballot_of, range_l1, range_l2_squared
 from discreet.plan.aggregates.quantile import Target, counted, shift_of, steps_of
 from discreet.plan.aggregates.spread import centred_spread_form, paired_spread_form
 from discreet.plan.aggregates.steps import Steps
 from discreet.plan.aggregates.sum import sum_form
 
 __all__ = [
+    "Ballot",
     "Form",
     "Joint",
     "Layout",
@@ -23,6 +25,8 @@ __all__ = [
     "Target",
     "Total",
     "Variance",
+    "ballot",
+    "ballot_of",
     "centred",
     "centred_form",
     "centred_spread_form",
@@ -31,6 +35,8 @@ __all__ = [
     "paired",
     "paired_form",
     "paired_spread_form",
+    "range_l1",
+    "range_l2_squared",
     "rows_form",
     "shift_of",
     "steps_of",
