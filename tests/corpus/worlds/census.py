@@ -150,7 +150,11 @@ def world(households: int = HOUSEHOLDS) -> World:
                 "birthplace": "text",
             },
             bounds={"age": (0, 120), "income": (0, 200_000), "hours": (0, 80)},
-            keys={"sex": ["female", "male"], "education": list(EDUCATION)},
+            keys={
+                "sex": ["female", "male"],
+                "education": list(EDUCATION),
+                "occupation": "occupations.occupation",
+            },
             **about,
         ),
         Table(

@@ -180,7 +180,7 @@ def world(patients: int = PATIENTS) -> World:
                 "admitted": ("2020-01-01", "2029-12-31"),
                 "discharged": ("2020-01-01", "2029-12-31"),
             },
-            keys={"ward": "wards.ward"},
+            keys={"ward": "wards.ward", "diagnosis": list(DIAGNOSES)},
         ),
         Table(
             name="labs",
