@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 from discreet.accounting.basic import compose as basic
@@ -35,6 +36,19 @@ def check_moves(program: Program, one: Statistics, other: Statistics) -> None:
             assert isinstance(measure.event, events.Concentrated)
             assert sum(r * r for r in ratios) / 2 <= measure.event.rho
         start = stop
+
+
+def check_gathered(program: Program, one: Statistics, other: Statistics) -> None:
+    """The same with one group more, of all that is not shown: whatever is shown, for nothing is known of that here."""
+    keys = list({**one, **other})
+    for count in range(len(keys) + 1):
+        for shown in combinations(keys, count):
+            check_moves(program, *({**groups, "#rest": _together(groups, shown)} for groups in (one, other)))
+
+
+def _together(groups: Statistics, shown: Sequence[Any]) -> tuple[int, ...]:
+    hidden = [numbers for key, numbers in groups.items() if key not in shown]
+    return tuple(map(sum, zip(*hidden, strict=True))) or (0,) * max(map(len, groups.values()), default=99)
 
 
 def check_alone(program: Program, one: Statistics, other: Statistics) -> None:

@@ -40,6 +40,7 @@ MaxEpsilon = Annotated[str | None, typer.Option(help="What --within may cost at 
 Delta = Annotated[str | None, typer.Option(help="Needed for private groups; default: a hundredth of the account's.")]
 Groups = Annotated[int | None, typer.Option("--limits-groups", help="Groups that one unit may enter.")]
 Rows = Annotated[int | None, typer.Option("--limits-rows", help="Rows that one unit may have in each.")]
+Other = Annotated[str | None, typer.Option(help="Label of one more group: all rows that no shown group has.")]
 Choosing = Annotated[bool, typer.Option("--choose-limits", help="Find limits out privately, with a fifth of epsilon.")]
 Confidence = Annotated[str, typer.Option(help="Of each interval.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -103,6 +104,7 @@ def ask(
     limits_groups: Groups = None,
     limits_rows: Rows = None,
     choose_limits: Choosing = False,
+    other: Other = None,
     analyst: Annotated[str, typer.Option(help="Who asks, and pays from their cap.")] = OWNER,
     project: Annotated[str, typer.Option(help="Whose cap it counts against, too.")] = "",
     key: Annotated[str | None, typer.Option(help="A word of yours: asked again with it, it is charged once.")] = None,
@@ -123,6 +125,7 @@ def ask(
             epsilon=epsilon,
             delta=delta,
             limits=limits,
+            other=other,
             analyst=analyst,
             confidence=confidence,
             key=key,
@@ -147,6 +150,7 @@ def explain(
     limits_groups: Groups = None,
     limits_rows: Rows = None,
     choose_limits: Choosing = False,
+    other: Other = None,
     confidence: Confidence = "0.95",
     rows: Annotated[int, typer.Option(help="Imagined rows of a group, which the error of a mean depends on.")] = 1000,
     config: ConfigFile = _HERE,
@@ -159,6 +163,7 @@ def explain(
         epsilon=epsilon,
         delta=delta,
         limits=limits,
+        other=other,
         confidence=confidence,
         rows=rows,
         within=within,

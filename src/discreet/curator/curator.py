@@ -32,7 +32,7 @@ from discreet.errors import KeyConflict, QueryFailed
 from discreet.ledger import OWNER, Book, Receipt, Remaining
 from discreet.noise import Bits, source_of
 from discreet.plan.canonical import canonical
-from discreet.plan.nodes import Question
+from discreet.plan.nodes import Question, Value
 from discreet.plan.schema import Bounds
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
@@ -106,6 +106,7 @@ class Curator(Recalling):
         epsilon: check.Number | None = None,
         delta: check.Number | None = None,
         limits: LimitsWish = None,
+        other: Value = None,
         analyst: str = OWNER,
         confidence: check.Number = CONFIDENCE,
         key: str | None = None,
@@ -121,6 +122,7 @@ class Curator(Recalling):
             delta: its chance of more; a hundredth of the account's delta unless it is given.
             limits: how much one unit may count, instead of the table's own limits; "choose" finds out privately, with
                 a fifth of the epsilon, what keeps most people's rows, and remembers it.
+            other: the label of one more group, of all rows whose keys are not declared, or whose groups are not shown.
             analyst: who asks, and pays from their cap.
             confidence: of each interval.
             key: an idempotency key of the analyst's own. The same key with the same question is charged once and
@@ -140,7 +142,7 @@ class Curator(Recalling):
         """
         chance = check.probability(confidence=confidence)
         wish = Wish(epsilon=epsilon, delta=delta, within=within, max_epsilon=max_epsilon, confidence=chance)
-        prepared = self._prepare(question, limits)
+        prepared = self._prepare(question, limits, other=other)
         account = self._accounts[prepared.table]
         standing = self._book.admit(account, analyst)
         asked = self._asked(prepared, wish, standing.budget)
@@ -162,6 +164,7 @@ class Curator(Recalling):
         epsilon: check.Number | None = None,
         delta: check.Number | None = None,
         limits: LimitsWish = None,
+        other: Value = None,
         confidence: check.Number = CONFIDENCE,
         rows: int = ROWS,
         within: check.Number | None = None,
@@ -174,6 +177,7 @@ class Curator(Recalling):
             epsilon: as for `ask`.
             delta: as for `ask`.
             limits: as for `ask`.
+            other: as for `ask`.
             confidence: of each error.
             rows: of an imagined group, on which the error of a mean depends.
             within: as for `ask`.
@@ -182,7 +186,7 @@ class Curator(Recalling):
         chance = check.probability(confidence=confidence)
         wish = Wish(epsilon=epsilon, delta=delta, within=within, max_epsilon=max_epsilon, confidence=chance)
         imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
-        prepared = self._prepare(question, limits)
+        prepared = self._prepare(question, limits, other=other)
         balance = self.budget(prepared.table)
         asked = self._asked(prepared, wish, balance.total)
         account = self._book.account(self._accounts[prepared.table])
@@ -196,6 +200,7 @@ class Curator(Recalling):
         epsilon: check.Number = 1,
         delta: check.Number | None = None,
         limits: LimitsWish = None,
+        other: Value = None,
         confidence: check.Number = CONFIDENCE,
         rows: int = 1000,
     ) -> Answer:
@@ -208,12 +213,13 @@ class Curator(Recalling):
             epsilon: as for `ask`.
             delta: as for `ask`.
             limits: as for `ask`.
+            other: as for `ask`.
             confidence: as for `ask`.
             rows: how many are made up.
         """
         chance = check.probability(confidence=confidence)
         count = check.integer(rows=rows, at_least=1, at_most=10**6)
-        prepared = self._prepare(question, limits, salt=SALT)
+        prepared = self._prepare(question, limits, salt=SALT, other=other)
         balance = self.budget(prepared.table)
         facts = prepared.facts
         for scout in prepared.missing:
@@ -231,6 +237,7 @@ class Curator(Recalling):
         *,
         delta: check.Number | None = None,
         limits: LimitsWish = None,
+        other: Value = None,
         confidence: check.Number = CONFIDENCE,
         rows: int = ROWS,
     ) -> Choices:
@@ -241,12 +248,13 @@ class Curator(Recalling):
             candidates: epsilons, or budgets.
             delta: as for `ask`, for candidates that are epsilons.
             limits: as for `ask`.
+            other: as for `ask`.
             confidence: of each error.
             rows: of an imagined group, on which the error of a mean depends.
         """
         chance = check.probability(confidence=confidence)
         imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
-        prepared = self._prepare(question, limits)
+        prepared = self._prepare(question, limits, other=other)
         total = self.budget(prepared.table).total
         budgets = [asked_for(each, terms(1, delta, total).delta) for each in listed(candidates)]
         return compare(prepared, budgets, confidence=chance, rows=imagined)

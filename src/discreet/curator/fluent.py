@@ -12,6 +12,7 @@ from discreet.curator.preparing import LimitsWish
 from discreet.curator.terms import CONFIDENCE
 from discreet.ledger import OWNER
 from discreet.plan.frame import TableFrame
+from discreet.plan.nodes import Value
 
 if TYPE_CHECKING:
     from discreet.curator.curator import Curator
@@ -40,6 +41,7 @@ class CuratedFrame(TableFrame):
         epsilon: Number | None = None,
         delta: Number | None = None,
         limits: LimitsWish = None,
+        other: Value = None,
         analyst: str = OWNER,
         confidence: Number = CONFIDENCE,
         key: str | None = None,
@@ -52,6 +54,7 @@ class CuratedFrame(TableFrame):
             epsilon=epsilon,
             delta=delta,
             limits=limits,
+            other=other,
             analyst=analyst,
             confidence=confidence,
             key=key,
@@ -65,6 +68,7 @@ class CuratedFrame(TableFrame):
         epsilon: Number | None = None,
         delta: Number | None = None,
         limits: LimitsWish = None,
+        other: Value = None,
         confidence: Number = CONFIDENCE,
         within: Number | None = None,
         max_epsilon: Number | None = None,
@@ -75,6 +79,7 @@ class CuratedFrame(TableFrame):
             epsilon=epsilon,
             delta=delta,
             limits=limits,
+            other=other,
             confidence=confidence,
             within=within,
             max_epsilon=max_epsilon,
@@ -86,7 +91,10 @@ class CuratedFrame(TableFrame):
         epsilon: Number = 1,
         delta: Number | None = None,
         limits: LimitsWish = None,
+        other: Value = None,
         confidence: Number = CONFIDENCE,
     ) -> Answer:
         """The shape of its answer, on made-up rows; see `Curator.rehearse`."""
-        return self.curator.rehearse(self.question, epsilon=epsilon, delta=delta, limits=limits, confidence=confidence)
+        return self.curator.rehearse(
+            self.question, epsilon=epsilon, delta=delta, limits=limits, other=other, confidence=confidence
+        )

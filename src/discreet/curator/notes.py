@@ -6,6 +6,7 @@ from discreet.curator.modes import Modal
 from discreet.curator.pick import Ranked
 from discreet.curator.program import Program
 from discreet.curator.terms import CONFIDENCE
+from discreet.plan.ranges import rest_of
 
 
 def notes(program: Program) -> tuple[str, ...]:
@@ -40,13 +41,24 @@ def _notes(program: Program) -> tuple[str, ...]:
     said += list(dict.fromkeys(_ranked(recipe) for recipe in program.ranked))
     said += list(dict.fromkeys(_modal(recipe) for recipe in program.modal))
     if reading.public_keys is not None:
-        said.append("Groups are those of public keys, empty ones included; rows with other keys are not counted.")
+        said.append(
+            f"Groups are those of public keys, empty ones included; rows with other keys are {_elsewhere(program)}."
+        )
     if program.selection is not None:
         said.append(str(program.selection))
+    if program.contribution.gathers and program.question.rest is not None:
+        said.append(f"All groups that are not shown are added up under {program.question.rest.value!r}.")
     if program.noise.scales:
         law = "Laplace" if program.noise.law == "laplace" else "Gaussian"
         said.append(f"Noise is exact discrete {law} noise; a count can come out negative.")
     return tuple(said)
+
+
+def _elsewhere(program: Program) -> str:
+    """Where rows are that have none of the public keys."""
+    rests = [rest_of(key.expression) for key in program.question.keys]
+    labels = dict.fromkeys(repr(rest.value) for rest in rests if rest is not None)
+    return f"counted under {' and '.join(labels)}" if rests and None not in rests else "not counted"
 
 
 def _ranked(recipe: Ranked) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from discreet import check
 from discreet.curator.found import facts_of, law_of, was_bought_for
 from discreet.curator.holdings import Holdings
+from discreet.curator.others import with_other
 from discreet.curator.perform import Told
 from discreet.curator.prepared import Prepared, limits_scouts, unbounded
 from discreet.curator.program import Program
@@ -27,7 +28,7 @@ from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.ledger import Book
 from discreet.noise import source_of
 from discreet.plan.aggregates import Linear, Ratio, Total
-from discreet.plan.nodes import Aggregate, Question
+from discreet.plan.nodes import Aggregate, Question, Value
 from discreet.plan.schema import Limits
 from discreet.privacy import Loss
 
@@ -59,11 +60,15 @@ class Preparing(Holdings):
         self._bits = source_of(None)
         self._remembered: dict[str, Fact] = {}
 
-    def _prepare(self, question: str | Question, limits: LimitsWish, *, salt: str | None = None) -> Prepared:
+    def _prepare(
+        self, question: str | Question, limits: LimitsWish, *, salt: str | None = None, other: Value = None
+    ) -> Prepared:
         """A question with everything its program is chosen from: declarations, and what was found out before."""
         if limits is not None and limits != CHOOSE:
             check.instance(Limits, limits=limits)
         plan, schema = self._plan(question)
+        if other is not None:
+            plan = with_other(plan, schema, other)
         self._check_accounts(plan)
         secret = self._book.account(self._accounts[schema.name]).salt.hex() if salt is None else salt
         schemas = self._known

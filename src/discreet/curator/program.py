@@ -22,8 +22,8 @@ from discreet.curator.spread import Noise
 from discreet.errors import UnsupportedQuery
 from discreet.exact import float_below
 from discreet.plan.aggregates import Ballot, Layout, Needs, Recipe, Steps, ballot, centred, counted, paired, steps_of
-from discreet.plan.nodes import Aggregate, Column, Expression, Question, Value
-from discreet.plan.ranges import MOST_VALUES, values
+from discreet.plan.nodes import Aggregate, Question, Value
+from discreet.plan.ranges import MOST_VALUES, is_declared, values
 from discreet.plan.reading import Bounding, Reading
 from discreet.plan.schema import Limits, TableSchema
 from discreet.plan.stability import Contribution
@@ -146,6 +146,7 @@ def choose(
         draft = _quietest(question, schema, contribution, epsilon, delta, sized=False, law=law)
     else:
         _check_private(delta)
+        contribution = _gathering(question, contribution)
         draft = _selecting(question, schema, contribution, epsilon, delta, law=law)
     if not question.sets:
         return _program(question, schema, contribution, draft, keys=known[0], salt=salt)
@@ -207,7 +208,7 @@ def public_keys(question: Question, schema: TableSchema) -> tuple[tuple[Value, .
     lists = [values(key.expression, schema) for key in question.keys]
     known = [listed for listed in lists if listed is not None]
     size = math.prod(len(listed) for listed in known)
-    declared = all(_is_declared(key.expression, schema) for key in question.keys)
+    declared = all(is_declared(key.expression, schema) for key in question.keys)
     if len(known) < len(lists) or (size > MOST_VALUES and not declared):
         return None
     if size > MOST_KEYS:
@@ -217,17 +218,34 @@ def public_keys(question: Question, schema: TableSchema) -> tuple[tuple[Value, .
     return tuple(product(*known))
 
 
-def _is_declared(expression: Expression, schema: TableSchema) -> bool:
-    column = schema.columns.get(expression.name) if isinstance(expression, Column) else None
-    return column is not None and column.keys is not None
-
-
 def _check_private(delta: Fraction) -> None:
     if not delta:
         raise UnsupportedQuery(
             "The groups of this question are private, and showing them needs a delta.",
             "Declare the keys with keys=..., or ask with a delta, e.g. delta=1e-8.",
         )
+
+
+def _gathering(question: Question, contribution: Contribution) -> Contribution:
+    """With what the group of all that is not shown adds.
+
+    Raises:
+        UnsupportedQuery: if an aggregate of several groups is not the sum of theirs.
+    """
+    if question.rest is None:
+        return contribution
+    alone = contribution.limits.groups == 1
+    parts = {a.kind for a in question.aggregates if a.kind in _NOT_ADDED or (a.kind == "count_units" and not alone)}
+    if parts:
+        raise UnsupportedQuery(
+            "What other= gathers is a sum over groups, and different values, people in several groups, quantiles and "
+            "modes do not add up.",
+            "Ask for COUNT(*), SUM or AVG; people are counted with max_groups=1, where nobody is in two groups.",
+        )
+    return replace(contribution, gathers=True)
+
+
+_NOT_ADDED = (*RANKED, "mode", "count_distinct")
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,11 @@ def run(program: Program, engine: Reader, bits: Bits) -> Released:
     if program.selection is not None:
         kept = np.flatnonzero(program.selection.kept(noisy, exact, bits)).tolist()
         shown, noisy = [shown[i] for i in kept], noisy[kept]
+        if program.contribution.gathers and program.question.rest is not None:
+            hidden = np.delete(exact, kept, axis=0)
+            together = np.array([[sum(column) for column in hidden.T]], dtype=object)
+            shown.append((program.question.rest.value,) * len(program.question.keys))
+            noisy = np.concatenate([noisy, _noisy(program, together, bits)], axis=0)
     points = released_points(program, shown, engine.read, bits)
     if program.modal:
         points[:, -len(program.modal) :] = released_modes(program, shown, engine.read, bits)

@@ -82,6 +82,7 @@ def _released(question: Question) -> dict[str, Any]:
         "where": None if question.where is None else _form(question.where),
         "aggregates": [_aggregate(aggregate) for aggregate in question.aggregates],
         "sets": [list(one) for one in question.sets] or None,
+        "rest": None if question.rest is None else _form(question.rest),
     }
 
 

@@ -168,7 +168,8 @@ class Question:
     `having`, `order` and `limit` are post-processing: their columns are keys, aggregates and outputs by name. So are
     `steps`, which come after `having` and before the rest, and may make further columns. If there are `sets`, rows are
     grouped by each of them in turn, the keys given by their places; keys left out are NULL. Questions `beside` it are
-    released together with it, and a step attaches their outputs to its groups.
+    released together with it, and a step attaches their outputs to its groups. With a `rest`, the kept rows of all
+    private groups that are not shown make one group more, whose keys all have that value.
     """
 
     table: str
@@ -183,6 +184,7 @@ class Question:
     steps: tuple[Step, ...] = ()
     beside: tuple[Question, ...] = ()
     sets: tuple[tuple[int, ...], ...] = ()
+    rest: Literal | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:

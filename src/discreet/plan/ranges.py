@@ -46,7 +46,32 @@ def values(expression: Expression, schema: TableSchema) -> Values | None:
     if declared is not None:
         return declared
     found = _values(expression, schema)
-    return None if found is None or len(found) > MOST_VALUES else _ordered(found, expression.type)
+    if found is None or len(found) > MOST_VALUES:
+        return _written(expression)
+    return _ordered(found, expression.type)
+
+
+def is_declared(expression: Expression, schema: TableSchema) -> bool:
+    """Whether somebody wrote the values of an expression out: a column's keys, or a list in the question."""
+    return _declared(expression, schema) is not None or _written(expression) is not None
+
+
+def rest_of(expression: Expression) -> Literal | None:
+    """What all rows are that are not in the list of CASE WHEN x IN (...) THEN x ELSE 'other' END; None of all else."""
+    if not isinstance(expression, Call) or expression.function != "if":
+        return None
+    condition, x, rest = expression.arguments
+    is_list = isinstance(condition, Call) and condition.function == "in" and condition.arguments[0] == x
+    return rest if is_list and isinstance(rest, Literal) else None
+
+
+def _written(expression: Expression) -> Values | None:
+    """The list of CASE WHEN x IN (...) THEN x ELSE 'other' END, and what all other rows are."""
+    rest = rest_of(expression)
+    if rest is None or not isinstance(expression, Call) or not isinstance(expression.arguments[0], Call):
+        return None
+    listed = [part.value for part in expression.arguments[0].arguments[1:] if isinstance(part, Literal)]
+    return tuple(dict.fromkeys([*listed, rest.value]))
 
 
 def _declared(expression: Expression, schema: TableSchema) -> Values | None:

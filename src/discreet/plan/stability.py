@@ -8,7 +8,7 @@ the maxima below are over finitely many integer vectors, exact, and named by rel
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
@@ -27,12 +27,14 @@ class Contribution:
         grouped: whether there are several groups; without keys all rows are in one.
         neighbours: the relation.
         groupings: whether each of several groupings has several groups; none if there is but one grouping.
+        gathers: whether the groups that are not shown are put together in one more.
     """
 
     limits: Limits
     grouped: bool
     neighbours: Neighbours
     groupings: tuple[bool, ...] = ()
+    gathers: bool = False
 
     @property
     def groups(self) -> int:
@@ -52,7 +54,13 @@ class Contribution:
         Under ADD_REMOVE rows of one unit add up, in all its groups. Under REPLACE the old rows go and others come: the
         difference of two contributions if there is one group, else both in full, because they may fall into different
         groups.
+
+        A group of what is not shown comes in addition, since which groups these are follows from released numbers of
+        all of them. All rows of a unit may be in it, those of several groups added up.
         """
+        if self.gathers:
+            gathered = self._in_all_groups(once) * max(_length(move, weights) for move in self._moves(corners))
+            return replace(self, gathers=False).l1(corners, weights, once=once) + gathered
         rows = 1 if once else self.limits.rows
         one = max(_length(corner, weights) for corner in corners)
         if self.neighbours is Neighbours.ADD_REMOVE:
@@ -66,6 +74,9 @@ class Contribution:
 
         Rows of one unit in one group add up before squaring, groups after.
         """
+        if self.gathers:
+            gathered = self._in_all_groups(once) ** 2 * max(_square(move, weights) for move in self._moves(corners))
+            return replace(self, gathers=False).l2_squared(corners, weights, once=once) + gathered
         rows = 1 if once else self.limits.rows
         one = max(_square(corner, weights) for corner in corners)
         if self.neighbours is Neighbours.ADD_REMOVE:
@@ -73,6 +84,14 @@ class Contribution:
         moved = max(_square(move, weights) for move in _differences(corners))
         apart = 2 * one if self.grouped else Fraction(0)
         return self.groups * rows**2 * max(moved, apart)
+
+    def _in_all_groups(self, once: bool) -> int:
+        """How many rows one unit has in all its groups together, or how often it counts."""
+        return self.groups * (1 if once else self.limits.rows)
+
+    def _moves(self, corners: Sequence[Corner]) -> Sequence[Corner]:
+        """The extreme changes that one row makes to a sum: it comes or goes, or becomes another one."""
+        return corners if self.neighbours is Neighbours.ADD_REMOVE else _differences(corners)
 
 
 def _differences(corners: Sequence[Corner]) -> list[Corner]:
