@@ -75,7 +75,9 @@ def choosable(schema: TableSchema) -> dict[str, Bounds]:
 def supposing(schema: TableSchema) -> TableSchema:
     """A table as if the widest bounds were declared wherever none are."""
     found = choosable(schema)
-    columns = {name: replace(c, bounds=found.get(name, c.bounds)) for name, c in schema.columns.items()}
+    columns = {
+        name: replace(c, bounds=found[name], limited=True) if name in found else c for name, c in schema.columns.items()
+    }
     return replace(schema, columns=columns)
 
 

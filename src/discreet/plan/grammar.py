@@ -84,6 +84,6 @@ def refuse_node(node: exp.Expr, scope: Scope) -> NoReturn:
         )
     if isinstance(node, exp.Star):
         scope.refuse("* would publish rows.", "Name keys and aggregates: {grouped}.", node)
-    word = node.key.upper()
+    word = (node.name if isinstance(node, exp.Anonymous) else node.key).upper()
     refusal = REFUSALS.get(word, UNKNOWN_WORD)
     scope.refuse(refusal.reason.replace("{word}", word), refusal.hint, node)

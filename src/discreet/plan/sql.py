@@ -26,6 +26,7 @@ from discreet.plan.assemble import Asked, Piece, question, typed
 from discreet.plan.blocks import Blocks
 from discreet.plan.examples import DIALECT
 from discreet.plan.groupings import groupings, keys_of
+from discreet.plan.histograms import banded, counted, histogram
 from discreet.plan.joined import join_blocks, of_numbers
 from discreet.plan.nested import nested, releases
 from discreet.plan.nodes import Question
@@ -111,6 +112,9 @@ def _question(tree: exp.Select, reader: From) -> Question:
     found, conditions = inside.read(tree)
     if found.schema.public:
         raise UnknownTable(found.schema.name, {})
+    if (bands := histogram(tree)) is not None:
+        asking = question(_asked(counted(tree), found, conditions, source, _blocks(inside)))
+        return banded(asking, bands, found.scope(source))
     return question(_asked(tree, found, conditions, source, _blocks(inside)))
 
 

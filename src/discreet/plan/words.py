@@ -105,7 +105,10 @@ _SINGLE: dict[str, Refusal] = {
     "TOP": Refusal("TOP is not accepted.", "Write LIMIT: {top}."),
     "INTO": Refusal("INTO writes a table.", "Take the answer as a frame: {grouped}."),
     "LOCKS": Refusal("A question does not lock rows.", "Leave FOR out: {count}."),
-    "HISTOGRAM": Refusal("HISTOGRAM is many groups in one column.", "Group by bands, and count each: {bands}."),
+    "HISTOGRAM": Refusal(
+        "HISTOGRAM is many rows: it stands alone in SELECT, without GROUP BY, HAVING, ORDER BY and LIMIT.",
+        "Group by bands beside other keys and aggregates: {buckets}.",
+    ),
     "INTERVAL": Refusal("An INTERVAL is added to a date or subtracted from it.", "Or compare with a date: {since}."),
     "APPROX_COUNT_DISTINCT": Refusal("A sketch's error depends on the data.", "Count units exactly: {units}."),
     "COLUMNS": Refusal("COLUMNS stands for columns by pattern.", "Name them one by one: {grouped}."),

@@ -31,7 +31,7 @@ LISTS = {
     "arg_max": "SELECT ARG_MAX(patient_id, charge) AS richest FROM visits",
     "max_by": "SELECT MAX_BY(triage_note, charge) AS note FROM visits",
     "the largest text": "SELECT MAX(triage_note) AS note FROM visits",
-    "histogram of values": "SELECT HISTOGRAM(charge) AS h FROM visits",
+    "histogram of values": "SELECT HISTOGRAM(triage_note) AS h FROM visits",
     "a bit for each": "SELECT BIT_XOR(patient_id) AS x FROM visits",
     "a product": "SELECT PRODUCT(charge) AS p FROM visits",
     "entropy": "SELECT ENTROPY(diagnosis) AS e FROM visits",
