@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import duckdb
@@ -40,7 +42,7 @@ def ample() -> Curator:
 def plain(value: str, edges: list[float], *, clipped: bool) -> list[int]:
     """Bands hold their lower edge, the last one both; what lies beyond the edges is in the end bands or in none."""
     found = []
-    for place, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for place, (low, high) in enumerate(pairwise(edges)):
         first, last = place == 0, place == len(edges) - 2
         above = "TRUE" if first and clipped else f"{value} >= {low!r}"
         below = "TRUE" if last and clipped else f"{value} {'<=' if last else '<'} {high!r}"
@@ -58,7 +60,7 @@ def plain(value: str, edges: list[float], *, clipped: bool) -> list[int]:
         ("k, 7", "k", [120 * i / 7 for i in range(8)]),
         ("x, 4", "x", [-1, 24.25, 49.5, 74.75, 100]),
         ("x * 2, 1", "(x * 2)", [-2, 200]),
-        ("k % 10, 2", "(k % 10)", [-9, 0, 9]),
+        ("k % 10, 2", "(k % 10)", [0, 4.5, 9]),
     ],
 )
 def test_even_bands_between_declared_bounds(asked: str, value: str, edges: list[float]) -> None:
@@ -75,7 +77,7 @@ def test_bands_between_written_edges(value: str, edges: list[float]) -> None:
     written = ", ".join(map(repr, edges))
     answer = ample().ask(f"SELECT HISTOGRAM({value}, {written}) FROM t", epsilon=10**9, delta=0)
     assert answer.columns == ("low", "high", "count", "count_low", "count_high")
-    assert [(row["low"], row["high"]) for row in answer] == list(zip(edges[:-1], edges[1:], strict=True))
+    assert [(row["low"], row["high"]) for row in answer] == list(pairwise(edges))
     assert [row["count"] for row in answer] == plain(value, edges, clipped=False)
 
 
@@ -120,11 +122,47 @@ def test_engines_agree() -> None:
     assert found[0] == found[1]
 
 
-def test_bounds_that_nobody_declared_are_not_supposed() -> None:
-    """Where other aggregates would pay for bounds, edges have to be written."""
-    curator = ample()
+def test_edges_are_paid_for_where_nobody_declared_bounds() -> None:
+    """A fifth of the first budget finds bounds, for all questions to come; edges lie evenly between them."""
+    curator = Curator.for_tests(engine=DuckDB(threads=1), bits=SeededBits(2))
+    curator.protect(ROWS, name="t", budget=Budget(epsilon=100))
+    asked = "SELECT HISTOGRAM(w, 5) AS h FROM t WHERE w >= 10"
+    assert any(
+        "Bounds of w will be chosen privately for epsilon 4" in note
+        for note in curator.explain(asked, epsilon=20).notes
+    )
+    assert len(curator.rehearse(asked)) == 5
+    first = curator.ask(asked, epsilon=20)
+    assert getattr(first.cost, "epsilon", None) == 20
+    assert [row["low"] for row in first] == [64 * i / 5 for i in range(5)]
+    assert [row["high"] for row in first] == [64 * i / 5 for i in range(1, 6)]
+    values = [value for value in ROWS["w"].to_list() if value >= 10]
+    known = [sum(row["low"] <= value < row["high"] for value in values) for row in first]
+    assert all(row["h_low"] <= n <= row["h_high"] for row, n in zip(first, known, strict=True))
+    again = curator.ask(asked, epsilon=10)
+    assert again.replayed
+    assert again.records == first.records
+    finer = curator.ask("SELECT HISTOGRAM(w, 4) AS h FROM t", epsilon=1)
+    assert [row["high"] for row in finer] == [16, 32, 48, 64]
+    assert not any("will be chosen" in note for note in curator.explain("SELECT AVG(w) AS m FROM t", epsilon=1).notes)
+
+
+def test_what_was_released_between_chosen_edges_is_never_taken_for_other_bands() -> None:
+    curator = Curator.for_tests(engine=Memory(), bits=SeededBits(2))
+    curator.protect(
+        ROWS.to_dicts(), name="t", types={"k": "int", "x": "float", "w": "float"}, budget=Budget(epsilon=100)
+    )
+    asked = "SELECT HISTOGRAM(w, 2) AS h FROM t"
+    curator.ask(asked, epsilon=20)
+    plan = parse("SELECT HISTOGRAM(w, 0, 32, 64) AS h FROM t", {"t": curator.table("t").schema})
+    assert not curator.ask(replace(plan, where=None), epsilon=1).replayed
+    assert curator.explain(asked, epsilon=20).free is not None
+
+
+def test_without_bounds_the_parser_proposes_edges() -> None:
+    declared = schema(unit="patient", limits=Limits(), neighbours=Neighbours.ADD_REMOVE)
+    bare = replace(declared, columns={name: replace(c, bounds=None) for name, c in declared.columns.items()})
     with pytest.raises(UnsupportedQuery, match="Nobody declared") as refused:
-        curator.ask("SELECT HISTOGRAM(w, 5) AS h FROM t", epsilon=1)
+        parse("SELECT HISTOGRAM(age, 5) AS h FROM visits", {"visits": bare})
     _, proposed, *_ = refused.value.hint.split("`")
-    assert len(curator.ask(proposed, epsilon=1)) == 4
-    assert curator.ask("SELECT AVG(w) AS m FROM t", epsilon=1).columns == ("m", "m_low", "m_high")
+    assert len(parse(proposed, {"visits": bare}).outputs) == 3

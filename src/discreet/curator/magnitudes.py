@@ -73,7 +73,7 @@ def choosable(schema: TableSchema) -> dict[str, Bounds]:
 
 
 def supposing(schema: TableSchema) -> TableSchema:
-    """A table as if the widest bounds were declared wherever none are."""
+    """A table as if the widest bounds were declared wherever none are, marked as limits of ours."""
     found = choosable(schema)
     columns = {
         name: replace(c, bounds=found[name], limited=True) if name in found else c for name, c in schema.columns.items()

@@ -18,6 +18,7 @@ from discreet.curator.stored import Asked, Rebuild, replay_key
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.plan.bounds import bounds
 from discreet.plan.canonical import replay_order
+from discreet.plan.histograms import with_edges
 from discreet.plan.nodes import Aggregate, Question
 from discreet.plan.schema import Bounds, Limits, TableSchema
 from discreet.plan.size import columns
@@ -95,9 +96,10 @@ class Prepared:
         self, plan: Question, schemas: Schemas, asked: Asked, limits: Limits | None, law: Law | None
     ) -> Program:
         """One of the questions that share a budget, at its share."""
-        ordered, schema = replace(plan, aggregates=tuple(replay_order(plan))), described(plan, schemas)
+        schema = described(plan, schemas)
+        known = with_edges(plan, schema)
         return choose(
-            ordered,
+            replace(known, aggregates=tuple(replay_order(known))),
             schema,
             epsilon=asked.epsilon,
             delta=asked.delta,
@@ -212,7 +214,8 @@ def unbounded(plan: Question, schemas: Schemas) -> tuple[Spot, ...]:
 
 
 def _lacking(plan: Question, schemas: Schemas) -> bool:
-    return bool(_unbounded_by(plan, schemas))
+    bands = plan.bands is not None and bounds(plan.bands.argument, described(plan, schemas)) is None
+    return bands or bool(_unbounded_by(plan, schemas))
 
 
 def _unbounded_by(plan: Question, schemas: Schemas) -> list[Aggregate]:

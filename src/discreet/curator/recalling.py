@@ -51,7 +51,7 @@ class Recalling(Preparing):
 
     def _derived(self, prepared: Prepared, asked: Asked) -> Derived | None:
         """The answer as it follows from releases about the same rows, however much noise it has."""
-        if prepared.missing or prepared.plan.sets or prepared.plan.beside or prepared.plan.rest:
+        if prepared.missing or prepared.plan.sets or prepared.plan.beside or prepared.plan.rest or prepared.plan.bands:
             return None
         wanted = prepared.program(asked, prepared.facts)
         start = area(wanted, prepared.tables(prepared.facts))

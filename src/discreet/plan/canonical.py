@@ -83,6 +83,7 @@ def _released(question: Question) -> dict[str, Any]:
         "aggregates": [_aggregate(aggregate) for aggregate in question.aggregates],
         "sets": [list(one) for one in question.sets] or None,
         "rest": None if question.rest is None else _form(question.rest),
+        "bands": None if question.bands is None else [_form(question.bands.argument), question.bands.count],
     }
 
 

@@ -1,8 +1,8 @@
 """HISTOGRAM(x), HISTOGRAM(x, 10) and HISTOGRAM(x, 0, 18, 65, 120): a row for each band between public edges.
 
-It is a COUNT(*) grouped by the number of the band, written shorter; nothing below the front knows of it. Edges are
-written in the question, or lie evenly between declared bounds. A band holds its lower edge and not its upper one; the
-last holds both.
+It is a COUNT(*) grouped by the number of the band, written shorter. Edges are written in the question, or lie evenly
+between bounds: declared ones, or, where nobody declared any, those that are chosen privately (`with_edges`). A band
+holds its lower edge and not its upper one; the last holds both.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from itertools import pairwise
 
 from sqlglot import exp
 
+from discreet.errors import UnsupportedQuery
 from discreet.plan.bounds import bounds
 from discreet.plan.calls import NULL, call
 from discreet.plan.examples import quoted
 from discreet.plan.grammar import only, read
-from discreet.plan.nodes import Column, Expression, Key, Literal, Output, Question
+from discreet.plan.nodes import Bands, Column, Expression, Key, Literal, Output, Question
+from discreet.plan.schema import Bounds, TableSchema
 from discreet.plan.scope import Scope, same
 from discreet.plan.size import columns, fits
 from discreet.plan.types import Type
@@ -67,18 +69,41 @@ def banded(asking: Question, node: exp.Anonymous, scope: Scope) -> Question:
     x = read(node.expressions[0], scope)
     if x is NULL or not x.type.is_number:
         scope.refuse("HISTOGRAM makes bands of numbers.", "Group by the values, months or years: {grouped}.", node)
+    if any(same(output.name, end) for output in asking.outputs for end in _ENDS):
+        scope.refuse("The edges of bands are called low and high.", "Choose another name with AS: {count}.", node)
     written = [_number(part, scope, node) for part in node.expressions[1:]]
     edges = _written(written, scope, node) if len(written) > 1 else _even(x, written, scope, node)
     kept = _between(x, edges) if len(written) > 1 else call("not", call("is_null", x))
-    band, column = _band(x, edges), Column(_BAND, Type.INT)
-    (count,) = asking.outputs
-    if any(same(count.name, end) for end in _ENDS):
-        scope.refuse("The edges of bands are called low and high.", "Choose another name with AS: {count}.", node)
-    if not fits(band):
-        scope.refuse("The histogram is too large.", "Make fewer bands: {buckets}.", node)
-    ends = [Output(name, _edge_of(column, edges, upper)) for name, upper in _ENDS.items()]
     where = kept if asking.where is None else call("and", asking.where, kept)
-    return replace(asking, where=where, keys=(Key(_BAND, band),), outputs=(*ends, count))
+    found = _with(replace(asking, where=where), x, edges)
+    parts = [key.expression for key in found.keys] + [output.expression for output in found.outputs]
+    if not all(map(fits, parts)):
+        scope.refuse("The histogram is too large.", "Make fewer bands: {buckets}.", node)
+    if len(written) > 1 or not any(scope.schema.columns[column.name].limited for column in columns(x)):
+        return found
+    return replace(found, bands=Bands(x, len(edges) - 1))
+
+
+def with_edges(plan: Question, schema: TableSchema) -> Question:
+    """The question with bands between the bounds that its argument has now; as it is, if none are to be chosen.
+
+    Raises:
+        UnsupportedQuery: if there are no bounds, or they are too near to each other for so many bands.
+    """
+    if plan.bands is None:
+        return plan
+    limits = bounds(plan.bands.argument, schema)
+    edges = [] if limits is None else _evenly(limits, plan.bands.count)
+    if not edges or not _ascend(edges):
+        raise UnsupportedQuery("These bounds make no such bands.", "Write the edges: HISTOGRAM(x, 0, 25, 50).")
+    return replace(_with(plan, plan.bands.argument, edges), bands=None)
+
+
+def _with(plan: Question, x: Expression, edges: Sequence[Fraction]) -> Question:
+    """A count, which is the last output, by bands."""
+    column, count = Column(_BAND, Type.INT), plan.outputs[-1]
+    ends = [Output(name, _edge_of(column, edges, upper)) for name, upper in _ENDS.items()]
+    return replace(plan, keys=(Key(_BAND, _band(x, edges)),), outputs=(*ends, count))
 
 
 def _is_histogram(node: exp.Expr) -> bool:
@@ -96,7 +121,7 @@ def _number(part: exp.Expr, scope: Scope, node: exp.Expr) -> Fraction:
 
 
 def _written(edges: Sequence[Fraction], scope: Scope, node: exp.Expr) -> Sequence[Fraction]:
-    if len(edges) <= MOST_BANDS + 1 and all(one < other for one, other in pairwise(edges)):
+    if len(edges) <= MOST_BANDS + 1 and _ascend(edges):
         return edges
     reason = f"The edges of a histogram ascend, and make at most {MOST_BANDS} bands."
     return scope.refuse(reason, "For example {buckets}.", node)
@@ -108,13 +133,19 @@ def _even(x: Expression, written: Sequence[Fraction], scope: Scope, node: exp.Ex
     if count.denominator != 1 or not 1 <= count <= MOST_BANDS:
         reason = f"A histogram has 1 to {MOST_BANDS} bands, or at least two edges."
         scope.refuse(reason, "For example {buckets}.", node)
-    known = [scope.schema.columns.get(column.name) for column in columns(x)]
-    limits = bounds(x, scope.schema) if all(c is not None and not c.limited for c in known) else None
+    limits = bounds(x, scope.schema)
     if limits is None:
         scope.refuse("Nobody declared between which bounds the bands of this histogram lie.", _hint(scope, node), node)
-    edges = [limits.low + limits.width * place / int(count) for place in range(int(count) + 1)]
-    rounded = [edge if edge.denominator == 1 else Fraction(float(edge)) for edge in edges]
-    return _written(rounded, scope, node)
+    return _written(_evenly(limits, int(count)), scope, node)
+
+
+def _evenly(limits: Bounds, count: int) -> list[Fraction]:
+    edges = [limits.low + limits.width * place / count for place in range(count + 1)]
+    return [edge if edge.denominator == 1 else Fraction(float(edge)) for edge in edges]
+
+
+def _ascend(edges: Sequence[Fraction]) -> bool:
+    return all(one < other for one, other in pairwise(edges))
 
 
 def _hint(scope: Scope, node: exp.Expr) -> str:

@@ -159,6 +159,14 @@ class Order:
     descending: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """So many bands of equal width between the bounds of an expression, which are still to be chosen."""
+
+    argument: Expression
+    count: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """One question about one table.
@@ -169,7 +177,8 @@ class Question:
     `steps`, which come after `having` and before the rest, and may make further columns. If there are `sets`, rows are
     grouped by each of them in turn, the keys given by their places; keys left out are NULL. Questions `beside` it are
     released together with it, and a step attaches their outputs to its groups. With a `rest`, the kept rows of all
-    private groups that are not shown make one group more, whose keys all have that value.
+    private groups that are not shown make one group more, whose keys all have that value. With `bands`, the key and the
+    first two outputs have edges that were only supposed.
     """
 
     table: str
@@ -185,6 +194,7 @@ class Question:
     beside: tuple[Question, ...] = ()
     sets: tuple[tuple[int, ...], ...] = ()
     rest: Literal | None = None
+    bands: Bands | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
