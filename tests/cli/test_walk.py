@@ -106,6 +106,14 @@ def test_limits_belong_to_the_question() -> None:
 
 
 @pytest.mark.usefixtures("clinic")
+def test_one_more_group_for_all_other_rows() -> None:
+    rows = json.loads(run("ask", BY_WARD, "--epsilon", "0.5", "--other", "elsewhere", "--json").out)["rows"]
+    assert rows[-1]["ward"] == "elsewhere"
+    assert len(rows) == 1 + len(json.loads(run("ask", BY_WARD, "--epsilon", "0.5", "--json").out)["rows"])
+    assert "'elsewhere'" in run("explain", BY_WARD, "--epsilon", "0.5", "--other", "elsewhere").out
+
+
+@pytest.mark.usefixtures("clinic")
 def test_explaining_shows_the_error_that_the_answer_has() -> None:
     explained = run("explain", COUNT, "--epsilon", "0.5").out
     row = json.loads(run("ask", COUNT, "--epsilon", "0.5", "--json").out)["rows"][0]
