@@ -132,7 +132,8 @@ _RULES: dict[str, str] = {
     "REGR_INTERCEPT({b}, {b})",
     "O": "{A}|{A}|{A}|({A} / {A})|ROUND({A}, 2)|(100 * {A} - 3)|CAST({A} AS INT)|GREATEST({A}, 0)|ABS({A})|-({A})|"
     "COALESCE({A} / {A}, 0)|CASE WHEN {A} > 10 THEN 'many' ELSE 'few' END|({A} - {A})|CASE WHEN {A} > 3 THEN {A} END|"
-    "NULLIF({A}, 0)|LEAST({A}, {A} / 2)|({A} > 3)",
+    "NULLIF({A}, 0)|LEAST({A}, {A} / 2)|({A} > 3)|MODE({B})|MODE(CASE WHEN {B} THEN 'x' WHEN {B} THEN 'y' END)|"
+    "MODE(MONTH({D}))",
     "H": "({A} > 1)|({A} / {A} < 2.5)|({A} BETWEEN -5 AND 50)|NOT ({A} < 0)|({A} > 0 OR {A} <= 5)|({A} IS NOT NULL)",
 }
 _BY_NUMBER = ("(patient = 7)", "(patient <> 7)", "(patient IN (1, 7))", "(patient % 2 = 1)", "(patient IS NULL)")

@@ -68,7 +68,7 @@ def check_modes(program: Program, one: Sequence[Groups], other: Sequence[Groups]
     """
     for reading, before, after in zip(program.polls, one, other, strict=True):
         for recipe in (recipe for recipe in program.modal if recipe.ballot.split == reading.split):
-            moves = [_range(recipe, before.get(key, ()), after.get(key, ())) for key in {**before, **after}]
+            moves = [range_of(recipe, before.get(key, ()), after.get(key, ())) for key in {**before, **after}]
             ranges = [recipe.rate * move for move in moves]
             rho = sum((each * each for each in ranges), Fraction(0)) / 8
             assert rho <= zcdp(terms(recipe.event)).rho
@@ -78,7 +78,8 @@ def check_modes(program: Program, one: Sequence[Groups], other: Sequence[Groups]
                 assert sum(ranges, Fraction(0)) <= basic(terms(recipe.event)).epsilon
 
 
-def _range(recipe: Modal, one: Sequence[int], other: Sequence[int]) -> int:
+def range_of(recipe: Modal, one: Sequence[int], other: Sequence[int]) -> int:
+    """The largest change of a candidate's count less the smallest."""
     before, after = (dict(zip(x[: len(x) // 2], x[len(x) // 2 :], strict=True)) for x in (one, other))
     changes = [after.get(place, 0) - before.get(place, 0) for place in range(len(recipe.ballot.values))]
     return max(changes) - min(changes)

@@ -17,7 +17,7 @@ _RELEASED = (
 _SPREADS = "VARIANCE({b})|STDDEV({b})|COVAR_POP({b}, {b})|CORR({b}, {b})|REGR_SLOPE({b}, {b})|VAR_POP({b})|COUNT({F})"
 _OVER_RELEASED = (
     "{A}|{A}|{A}|{A}|{A}|ROUND({A}, 2)|(100 * {A} - 3)|GREATEST({A}, 0)|CASE WHEN {A} > 10 THEN 'many' ELSE 'few' END|"
-    "NULLIF({A}, 0)|({A} / {A})|({A} > 3)"
+    "NULLIF({A}, 0)|({A} / {A})|({A} > 3)|MODE({B})|MODE(QUARTER({D}))"
 )
 _BOUNDED = {"b": tuple(rule for rule in RULES["b"] if "stars" not in rule)}  # a column of one table
 RELEASED = {**RULES, **listed({"A": _RELEASED, "O": _OVER_RELEASED}), **_BOUNDED}

@@ -123,7 +123,19 @@ def test_neighbours_differ_by_noise_alone(seeds: range) -> None:
 WORDS = (
     *(" JOIN ", "LEFT JOIN", "WITH ", "UNION ALL", " IN (SELECT", "NOT IN (SELECT", "NOT EXISTS", " OVER (PARTITION"),
     *("SELECT DISTINCT", "COUNT(DISTINCT", "WIDTH_BUCKET", "QUARTER", "FILTER", "HAVING", "ARG_MAX", "MEDIAN", "MAX("),
-    *("QUANTILE", "VARIANCE", "CORR", "REGR_SLOPE", "AVG(", "SUM(", "COUNT(*)", "whole", "LAG(", "FIRST_VALUE"),
+    *(
+        "QUANTILE",
+        "VARIANCE",
+        "CORR",
+        "REGR_SLOPE",
+        "AVG(",
+        "SUM(",
+        "COUNT(*)",
+        "whole",
+        "LAG(",
+        "FIRST_VALUE",
+        "MODE(",
+    ),
 )
 
 

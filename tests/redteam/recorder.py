@@ -19,7 +19,8 @@ import pytest
 from discreet.curator import Answer, Curator
 from discreet.curator import ranks as ranks_module
 from discreet.curator.draw import Histogram, Look, draw
-from discreet.curator.measure import Measure
+from discreet.curator.measure import Law, Measure
+from discreet.curator.modes import Modal
 from discreet.curator.pick import Pick
 from discreet.engines import Engine
 from discreet.errors import DiscreetError, QueryFailed, UnsupportedQuery
@@ -29,7 +30,9 @@ from discreet.mechanisms.partition_selection import Selected
 from discreet.noise import Bits, SeededBits
 from discreet.plan.reading import Groups, Reading
 from discreet.plan.types import Type
+from discreet.privacy import events
 from tests.curator.fuzz import Question
+from tests.curator.nearness import range_of
 from tests.redteam.ranks import Drawn, cost_of_moves
 
 Key = tuple[Any, ...]
@@ -65,11 +68,27 @@ class Watched(Engine):
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class Voted:
+    """One candidate in every group, from the counts of a read."""
+
+    recipe: Modal
+    read: int
+
+    @property
+    def event(self) -> events.Event:
+        return self.recipe.event
+
+    @property
+    def law(self) -> Law:
+        return "gaussian" if isinstance(self.event, events.Concentrated) else "laplace"
+
+
 @dataclass
 class Noise:
     """One release: which, its groups in order, what entered and what came out."""
 
-    release: Measure | PartitionSelection | Drawn
+    release: Measure | PartitionSelection | Drawn | Voted
     keys: list[Key]
     exact: list[Numbers]
     out: list[Any]
@@ -101,7 +120,7 @@ class Recorder:
         self.quiet: set[Key] = set()
         self.made: list[Noise] = []
         self.before = len(engine.seen)
-        self._noise, self._select = Measure.release, PartitionSelection.release
+        self._noise, self._select, self._vote = Measure.release, PartitionSelection.release, Modal.release
 
     def noise(self, measure: Measure, exact: Any, *, bits: Bits) -> Any:
         keys, inputs = self._keys(), [tuple(int(n) for n in row) for row in exact]
@@ -135,6 +154,14 @@ class Recorder:
             release = Drawn(pick, last, shift, self._counted() - self.before)
             self.made.append(Noise(release, keys, [inputs[key] for key in keys], drawn[-1]))
         return {key: [out[i] for out in drawn] for i, key in enumerate(keys)}
+
+    def votes(self, recipe: Modal, groups: Groups, keys: Sequence[Key], bits: Bits) -> list[int]:
+        inputs, fresh = [groups.get(key, ()) for key in keys], [0] * len(keys)
+        if self.frozen is None:
+            fresh = self._vote(recipe, groups, keys, bits)
+        out = [self._out(key, drawn, 0) for key, drawn in zip(keys, fresh, strict=True)]
+        self.made.append(Noise(Voted(recipe, len(self.engine.seen) - self.before), list(keys), inputs, out))
+        return out
 
     def _finest(self, groups: Mapping[Key, Histogram]) -> dict[Key, Numbers]:
         """The points that have values, then how many each has: all that losses depend on."""
@@ -194,6 +221,7 @@ def ask(
             PartitionSelection, "release", lambda s, value, *, bits=None: recorder.select(s, value, bits=bits)
         )
         patch.setattr(ranks_module, "draw", recorder.points)
+        patch.setattr(Modal, "release", lambda *given: recorder.votes(*given))  # noqa: PLW0108 - to be called as a method
         seen = _asked(curator, question)
     seen.noises, seen.reads = recorder.made, len(engine.seen) - before
     seen.spent = str(curator.budget(question.account).spent)
@@ -223,6 +251,10 @@ def moved(one: Noise, other: Noise) -> Fraction:
     release = one.release
     if isinstance(release, Drawn):
         return cost_of_moves(release, a, b)
+    if isinstance(release, Voted):
+        ranges = [release.recipe.rate * range_of(release.recipe, a.get(key, ()), b.get(key, ())) for key in {**a, **b}]
+        gaussian = release.law == "gaussian"
+        return sum((r * r / 8 if gaussian else r for r in ranges), Fraction(0))
     scales = release.scales if isinstance(release, Measure) else (Fraction(1),)
     zero = (0,) * len(scales)
     ratios = [

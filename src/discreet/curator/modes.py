@@ -15,6 +15,7 @@ from discreet.exact import Enclosure, root_below, upper
 from discreet.noise import Bits, choose_exponential
 from discreet.plan.aggregates import Ballot, range_l1, range_l2_squared
 from discreet.plan.nodes import Value
+from discreet.plan.reading import Groups
 from discreet.plan.stability import Contribution
 from discreet.privacy import events
 
@@ -74,13 +75,17 @@ class Modal:
         """
         return _reach(self.rate, len(self.ballot.values), risk)
 
-    def draw(self, numbers: Sequence[int], bits: Bits) -> int:
-        """The place of one candidate; its law is exact.
+    def release(self, groups: Groups, keys: Sequence[tuple[Value, ...]], bits: Bits) -> list[int]:
+        """The place of one candidate for each of these groups; their laws are exact.
 
         Args:
-            numbers: the places of candidates that have rows, then how many rows each has, as an engine counts them.
+            groups: the places of candidates that have rows, then how many rows each has, as an engine counts them.
+            keys: of the groups that are shown.
             bits: the source of randomness.
         """
+        return [self._drawn(groups.get(key, ()), bits) for key in keys]
+
+    def _drawn(self, numbers: Sequence[int], bits: Bits) -> int:
         counts = np.zeros(len(self.ballot.values), dtype=np.int64)
         half = len(numbers) // 2
         counts[list(numbers[:half])] = numbers[half:]

@@ -22,5 +22,5 @@ def released_modes(program: Program, shown: Sequence[tuple[Value, ...]], read: R
         groups = read(reading)
         for column, recipe in enumerate(program.modal):
             if recipe.ballot.split == reading.split:
-                found[:, column] = [recipe.draw(groups.get(key, ()), bits) for key in shown]
+                found[:, column] = recipe.release(groups, shown, bits)
     return found
