@@ -38,6 +38,9 @@ class Modal:
     e^2 / 8-zCDP (Cesar, Rogers 2021), and these add up to at most rate^2 `range_l2_squared` / 8 = rho. Which of the
     candidates are looked at is no function of the data, and a selection of groups is made by other noise.
 
+    Permute-and-flip would err less for the same pure epsilon, but its loss is not bounded in range: it costs up to four
+    times the rho, and does not compose over groups as well.
+
     Utility: the candidates of a count of t or more below the largest have a probability of n e^(-rate t) at most, n
     being the number of all. See `reach`.
 

@@ -13,14 +13,14 @@ def notes(program: Program) -> tuple[str, ...]:
     """Everything a reader must know to read the numbers right."""
     own = _notes(program)
     shown = ["Groups that are not shown are missing in everything that is computed from several groups."]
-    count = 1 + len(program.beside)
+    gathers, count = program.contribution.gathers, 1 + len(program.beside)
     shared = [f"The budget is shared equally by {count} questions, which are released together."]
     return tuple(
         dict.fromkeys(
             [
                 *own,
                 *(note for one in program.beside for note in _notes(one)),
-                *(shown if program.selection is not None and program.question.steps else []),
+                *(shown if program.selection is not None and program.question.steps and not gathers else []),
                 *(shared if program.beside else []),
             ]
         )

@@ -42,7 +42,8 @@ def rehearsal(program: Program, tables: Sequence[TableSchema], rows: int) -> Rel
         engine.register(schema.name, invented(schema, program.question, rows), _types(schema))
     copies = 1
     released = run(program, engine, bits)
-    while program.question.keys and not released.rows(Fraction(1, 2)) and copies < _LARGEST_CROWD:
+    always = int(program.contribution.gathers)  # what is not shown has a row in any case
+    while program.question.keys and len(released.rows(Fraction(1, 2))) <= always and copies < _LARGEST_CROWD:
         copies *= _GROWTH
         released = run(program, _Crowd(engine, copies), bits)
     return released
