@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -20,6 +21,7 @@ from discreet.curator import Curator
 from discreet.curator.others import with_other
 from discreet.curator.program import Program, choose
 from discreet.curator.run import run
+from discreet.curator.selection import Threshold
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.noise import SeededBits
@@ -121,6 +123,44 @@ def test_mutant_the_rest_counts_as_one_group(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Contribution, "_in_all_groups", lambda made, once: 1 if once else made.limits.rows)
     with pytest.raises(AssertionError):
         check_greedy(BY_KIND, Limits(3, 2), ADD)
+
+
+def pmf(k: int, scale: Fraction) -> float:
+    """Of discrete Laplace noise."""
+    a = math.exp(-1 / float(scale))
+    return (1 - a) / (1 + a) * a ** abs(k)
+
+
+def excess(scale: Fraction, smallest: int, rows: int, epsilon: float) -> float:
+    """By how much one row more in the only group makes some answers likelier than e^epsilon times, at most.
+
+    The group is shown with its noisy size from the threshold on, and then the rest is empty; else it is all of the
+    rest. Sizes from the threshold on that are 60 scales away are left out.
+    """
+    far = 60 * math.ceil(scale)
+    found = 0.0
+    for one, other in ((rows, rows + 1), (rows + 1, rows)):
+        hidden = [sum(pmf(v - n, scale) for v in range(n - far, smallest)) for n in (one, other)]
+        for rest in range(-far, rows + far):
+            mine, theirs = (h * pmf(rest - n, scale) for h, n in zip(hidden, (one, other), strict=True))
+            gains = max(0.0, mine - math.exp(epsilon) * theirs)
+            for size in range(smallest, rows + far):
+                mine, theirs = (pmf(size - n, scale) * pmf(rest, scale) for n in (one, other))
+                gains += max(0.0, mine - math.exp(epsilon) * theirs)
+            found += gains
+    return found
+
+
+def test_the_exact_law_of_one_group_and_the_rest() -> None:
+    """By the probabilities of all answers: what is charged is enough, and no smaller scale is."""
+    declared = schema(unit=None, limits=Limits(), neighbours=ADD)
+    program = plan(BY_KIND, declared, "1e-2")
+    assert isinstance(program.selection, Threshold)
+    (scale,), smallest = program.noise.scales, program.selection.smallest
+    assert scale == 2
+    for rows in (smallest - 3, smallest, smallest + 5):
+        assert excess(scale, smallest, rows, 1.0) <= 1e-12
+    assert excess(Fraction(19, 10), smallest, smallest + 5, 1.0) > 1e-4
 
 
 def test_the_event_is_what_was_asked() -> None:

@@ -23,6 +23,13 @@ def with_other(plan: Question, schema: TableSchema, label: Value) -> Question:
 
     Private keys: the kept rows of all groups that are not shown are put together (`Question.rest`).
 
+    *Formal guarantee* for private keys. The sum is a second release, which may depend on the first: whatever groups
+    were shown, a unit moves the sum over the others by at most all that it has in its groups together, under both
+    relations (`Contribution.gathers`). It meets fresh noise of the same scales, and adaptive composition adds the two
+    up: L1 distances over one scale for Laplace noise (pairs that dominate each of the two dominate both together: Zhu,
+    Dong, Wang 2022), rho for Gaussian noise. A group that one of two neighbours has alone is shown with a probability
+    of at most delta, as before; if it is not, it moves the sum, and its rows are among those of the unit.
+
     Args:
         plan: what is asked.
         schema: what is public about its rows.
