@@ -159,6 +159,14 @@ def test_what_was_released_between_chosen_edges_is_never_taken_for_other_bands()
     assert curator.explain(asked, epsilon=20).free is not None
 
 
+def test_limits_are_not_chosen_for_bands_that_are_still_to_be_found() -> None:
+    curator = clinic(Budget(epsilon=9), bounds={})
+    with pytest.raises(UnsupportedQuery, match="before the edges"):
+        curator.ask("SELECT HISTOGRAM(age, 5) AS n FROM visits", epsilon=1, limits="choose")
+    assert len(curator.ask("SELECT HISTOGRAM(age, 0, 40, 80) AS n FROM visits", epsilon=1, limits="choose")) == 2
+    assert len(curator.ask("SELECT HISTOGRAM(age, 5) AS n FROM visits", epsilon=1, limits=Limits(2, 2))) == 5
+
+
 def test_without_bounds_the_parser_proposes_edges() -> None:
     declared = schema(unit="patient", limits=Limits(), neighbours=Neighbours.ADD_REMOVE)
     bare = replace(declared, columns={name: replace(c, bounds=None) for name, c in declared.columns.items()})

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import pytest
@@ -240,6 +240,26 @@ def drawn_by(rate: Fraction, kinds: int) -> Modal:
 def law(of_each: Sequence[int], rate: Fraction) -> list[float]:
     weights = [math.exp(float(rate) * (n - max(of_each))) for n in of_each]
     return [weight / sum(weights) for weight in weights]
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("rows", [1, 2])
+def test_probabilities_of_neighbours_are_as_near_as_charged(rows: int, neighbours: Neighbours) -> None:
+    """All tables of up to two others' rows for each of three values, and all that one unit may have or have instead."""
+    found = ballot_of(Column("x", Type.INT), table(3))
+    assert found is not None
+    made = Modal.of(
+        "laplace", found, Contribution(limits=Limits(1, rows), grouped=False, neighbours=neighbours), Fraction(1)
+    )
+    own = [k for k in product(range(rows + 1), repeat=3) if sum(k) <= rows]
+    spans = []
+    for others in product(range(3), repeat=3):
+        laws = [law([n + k for n, k in zip(others, mine, strict=True)], made.rate) for mine in own]
+        for one, other in product(laws[:1] if neighbours is ADD else laws, laws):
+            losses = [math.log(p / q) for p, q in zip(one, other, strict=True)]
+            assert max(map(abs, losses)) <= 1 + 1e-12
+            spans.append(max(losses) - min(losses))
+    assert max(spans) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("of_each", [(0, 0, 0), (3, 1, 0), (0, 5, 5), (1000, 998, 0)])

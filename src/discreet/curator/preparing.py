@@ -69,6 +69,11 @@ class Preparing(Holdings):
         plan, schema = self._plan(question)
         if other is not None:
             plan = with_other(plan, schema, other)
+        if plan.bands is not None and limits == CHOOSE:
+            raise UnsupportedQuery(
+                "How many bands a person is in is not known before the edges of the bands are.",
+                "Write the edges, such as HISTOGRAM(x, 0, 25, 50), or name limits.",
+            )
         self._check_accounts(plan)
         secret = self._book.account(self._accounts[schema.name]).salt.hex() if salt is None else salt
         schemas = self._known
