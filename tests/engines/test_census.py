@@ -15,7 +15,7 @@ from discreet.engines.rows import Rows, Stand
 from discreet.noise import SeededBits, uniform_below
 from discreet.plan.nodes import UNIT, Column, Expression, Output, Relation
 from discreet.plan.reading import Bounding, Groups, Reading, Statistic
-from discreet.plan.relations import Join, PerUnit, Select, Table, Union
+from discreet.plan.relations import Join, Matched, PerUnit, Select, Table, Union
 from discreet.plan.types import Type
 from tests.engines.tables import B, F, N, T, call, col, lit
 
@@ -151,6 +151,12 @@ def test_most_people_are_left_alone_where_limits_fit() -> None:
     assert single
     assert not single & heavy_of(1, reading(BOTH, (col("b", T),), (1, 30)))
     assert not heavy_of(1, reading(PUBLIC, (col("d", N),), (2, 300), public_keys=((1,), (2,))))
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_who_is_in_another_table(negated: bool) -> None:
+    for seed in range(2):
+        read(seed, reading(Matched(source=V, other=P, on=SAME, negated=negated), (col("a", N),), (2, 3)))
 
 
 def test_what_no_count_of_sides_can_tell_is_looked_at_as_a_whole() -> None:

@@ -132,8 +132,8 @@ class Rows:
         left, right = self._sides(relation.source, relation.other, relation.on)
         listed = ", ".join(f"a.{name}" for name in left.columns)
         found = f"EXISTS (SELECT 1 FROM ({right.sql}) AS b WHERE {_same(left, right)})"
-        known = " AND ".join(f"a.j{i} IS NOT NULL" for i in range(left.pairs))
-        condition = f"{known} AND NOT {found}" if relation.negated else found
+        known = [f"a.j{i} IS NOT NULL" for i in range(left.pairs)]
+        condition = " AND ".join([*known, f"NOT {found}"]) if relation.negated else found
         return f"SELECT {listed} FROM ({left.sql}) AS a WHERE {condition}"
 
     def _union(self, relation: Union) -> str:
