@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.curator import draw as draw_module
-from discreet.curator.draw import Histogram, Key, Place, draw
+from discreet.curator.draw import draw
+from discreet.curator.histogram import Histogram, Key, Place, Rank
 from discreet.curator.pick import Pick
 from discreet.errors import InternalError
 from discreet.exact import Grid
@@ -91,7 +92,7 @@ def test_a_proposal_and_its_acceptance_together_have_the_point_s_own_weight(
     table.open_all(histogram)
     begin, end = sorted((which % (len(blocks) + 1), which // 100 % (len(blocks) + 1)))
     opened = blocks[begin:end]
-    rank = draw_module._Rank(wanted, len(values))
+    rank = Rank(wanted, len(values))
     starts, sizes, losses = histogram.cells((begin, end)).proposals(rank)
     proposed = {
         s + i: k for s, n, k in zip(*map(np.ndarray.tolist, (starts, sizes, losses)), strict=True) for i in range(n)
@@ -213,7 +214,7 @@ def test_ranks_far_beyond_stay_in_64_bits() -> None:
     cells = histogram.coarse
     for offset in (-(1 << 32), 0, 1 << 32):
         wanted = pick("999999/1000000", offset, "1/1000000000")
-        rank = draw_module._Rank(wanted, histogram.values)
+        rank = Rank(wanted, histogram.values)
         for below, upto, found in zip(
             cells.below.tolist(), cells.upto.tolist(), cells.least(rank).tolist(), strict=True
         ):

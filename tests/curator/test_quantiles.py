@@ -21,14 +21,16 @@ from discreet.accounting.zcdp import compose as zcdp
 from discreet.curator import Curator
 from discreet.curator import pick as pick_module
 from discreet.curator import program as program_module
-from discreet.curator.pick import RISK
+from discreet.curator.divide import divide
+from discreet.curator.histogram import Histogram
 from discreet.curator.program import Program, choose
+from discreet.curator.ranked import RISK, trees
 from discreet.curator.run import run
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.noise import SeededBits
 from discreet.plan.aggregates import Target
-from discreet.plan.reading import Groups
+from discreet.plan.reading import Groups, Split
 from discreet.plan.schema import Limits, TableSchema
 from discreet.plan.sql import parse
 from discreet.privacy import Budget, Neighbours
@@ -36,7 +38,7 @@ from tests.curator.clinic import TYPES, Row, visits
 from tests.curator.spies import Spy, clinic
 from tests.curator.test_neighbours import check_keys, check_within, greedy, schema
 from tests.redteam.judge import allowance
-from tests.redteam.ranks import Drawn, cost_of_moves
+from tests.redteam.ranks import Divided, Drawn, cost_of_moves, cost_of_parts
 
 ADD, SWAP = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 QUESTIONS = (
@@ -47,6 +49,8 @@ QUESTIONS = (
     "SELECT ward, MIN(age) AS lo, MAX(charge) AS hi FROM visits GROUP BY ward",
     "SELECT kind, MEDIAN(age) AS m FROM visits GROUP BY kind",
     "SELECT kind, MAX(age) AS m, COUNT(DISTINCT patient) AS n FROM visits GROUP BY kind",
+    "SELECT ward, MEDIAN(charge) AS m, QUANTILE(charge, 0.2) AS q, QUANTILE(charge, 0.9) FROM visits GROUP BY ward",
+    "SELECT MEDIAN(age) AS m, QUANTILE(age, 0.25) AS q, QUANTILE(age, 0.75) AS r, QUANTILE(age, 0.95) AS s FROM visits",
 )
 
 
@@ -75,6 +79,18 @@ def check_picks(program: Program, one: Sequence[Row], other: Sequence[Row]) -> N
             for pick in recipe.picks:
                 drawn = Drawn(pick, split.high - split.low, split.shift)
                 assert cost_of_moves(drawn, a, b) <= allowance(pick.event)
+        check_trees(program, split, a, b)
+
+
+def check_trees(program: Program, split: Split, one: Groups, other: Groups) -> None:
+    """The same for each level of quantiles that are drawn together, given the places that come out on one side."""
+    for tree in trees(r for r in program.ranked if r.argument == split.argument):
+        last, shown = split.high - split.low, {**one, **other}
+        groups = {key: Histogram.of(last, 0, one.get(key, ())) for key in shown}
+        for seed in range(3):
+            places = divide(groups, tree, lambda _: {}, SeededBits(seed))
+            for level, event in enumerate(tree.levels):
+                assert cost_of_parts(Divided(tree, level, last, 0), one, other, places) <= allowance(event)
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
@@ -125,9 +141,24 @@ BY_WARD = QUESTIONS[2]
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 @pytest.mark.parametrize("limits", [Limits(1, 1), Limits(3, 2)], ids=str)
-@pytest.mark.parametrize("sql", QUESTIONS[:5])
+@pytest.mark.parametrize("sql", [*QUESTIONS[:5], *QUESTIONS[7:]])
 def test_a_greedy_patient(sql: str, limits: Limits, neighbours: Neighbours, delta: str) -> None:
     check_extreme(sql, limits, neighbours, delta)
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("limits", [Limits(1, 1), Limits(3, 2)], ids=str)
+@pytest.mark.parametrize("sql", QUESTIONS[7:])
+def test_several_quantiles_of_a_greedy_patient_in_gaussian_money(
+    sql: str, limits: Limits, neighbours: Neighbours
+) -> None:
+    declared = schema(unit="patient", limits=limits, neighbours=neighbours)
+    asked = parse(sql.replace("0.2)", "0.25)").replace("0.9)", "0.75)"), {"visits": declared})
+    program = choose(asked, declared, epsilon=Fraction(1), delta=Fraction("1e-6"), salt="pepper", law="gaussian")
+    assert trees(program.ranked)
+    assert zcdp(terms(program.event)).rho == program_module._rho(Fraction(1), Fraction("1e-6"))
+    crowd, rich = visits(5), greedy(limits)
+    check_picks(program, crowd + rich, crowd if neighbours is ADD else crowd + [{**row, "age": 0} for row in rich])
 
 
 @pytest.mark.parametrize("factor", ["rows", "groups", "one"])
@@ -162,7 +193,7 @@ def test_mutant_no_bounding(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_event_is_what_was_asked() -> None:
     for neighbours, limits in ((ADD, Limits(2, 3)), (SWAP, Limits(2, 3))):
-        for sql in QUESTIONS[:5]:
+        for sql in (*QUESTIONS[:5], *QUESTIONS[7:]):
             program = plan(sql, schema(unit="patient", limits=limits, neighbours=neighbours), "0")
             assert basic(terms(program.event)).epsilon == 1
         program = plan(BY_WARD, schema(unit="patient", limits=Limits(20, 1), neighbours=neighbours), "1e-6")
@@ -347,6 +378,8 @@ def test_how_often_data_are_read() -> None:
         ("SELECT MEDIAN(age) AS m, MAX(age) AS h FROM visits WHERE ward = 'no such ward'", 1),
         ("SELECT MEDIAN(charge) AS m, MIN(charge) AS l FROM visits", 2),
         ("SELECT MEDIAN(charge) AS m FROM visits WHERE ward = 'no such ward'", 2),
+        ("SELECT MEDIAN(charge) AS m, QUANTILE(charge, 0.9) AS q, MAX(charge) AS h FROM visits", 2),
+        ("SELECT MEDIAN(age) AS m, QUANTILE(age, 0.9) AS q, QUANTILE(age, 0.25) AS r FROM visits", 1),
         ("SELECT ward, MEDIAN(charge) AS m, MEDIAN(age) AS a, COUNT(*) AS n FROM visits GROUP BY ward", 4),
     ):
         spy = Spy()
@@ -386,6 +419,31 @@ def test_several_quantiles_come_in_order() -> None:
         assert in_order == sorted(in_order)
 
 
+def test_some_of_several_quantiles_asked_again_are_paid_anew() -> None:
+    """One of several is drawn otherwise than by itself; all of them, in whatever order, are a replay."""
+    curator = clinic(Budget(epsilon=4))
+    calls = [f"QUANTILE(charge, {q}) AS q{int(10 * q)}" for q in (0.2, 0.5, 0.8)]
+    first = curator.ask(f"SELECT ward, {', '.join(calls)} FROM visits GROUP BY ward", epsilon=1)
+    again = curator.ask(f"SELECT ward, {', '.join(reversed(calls))} FROM visits GROUP BY ward", epsilon=1)
+    assert again.replayed
+    assert [row["q5"] for row in again] == [row["q5"] for row in first]
+    assert again.remaining == first.remaining
+    some = curator.ask(f"SELECT ward, {', '.join(calls[:2])} FROM visits GROUP BY ward", epsilon=1)
+    assert not some.replayed
+    assert some.remaining != first.remaining
+
+
+def test_several_quantiles_err_less_than_each_for_its_share() -> None:
+    declared = schema(unit=None, limits=Limits(), neighbours=ADD)
+    program = plan(QUESTIONS[8], declared, "0")
+    (tree,) = trees(program.ranked)
+    assert len(tree.levels) == 3
+    for recipe in program.ranked:
+        (single,) = plan(f"SELECT QUANTILE(age, {float(recipe.point.target.share)}) FROM visits", declared, "0").ranked
+        assert recipe.variance < 16 * single.variance  # by itself for a quarter of the budget
+        assert recipe.fences != ()
+
+
 def test_the_fluent_front_asks_the_same() -> None:
     curator = clinic(Budget(epsilon=4))
     frame = curator.table("visits").group_by("ward")
@@ -421,5 +479,8 @@ def test_tiny_and_huge_budgets(epsilon: str) -> None:
     curator = clinic(Budget(epsilon="1e13"))
     (row,) = curator.ask("SELECT MEDIAN(charge) AS m, MIN(age) AS lo FROM visits", epsilon=epsilon)
     assert 0 <= row["m_low"] <= row["m"] <= row["m_high"] <= 1000
+    several = "SELECT MEDIAN(charge) AS m, QUANTILE(charge, 0.1) AS a, QUANTILE(charge, 0.9) AS b FROM visits"
+    (more,) = curator.ask(several, epsilon=epsilon)
+    assert 0 <= more["a"] <= more["m"] <= more["b"] <= 1000
     if epsilon == "1e-12":
         assert (row["m_low"], row["m_high"], row["lo_low"], row["lo_high"]) == (0, 1000, 0, 120)

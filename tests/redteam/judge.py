@@ -13,7 +13,7 @@ from discreet.exact import float_above, float_below
 from discreet.mechanisms import PartitionSelection
 from discreet.privacy import PureDP, events
 from tests.curator.fuzz import Question
-from tests.redteam.ranks import Drawn
+from tests.redteam.ranks import Divided, Drawn
 from tests.redteam.recorder import Noise, Seen, Voted, Watched, ask, moved
 
 ROUNDING = 1 + 1e-9  # the conversion of rho is rounded up, and the way back rounded down
@@ -77,10 +77,10 @@ def expected_reads(seen: Seen) -> int:
     """One for what is added up, one for each list of a mode, and one or two, by its grid, for each of a quantile."""
     if seen.status != "answered":
         return int(seen.status == "failed")
-    drawn = [noise.release for noise in seen.noises if isinstance(noise.release, Drawn)]
+    drawn = [noise.release for noise in seen.noises if isinstance(noise.release, Drawn | Divided)]
     looks = {release.read: max(bool(other.shift) for other in drawn if other.read == release.read) for release in drawn}
     polls = {noise.release.read for noise in seen.noises if isinstance(noise.release, Voted)}
-    added = any(not isinstance(noise.release, Drawn | Voted) for noise in seen.noises)
+    added = any(not isinstance(noise.release, Drawn | Divided | Voted) for noise in seen.noises)
     return added + len(looks) + sum(looks.values()) + len(polls)
 
 
@@ -95,7 +95,7 @@ def same_answers(one: Answer, other: Answer) -> None:
 
 def within_what_was_asked(question: Question, noises: list[Noise], answer: Answer) -> None:
     """All noise of a question together costs no more than was asked, and no less than was charged."""
-    measures = [noise.release for noise in noises if isinstance(noise.release, Measure | Drawn | Voted)]
+    measures = [noise.release for noise in noises if isinstance(noise.release, Measure | Drawn | Divided | Voted)]
     selections = [noise.release for noise in noises if isinstance(noise.release, PartitionSelection)]
     thresholds = beside(answer, [*(m.event for m in measures), *(s.event for s in selections)])
     epsilon = question.epsilon - sum((selection.epsilon for selection in selections), Fraction(0))

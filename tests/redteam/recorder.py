@@ -18,10 +18,13 @@ import pytest
 
 from discreet.curator import Answer, Curator
 from discreet.curator import ranks as ranks_module
-from discreet.curator.draw import Histogram, Look, draw
+from discreet.curator.divide import divide
+from discreet.curator.draw import draw
+from discreet.curator.histogram import Histogram, Look
 from discreet.curator.measure import Law, Measure
 from discreet.curator.modes import Modal
-from discreet.curator.pick import Pick
+from discreet.curator.pick import Aim, Pick
+from discreet.curator.tree import Tree
 from discreet.engines import Engine
 from discreet.errors import DiscreetError, QueryFailed, UnsupportedQuery
 from discreet.ledger import stewardship
@@ -33,7 +36,7 @@ from discreet.plan.types import Type
 from discreet.privacy import events
 from tests.curator.fuzz import Question
 from tests.curator.nearness import range_of
-from tests.redteam.ranks import Drawn, cost_of_moves
+from tests.redteam.ranks import Divided, Drawn, cost_of_moves, cost_of_parts
 
 Key = tuple[Any, ...]
 Numbers = tuple[int, ...]
@@ -88,7 +91,7 @@ class Voted:
 class Noise:
     """One release: which, its groups in order, what entered and what came out."""
 
-    release: Measure | PartitionSelection | Drawn | Voted
+    release: Measure | PartitionSelection | Drawn | Divided | Voted
     keys: list[Key]
     exact: list[Numbers]
     out: list[Any]
@@ -142,10 +145,17 @@ class Recorder:
         return Selected(np.array(kept, dtype=bool), None)
 
     def points(
-        self, groups: Mapping[Key, Histogram], picks: Sequence[Pick], look: Look, bits: Bits
+        self,
+        groups: Mapping[Key, Histogram],
+        picks: Sequence[Pick],
+        look: Look,
+        bits: Bits,
+        *,
+        beside: Sequence[Aim] = (),
     ) -> dict[Key, list[int]]:
         inputs, keys = self._finest(groups), list(groups)
-        fresh = draw(groups, picks if self.frozen is None else (), look, bits)  # the same reads, if nothing else
+        wanted = picks if self.frozen is None else ()  # the same reads, if nothing else
+        fresh = draw(groups, wanted, look, bits, beside=beside)
         shift, last = next(((h.shift, h.last) for h in groups.values()), (0, 0))
         drawn = []
         for place, pick in enumerate(picks):
@@ -162,6 +172,18 @@ class Recorder:
         out = [self._out(key, drawn, 0) for key, drawn in zip(keys, fresh, strict=True)]
         self.made.append(Noise(Voted(recipe, len(self.engine.seen) - self.before), list(keys), inputs, out))
         return out
+
+    def places(self, groups: Mapping[Key, Histogram], tree: Tree, look: Look, bits: Bits) -> dict[Key, list[int]]:
+        """All levels at once: what each costs depends on the places of those before."""
+        inputs, keys = self._finest(groups), list(groups)
+        nothing = [0] * len(tree.shares)
+        fresh = divide(groups, tree, look, bits) if self.frozen is None else dict.fromkeys(keys, nothing)
+        out = [self._out(key, fresh[key], nothing) for key in keys]
+        shift, last = next(((h.shift, h.last) for h in groups.values()), (0, 0))
+        for level in range(len(tree.levels)):
+            release = Divided(tree, level, last, shift, self._counted() - self.before)
+            self.made.append(Noise(release, keys, [inputs[key] for key in keys], out))
+        return dict(zip(keys, out, strict=True))
 
     def _finest(self, groups: Mapping[Key, Histogram]) -> dict[Key, Numbers]:
         """The points that have values, then how many each has: all that losses depend on."""
@@ -222,6 +244,7 @@ def ask(
         )
         patch.setattr(ranks_module, "draw", recorder.points)
         patch.setattr(Modal, "release", lambda *given: recorder.votes(*given))  # noqa: PLW0108 - to be called as a method
+        patch.setattr(ranks_module, "divide", recorder.places)
         seen = _asked(curator, question)
     seen.noises, seen.reads = recorder.made, len(engine.seen) - before
     seen.spent = str(curator.budget(question.account).spent)
@@ -255,6 +278,8 @@ def moved(one: Noise, other: Noise) -> Fraction:
         ranges = [release.recipe.rate * range_of(release.recipe, a.get(key, ()), b.get(key, ())) for key in {**a, **b}]
         gaussian = release.law == "gaussian"
         return sum((r * r / 8 if gaussian else r for r in ranges), Fraction(0))
+    if isinstance(release, Divided):
+        return cost_of_parts(release, a, b, {**other.outputs(), **one.outputs()})
     scales = release.scales if isinstance(release, Measure) else (Fraction(1),)
     zero = (0,) * len(scales)
     ratios = [

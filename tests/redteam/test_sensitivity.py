@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from discreet.curator import tree as tree_module
 from discreet.curator.measure import Measure
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
@@ -30,6 +31,7 @@ from tests.redteam.clinics import (
     spent,
 )
 from tests.redteam.judge import allowance
+from tests.redteam.ranks import Divided
 from tests.redteam.recorder import Noise, Watched, ask, moved, same_salt
 
 BOTH: list[Callable[[], Engine]] = [Memory, lambda: DuckDB(threads=1)]
@@ -235,3 +237,40 @@ def test_every_aggregate_is_paid_for(sql: str, delta: Any) -> None:
     assert seen.answer is not None
     assert written == seen.answer.event
     assert len(seen.noises) >= 1
+
+
+SEVERAL = (
+    "SELECT MEDIAN(charge) AS m, QUANTILE(charge, 0.25) AS a, QUANTILE(charge, 0.75) AS b FROM visits",
+    "SELECT ward, QUANTILE(age, 0.1) AS a, MEDIAN(age) AS m, QUANTILE(age, 0.9), MAX(age) FROM visits GROUP BY ward",
+)
+
+
+def check_several(sql: str, relation: Neighbours, delta: str = "0") -> None:
+    rows = [row(i % 40, charge=17.5 * (i % 31), age=20 + i % 5, ward="AB"[i % 2]) for i in range(160)]
+    old, new = [row(99, charge=0.0, age=20)] * 2, [row(99, charge=500.0, age=90, ward="B")] * 2
+    declared: dict[str, Any] = {"neighbours": relation, "max_groups": 1, "budget": APPROXIMATE}
+    pair = neighbours([*rows, *new], [*rows, *(old if relation is Neighbours.REPLACE else [])], **declared)
+    for seed in range(4):  # other questions, so that other points come out
+        seen = pair.judge(asking(sql.replace("visits", f"visits WHERE age > -{seed + 1}"), 2, delta))
+        assert seen.status == "answered"
+        assert any(isinstance(noise.release, Divided) for noise in seen.noises)
+
+
+@pytest.mark.parametrize("delta", ["0", "1/100"])
+@pytest.mark.parametrize("relation", list(Neighbours), ids=str)
+@pytest.mark.parametrize("sql", SEVERAL, ids=["all", "by ward"])
+def test_several_quantiles_at_once(sql: str, relation: Neighbours, delta: str) -> None:
+    """RT-045: each is drawn from values between those that came out before it, and each level is paid."""
+    check_several(sql, relation, delta)
+
+
+def test_mutant_levels_that_are_twice_as_sharp(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = tree_module.priced
+
+    def sharp(*arguments: Any) -> tuple[Fraction, events.Event]:
+        constant, event = right(*arguments)
+        return 3 * constant, event
+
+    monkeypatch.setattr(tree_module, "priced", sharp)
+    with pytest.raises(AssertionError):
+        check_several(SEVERAL[0], Neighbours.ADD_REMOVE)

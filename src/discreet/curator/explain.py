@@ -12,9 +12,9 @@ from discreet.curator.found import remarks, to_come
 from discreet.curator.measure import Measure
 from discreet.curator.modes import Modal
 from discreet.curator.notes import notes
-from discreet.curator.pick import Ranked
 from discreet.curator.prepared import Prepared
 from discreet.curator.program import Program
+from discreet.curator.ranked import Ranked
 from discreet.curator.run import Released
 from discreet.curator.stored import Asked
 from discreet.curator.terms import CONFIDENCE
@@ -180,8 +180,7 @@ def _noise(measure: Measure) -> str:
 
 
 def _ranked(recipe: Ranked) -> str:
-    pick = recipe.picks[0]
-    far = pick.reach(recipe.steps.width + 1, 1 - CONFIDENCE)
+    far = recipe.point.reach(recipe.steps.width + 1, 1 - CONFIDENCE)
     return f"exponential mechanism, within {far:,} ranks with {float(CONFIDENCE):.0%}"
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from discreet.curator.modes import Modal
-from discreet.curator.pick import Ranked
 from discreet.curator.program import Program
+from discreet.curator.ranked import Ranked
 from discreet.curator.terms import CONFIDENCE
 from discreet.plan.ranges import rest_of
 
@@ -67,7 +67,7 @@ def _ranked(recipe: Ranked) -> str:
             "Quantiles are drawn at random among all points between the public bounds, nearly always close in rank; "
             "in a group without values, anywhere."
         )
-    rank, word = abs(recipe.picks[0].target.offset), "smallest" if recipe.kind == "min" else "largest"
+    rank, word = abs(recipe.point.target.offset), "smallest" if recipe.kind == "min" else "largest"
     return (
         f"{recipe.kind.upper()} is a private quantile near the extreme, not the extreme itself: it aims at the value "
         f"{rank:,} ranks inside the {word} one, and the extreme may lie anywhere between it and the public bound."

@@ -16,7 +16,7 @@ from itertools import product
 from discreet.accounting.zcdp import rho_for
 from discreet.curator.measure import Law, Measure
 from discreet.curator.modes import Modal
-from discreet.curator.pick import RANKED, Ranked, ranked
+from discreet.curator.ranked import RANKED, Ranked, prices, ranked
 from discreet.curator.selection import LARGEST_EPSILON, Optimal, Selection, Threshold
 from discreet.curator.spread import Noise
 from discreet.errors import UnsupportedQuery
@@ -80,7 +80,7 @@ class Program:
     @property
     def width(self) -> int:
         """How many numbers are released of each group."""
-        return len(self.noise.scales) + sum(len(recipe.picks) for recipe in self.ranked) + len(self.modal)
+        return len(self.noise.scales) + sum(recipe.columns for recipe in self.ranked) + len(self.modal)
 
     @property
     def unsalted(self) -> Program:
@@ -267,7 +267,7 @@ class _Draft:
     def event(self) -> events.Event:
         """The price of all of it."""
         parts = [measure.event for measure in self.measures]
-        parts += [pick.event for recipe in self.ranked.values() for pick in recipe.picks]
+        parts += prices(self.ranked.values())
         parts += [recipe.event for recipe in self.modal.values()]
         return events.Composed(parts if self.selection is None else [*parts, self.selection.event])
 
@@ -317,27 +317,13 @@ def _drafts(
             share = (epsilon if law == "laplace" else _rho(epsilon, delta)) / parts
             noise = Measure.laplace if law == "laplace" else Measure.gaussian
             measures = tuple(noise(form, contribution, share) for form in layout.forms)
-            points = _ranked(law, measures, quantiles, contribution, share)
-            place = sum(len(m.scales) for m in measures) + sum(len(recipe.picks) for recipe in points.values())
+            place = sum(len(measure.scales) for measure in measures)
+            points = ranked(quantiles, contribution, (law, share), place)
+            place += sum(recipe.columns for recipe in points.values())
             modes = [Modal.of(law, each, contribution, share) for each in ballots.values()]
             placed = [replace(mode, place=place + i) for i, mode in enumerate(modes)]
             modal = {aggregate.name: mode for aggregate, mode in zip(ballots, placed, strict=True)}
             yield _Draft(law, layout, measures, points, modal)
-
-
-def _ranked(
-    law: Law,
-    measures: tuple[Measure, ...],
-    quantiles: dict[Aggregate, Steps],
-    contribution: Contribution,
-    share: Fraction,
-) -> dict[str, Ranked]:
-    """Each quantile with its share, its columns after those of the measures."""
-    place, found = sum(len(measure.scales) for measure in measures), {}
-    for aggregate, steps in quantiles.items():
-        found[aggregate.name] = replace(ranked(aggregate, steps, contribution, (law, share)), place=place)
-        place += len(found[aggregate.name].picks)
-    return found
 
 
 @lru_cache(maxsize=1024)

@@ -7,10 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from discreet.curator.draw import Histogram, Key, Place, draw
+from discreet.curator.divide import divide
+from discreet.curator.draw import draw
+from discreet.curator.histogram import Histogram, Key, Look, Place
 from discreet.curator.nonlinear import Integers
-from discreet.curator.pick import Ranked
+from discreet.curator.pick import Pick
 from discreet.curator.program import Program
+from discreet.curator.ranked import Branch, Ranked, trees
 from discreet.errors import InternalError
 from discreet.noise import Bits
 from discreet.plan.reading import Groups, Only, Reading, Split
@@ -24,7 +27,7 @@ def released_points(program: Program, shown: Sequence[Key], read: Read, bits: Bi
     points = np.empty((len(shown), program.width - first), dtype=object)
     for reading in program.splits:
         recipes = [recipe for recipe in program.ranked if reading.split and recipe.argument == reading.split.argument]
-        columns = [recipe.place - first + i for recipe in recipes for i in range(len(recipe.picks))]
+        columns = [recipe.place - first + i for recipe in recipes for i in range(recipe.columns)]
         points[:, columns] = _of_argument(reading, recipes, shown, read, bits)
     return points
 
@@ -41,11 +44,28 @@ def _of_argument(reading: Reading, recipes: list[Ranked], shown: Sequence[Key], 
     coarse, last = read(reading), split.high - split.low
     blocks = {key: Histogram.of(last >> split.shift, 0, coarse.get(key, ())) for key in shown}
     points = {key: Histogram.of(last, split.shift, coarse.get(key, ())) for key in shown}
-    values = draw(points, [recipe.picks[0] for recipe in recipes], look, bits)
-    fences = draw(blocks, [pick for recipe in recipes for pick in recipe.picks[1:]], look, bits)
+    values = _points(recipes, points, look, bits)
+    fences = draw(blocks, [pick for recipe in recipes for pick in recipe.fences], look, bits)
     rows = [_columns(recipes, values[key], fences[key], split) for key in shown]
-    width = sum(len(recipe.picks) for recipe in recipes)
+    width = sum(recipe.columns for recipe in recipes)
     return _in_order(recipes, np.array(rows, dtype=object).reshape(len(shown), width))
+
+
+def _points(recipes: list[Ranked], groups: dict[Key, Histogram], look: Look, bits: Bits) -> dict[Key, list[int]]:
+    """In each group the point of each quantile, by itself or with those that it is drawn with."""
+    together = trees(recipes)
+    alone = [recipe.point for recipe in recipes if isinstance(recipe.point, Pick)]
+    foreseen = [tree.foreseen(number) for tree in together for number in range(len(tree.shares))]
+    drawn = draw(groups, alone, look, bits, beside=foreseen)
+    divided = {tree: divide(groups, tree, look, bits) for tree in together}
+    found = {}
+    for key, own in drawn.items():
+        rest = iter(own)
+        found[key] = [
+            divided[point.tree][key][point.number] >> point.tree.grain if isinstance(point, Branch) else next(rest)
+            for point in (recipe.point for recipe in recipes)
+        ]
+    return found
 
 
 def _columns(recipes: list[Ranked], values: list[int], fences: list[int], split: Split) -> list[int]:
@@ -61,8 +81,8 @@ def _columns(recipes: list[Ranked], values: list[int], fences: list[int], split:
 
 def _in_order(recipes: list[Ranked], points: Integers) -> Integers:
     """Quantiles of one argument sorted as their shares are, group by group: post-processing that brings them nearer."""
-    starts = np.cumsum([0, *(len(recipe.picks) for recipe in recipes)]).tolist()
-    quantiles = [(r.picks[0].target.share, at) for r, at in zip(recipes, starts, strict=False) if r.kind == "quantile"]
+    starts = np.cumsum([0, *(recipe.columns for recipe in recipes)]).tolist()
+    quantiles = [(r.point.target.share, at) for r, at in zip(recipes, starts, strict=False) if r.kind == "quantile"]
     places = [at for _, at in sorted(quantiles)]
     points[:, places] = np.sort(points[:, places], axis=1)
     return points

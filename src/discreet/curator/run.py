@@ -12,9 +12,9 @@ import numpy as np
 from discreet.curator.laws import Finishing, worked
 from discreet.curator.modes import Modal
 from discreet.curator.nonlinear import Integers
-from discreet.curator.pick import Ranked
 from discreet.curator.polls import released_modes
 from discreet.curator.program import Program
+from discreet.curator.ranked import Ranked
 from discreet.curator.ranks import released_points
 from discreet.curator.spread import Noise
 from discreet.noise import Bits

@@ -17,7 +17,7 @@ from discreet.curator.joint import joint
 from discreet.curator.measure import Law
 from discreet.curator.modes import Modal
 from discreet.curator.nonlinear import Ends, Floats, Integers, variances
-from discreet.curator.pick import Ranked
+from discreet.curator.ranked import Ranked
 from discreet.errors import InternalError
 from discreet.mechanisms.sums import gaussian_reaches, laplace_reaches, laplace_sum_reach
 from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach

@@ -14,8 +14,8 @@ from fractions import Fraction
 
 from discreet import check
 from discreet.curator.modes import Modal
-from discreet.curator.pick import RANKED, Ranked
 from discreet.curator.program import Program
+from discreet.curator.ranked import RANKED, Ranked
 from discreet.curator.spread import Noise
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.plan.after import noisy_columns

@@ -6,7 +6,7 @@ from discreet.plan.aggregates.layout import Layout, Needs, centred, paired
 from discreet.plan.aggregates.linear import Linear
 from discreet.plan.aggregates.mean import centred_form, paired_form
 from discreet.plan.aggregates.mode import Ballot, ballot, ballot_of, range_l1, range_l2_squared
-from discreet.plan.aggregates.quantile import Target, counted, shift_of, steps_of
+from discreet.plan.aggregates.quantile import Parts, Target, counted, shift_of, steps_of
 from discreet.plan.aggregates.spread import centred_spread_form, paired_spread_form
 from discreet.plan.aggregates.steps import Steps
 from discreet.plan.aggregates.sum import sum_form
@@ -18,6 +18,7 @@ __all__ = [
     "Layout",
     "Linear",
     "Needs",
+    "Parts",
     "Ratio",
     "Recipe",
     "Size",

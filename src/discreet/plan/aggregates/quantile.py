@@ -77,6 +77,64 @@ class Target:
         return contribution.groups * rows**2 * most
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Ranks that are looked for at once in disjoint parts of the values: for each part, the share of its own values.
+
+    A value at the point y is thought of as spread evenly from y to y + 1, so that a part may end within a point: below
+    a real number z there is the mass M(z), the sum over values of F(z) = min(max(z - y, 0), 1). In the part from a to b
+    with the share s let m(z) = M(z) - M(a). What lies from y to z, a <= y <= z <= b, has the loss max(0, m(y) - s m(b),
+    s m(b) - m(z)).
+
+    Formal guarantee. One more value adds w = F(b) - F(a) to m(b), and something from 0 to w to m(y) and to m(z). So
+    m(y) - s m(b) changes by -s w to (1 - s) w, as does m(z) - s m(b), and the loss by at most w `one`, where `one` =
+    max(s, 1 - s). The parts are disjoint: the w of one value add up to at most 1, those of R values to at most R.
+
+    Moves are told below in units of each part's own `one`: points are drawn with rates in inverse proportion to it.
+
+    Args:
+        shares: of the parts.
+    """
+
+    shares: tuple[Fraction, ...]
+
+    @property
+    def ones(self) -> tuple[Fraction, ...]:
+        """For each part how far one value more or less moves its losses, at most."""
+        return tuple(Target(share).one for share in self.shares)
+
+    def l1(self, contribution: Contribution) -> Fraction:
+        """The largest sum, over groups and parts, of the moves of losses between neighbours.
+
+        Under ADD_REMOVE it is R in each of G groups. Under REPLACE with keys it is R in each of G groups that the unit
+        leaves and of G that it enters, and in one that it stays in not more than the 2 R of two groups: its old rows
+        leave parts, its new ones enter. So it is without keys; but a single part whose rows of weight w are replaced by
+        those of weight v, both at most R, moves by (1 - s) v + s w or s v + (1 - s) w at most, which is R.
+        """
+        rows, groups = contribution.limits.rows, contribution.groups
+        if contribution.neighbours is Neighbours.ADD_REMOVE:
+            return Fraction(groups * rows)
+        if contribution.grouped or len(self.shares) > 1:
+            return Fraction(2 * groups * rows)
+        return rows / self.ones[0]
+
+    def l2_squared(self, contribution: Contribution) -> Fraction:
+        """The largest sum, over groups and parts, of the squares of these moves.
+
+        Weights in the parts of one group that add up to R have squares that add up to R^2 at most. Where rows are
+        replaced within a group, the sum of squares is a convex function of the weights that leave the parts and of
+        those that enter, so that it is largest where all leave one part and enter one: R^2 / one^2 if it is the same
+        part, 2 R^2 if there is another. Two groups that a unit leaves and enters count 2 R^2 together.
+        """
+        rows, groups = contribution.limits.rows, contribution.groups
+        if contribution.neighbours is Neighbours.ADD_REMOVE:
+            return Fraction(groups * rows**2)
+        most = 1 / min(self.ones) ** 2
+        if contribution.grouped or len(self.shares) > 1:
+            most = max(most, Fraction(2))
+        return groups * rows**2 * most
+
+
 def steps_of(aggregate: Aggregate, schema: TableSchema) -> Steps:
     """The grid of an aggregate's argument.
 
