@@ -101,11 +101,15 @@ def folded(fold: Fold | Window, rows: Sequence[Row]) -> Value:
 
 
 def _extreme(fold: Fold, by: Expression, rows: Sequence[Row]) -> Value:
+    """The value of the smallest or largest pair; in *first* and *last*, NULL only if all values there are."""
     pairs = [(evaluate(by, row), evaluate(fold.argument, row)) for row in rows if fold.argument is not None]
-    known: list[Any] = [pair for pair in pairs if None not in pair]
-    chosen = (min if fold.kind == "arg_min" else max)(known, default=(None, None))
-    value: Value = chosen[1]
-    return value
+    known: list[Any] = [pair for pair in pairs if pair[0] is not None]
+    if fold.kind in ("arg_min", "arg_max"):
+        known = [pair for pair in known if pair[1] is not None]
+    choose = min if fold.kind in ("arg_min", "first") else max
+    place = choose((pair[0] for pair in known), default=None)
+    found: Value = choose((value for at, value in known if at == place and value is not None), default=None)
+    return found
 
 
 def _total(fold: Fold | Window, values: Sequence[Any]) -> Value:

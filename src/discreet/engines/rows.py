@@ -211,11 +211,23 @@ def _fold(printer: Printer, fold: Fold) -> tuple[str, Term]:
 
 
 def _extreme(printer: Printer, kind: str, value: Term, by: Term) -> tuple[str, Term]:
-    """The value of the smallest or largest pair, of which NULL makes none."""
-    pair = printer.fill(
-        "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN struct_pack(a := {1}, b := {0}) END", value, by
-    )
-    return f"struct_extract({'MIN' if kind == 'arg_min' else 'MAX'}({{0}}), 'b')", printer.name(pair)
+    """The value of the smallest or largest pair, of which NULL makes none; in *first* and *last* a value may be NULL.
+
+    Of pairs with the same first part one with a value comes first: a NULL is never compared with a value.
+    """
+    text, smallest = _PAIRS[kind]
+    pair = printer.fill(text, value, by)
+    return f"struct_extract({'MIN' if smallest else 'MAX'}({{0}}), 'b')", printer.name(pair)
+
+
+_KNOWN = "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN struct_pack(a := {1}, b := {0}) END"
+_PLACED = "CASE WHEN {{1}} IS NOT NULL THEN struct_pack(a := {{1}}, n := {{0}} IS {0}NULL, b := {{0}}) END"
+_PAIRS = {
+    "arg_min": (_KNOWN, True),
+    "arg_max": (_KNOWN, False),
+    "first": (_PLACED.format(""), True),
+    "last": (_PLACED.format("NOT "), False),
+}
 
 
 _PRINT: Mapping[type[Relation], Callable[[Rows, Any], str]] = {

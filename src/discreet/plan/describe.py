@@ -134,9 +134,16 @@ def _with(inner: TableSchema, columns: dict[str, ColumnSchema], owners: set[str]
 
 
 def _folded(fold: Fold, inner: TableSchema) -> ColumnSchema:
-    """A unit counts with at most as many rows as its limits allow, here as everywhere."""
-    limits = _total(fold, inner)
-    return ColumnSchema(name=fold.name, type=fold.type, bounds=limits, limited=True)
+    """A unit counts with at most as many rows as its limits allow; one of its values is what that is in any row.
+
+    But it says no longer what it has in common with other tables: of several links it is one.
+    """
+    if fold.argument is not None and fold.kind in _ONE_OF_ITS_VALUES:
+        return replace(derived(Output(fold.name, fold.argument), inner), link="")
+    return ColumnSchema(name=fold.name, type=fold.type, bounds=_total(fold, inner), limited=True)
+
+
+_ONE_OF_ITS_VALUES = ("min", "max", "arg_min", "arg_max", "first", "last")
 
 
 def _windowed(window: Window, inner: TableSchema) -> ColumnSchema:

@@ -34,8 +34,14 @@ def _case(condition: exp.Expr, value: exp.Expr) -> exp.Case:
 
 
 def _inside(aggregate: exp.Expr, condition: exp.Expr) -> exp.Expr:
-    """The aggregate with the condition in its argument; what counts rows counts a constant."""
+    """The aggregate with the condition in its argument; what counts rows counts a constant.
+
+    FIRST and LAST have it in their order: rows without a place there do not count, rows without a value do.
+    """
     value = aggregate.this
+    if isinstance(value, exp.Order):
+        terms = [exp.Ordered(**{**term.args, "this": _case(condition, term.this)}) for term in value.expressions]
+        return type(aggregate)(**{**aggregate.args, "this": exp.Order(this=value.this, expressions=terms)})
     if value is None or (isinstance(value, exp.Star) and not any(value.args.values())):
         value = exp.Literal.number(1)
     return type(aggregate)(**{**aggregate.args, "this": _case(condition, value)})

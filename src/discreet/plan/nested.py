@@ -282,9 +282,11 @@ class _FoldScope(Scope):
             self.refuse("This is not computed for one person.", "Use COUNT, SUM, AVG, MIN or MAX: {mean}.", node)
         return self._kept(self._fold(_FOLDS[kind], argument, node))
 
-    def extreme(self, kind: ExtremeKind, value: Expression, by: Expression, node: exp.Expr) -> Expression:
+    def extreme(self, kind: ExtremeKind, value: Expression, by: Expression | None, node: exp.Expr) -> Expression:
         """The column of a fold that tells the value where another is smallest or largest."""
-        del node
+        if by is None:
+            hint = f"Write {node.key.upper()}(x ORDER BY t) with columns of yours, or take MIN or MAX: {{count}}."
+            self.refuse(f"What is {kind} depends on an order, by one expression.", hint, node)
         return self._kept(Fold(name=f"#f{len(self.folds)}", kind=kind, type=value.type, argument=value, by=by))
 
     def _kept(self, fold: Fold) -> Column:

@@ -96,8 +96,8 @@ AggregateKind = Choice[CountKind, "sum", "mean", SpreadKind, PairKind, "quantile
 FoldKind = Choice["count", "count_values", "count_distinct", "sum", "mean", "min", "max"]
 """What may be asked of one person's rows."""
 
-ExtremeKind = Choice["arg_min", "arg_max"]
-"""Where one value is smallest or largest, another."""
+ExtremeKind = Choice["arg_min", "arg_max", "first", "last"]
+"""Where one value is smallest or largest, another; *first* and *last* also if that is NULL."""
 
 WindowKind = Choice[
     "row_number",

@@ -67,7 +67,9 @@ class Fold:
     *sum* is exact: each x becomes clip(floor(x * 2^-exponent + 1/2), low, high) steps; NULL if their sum leaves 64
     bits. *mean* is that sum over the number of values. *min* and *max* are the smallest and the largest value.
     *arg_min* and *arg_max* are the value where `by` is smallest or largest, and of several such values the smallest or
-    largest; rows where one of the two is NULL do not count. All but counts are NULL if there is no value.
+    largest; rows where one of the two is NULL do not count. *first* and *last* are the same, but for rows where only
+    the value is NULL: these count, and the result is NULL if no other row has the same `by`. All but counts are NULL if
+    there is no value.
     """
 
     name: str

@@ -117,7 +117,7 @@ class Scope:
             node,
         )
 
-    def extreme(self, kind: ExtremeKind, value: Expression, by: Expression, node: exp.Expr) -> Expression:
+    def extreme(self, kind: ExtremeKind, value: Expression, by: Expression | None, node: exp.Expr) -> Expression:
         """What a value where another is smallest or largest stands for; but of one person's rows, nothing."""
         del kind, value, by
         self.refuse(

@@ -96,13 +96,33 @@ def _total(kind: AggregateKind) -> Read:
 
 
 def _extreme(kind: ExtremeKind) -> Read:
-    def extreme(node: exp.Expr, scope: Scope) -> Expression:
-        value, by = read(node.this, scope.row), read(node.expression, scope.row)
-        if value is NULL or by is NULL:
-            scope.refuse("NULL has no smallest and no largest value.", "Name a column: {count}.", node)
-        return scope.extreme(kind, value, by, node)
+    return lambda node, scope: _where_extreme(kind, node.this, node.expression, node, scope)
 
-    return extreme
+
+def _where_extreme(kind: ExtremeKind, of: exp.Expr, order: exp.Expr, node: exp.Expr, scope: Scope) -> Expression:
+    value, by = read(of, scope.row), read(order, scope.row)
+    if value is NULL or by is NULL:
+        scope.refuse("NULL has no smallest and no largest value.", "Name a column: {count}.", node)
+    return scope.extreme(kind, value, by, node)
+
+
+def _end(kind: ExtremeKind, other: ExtremeKind) -> Read:
+    """FIRST and LAST of rows in an order; downwards each is the other."""
+
+    def end(node: exp.Expr, scope: Scope) -> Expression:
+        order = node.this
+        if not isinstance(order, exp.Order) or len(order.expressions) != 1:
+            return scope.extreme(
+                kind, read(order.this if isinstance(order, exp.Order) else order, scope.row), None, node
+            )
+        (term,) = order.expressions
+        only(order, scope, "this", "expressions")
+        only(term, scope, "this", "desc", "nulls_first")
+        if term.args.get("nulls_first"):
+            scope.refuse("Rows without a place in the order do not count.", "Leave NULLS FIRST out: {top}.", node)
+        return _where_extreme(other if term.args.get("desc") else kind, order.this, term.this, node, scope)
+
+    return end
 
 
 @reads(exp.Grouping, "expressions")
@@ -122,6 +142,8 @@ def _window(node: exp.Expr, scope: Scope) -> Expression:
 
 reads(exp.ArgMin, "this", "expression")(_extreme("arg_min"))
 reads(exp.ArgMax, "this", "expression")(_extreme("arg_max"))
+reads(exp.First, "this")(_end("first", "last"))
+reads(exp.Last, "this")(_end("last", "first"))
 reads(exp.Sum, "this")(_total("sum"))
 reads(exp.Avg, "this")(_total("mean"))
 reads(exp.Min, "this")(_total("min"))
