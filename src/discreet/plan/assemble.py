@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import accumulate
 from typing import NoReturn
 
 from sqlglot import exp
@@ -17,6 +18,7 @@ from discreet.plan.after import parts as parts_of_step
 from discreet.plan.blocks import Blocks
 from discreet.plan.calls import NULL, call
 from discreet.plan.examples import RESERVED_ENDS, Examples, may_be_shown, quoted
+from discreet.plan.lists import each
 from discreet.plan.measures import is_whole
 from discreet.plan.naming import distinct, readable
 from discreet.plan.nodes import Aggregate, Column, Expression, Key, Order, Output, Question, Relation, Step
@@ -92,6 +94,7 @@ def question(asked: Asked) -> Question:
     Raises:
         UnsupportedQuery: if a part is not understood, or an output is neither key nor aggregate.
     """
+    asked = _spread(asked)
     builder = _Builder(asked)
     meant = [builder.key(piece) for piece in asked.keys]
     builder.keys = expressions = list(dict.fromkeys(meant))
@@ -121,6 +124,32 @@ def question(asked: Asked) -> Question:
         sets=tuple(dict.fromkeys(sets)),
     )
     return tidy(asking, asked.outputs[0])
+
+
+def _spread(asked: Asked) -> Asked:
+    """The question with an output for each quantile of a list; numbers and names of the list mean all of them."""
+    made = [
+        [replace(piece, node=node, name=name) for node, name in each(piece.node, piece.name)] for piece in asked.outputs
+    ]
+    listed = [i for i, piece in enumerate(asked.outputs) if made[i][0].node is not piece.node]
+    if not listed:
+        return asked
+    starts = list(accumulate(map(len, made), initial=0))
+    lists = {asked.outputs[i].name or "": i for i in listed}
+
+    def placed(piece: Piece) -> list[Piece]:
+        named = isinstance(piece.node, exp.Column) and not piece.node.table
+        place = lookup(piece.node.name, lists) if named else number(piece, len(made))
+        if place is None:
+            return [piece]
+        return [replace(piece, node=exp.Literal.number(i + 1)) for i in range(starts[place], starts[place + 1])]
+
+    return replace(
+        asked,
+        outputs=[piece for parts in made for piece in parts],
+        keys=[meant for piece in asked.keys for meant in placed(piece)],
+        order=[(meant, down) for piece, down in asked.order for meant in placed(piece)],
+    )
 
 
 class _Builder:

@@ -69,8 +69,16 @@ def _(expression: Call, aggregates: Mapping[str, Aggregate]) -> str:
 def _prefix(made: Aggregate) -> str:
     if made.quantile is None:
         return _PREFIXES.get(made.kind, made.kind)
-    percent = f"{float(100 * made.quantile):g}".replace(".", "_")
-    return "median" if made.quantile == Fraction(1, 2) else f"p{percent}"
+    return "median" if made.quantile == Fraction(1, 2) else f"p{percent(made.quantile)}"
+
+
+def percent(share: Fraction) -> str:
+    """A share in per cent, as a part of a name.
+
+    >>> percent(Fraction(1, 4)), percent(Fraction("0.999"))
+    ('25', '99_9')
+    """
+    return f"{float(100 * share):g}".replace(".", "_")
 
 
 def _joined(*parts: str) -> str:

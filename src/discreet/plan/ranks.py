@@ -79,6 +79,8 @@ def _share(node: exp.Expr | Fraction | None, of: exp.Expr, scope: Scope) -> Frac
     """The q of a quantile, which is written out, or given as it is by the fluent front."""
     if isinstance(node, Fraction):
         return node
+    if isinstance(node, exp.Array):
+        scope.refuse("Several quantiles are columns of their own.", "Ask for one here: {median}.", of)
     text = node.name if isinstance(node, exp.Literal) and not node.is_string else ""
     if _SHARE.fullmatch(text) and any(map(str.isdigit, text)) and len(text) <= 20:
         share = Fraction(text)

@@ -41,7 +41,8 @@ _OPERATORS = {
     *(Kind.CASE, Kind.WHEN, Kind.THEN, Kind.ELSE, Kind.END),
 }
 _BRACKETED = {Kind.OVER, Kind.ROLLUP, Kind.CUBE, Kind.GROUPING_SETS}  # words before a bracket that call nothing
-_ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS | _BRACKETED | {Kind.ROWS, Kind.INTERVAL}
+_LIST = {Kind.L_BRACKET, Kind.R_BRACKET}
+_ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS | _BRACKETED | _LIST | {Kind.ROWS, Kind.INTERVAL}
 _NEVER_NAMES = _CLAUSES | _OPERATORS  # these need quotes to be names
 
 FUNCTIONS = {
@@ -206,8 +207,17 @@ def _word(source: Source, before: Token | None, token: Token, after: Token | Non
         return
     elif kind not in _ALLOWED:
         _refuse(source, _symbol(token) or REFUSALS.get(word, UNKNOWN_WORD), token)
+    elif kind in _LIST and not _lists(before, token, after):
+        _refuse(source, _symbol(token) or UNKNOWN_WORD, token)
     elif kind is Kind.STRING and _is(before, Kind.FROM):
         source.refuse("A table is a declared name, not a file.", "Name a declared table: {count}.", token.start)
+
+
+def _lists(before: Token | None, token: Token, after: Token | None) -> bool:
+    """Whether a bracket begins or ends a list of numbers that is an argument; the second gate knows one use of it."""
+    begins = token.token_type is Kind.L_BRACKET
+    outer, inner = (before, after) if begins else (after, before)
+    return _is(inner, Kind.NUMBER) and (_is(outer, Kind.COMMA) or _is(outer, Kind.L_PAREN if begins else Kind.R_PAREN))
 
 
 def _calls(before: Token | None, token: Token) -> bool:
