@@ -13,7 +13,20 @@ from discreet.engines.places import places
 from discreet.errors import InternalError
 from discreet.plan.evaluate import INT_HIGH, INT_LOW, evaluate
 from discreet.plan.nodes import UNIT, Expression, Relation, Value
-from discreet.plan.relations import Fold, Join, Matched, PerUnit, Reached, Select, Table, Union, Window, Windowed, shape
+from discreet.plan.relations import (
+    Fold,
+    Join,
+    Marked,
+    Matched,
+    PerUnit,
+    Reached,
+    Select,
+    Table,
+    Union,
+    Window,
+    Windowed,
+    shape,
+)
 from discreet.plan.types import Type
 
 Row = dict[str, Value]
@@ -174,8 +187,22 @@ def _(relation: Matched, tables: Tables, declared: Declared) -> list[Row]:
     found = _by_key(gather(relation.other, tables, declared), [b for _, b in relation.on])
     rows = gather(relation.source, tables, declared)
     if relation.negated:
-        rows = [row for row in rows if all(evaluate(expression, row) is not None for expression in on)]
+        rows = [row for row in rows if _is_known(row, on)]
     return [row for row in rows if bool(_partners(row, on, found)) is not relation.negated]
+
+
+@gather.register
+def _(relation: Marked, tables: Tables, declared: Declared) -> list[Row]:
+    on = [a for a, _ in relation.on]
+    found = _by_key(gather(relation.other, tables, declared), [b for _, b in relation.on])
+    return [
+        {**row, relation.name: bool(_partners(row, on, found)) if _is_known(row, on) else None}
+        for row in gather(relation.source, tables, declared)
+    ]
+
+
+def _is_known(row: Row, on: Sequence[Expression]) -> bool:
+    return all(evaluate(expression, row) is not None for expression in on)
 
 
 @gather.register

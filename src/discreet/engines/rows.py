@@ -14,7 +14,7 @@ from discreet.engines.bounded import unit_of, unit_of_parts
 from discreet.engines.frames import FOLDS, Frame, summed, term_of
 from discreet.engines.sql import Dialect, Printer, Term
 from discreet.plan.nodes import UNIT, Column, Expression, Relation
-from discreet.plan.relations import Fold, Join, Matched, PerUnit, Reached, Select, Table, Union, Windowed, shape
+from discreet.plan.relations import Fold, Join, Marked, Matched, PerUnit, Reached, Select, Table, Union, Windowed, shape
 from discreet.plan.types import Type
 
 Stored = Mapping[str, tuple[Type, str]]
@@ -136,6 +136,18 @@ class Rows:
         condition = " AND ".join([*known, f"NOT {found}"]) if relation.negated else found
         return f"SELECT {listed} FROM ({left.sql}) AS a WHERE {condition}"
 
+    def _marked(self, relation: Marked) -> str:
+        left, right = (
+            self._side(relation.source, [a for a, _ in relation.on]),
+            self._side(relation.other, [b for _, b in relation.on]),
+        )
+        found = f"EXISTS (SELECT 1 FROM ({right.sql}) AS b WHERE {_same(left, right)})"
+        known = " AND ".join(f"a.j{i} IS NOT NULL" for i in range(left.pairs))
+        columns = [f"a.{name}" for name in left.columns if name != left.unit]
+        columns += [f"CASE WHEN {known} THEN {found} END", *([f"a.{left.unit}"] if left.unit else [])]
+        listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
+        return f"SELECT {listed} FROM ({left.sql}) AS a"
+
     def _union(self, relation: Union) -> str:
         return " UNION ALL ".join(self.sql(source) for source in relation.sources)
 
@@ -238,5 +250,6 @@ _PRINT: Mapping[type[Relation], Callable[[Rows, Any], str]] = {
     Windowed: Rows._windowed,
     Join: Rows._join,
     Matched: Rows._matched,
+    Marked: Rows._marked,
     Union: Rows._union,
 }

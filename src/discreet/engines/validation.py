@@ -15,6 +15,7 @@ from discreet.plan.reading import Bounding, Reading, Split, Statistic
 from discreet.plan.relations import (
     Declared,
     Join,
+    Marked,
     Matched,
     PerUnit,
     Reached,
@@ -119,12 +120,14 @@ def check_relation(relation: Relation, declared: Declared) -> None:
         raise InvalidParameter("relation", "nobody's rows", "to be folded person by person only where there are people")
     elif isinstance(relation, Union) and any(list(one.items()) != list(shapes[0].items()) for one in shapes):
         raise InvalidParameter("relation", "these parts", "to have the same columns")
-    elif isinstance(relation, Join | Matched):
+    elif isinstance(relation, Join | Matched | Marked):
         _check_pairs(relation)
         _check_people(*shapes)
+        if isinstance(relation, Marked) and relation.name in shapes[0]:
+            raise InvalidParameter("relation", relation.name, "to be a name of its own")
 
 
-def _check_pairs(relation: Join | Matched) -> None:
+def _check_pairs(relation: Join | Matched | Marked) -> None:
     for one, other in relation.on:
         if one.type is not other.type:
             raise InvalidParameter("join", f"{one.type.value} and {other.type.value}", "to compare the same type")
@@ -178,7 +181,7 @@ def _computed(relation: Relation) -> Iterable[tuple[Expression, Relation]]:
         yield from ((fold.by, relation.source) for fold in relation.folds if fold.by is not None)
     elif isinstance(relation, Windowed):
         yield from ((part, relation.source) for window in relation.windows for part in _inside(window))
-    elif isinstance(relation, Join | Matched):
+    elif isinstance(relation, Join | Matched | Marked):
         left, right = children(relation)
         for one, other in relation.on:
             yield one, left

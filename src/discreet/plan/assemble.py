@@ -73,6 +73,11 @@ class Asked:
     blocks: Blocks | None = None
     sets: Sequence[Sequence[int]] = ()
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the rows are simply those of the table."""
+        return self.relation is None or isinstance(self.relation, Table)
+
     def called(self, expression: Expression) -> Expression:
         """The expression with columns under the names that the question has for them."""
         names = {inner: name for known in (self.names or {}).values() for name, inner in known.items()}
@@ -292,15 +297,26 @@ def _may_be_key(expression: Expression, piece: Piece, asked: Asked) -> None:
 
 def _not_released(column: Column, piece: Piece, asked: Asked) -> NoReturn:
     node = next((n for n in piece.node.find_all(exp.Column) if _outside(n, column.name)), piece.node)
-    name, examples = quoted(column.name), Examples(asked.schema)
+    name, declared = _shown_name(column, asked), piece.source.schemas.get(asked.schema.name)
+    own = declared is not None and asked.is_plain and column.name in declared.stored
     if column.name in asked.schema.ids:
         reason, hint = f"{name} says whose row it is; it is never shown.", "Count people instead: {units}."
     elif column.type is Type.FLOAT:
         reason, hint = f"{name} is not inside an aggregate: it would publish people's values.", "Ask {mean}."
     else:
         reason = f"{name} is neither a key nor inside an aggregate: it would publish people's values."
-        hint = f"Group by it: `{examples.grouped_by(name)}`."
+        hint = f"Group by it: `{Examples(asked.schema).grouped_by(name)}`." if own else "Group by it, as in {grouped}."
     piece.source.refuse(reason, hint, node)
+
+
+def _shown_name(column: Column, asked: Asked) -> str:
+    """What the question calls a column; one of ours stands for IN or EXISTS."""
+    tables = asked.scope(Source("", {})).visible
+    known = ((table, name) for table, names in tables.items() for name, inner in names.items() if inner == column.name)
+    table, name = next(known, ("", ""))
+    if not name:
+        return "This condition"
+    return f"{quoted(table)}.{quoted(name)}" if len(tables) > 1 else quoted(name)
 
 
 def _outside(node: exp.Column, name: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from discreet.errors import InternalError
 from discreet.plan.after import Attach, Frames, Gather, Keep
 from discreet.plan.nodes import Aggregate, Call, Column, Expression, Literal, Output, Question, Relation, Step
-from discreet.plan.relations import Join, Matched, PerUnit, Reached, Select, Table, Union, Windowed
+from discreet.plan.relations import Join, Marked, Matched, PerUnit, Reached, Select, Table, Union, Windowed
 
 VERSION = 1
 
@@ -159,6 +159,11 @@ def _(relation: Join) -> list[Any]:
 @_rows.register
 def _(relation: Matched) -> list[Any]:
     return ["matched", _rows(relation.source), _rows(relation.other), _pairs(relation.on), relation.negated]
+
+
+@_rows.register
+def _(relation: Marked) -> list[Any]:
+    return ["marked", _rows(relation.source), _rows(relation.other), _pairs(relation.on), relation.name]
 
 
 @_rows.register

@@ -10,9 +10,22 @@ from discreet.errors import InternalError, UnsupportedQuery
 from discreet.plan.bounds import bounds
 from discreet.plan.nodes import UNIT, Column, Expression, Output, Relation
 from discreet.plan.own import Schemas, described, own_rows
-from discreet.plan.relations import Fold, Join, Matched, PerUnit, Reached, Select, Table, Union, Window, Windowed
+from discreet.plan.relations import (
+    Fold,
+    Join,
+    Marked,
+    Matched,
+    PerUnit,
+    Reached,
+    Select,
+    Table,
+    Union,
+    Window,
+    Windowed,
+)
 from discreet.plan.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.size import columns as columns_of
+from discreet.plan.types import Type
 
 
 @singledispatch
@@ -96,6 +109,14 @@ def _(relation: Matched, schemas: Schemas) -> TableSchema:
     source, other = describe(relation.source, schemas), describe(relation.other, schemas)
     _require(other.public or _same_people(source, other), _TOGETHER)
     return source
+
+
+@describe.register
+def _(relation: Marked, schemas: Schemas) -> TableSchema:
+    source, other = describe(relation.source, schemas), describe(relation.other, schemas)
+    _require(other.public or _same_people(source, other), _TOGETHER)
+    mark = ColumnSchema(name=relation.name, type=Type.BOOL)
+    return replace(source, columns={**source.columns, relation.name: mark})
 
 
 _TOGETHER = "Protected tables are read together only about the same people, person by person."

@@ -10,6 +10,7 @@ from sqlglot import exp
 from discreet.plan.assemble import Piece, conjunction, number, truth, typed
 from discreet.plan.describe import owns
 from discreet.plan.groupings import keys_of
+from discreet.plan.marks import marked
 from discreet.plan.naming import distinct, readable
 from discreet.plan.nodes import UNIT, AggregateKind, Column, Expression, ExtremeKind, FoldKind, Output
 from discreet.plan.origin import From, Origin
@@ -39,6 +40,7 @@ def nested(reader: From, tree: exp.Expr) -> Origin:
     inside = reader.within(tree)
     only(tree, reader.blank, *_PARTS)
     found, conditions = inside.read(tree)
+    tree, found, conditions = marked(inside, tree, found, conditions)
     found = inside.filtered(found, conditions)
     if tree.args.get("group") is None and not _adds(tree):
         return _rows(inside, tree, found)

@@ -9,19 +9,23 @@ from sqlglot import exp
 
 from discreet.plan.calls import NULL, alike, call
 from discreet.plan.grammar import Read, read, reads, refuse_node
-from discreet.plan.nodes import Expression, Literal
+from discreet.plan.nodes import Column, Expression, Literal
 from discreet.plan.scope import Scope
 from discreet.plan.types import Type
 
 MOST_CASES = 40
 INT_LOW, INT_HIGH = -(2**63), 2**63 - 1
 FALSE = Literal(False, Type.BOOL)
+MARK = "mark"
+"""What a node of ours says in its notes: the column of the row, of truth values, that it stands for (`marks`)."""
 
 # ------------------------------------------------------------------------------------------------------ names, literals
 
 
 @reads(exp.Column, "this", "table", "db", "catalog")
 def _column(node: exp.Expr, scope: Scope) -> Expression:
+    if MARK in node.meta:
+        return Column(node.meta[MARK], Type.BOOL)
     if not isinstance(node.this, exp.Identifier):
         refuse_node(node.this, scope)
     return scope.column(node)  # type: ignore[arg-type]

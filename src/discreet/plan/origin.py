@@ -15,7 +15,7 @@ from discreet.plan.describe import describe
 from discreet.plan.nodes import UNIT, Column, Expression, Output, Relation
 from discreet.plan.own import Schemas, own_rows, same_id
 from discreet.plan.reader import only, read
-from discreet.plan.relations import Join, Matched, Select
+from discreet.plan.relations import Join, Marked, Matched, Select
 from discreet.plan.schema import TableSchema
 from discreet.plan.scope import Names, Scope, lookup, same
 from discreet.plan.source import Source
@@ -300,15 +300,20 @@ class From:
         node, negated = part, False
         while isinstance(node, exp.Not | exp.Paren):
             negated, node = negated ^ isinstance(node, exp.Not), node.this
+        compared = self.compared(found, node)
+        return None if compared is None else self.matched(found, *compared, node, negated=negated)
+
+    def compared(self, found: Origin, node: exp.Expr) -> tuple[Origin, list[tuple[Expression, Expression]]] | None:
+        """The rows inside IN or EXISTS, and what is equal in rows outside and inside; None for other nodes."""
         if isinstance(node, exp.In) and node.args.get("query") is not None:
             only(node, self.blank, "this", "query")
-            return self._in(found, node, negated=negated)
+            return self._in(found, node)
         if isinstance(node, exp.Exists):
             only(node, self.blank, "this")
-            return self._exists(found, node, negated=negated)
+            return self._exists(found, node)
         return None
 
-    def _in(self, found: Origin, node: exp.In, *, negated: bool) -> Origin:
+    def _in(self, found: Origin, node: exp.In) -> tuple[Origin, list[tuple[Expression, Expression]]]:
         query = node.args["query"]
         other = self.nested(self, query.this if isinstance(query, exp.Subquery) else query)
         columns = [inner for names in other.names.values() for inner in names.values()]
@@ -316,10 +321,9 @@ class From:
             self.source.refuse("IN takes a SELECT of one column.", "Name one column: {filtered}.", node)
         (name,) = columns
         inner = Column(name, other.schema.columns[name].type)
-        pair = self.alike((read(node.this, found.scope(self.source)), inner), node)
-        return self.matched(found, other, [pair], node, negated=negated)
+        return other, [self.alike((read(node.this, found.scope(self.source)), inner), node)]
 
-    def _exists(self, found: Origin, node: exp.Exists, *, negated: bool) -> Origin:
+    def _exists(self, found: Origin, node: exp.Exists) -> tuple[Origin, list[tuple[Expression, Expression]]]:
         tree = node.this
         if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
             self.source.refuse("EXISTS takes a SELECT from a table.", "For example {filtered}.", node)
@@ -332,8 +336,7 @@ class From:
         if not pairs or None in pairs:
             reason = "EXISTS compares columns of the rows outside and inside by =."
             self.source.refuse(reason, "For example WHERE EXISTS (SELECT 1 FROM b WHERE b.id = a.id).", node)
-        kept = self.filtered(other, local)
-        return self.matched(found, kept, [pair for pair in pairs if pair is not None], node, negated=negated)
+        return self.filtered(other, local), [pair for pair in pairs if pair is not None]
 
     def matched(
         self,
@@ -345,10 +348,22 @@ class From:
         negated: bool,
     ) -> Origin:
         """The rows that have a row of the other relation beside them, or none."""
-        if not other.schema.public:
-            self._same_people(found, other, pairs, node)
+        self._of_same_people(found, other, pairs, node)
         relation = Matched(source=found.relation, other=other.relation, on=tuple(pairs), negated=negated)
         return self.made(relation, found.names)
+
+    def marked(
+        self, found: Origin, other: Origin, pairs: Sequence[tuple[Expression, Expression]], node: exp.Expr, name: str
+    ) -> Origin:
+        """The rows with a column, under no name that a question could write, that tells which have such a row."""
+        self._of_same_people(found, other, pairs, node)
+        return self.made(Marked(source=found.relation, other=other.relation, on=tuple(pairs), name=name), found.names)
+
+    def _of_same_people(
+        self, found: Origin, other: Origin, pairs: Sequence[tuple[Expression, Expression]], node: exp.Expr
+    ) -> None:
+        if not other.schema.public:
+            self._same_people(found, other, pairs, node)
 
     def filtered(self, found: Origin, conditions: Sequence[exp.Expr]) -> Origin:
         """The rows for which all conditions are true."""

@@ -162,6 +162,19 @@ class Matched(Relation):
     negated: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked(Relation):
+    """The rows of a relation, each with a truth value: whether it has an equal row in another.
+
+    It is NULL where what is compared is NULL. If both have people, only rows of the same unit count.
+    """
+
+    source: Relation
+    other: Relation
+    on: tuple[tuple[Expression, Expression], ...]
+    name: str
+
+
 Declared = Mapping[str, Mapping[str, Type]]
 """The declared columns of each table."""
 
@@ -182,7 +195,7 @@ def children(relation: Relation) -> tuple[Relation, ...]:
         return (relation.through,)
     if isinstance(relation, Join):
         return relation.left, relation.right
-    if isinstance(relation, Matched):
+    if isinstance(relation, Matched | Marked):
         return relation.source, relation.other
     return relation.sources if isinstance(relation, Union) else ()
 
@@ -198,7 +211,7 @@ def shape(relation: Relation, declared: Declared) -> dict[str, Type]:
         return inner[0]
     if isinstance(relation, Join):
         return _joined(*inner)
-    if not isinstance(relation, Select | PerUnit | Windowed):
+    if not isinstance(relation, Select | PerUnit | Windowed | Marked):
         raise InternalError(f"A {type(relation).__name__} has no columns.")
     return _made(relation, inner[0])
 
@@ -216,7 +229,7 @@ def _joined(left: dict[str, Type], right: dict[str, Type]) -> dict[str, Type]:
     return {**others, UNIT: left[UNIT]} if UNIT in left else others
 
 
-def _made(relation: Select | PerUnit | Windowed, inner: dict[str, Type]) -> dict[str, Type]:
+def _made(relation: Select | PerUnit | Windowed | Marked, inner: dict[str, Type]) -> dict[str, Type]:
     columns: dict[str, Type] = {}
     if isinstance(relation, Select):
         columns = {column.name: column.expression.type for column in relation.columns}
@@ -225,5 +238,7 @@ def _made(relation: Select | PerUnit | Windowed, inner: dict[str, Type]) -> dict
         columns |= {fold.name: fold.type for fold in relation.folds}
     else:
         columns = {name: kind for name, kind in inner.items() if name != UNIT}
-        columns |= {window.name: window.type for window in relation.windows}
+        made = relation.windows if isinstance(relation, Windowed) else ()
+        columns |= {window.name: window.type for window in made}
+        columns |= {relation.name: Type.BOOL} if isinstance(relation, Marked) else {}
     return {**columns, UNIT: inner[UNIT]} if UNIT in inner else columns

@@ -28,6 +28,7 @@ from discreet.plan.examples import DIALECT
 from discreet.plan.groupings import groupings, keys_of
 from discreet.plan.histograms import banded, counted, histogram
 from discreet.plan.joined import join_blocks, of_numbers
+from discreet.plan.marks import marked
 from discreet.plan.nested import nested, releases
 from discreet.plan.nodes import Question
 from discreet.plan.origin import From, Origin
@@ -112,6 +113,7 @@ def _question(tree: exp.Select, reader: From) -> Question:
     found, conditions = inside.read(tree)
     if found.schema.public:
         raise UnknownTable(found.schema.name, {})
+    tree, found, conditions = marked(inside, tree, found, conditions)
     if (bands := histogram(tree)) is not None:
         asking = question(_asked(counted(tree), found, conditions, source, _blocks(inside)))
         return banded(asking, bands, found.scope(source))
