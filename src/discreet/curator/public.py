@@ -9,7 +9,10 @@ from typing import Any
 
 from discreet.engines.base import Engine
 from discreet.errors import InvalidParameter, QueryFailed
+from discreet.plan.calls import call
+from discreet.plan.decimals import MOST_DECIMALS, from_whole, shifted
 from discreet.plan.nodes import Column, Value
+from discreet.plan.operators import FALSE
 from discreet.plan.reading import Reading, Split, Statistic
 from discreet.plan.schema import Bounds, ColumnSchema, TableSchema
 from discreet.plan.types import Type
@@ -25,13 +28,20 @@ def public_schema(name: str, columns: Mapping[str, Type], engine: Engine | None 
     """The schema of a public table; with an engine that holds it, its numbers have the bounds that they keep to now.
 
     Whoever joins the table computes with values within these bounds; privacy does not rest on it, since every argument
-    of an aggregate is clipped. They are no list of keys, as another state of the table may have others.
+    of an aggregate is clipped. They are no list of keys, as another state of the table may have others. Doubles that
+    have few decimals now may be grouped by.
 
     >>> public_schema("wards", {"ward": Type.TEXT}).public
     True
     """
     described = {
-        column: ColumnSchema(name=column, type=kind, bounds=kept_to(name, column, kind, engine), limited=kind.is_number)
+        column: ColumnSchema(
+            name=column,
+            type=kind,
+            bounds=kept_to(name, column, kind, engine),
+            decimals=written_with(name, column, kind, engine),
+            limited=kind.is_number,
+        )
         for column, kind in columns.items()
     }
     return TableSchema(name=name, columns=described, public=True)
@@ -77,6 +87,23 @@ def _cells(table: str, column: Column, exponent: int, engine: Engine) -> tuple[i
     split = Split(argument=column, exponent=exponent, low=-_STEPS, high=_STEPS, shift=_SHIFT)
     numbers = engine.read(Reading(table=table, split=split)).get((), ())
     return numbers[: len(numbers) // 2]
+
+
+def written_with(table: str, column: str, kind: Type, engine: Engine | None) -> int | None:
+    """The fewest decimals that write every double in a column of a public table; None if there are too many."""
+    if engine is None or kind is not Type.FLOAT:
+        return None
+    value = Column(column, kind)
+    for decimals in range(MOST_DECIMALS + 1):
+        again = call("equal", from_whole(shifted(value, decimals), 10.0**decimals), value)
+        others = call("and", call("not", call("is_null", value)), call("not", call("coalesce", again, FALSE)))
+        try:
+            found = engine.read(Reading(table=table, where=others, statistics=(Statistic(kind="rows"),)))
+        except QueryFailed:
+            return None
+        if not any(count for (count,) in found.values()):
+            return decimals
+    return None
 
 
 def listed(

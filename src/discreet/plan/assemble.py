@@ -17,9 +17,9 @@ from discreet.plan.after import Attach, Beside, Frames, Keep, called, mapped, ne
 from discreet.plan.after import parts as parts_of_step
 from discreet.plan.blocks import Blocks
 from discreet.plan.calls import NULL, call
+from discreet.plan.decimals import from_whole, whole_key
 from discreet.plan.examples import RESERVED_ENDS, Examples, may_be_shown, quoted
 from discreet.plan.lists import each
-from discreet.plan.measures import is_whole
 from discreet.plan.naming import distinct, readable
 from discreet.plan.nodes import Aggregate, Column, Expression, Key, Order, Output, Question, Relation, Step
 from discreet.plan.over import GroupScope, puts_together
@@ -105,9 +105,9 @@ def question(asked: Asked) -> Question:
     builder.keys = expressions = list(dict.fromkeys(meant))
     sets = [tuple(sorted({expressions.index(meant[place]) for place in one})) for one in asked.sets]
     raw = [builder.answer(piece) for piece in asked.outputs]
-    keys = _keys(expressions, [builder.whole.get(found, found) for found in raw], asked)
+    keys = _keys(expressions, [builder.whole[found][0] if found in builder.whole else found for found in raw], asked)
     builder.known = {key.expression: Column(key.name, key.expression.type) for key in keys}
-    builder.known |= {double: call("to_float", builder.known[whole]) for double, whole in builder.whole.items()}
+    builder.known |= {d: from_whole(builder.known[whole], scale) for d, (whole, scale) in builder.whole.items()}
     outputs = [builder.released(piece, found) for piece, found in zip(asked.outputs, raw, strict=True)]
     shown = [asked.shown(aggregate) for aggregate in builder.aggregates]
     names = named(asked.outputs, outputs, [*shown, *called([Frames(tuple(builder.windows))])])
@@ -164,7 +164,7 @@ class _Builder:
         self.asked = asked
         self.aggregates: list[Aggregate] = []
         self.known: dict[Expression, Expression] = {}
-        self.whole: dict[Expression, Expression] = {}  # keys that are whole doubles, as whole numbers
+        self.whole: dict[Expression, tuple[Expression, float]] = {}  # keys of doubles, as whole numbers
         self.named: dict[str, Expression] = {}
         self.keys: list[Expression] = []
         self.windows: list[Beside] = []
@@ -195,10 +195,10 @@ class _Builder:
         """The expression of a key, which may be written as the place or the name of an output."""
         meant = _meant(piece, self.asked)
         expression = self.row(meant)
-        if expression.type is Type.FLOAT and is_whole(expression):
-            whole = call("to_int", expression)
+        whole = whole_key(expression, self.asked.schema)
+        if whole is not None:
             self.whole[expression] = whole
-            expression = whole
+            expression = whole[0]
         _may_be_key(expression, meant, self.asked)
         return expression
 

@@ -190,4 +190,12 @@ def _hull(columns: list[ColumnSchema]) -> ColumnSchema:
     same = all(column.keys == columns[0].keys for column in columns)
     limited = any(column.limited for column in columns)
     link = columns[0].link if len({column.link for column in columns}) == 1 else ""
-    return replace(columns[0], bounds=around, keys=columns[0].keys if same else None, limited=limited, link=link)
+    digits = [column.decimals for column in columns if column.decimals is not None]
+    return replace(
+        columns[0],
+        bounds=around,
+        keys=columns[0].keys if same else None,
+        decimals=max(digits) if len(digits) == len(columns) else None,
+        limited=limited,
+        link=link,
+    )

@@ -50,6 +50,7 @@ class ColumnSchema:
         type: its type.
         bounds: public limits of numbers, or of dates as numbers of days.
         keys: public group keys.
+        decimals: how many decimals are enough to write every value, if it is known that so many are.
         limited: whether the bounds are a limit of ours, beyond which values are to be expected.
         link: what it has in common with columns of other tables: the part of the unit's id that it is, or the key of
             another table on the way to the unit.
@@ -59,6 +60,7 @@ class ColumnSchema:
     type: Type
     bounds: Bounds | None = None
     keys: tuple[Value, ...] | None = None
+    decimals: int | None = None
     limited: bool = False
     link: str = ""
 
