@@ -59,7 +59,11 @@ SELECT AVG(spent) AS m FROM (SELECT o.customer, SUM(i.price) AS spent FROM order
 SELECT COUNT(*) AS n FROM items WHERE order_id IN (SELECT id FROM orders WHERE total > 50);
 SELECT COUNT(*) AS n FROM items AS i WHERE NOT EXISTS (SELECT 1 FROM orders AS o WHERE o.id = i.order_id
   AND o.total > 9);
-SELECT COUNT(*) AS n FROM items AS i JOIN items AS j ON i.order_id = j.order_id
+SELECT COUNT(*) AS n FROM items AS i JOIN items AS j ON i.order_id = j.order_id;
+SELECT AVG(k) AS m, AVG(s) AS p, COUNT(*) AS n FROM (SELECT order_id, COUNT(*) AS k, SUM(price) AS s FROM items
+  GROUP BY order_id) AS t WHERE k < 9;
+SELECT kind, AVG(k) AS m FROM (SELECT o.id, i.kind, COUNT(*) AS k FROM orders AS o JOIN items AS i ON i.order_id = o.id
+  GROUP BY o.id, i.kind) AS t GROUP BY kind
 """
 _TOGETHER = """
 SELECT COUNT(*) AS n, COUNT(DISTINCT (person, day)) AS days, SUM(count) AS s FROM steps;

@@ -14,7 +14,7 @@ from discreet.plan.marks import marked
 from discreet.plan.naming import distinct, readable
 from discreet.plan.nodes import UNIT, AggregateKind, Column, Expression, ExtremeKind, FoldKind, Output
 from discreet.plan.origin import From, Origin
-from discreet.plan.own import is_part_of_id, is_whole_id
+from discreet.plan.own import is_part_of_id, is_whole_id, leads_to_id
 from discreet.plan.reader import only, read
 from discreet.plan.relations import Fold, PerUnit, Select, Union, Windowed
 from discreet.plan.scope import Names, Scope, lookup, same
@@ -75,12 +75,18 @@ def _keys(tree: exp.Select, found: Origin, reader: From) -> list[exp.Expr]:
 
 
 def _by_unit(nodes: Sequence[exp.Expr], found: Origin, reader: From) -> bool:
-    """Whether rows are grouped by whose they are: by a column of ids, or by all columns that make an id."""
+    """Whether rows are grouped by whose they are: by a column of ids, or by all columns that make an id.
+
+    Or by a key that tells whose they are, on the declared way to the unit: an order is one customer's. Each unit's rows
+    are folded by themselves then, so that nothing rests on it: a key that two units have is folded once for each.
+    """
     if any(_is_unit(node, found, reader) for node in nodes):
         return True
     scope = found.scope(reader.source)
     plain = [node for node in nodes if isinstance(node, exp.Column) and scope.knows(node)]
     columns = [scope.column(node) for node in plain]
+    if any(leads_to_id(column, found.schema) for column in columns):
+        return True
     return is_whole_id([column for column in columns if is_part_of_id(column, found.schema)], found.schema)
 
 

@@ -89,6 +89,12 @@ def is_part_of_id(expression: Expression, schema: TableSchema) -> bool:
     return _is_part(_link(expression, schema))
 
 
+def leads_to_id(expression: Expression, schema: TableSchema) -> bool:
+    """Whether an expression is a key on the declared way to the unit: its rows are those of whoever has it."""
+    link = _link(expression, schema)
+    return schema.unit is not None and bool(link) and not _is_part(link)
+
+
 def _is_part(link: str) -> bool:
     return link.startswith("#")
 
