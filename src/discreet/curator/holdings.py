@@ -13,6 +13,7 @@ from discreet.curator.magnitudes import supposing
 from discreet.curator.owners import UnitLike, account_of, owner, relation_of
 from discreet.curator.public import Keys, listed, public_schema
 from discreet.curator.stewardship import Stewardship
+from discreet.curator.terms import terms
 from discreet.engines.base import Engine
 from discreet.errors import InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
@@ -146,7 +147,8 @@ class Holdings(Stewardship):
                 self._engine.register(name, *self._sources[name])
             raise
         self._sources[name] = source, columns
-        self._schemas[name] = schema
+        pays = terms(1, None, self._book.account(account).budget).delta > 0
+        self._schemas[name] = replace(schema, private_groups=pays)
 
     def _attach(self, schema: TableSchema, account: str, budget: Loss | None) -> None:
         """Enters a table in the book; tables of one account may call the same people's ids differently."""

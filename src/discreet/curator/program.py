@@ -145,7 +145,7 @@ def choose(
     if all(not one.keys or listed is not None for one, listed in zip(asked, known, strict=True)):
         draft = _quietest(question, schema, contribution, epsilon, delta, sized=False, law=law)
     else:
-        _check_private(delta)
+        _check_private(delta, schema)
         contribution = _gathering(question, contribution)
         draft = _selecting(question, schema, contribution, epsilon, delta, law=law)
     if not question.sets:
@@ -218,12 +218,12 @@ def public_keys(question: Question, schema: TableSchema) -> tuple[tuple[Value, .
     return tuple(product(*known))
 
 
-def _check_private(delta: Fraction) -> None:
+def _check_private(delta: Fraction, schema: TableSchema) -> None:
     if not delta:
-        raise UnsupportedQuery(
-            "The groups of this question are private, and showing them needs a delta.",
-            "Declare the keys with keys=..., or ask with a delta, e.g. delta=1e-8.",
-        )
+        hint = "Declare the keys with keys=..., or ask with a delta, e.g. delta=1e-8."
+        if not schema.private_groups:
+            hint = "Its account has none: declare the keys with keys=..., or group by something whose values are known."
+        raise UnsupportedQuery("The groups of this question are private, and showing them needs a delta.", hint)
 
 
 def _gathering(question: Question, contribution: Contribution) -> Contribution:

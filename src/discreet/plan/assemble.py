@@ -18,7 +18,7 @@ from discreet.plan.after import parts as parts_of_step
 from discreet.plan.blocks import Blocks
 from discreet.plan.calls import NULL, call
 from discreet.plan.decimals import from_whole, whole_key
-from discreet.plan.examples import RESERVED_ENDS, Examples, may_be_shown, quoted
+from discreet.plan.examples import RESERVED_ENDS, Examples, band, may_be_shown, quoted
 from discreet.plan.lists import each
 from discreet.plan.naming import distinct, readable
 from discreet.plan.nodes import Aggregate, Column, Expression, Key, Order, Output, Question, Relation, Step
@@ -291,6 +291,7 @@ def _may_be_key(expression: Expression, piece: Piece, asked: Asked) -> None:
         whole = text if isinstance(piece.node, exp.Floor | exp.Ceil | exp.Round) else f"FLOOR(({text}) / 10)"
         banded = f"`{examples.grouped_by(f'CAST({whole} AS INT)', 'band')}`"
         simple = asked.alias == asked.schema.name and "`" not in text and len(text) <= 200
+        simple = simple and asked.is_plain and examples.shows(band(expression))
         reason = "A key of type float makes groups out of rounding errors."
         source.refuse(reason, f"Group by whole numbers, texts or dates: {banded if simple else '{bands}'}.", piece.node)
 
@@ -299,6 +300,7 @@ def _not_released(column: Column, piece: Piece, asked: Asked) -> NoReturn:
     node = next((n for n in piece.node.find_all(exp.Column) if _outside(n, column.name)), piece.node)
     name, declared = _shown_name(column, asked), piece.source.schemas.get(asked.schema.name)
     own = declared is not None and asked.is_plain and column.name in declared.stored
+    own = own and Examples(asked.schema).shows(column)
     if column.name in asked.schema.ids:
         reason, hint = f"{name} says whose row it is; it is never shown.", "Count people instead: {units}."
     elif column.type is Type.FLOAT:

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import TokenType
 
+from discreet.plan.calls import call
+from discreet.plan.nodes import Column, Expression, Literal
+from discreet.plan.ranges import values
 from discreet.plan.schema import ColumnSchema, TableSchema
 from discreet.plan.types import Type
 
@@ -115,8 +118,8 @@ class Examples:
     @property
     def grouped(self) -> str:
         """Rows by a key."""
-        column = self._key()
-        return self.count if column is None else self.grouped_by(quoted(column.name))
+        key = self._key_text()
+        return self.count if key is None else self.grouped_by(key)
 
     def grouped_by(self, expression: str, alias: str = "key") -> str:
         """Rows by an expression that may be a key."""
@@ -125,21 +128,21 @@ class Examples:
     @property
     def top(self) -> str:
         """The largest groups."""
-        return self.count if self._key() is None else f"{self.grouped} ORDER BY n DESC LIMIT 10"
+        return self.count if self._key_text() is None else f"{self.grouped} ORDER BY n DESC LIMIT 10"
 
     @property
     def place(self) -> str:
         """The places of groups by their size."""
-        column = self._key()
-        if column is None:
+        key = self._key_text()
+        if key is None:
             return self.count
         over = "RANK() OVER (ORDER BY COUNT(*) DESC)"
-        return f"SELECT {quoted(column.name)} AS key, COUNT(*) AS n, {over} AS place FROM {self.table} GROUP BY 1"
+        return f"SELECT {key} AS key, COUNT(*) AS n, {over} AS place FROM {self.table} GROUP BY 1"
 
     @property
     def kept(self) -> str:
         """The groups of a released size."""
-        return self.count if self._key() is None else f"{self.grouped} HAVING COUNT(*) > 10"
+        return self.count if self._key_text() is None else f"{self.grouped} HAVING COUNT(*) > 10"
 
     @property
     def present(self) -> str:
@@ -168,8 +171,17 @@ class Examples:
     @property
     def months(self) -> str:
         """Rows by month."""
-        column = self._of(Type.DATE, Type.TIMESTAMP)
-        return self.count if column is None else self.grouped_by(f"DATE_TRUNC('month', {column})")
+        found = [c for c in self.schema.columns.values() if c.type in (Type.DATE, Type.TIMESTAMP)]
+        column = next((c for c in found if c.name != self.schema.unit), None)
+        if column is None:
+            return self.count
+        if not self.shows(call("start_of_month", Column(column.name, column.type))):
+            return self.weekdays
+        return self.grouped_by(f"DATE_TRUNC('month', {quoted(column.name)})")
+
+    def shows(self, key: Expression) -> bool:
+        """Whether groups of a key can be shown: the account has a delta, or all its values are public."""
+        return self.schema.private_groups or values(key, self.schema) is not None
 
     def _of(self, *kinds: Type) -> str | None:
         found = (c for c in self.schema.columns.values() if c.type in kinds and c.name != self.schema.unit)
@@ -181,6 +193,8 @@ class Examples:
         column = self._number()
         if column is None:
             return self.count
+        if not self.shows(band(Column(column.name, column.type))):
+            return self.buckets
         return self.grouped_by(f"CAST(FLOOR({quoted(column.name)} / 10) AS INT)", "band")
 
     @property
@@ -195,10 +209,25 @@ class Examples:
         numbers = [c for c in self.schema.columns.values() if c.type.is_number and c.name != self.schema.unit]
         return next((c for c in numbers if c.bounds), numbers[0] if numbers else None)
 
+    def _key_text(self) -> str | None:
+        """Something to group by: a column, or where the values of none are public, days of the week or bands."""
+        column, day, number = self._key(), self._of(Type.DATE, Type.TIMESTAMP), self._number()
+        if column is not None and self.shows(Column(column.name, column.type)):
+            return quoted(column.name)
+        if day is not None:
+            return f"EXTRACT(ISODOW FROM {day})"
+        return None if number is None else f"WIDTH_BUCKET({quoted(number.name)}, 0, 100, 10)"
+
     def _key(self) -> ColumnSchema | None:
         columns = [c for c in self.schema.columns.values() if c.type is not Type.FLOAT and c.name != self.schema.unit]
-        ranked = sorted(columns, key=lambda c: (c.keys is None, c.type is not Type.TEXT))
+        shown = {c.name: self.shows(Column(c.name, c.type)) for c in columns}
+        ranked = sorted(columns, key=lambda c: (not shown[c.name], c.keys is None, c.type is not Type.TEXT))
         return ranked[0] if ranked else None
+
+
+def band(value: Expression) -> Expression:
+    """The tens of a number: CAST(FLOOR(x / 10) AS INT)."""
+    return call("to_int", call("floor", call("divide", value, Literal(10.0, Type.FLOAT))))
 
 
 def filled(template: str, examples: Examples | None) -> str:

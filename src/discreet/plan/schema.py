@@ -108,6 +108,7 @@ class TableSchema:
         people: what the units are called, where no column is theirs any more.
         parts: the columns that make the unit's id together, if they are several.
         reach: the way to the unit, if another table tells whose rows they are.
+        private_groups: whether groups may be shown whose keys are not public: its account has a delta to pay with.
     """
 
     name: str
@@ -122,6 +123,7 @@ class TableSchema:
     people: str = ""
     parts: tuple[str, ...] = ()
     reach: Reach | None = None
+    private_groups: bool = True
 
     @property
     def stored(self) -> dict[str, ColumnSchema]:
