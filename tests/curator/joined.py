@@ -71,7 +71,8 @@ class Author:
             Col(
                 f"{alias}.{column}",
                 kind,
-                bounded=column in family.bounds and name not in family.public,
+                bounded=column in family.bounds and name not in family.public and column != self.world.undeclared,
+                free=column == self.world.undeclared and name in family.own,
                 keyed=column in family.keys and name not in family.public,
                 origin=(name, column),
             )
@@ -111,6 +112,8 @@ class Author:
             found = self.joined(found, depth)
         parts = [self.condition(found)] if found.columns and self.draw.chance(30) else []
         member = self.member(found, depth) if self.draw.chance(35) else ""
+        if member and found.columns and self.draw.chance(35):
+            member = self._inside(member, self.condition(found))
         parts += [member] if member else []
         return found, f"WHERE {' AND '.join(parts)}" if parts else ""
 
@@ -175,6 +178,11 @@ class Author:
         on = " AND ".join([f"{b.ref} = {a.ref}" for a, b in zip(mine, theirs, strict=True)] + ([kept] if kept else []))
         return f"{self.draw.one(('', '', 'NOT '))}EXISTS (SELECT 1 FROM {inner.text} WHERE {on})"
 
+    def _inside(self, member: str, other: str) -> str:
+        """IN or EXISTS inside an expression."""
+        ways = (f"({other} OR {member})", f"CASE WHEN {member} THEN {other} ELSE TRUE END", f"(({member}) IS NOT TRUE)")
+        return self.draw.one(ways)
+
     # ------------------------------------------------------------------------------------------------------ SELECTs
 
     def nested(self, depth: int) -> Rows:
@@ -182,7 +190,11 @@ class Author:
         rows, where = self.rows(depth)
         ways = [self._projected]
         if rows.ids:
-            ways += [self._folded, self._folded, self._windowed, self._once]
+            ways += [self._folded, self._folded, self._windowed, self._once, self._qualified]
+        if len(rows.ids) == 1:
+            ways += [self._in_both]
+        if self._owned(rows):
+            ways += [self._by_owned]
         if self.world.setting.unit and self.draw.chance(15):
             return self._union(rows, where)
         return self.draw.one(ways)(rows, where)
@@ -227,13 +239,40 @@ class Author:
     def _folds(self, rows: Rows) -> list[Col]:
         found = [Col("COUNT(*)", Type.INT, bounded=True, limited=True)]
         for c in (c for c in self._some(rows) if c.type is not Type.BOOL):
-            by = self.draw.one(rows.columns)
+            by = self.draw.one(rows.columns or [c])
             calls = [(f"COUNT({c.ref})", Type.INT, True), (f"COUNT(DISTINCT {c.ref})", Type.INT, True)]
-            calls += [(f"{name}({c.ref})", c.type, c.bounded) for name in ("MIN", "MAX")]
-            calls += [(f"{name}({c.ref}, {by.ref})", c.type, c.bounded) for name in ("ARG_MIN", "ARG_MAX")]
             calls += [(f"SUM({c.ref})", c.type, True), (f"AVG({c.ref})", Type.FLOAT, True)] if c.bounded else []
             found += [Col(text, kind, bounded=bounded, limited=True) for text, kind, bounded in calls]
+            texts = [f"{name}({c.ref})" for name in ("MIN", "MAX")]
+            texts += [f"{name}({c.ref}, {by.ref})" for name in ("ARG_MIN", "ARG_MAX")]
+            texts += [f"{name}({c.ref} ORDER BY {by.ref}{self.draw.one(('', ' DESC'))})" for name in ("FIRST", "LAST")]
+            found += [replace(c, ref=text, free=False, origin=None) for text in texts]
         return found
+
+    def _owned(self, rows: Rows) -> list[Col]:
+        """Columns that tell whose row it is, by a declared way, and are no ids."""
+        ends = {end for link in self.family.links for end in link}
+        return [c for c in rows.columns if c.origin in ends]
+
+    def _by_owned(self, rows: Rows, where: str) -> Rows:
+        """Folds by a key that is one person's, such as that of an order."""
+        key, folds = self.draw.one(self._owned(rows)), self.draw.some(self._folds(rows), 3)
+        return self._select(replace(rows, ids=()), where, [key, *folds], end=f"GROUP BY {key.ref}")
+
+    def _qualified(self, rows: Rows, where: str) -> Rows:
+        """The first rows of each person in an order that leaves no choice but between rows that are alike."""
+        order = ", ".join(c.ref + self.draw.one(("", " DESC")) for c in self._some(rows, 2))
+        call = f"{self.draw.one(ORDERED)} OVER (PARTITION BY {', '.join(c.ref for c in rows.ids)} ORDER BY {order})"
+        end = f"QUALIFY {call} {self.draw.one(('= 1', '<= 2', '> 1', 'BETWEEN 2 AND 3'))}"
+        return self._select(rows, where, self._some(rows), end=end)
+
+    def _in_both(self, rows: Rows, where: str) -> Rows:
+        """People who are here and there, or only here; no column but their id."""
+        other, condition = self.rows(0)
+        if len(other.ids) != 1:
+            return self._projected(rows, where)
+        one, two = (self._select(side, kept, []) for side, kept in ((rows, where), (other, condition)))
+        return replace(one, text=f"{one.text} {self.draw.one(('INTERSECT', 'EXCEPT'))} {two.text}")
 
     def _windowed(self, rows: Rows, where: str) -> Rows:
         partition = [*rows.ids, *(self.draw.some(rows.columns, 1) if rows.columns and self.draw.chance(25) else [])]
@@ -244,7 +283,7 @@ class Author:
         made += [Col(f"LEAST(GREATEST({text}, 0), 9)", Type.INT, bounded=True, limited=True) for text in whole]
         for c in self._some(rows, 2):
             calls = ("LAG", "LEAD", "FIRST_VALUE", "MAX")
-            made += [Col(f"{name}({c.ref}) {by}", c.type, bounded=c.bounded) for name in calls]
+            made += [Col(f"{name}({c.ref}) {by}", c.type, bounded=c.bounded, limited=c.limited) for name in calls]
             if c.bounded:
                 made += [Col(f"LEAST(SUM({c.ref}) {by}, 99)", c.type), Col(f"AVG({c.ref}) {by}", Type.FLOAT)]
         return self._select(rows, where, [*self._some(rows, 1), *self.draw.some(made, 3)])
@@ -260,7 +299,7 @@ class Author:
         one = self._select(rows, where, [a for a, _ in pairs])
         two = self._select(other, condition, [b for _, b in pairs])
         columns = tuple(
-            replace(c, bounded=a.bounded and b.bounded, keyed=False, origin=None)
+            replace(c, bounded=a.bounded and b.bounded, free=False, keyed=False, origin=None)
             for c, (a, b) in zip(one.columns, pairs, strict=True)
         )
         return Rows(f"{one.text} UNION ALL {two.text}", columns, one.ids)
@@ -279,7 +318,8 @@ class _Asker(Writer):
     """Asks about rows that are given, with keys that are public, follow from public ranges, or are private."""
 
     def __init__(self, draw: Draw, world: Joined, rows: Rows, condition: str) -> None:
-        super().__init__(draw, world.setting, rows.scope(), rows.text)
+        beside = [f"(SELECT COUNT(*) FROM {name} AS b)" for name in world.family.own]
+        super().__init__(draw, world.setting, rows.scope(beside), rows.text)
         self.rows, self.condition, self.told = rows, condition, False
 
     def _where(self) -> str:
@@ -297,6 +337,9 @@ class _Asker(Writer):
 
     def _some_keys(self, private: bool) -> list[str]:
         if private and self.rows.columns:
+            rounded = [f"ROUND({c.ref}, 1)" for c in self.rows.of(Type.FLOAT)]
+            if rounded and self.draw.chance(15):
+                return [self.draw.one(rounded)]
             return list(dict.fromkeys(self.key() for _ in range(self.draw.one((1, 1, 2)))))
         declared = [c.ref for c in self.rows.columns if c.keyed]
         ranges = [f"QUARTER({c.ref})" for c in self.rows.of(Type.DATE)]

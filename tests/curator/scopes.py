@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from discreet.plan.types import Type
@@ -17,7 +18,10 @@ _RELEASED = (
 _SPREADS = "VARIANCE({b})|STDDEV({b})|COVAR_POP({b}, {b})|CORR({b}, {b})|REGR_SLOPE({b}, {b})|VAR_POP({b})|COUNT({F})"
 _OVER_RELEASED = (
     "{A}|{A}|{A}|{A}|{A}|ROUND({A}, 2)|(100 * {A} - 3)|GREATEST({A}, 0)|CASE WHEN {A} > 10 THEN 'many' ELSE 'few' END|"
-    "NULLIF({A}, 0)|({A} / {A})|({A} > 3)|MODE({B})|MODE(QUARTER({D}))"
+    "NULLIF({A}, 0)|({A} / {A})|({A} > 3)|MODE({B})|MODE(QUARTER({D}))|"
+    "RANK() OVER (ORDER BY {A} DESC)|SUM({A}) OVER ()|"
+    "({A} - LAG({A}) OVER (ORDER BY {A}))|AVG({A}) OVER (ORDER BY {A} ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)|"
+    "({A} / {Z})"
 )
 _BOUNDED = {"b": tuple(rule for rule in RULES["b"] if "stars" not in rule)}  # a column of one table
 RELEASED = {**RULES, **listed({"A": _RELEASED, "O": _OVER_RELEASED}), **_BOUNDED}
@@ -32,6 +36,7 @@ class Col:
     bounded: bool = False
     limited: bool = False  # by limits, which are no public range of keys
     keyed: bool = False
+    free: bool = False  # a number without declared bounds, which are chosen privately
     origin: Column | None = None
 
 
@@ -50,15 +55,15 @@ class Rows:
     def bounded(self) -> list[Col]:
         return [column for column in self.columns if column.bounded]
 
-    def scope(self) -> Scope:
-        """What texts may say about a row."""
+    def scope(self, beside: Sequence[str] = ("2",)) -> Scope:
+        """What texts may say about a row, and which numbers may stand beside released ones."""
         leaves = {letter: [c.ref for c in self.of(kind)] for kind, letter in LETTERS.items()}
         for letter in "NFTDS":
             leaves[letter] = leaves[letter] * 6 + [f"{{{letter.lower()}}}"]
         leaves["B"] += ["TRUE", "({N} > {n})", "({F} <= {f})", "({T} = {t})", "{I}"]
         leaves["c"] = [c.ref for c in self.of(Type.TEXT)] or ["{t}"]
-        leaves["V"] = _SPREADS.split("|")
-        leaves["b"] = [c.ref for c in self.bounded] * 3 + ["1", "2.5"]
+        leaves["V"], leaves["Z"] = _SPREADS.split("|"), list(beside)
+        leaves["b"] = [c.ref for c in self.bounded] * 3 + [c.ref for c in self.columns if c.free] * 3 + ["1", "2.5"]
         by_id = [f"({c.ref} {test})" for c in self.ids if c.type is Type.TEXT for test in _OF_IDS] or ["TRUE"]
         units = f"COUNT(DISTINCT {self.ids[0].ref})" if len(self.ids) == 1 else "COUNT(*)"
         if len(self.ids) > 1:

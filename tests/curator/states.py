@@ -22,7 +22,7 @@ from tests.redteam.worlds import WITH_DELTA, WITHOUT
 class Joined:
     """A family with its parameters, and two neighbouring states of its tables.
 
-    `alone` are the states with nobody but the person in whom they differ.
+    `alone` are the states with nobody but the person in whom they differ; `undeclared` is a column without bounds.
     """
 
     family: Family
@@ -33,6 +33,7 @@ class Joined:
     one: Data
     other: Data
     alone: tuple[Data, Data]
+    undeclared: str = ""
 
     def filled(self, engine: Engine, data: Data) -> Engine:
         """An engine that holds the tables."""
@@ -58,7 +59,7 @@ class Joined:
                 types=declared,
                 unit=self.family.units[name],
                 account=None if reached else account,
-                bounds={column: ends for column, ends in self.family.bounds.items() if column in types},
+                bounds={c: ends for c, ends in self.family.bounds.items() if c in types and c != self.undeclared},
                 keys={column: list(few) for column, few in self.family.keys.items() if column in types},
                 max_groups=self.limits.groups,
                 max_rows=self.limits.rows,
@@ -96,6 +97,7 @@ def joined(seed: int) -> Joined:
         one=one,
         other=other,
         alone=(_alone(family, one, people[0]), _alone(family, other, people[1])),
+        undeclared=draw.one(tuple(family.bounds)) if draw.chance(25) else "",
     )
 
 

@@ -28,7 +28,7 @@ from discreet.plan.aggregates import Target
 from discreet.plan.evaluate import evaluate
 from discreet.plan.nodes import UNIT, Relation
 from discreet.plan.reading import Groups, Reading
-from discreet.plan.relations import Join, Matched, PerUnit, Reached, Table, Window, children, tables
+from discreet.plan.relations import Join, Marked, Matched, PerUnit, Reached, Table, Window, children, tables
 from discreet.plan.schema import Limits
 from discreet.plan.stability import Contribution
 from tests.curator.families import CALLS, DAYS, HOSPITAL, SHOP
@@ -123,19 +123,19 @@ def test_neighbours_differ_by_noise_alone(seeds: range) -> None:
 WORDS = (
     *(" JOIN ", "LEFT JOIN", "WITH ", "UNION ALL", " IN (SELECT", "NOT IN (SELECT", "NOT EXISTS", " OVER (PARTITION"),
     *("SELECT DISTINCT", "COUNT(DISTINCT", "WIDTH_BUCKET", "QUARTER", "FILTER", "HAVING", "ARG_MAX", "MEDIAN", "MAX("),
+    *("QUANTILE", "VARIANCE", "CORR", "REGR_SLOPE", "AVG(", "SUM(", "COUNT(*)", "whole", "LAG(", "FIRST_VALUE"),
     *(
-        "QUANTILE",
-        "VARIANCE",
-        "CORR",
-        "REGR_SLOPE",
-        "AVG(",
-        "SUM(",
-        "COUNT(*)",
-        "whole",
-        "LAG(",
-        "FIRST_VALUE",
-        "MODE(",
+        "FIRST(",
+        "LAST(",
+        "QUALIFY",
+        "INTERSECT",
+        "EXCEPT",
+        "RANK() OVER (ORDER BY",
+        ") OVER ()",
+        "PRECEDING",
+        "/ (SELECT",
     ),
+    *("MODE(", "CASE WHEN EXISTS", ")) IS NOT TRUE)"),
 )
 
 
@@ -143,6 +143,10 @@ def test_every_kind_of_question_is_asked() -> None:
     asked = [(world, one) for world, questions in places(range(FIRST)) for one in questions]
     for word in WORDS:
         assert sum(word in one.sql for _, one in asked) >= 2, word
+    for family in (HOSPITAL, SHOP, DAYS):
+        free = {world.undeclared for world, _ in asked if world.family is family} - {""}
+        assert any(f".{column}" in one.sql for world, one in asked for column in free if world.undeclared == column)
+    assert any(re.search(r"GROUP BY \w+\.(order_id|item|code)\)", one.sql) for _, one in asked)
     assert {world.family.account for world, _ in asked} == {family.account for family in FAMILIES}
     assert len({(world.neighbours, world.limits) for world, _ in asked}) == 2 * 4 * 3
     assert {sql for family in FAMILIES for sql in family.refused} >= {one.sql for _, one in asked if one.refused}
@@ -235,6 +239,11 @@ def test_mutant_exists_over_other_peoples_rows() -> None:
 def test_mutant_not_in_over_other_peoples_rows() -> None:
     with replaced(Matched, across_people(lambda relation: relation.negated)):
         noticed(along_links("NOT (EXISTS|IN)"))
+
+
+def test_mutant_in_inside_an_expression_over_other_peoples_rows() -> None:
+    with replaced(Marked, across_people(lambda _: True)):
+        noticed(along_links("(EXISTS|IN)"))
 
 
 def test_mutant_a_join_that_need_not_be_on_the_unit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 from discreet.accounting.basic import compose as basic
@@ -16,6 +17,7 @@ from tests.curator.fuzz import Question
 from tests.redteam.ranks import Divided, Drawn
 from tests.redteam.recorder import Noise, Seen, Voted, Watched, ask, moved
 
+LAWS = ("laplace", "gaussian")
 ROUNDING = 1 + 1e-9  # the conversion of rho is rounded up, and the way back rounded down
 
 
@@ -74,14 +76,17 @@ class Pair:
 
 
 def expected_reads(seen: Seen) -> int:
-    """One for what is added up, one for each list of a mode, and one or two, by its grid, for each of a quantile."""
+    """One for what is added up, one for each list of a mode, and one or two, by its grid, for each of a quantile.
+
+    And one for each column whose bounds are chosen: whatever was read met noise before the next read.
+    """
     if seen.status != "answered":
         return int(seen.status == "failed")
     drawn = [noise.release for noise in seen.noises if isinstance(noise.release, Drawn | Divided)]
     looks = {release.read: max(bool(other.shift) for other in drawn if other.read == release.read) for release in drawn}
     polls = {noise.release.read for noise in seen.noises if isinstance(noise.release, Voted)}
-    added = any(not isinstance(noise.release, Drawn | Divided | Voted) for noise in seen.noises)
-    return added + len(looks) + sum(looks.values()) + len(polls)
+    added = {noise.reads for noise in seen.noises if not isinstance(noise.release, Drawn | Divided | Voted)}
+    return len(added) + len(looks) + sum(looks.values()) + len(polls)
 
 
 def same_answers(one: Answer, other: Answer) -> None:
@@ -101,21 +106,32 @@ def within_what_was_asked(question: Question, noises: list[Noise], answer: Answe
     epsilon = question.epsilon - sum((selection.epsilon for selection in selections), Fraction(0))
     deltas = [*(s.delta for s in selections), *(t.delta for t in thresholds)]
     delta = question.delta - sum(deltas, Fraction(0))
-    total = sum((allowance(measure.event) for measure in measures), Fraction(0))
+    totals = {law: sum((allowance(m.event) for m in measures if m.law == law), Fraction(0)) for law in LAWS}
+    left = epsilon - totals["laplace"]
     assert measures
+    assert {measure.law for measure in measures} <= set(LAWS)
     assert delta >= 0
-    if measures[0].law == "gaussian":
-        assert zcdp_epsilon(float_above(total), float_below(delta)) <= float(epsilon) * ROUNDING
-    else:
-        assert total <= epsilon
+    assert left >= 0
+    if totals["gaussian"]:
+        assert zcdp_epsilon(float_above(totals["gaussian"]), float_below(delta)) <= float(left) * ROUNDING
     if isinstance(answer.cost, PureDP):
-        assert answer.cost.epsilon >= total
+        assert answer.cost.epsilon >= totals["laplace"]
+        assert not totals["gaussian"]
+
+
+def _parts(event: events.Event) -> Iterator[events.Event]:
+    """The events that an event is composed of, of one question or of several stages."""
+    if not isinstance(event, events.Composed):
+        yield event
+        return
+    for part in event.events:
+        yield from _parts(part)
 
 
 def beside(answer: Answer, released: list[events.Event]) -> list[events.Approx]:
     """What was charged beside the releases: every release is in the event, and the rest are deltas of thresholds."""
     assert isinstance(answer.event, events.Composed)
-    paid = list(answer.event.events)
+    paid = list(_parts(answer.event))
     for event in released:
         paid.remove(event)
     thresholds = [rest for rest in paid if isinstance(rest, events.Approx) and rest.epsilon == 0]

@@ -89,12 +89,13 @@ class Voted:
 
 @dataclass
 class Noise:
-    """One release: which, its groups in order, what entered and what came out."""
+    """One release: which, its groups in order, what entered and what came out; and how many reads came before it."""
 
     release: Measure | PartitionSelection | Drawn | Divided | Voted
     keys: list[Key]
     exact: list[Numbers]
     out: list[Any]
+    reads: int
 
     def inputs(self) -> dict[Key, Numbers]:
         return dict(zip(self.keys, self.exact, strict=True))
@@ -131,7 +132,7 @@ class Recorder:
         if self.frozen is None:
             fresh = [tuple(int(n) for n in row) for row in self._noise(measure, exact, bits)]
         out = [self._out(key, drawn, row) for key, drawn, row in zip(keys, fresh, inputs, strict=True)]
-        self.made.append(Noise(measure, keys, inputs, out))
+        self.made.append(Noise(measure, keys, inputs, out, len(self.engine.seen) - self.before))
         return np.array(out, dtype=object).reshape(len(keys), len(measure.scales))
 
     def select(self, selection: PartitionSelection, value: Any, *, bits: Bits | None = None) -> Selected:
@@ -141,7 +142,7 @@ class Recorder:
         if self.frozen is None:
             fresh = self._select(selection, value, bits=bits).kept.tolist()
         kept = [self._out(key, drawn, False) for key, drawn in zip(keys, fresh, strict=True)]
-        self.made.append(Noise(selection, keys, inputs, kept))
+        self.made.append(Noise(selection, keys, inputs, kept, len(self.engine.seen) - self.before))
         return Selected(np.array(kept, dtype=bool), None)
 
     def points(
@@ -162,7 +163,7 @@ class Recorder:
             points = [fresh[key][place] if self.frozen is None else 0 for key in keys]
             drawn.append([self._out(key, point, 0) for key, point in zip(keys, points, strict=True)])
             release = Drawn(pick, last, shift, self._counted() - self.before)
-            self.made.append(Noise(release, keys, [inputs[key] for key in keys], drawn[-1]))
+            self.made.append(Noise(release, keys, [inputs[key] for key in keys], drawn[-1], release.read))
         return {key: [out[i] for out in drawn] for i, key in enumerate(keys)}
 
     def votes(self, recipe: Modal, groups: Groups, keys: Sequence[Key], bits: Bits) -> list[int]:
@@ -170,7 +171,8 @@ class Recorder:
         if self.frozen is None:
             fresh = self._vote(recipe, groups, keys, bits)
         out = [self._out(key, drawn, 0) for key, drawn in zip(keys, fresh, strict=True)]
-        self.made.append(Noise(Voted(recipe, len(self.engine.seen) - self.before), list(keys), inputs, out))
+        read = len(self.engine.seen) - self.before
+        self.made.append(Noise(Voted(recipe, read), list(keys), inputs, out, read))
         return out
 
     def places(self, groups: Mapping[Key, Histogram], tree: Tree, look: Look, bits: Bits) -> dict[Key, list[int]]:
