@@ -149,7 +149,9 @@ def test_decimals_of_a_public_column(values: list[float | None], decimals: int |
         "SELECT charge / 10 AS c, COUNT(*) AS n FROM visits GROUP BY 1",
         "SELECT age / 10 AS c, COUNT(*) AS n FROM visits GROUP BY 1",
         BY_RATE.replace("w.rate", "w.rate / 3"),
-        "SELECT ROUND(charge) / 0 AS c, COUNT(*) AS n FROM visits GROUP BY 1",
+        "SELECT ROUND(charge * 0) / 0 AS c, COUNT(*) AS n FROM (SELECT patient, charge FROM visits) AS v GROUP BY 1",
+        "SELECT FLOOR(charge) / 2 AS c, COUNT(*) AS n FROM visits GROUP BY 1",
+        "SELECT FLOOR(charge * 3) / 2 AS c, COUNT(*) AS n FROM visits GROUP BY 1",
     ],
 )
 def test_what_would_be_rounding_errors_is_refused(sql: str) -> None:

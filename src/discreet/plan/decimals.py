@@ -21,26 +21,35 @@ _LARGEST_DIVISOR = 10.0**9
 def whole_key(expression: Expression, schema: TableSchema) -> tuple[Expression, float] | None:
     """A key of doubles as whole numbers, and the number by which these are divided to get the double back.
 
-    >>> halves = Call(
-    ...     "divide", (Call("round", (Column("x", Type.FLOAT),), Type.FLOAT), Literal(2.0, Type.FLOAT)), Type.FLOAT
-    ... )
-    >>> whole_key(halves, TableSchema(name="t"))[1]
+    >>> two = Literal(2.0, Type.FLOAT)
+    >>> whole = Call("round", (call("multiply", Column("x", Type.FLOAT), two),), Type.FLOAT)
+    >>> whole_key(call("divide", whole, two), TableSchema(name="t"))[1]
     2.0
     """
     if expression.type is not Type.FLOAT:
         return None
     if is_whole(expression):
         return call("to_int", expression), 1.0
-    if isinstance(expression, Call) and expression.function == "divide":
-        rounded, divisor = expression.arguments
-        scale = divisor.value if isinstance(divisor, Literal) else None
-        is_rounded = isinstance(rounded, Call) and rounded.function in _ROUNDED
-        if is_rounded and isinstance(scale, float) and 1 <= abs(scale) <= _LARGEST_DIVISOR:
-            return call("to_int", rounded), scale
+    rounded = _rounded(expression)
+    if rounded is not None:
+        return rounded
     known = schema.columns.get(expression.name) if isinstance(expression, Column) else None
     return (
         None if known is None or known.decimals is None else (shifted(expression, known.decimals), 10.0**known.decimals)
     )
+
+
+def _rounded(expression: Expression) -> tuple[Expression, float] | None:
+    """ROUND(x * c) / c as whole numbers, which is what ROUND(x, 2) means; and FLOOR and CEIL likewise."""
+    if not isinstance(expression, Call) or expression.function != "divide":
+        return None
+    rounded, divisor = expression.arguments
+    scale = divisor.value if isinstance(divisor, Literal) else None
+    if not isinstance(rounded, Call) or rounded.function not in _ROUNDED or not isinstance(scale, float):
+        return None
+    (grown,) = rounded.arguments
+    alike = isinstance(grown, Call) and grown.function == "multiply" and divisor in grown.arguments
+    return (call("to_int", rounded), scale) if alike and 1 <= scale <= _LARGEST_DIVISOR else None
 
 
 def shifted(value: Expression, decimals: int) -> Expression:
