@@ -401,3 +401,21 @@ def test_unused_aggregates_of_an_inner_select_are_not_paid_for() -> None:
 )
 def test_a_filtered_aggregate_is_one_of_a_case(one: str, other: str) -> None:
     assert parse(f"SELECT {one} AS x FROM visits", SCHEMAS) == parse(f"SELECT {other} AS x FROM visits", SCHEMAS)
+
+
+_FRAMES = """
+SELECT AVG(COUNT(*)) OVER (ORDER BY age ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS a FROM visits GROUP BY age;
+SELECT SUM(COUNT(*)) OVER (ORDER BY age ROWS BETWEEN UNBOUNDED PRECEDING AND 2 FOLLOWING) AS a FROM visits GROUP BY age;
+SELECT COUNT(*) AS n FROM (SELECT patient_id, LAST_VALUE(age) OVER (PARTITION BY patient_id ORDER BY day ROWS BETWEEN
+  UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS w FROM visits) AS t WHERE w > 3;
+SELECT COUNT(*) AS n FROM (SELECT patient_id, FIRST(age ORDER BY day DESC NULLS LAST) AS w FROM visits GROUP BY
+  patient_id) AS t WHERE w > 3
+"""
+FRAMES = tuple(" ".join(text.split()) for text in _FRAMES.split(";"))
+
+
+@pytest.mark.parametrize("sql", FRAMES)
+def test_small_letters_mean_the_same(sql: str) -> None:
+    for word in ("ROWS", "PRECEDING", "FOLLOWING", "CURRENT ROW", "UNBOUNDED", "DESC"):
+        assert parse(sql.replace(word, word.lower()), SCHEMAS) == parse(sql, SCHEMAS), word
+    assert parse(sql.lower(), SCHEMAS) == parse(sql, SCHEMAS)

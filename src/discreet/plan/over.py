@@ -117,7 +117,7 @@ def _rows(node: exp.Window, scope: Scope) -> tuple[int | None, int | None] | Non
     ends = [_end(spec.args.get(name), spec.args.get(f"{name}_side"), scope, node) for name in ("start", "end")]
     known = {"kind", "start", "start_side", "end", "end_side"}
     more = [name for name, part in spec.args.items() if part and name not in known]
-    if spec.args.get("kind") != "ROWS" or more or ends[0] == _NEVER or ends[1] == -_NEVER:
+    if str(spec.args.get("kind")).upper() != "ROWS" or more or ends[0] == _NEVER or ends[1] == -_NEVER:
         hint = "Leave it out, or write for example ROWS BETWEEN 2 PRECEDING AND CURRENT ROW."
         scope.refuse("This frame is not in the list.", hint, node)
     before, after = ends
@@ -129,7 +129,7 @@ _NEVER = FARTHEST + 1
 
 def _end(given: object, side: object, scope: Scope, node: exp.Expr) -> int:
     """An end of a frame, counted from the row itself."""
-    sign = -1 if side == "PRECEDING" else 1
+    sign = -1 if str(side).upper() == "PRECEDING" else 1
     if given is None or given == "CURRENT ROW":
         return 0
     if given == "UNBOUNDED":

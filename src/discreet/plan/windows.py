@@ -98,7 +98,7 @@ class WindowScope(Scope):
         spec = node.args.get("spec")
         if spec is None:
             return False
-        if {name: part for name, part in spec.args.items() if part} != _ALL:
+        if {name: part.upper() if isinstance(part, str) else part for name, part in spec.args.items() if part} != _ALL:
             hint = "Leave it out, or write ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING."
             self.refuse("This frame is not in the list.", hint, node)
         return True
