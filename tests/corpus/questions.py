@@ -16,7 +16,7 @@ class Asked:
     Attributes:
         name: of the world, a slash, and what is asked.
         sql: the text.
-        plain: the text for plain SQL, where DuckDB lacks a function that we have.
+        plain: the text for plain SQL, where DuckDB lacks a function that we have, or gives a list for our columns.
         refused: a word of the reason, if the question is rightly refused.
         rewrite: what to ask instead of a refused one.
         compare: why the answer is not compared with plain SQL, if it is not.
