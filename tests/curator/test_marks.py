@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import duckdb
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -130,6 +131,21 @@ def test_with_much_budget_and_wide_limits_answers_are_those_of_plain_sql(sql: st
         for name in set(names) - set(keys):
             got = ours[tuple(row[key] for key in keys)][name]
             assert got == pytest.approx(row[name] or 0, rel=1e-3, abs=1e-3)
+
+
+def test_ids_that_are_numbers() -> None:
+    """Where what is compared is the unit itself, nothing else is."""
+    rows = [{"id": i, "x": 1} for i in (1, 1, 2, 3, None)]
+    others = [{"id": i} for i in (1, 3, 3, 9, None)]
+    key = "CASE WHEN id IN (SELECT id FROM others) THEN 'in' ELSE 'out' END"
+    sql = f"SELECT {key} AS g, COUNT(*) AS n FROM rows GROUP BY 1"
+    for engine in (Memory(), DuckDB(threads=1)):
+        with Curator.for_tests(engine=engine, bits=SeededBits(3)) as curator:
+            for name, found, types in (("rows", rows, {"id": "int", "x": "int"}), ("others", others, {"id": "int"})):
+                source = found if isinstance(engine, Memory) else pl.DataFrame(found)
+                declared: Any = {"unit": "id", "account": "people", "types": types, "max_groups": 9, "max_rows": 9}
+                curator.protect(source, name=name, budget=Budget(epsilon=10**9), **declared)
+            assert {row["g"]: row["n"] for row in curator.ask(sql, epsilon=10**6)} == {"in": 3, "out": 1}
 
 
 def test_what_is_written_twice_is_looked_up_once() -> None:

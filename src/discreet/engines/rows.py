@@ -137,14 +137,12 @@ class Rows:
         return f"SELECT {listed} FROM ({left.sql}) AS a WHERE {condition}"
 
     def _marked(self, relation: Marked) -> str:
-        left, right = (
-            self._side(relation.source, [a for a, _ in relation.on]),
-            self._side(relation.other, [b for _, b in relation.on]),
-        )
+        """Without what compares units again; the mark of a row that is nobody's counts for nothing."""
+        left, right = self._sides(relation.source, relation.other, relation.on)
         found = f"EXISTS (SELECT 1 FROM ({right.sql}) AS b WHERE {_same(left, right)})"
-        known = " AND ".join(f"a.j{i} IS NOT NULL" for i in range(left.pairs))
+        known = [f"a.j{i} IS NOT NULL" for i in range(left.pairs)] or [f"a.{left.unit} IS NOT NULL"]
         columns = [f"a.{name}" for name in left.columns if name != left.unit]
-        columns += [f"CASE WHEN {known} THEN {found} END", *([f"a.{left.unit}"] if left.unit else [])]
+        columns += [f"CASE WHEN {' AND '.join(known)} THEN {found} END", *([f"a.{left.unit}"] if left.unit else [])]
         listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
         return f"SELECT {listed} FROM ({left.sql}) AS a"
 
