@@ -184,7 +184,7 @@ class Recorder:
         shift, last = next(((h.shift, h.last) for h in groups.values()), (0, 0))
         for level in range(len(tree.levels)):
             release = Divided(tree, level, last, shift, self._counted() - self.before)
-            self.made.append(Noise(release, keys, [inputs[key] for key in keys], out))
+            self.made.append(Noise(release, keys, [inputs[key] for key in keys], out, release.read))
         return dict(zip(keys, out, strict=True))
 
     def _finest(self, groups: Mapping[Key, Histogram]) -> dict[Key, Numbers]:
