@@ -187,10 +187,10 @@ def test_mutant_nobody_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_mutant_a_side_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
     relation, keys = SHAPES["keys of the right"]
-    once = census._Census._same_unit
+    once = census._Census._pairs
     monkeypatch.setattr(
         census._Census,
-        "_same_unit",
+        "_pairs",
         lambda *given: once(*given).replace("a.n * b.n", "a.n").replace("a.g * (b.g)", "1"),
     )
     with pytest.raises(AssertionError):

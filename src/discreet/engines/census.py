@@ -15,7 +15,7 @@ from discreet.engines.parts import nested, select
 from discreet.engines.rows import Rows
 from discreet.errors import InternalError
 from discreet.plan.nodes import UNIT, Call, Column, Expression, Relation, Value
-from discreet.plan.reading import Reading
+from discreet.plan.reading import Bounding, Reading
 from discreet.plan.relations import Join, Reached, Select, children
 from discreet.plan.size import columns, fits, substitute
 
@@ -37,8 +37,7 @@ def heavy(rows: Rows, reading: Reading) -> str | None:
     if not _is_join(source):
         return None
     where = () if reading.where is None else tuple(_conjuncts(reading.where))
-    counted = _Census(rows).of(source, _Keys(reading.keys, reading.public_keys), where)
-    return select("u", source=nested(counted), where=f"n > {limits.rows} OR g > {limits.groups}")
+    return _Census(rows).beyond(limits, source, _Keys(reading.keys, reading.public_keys), where)
 
 
 def _is_join(relation: Relation) -> bool:
@@ -86,39 +85,67 @@ class _Keys:
         return f"LEAST({', '.join([*bounds, *known, str(_MOST)])})"
 
 
+_Where = tuple[Expression, ...]
+_Sides = tuple[str, str, bool]
+
+
+def _below(relation: Select, keys: _Keys, where: _Where) -> tuple[Relation, _Keys, _Where]:
+    """The same question of the rows below, its columns replaced by what they are computed from.
+
+    A condition that grows too large is left out; a key becomes one of which nothing is known.
+    """
+    known = {column.name: column.expression for column in relation.columns}
+
+    def below(expression: Expression) -> Expression | None:
+        moved = substitute(expression, {}, lambda column: known.get(column.name, column))
+        return moved if fits(moved) else None
+
+    own = () if relation.where is None else tuple(_conjuncts(relation.where))
+    conditions = [moved for part in where if (moved := below(part)) is not None]
+    moved_keys = tuple(below(key) or Column(_UNKNOWN, key.type) for key in keys.expressions)
+    return relation.source, _Keys(moved_keys, keys.public), (*conditions, *own)
+
+
 @dataclass(frozen=True)
 class _Census:
     """Queries for the units u of a relation, at most how many rows n, and how many groups g, each has."""
 
     rows: Rows
 
-    def of(self, relation: Relation, keys: _Keys, where: tuple[Expression, ...]) -> str:
+    def beyond(self, limits: Bounding, relation: Relation, keys: _Keys, where: _Where) -> str:
+        """The units u that may have more than that.
+
+        Who has one row on the right of an inner join has the rows and groups of the left: only others' numbers, of whom
+        there are none where the right tells one thing of each person, need to be found on both sides.
+        """
+        if isinstance(relation, Select):
+            return self.beyond(limits, *_below(relation, keys, where))
+        too_many = f"n > {limits.rows} OR g > {limits.groups}"
+        if not (isinstance(relation, Join) and self._is_of_people(relation.right)) or relation.outer:
+            return select("u", source=nested(self.of(relation, keys, where)), where=too_many)
+        left, right, together = self._sides(relation, keys, where)
+        alone = select("u", "n", f"{keys.most('n', *('g',) * together)} AS g", source="one_side")
+        several = select("*", source=nested(right), where="n > 1")
+        found = (alone, self._pairs(relation, keys, ("SELECT * FROM one_side", several, together)))
+        listed = " UNION ALL ".join(select("u", source=nested(text), where=too_many) for text in found)
+        return f"WITH one_side {self.rows.dialect.once} ({left}) {listed}"
+
+    def of(self, relation: Relation, keys: _Keys, where: _Where) -> str:
         """The rows of a relation for which all of these conditions are TRUE."""
         if not _is_join(relation):
             return self._side(relation, keys, where)
         if isinstance(relation, Select):
-            return self._computed(relation, keys, where)
+            return self.of(*_below(relation, keys, where))
         if not isinstance(relation, Join):
             raise InternalError("Only joins have sides.")
-        return (self._same_unit if UNIT in self.rows.shape(relation.right) else self._public)(relation, keys, where)
+        if not self._is_of_people(relation.right):
+            return self._public(relation, keys, where)
+        return self._pairs(relation, keys, self._sides(relation, keys, where))
 
-    def _computed(self, relation: Select, keys: _Keys, where: tuple[Expression, ...]) -> str:
-        """The same question of the rows below, its columns replaced by what they are computed from.
+    def _is_of_people(self, relation: Relation) -> bool:
+        return UNIT in self.rows.shape(relation)
 
-        A condition that grows too large is left out; a key becomes one of which nothing is known.
-        """
-        known = {column.name: column.expression for column in relation.columns}
-
-        def below(expression: Expression) -> Expression | None:
-            moved = substitute(expression, {}, lambda column: known.get(column.name, column))
-            return moved if fits(moved) else None
-
-        own = () if relation.where is None else tuple(_conjuncts(relation.where))
-        conditions = [moved for part in where if (moved := below(part)) is not None]
-        moved_keys = tuple(below(key) or Column(_UNKNOWN, key.type) for key in keys.expressions)
-        return self.of(relation.source, _Keys(moved_keys, keys.public), (*conditions, *own))
-
-    def _side(self, relation: Relation, keys: _Keys, where: tuple[Expression, ...]) -> str:
+    def _side(self, relation: Relation, keys: _Keys, where: _Where) -> str:
         """Rows counted unit by unit."""
         printer = self.rows.printer(relation)
         unit = unit_of(printer, UNIT, printer.declared[UNIT])
@@ -127,17 +154,23 @@ class _Census:
         counted = select("u", f"LEAST(COUNT(*), {_MOST}) AS n", source=nested(found), group=["u"])
         return select("u", "n", f"{keys.most('n')} AS g", source=nested(counted))
 
-    def _same_unit(self, relation: Join, keys: _Keys, where: tuple[Expression, ...]) -> str:
-        sides = []
+    def _sides(self, relation: Join, keys: _Keys, where: _Where) -> _Sides:
+        """Both sides, and whether each key is of one of them."""
+        found = []
         for place, side in enumerate((relation.left, relation.right)):
             names = self.rows.shape(side)
             own = [] if relation.outer and place else [part for part in where if _reads(part, names)]
-            sides.append((self.of(side, keys.of(names), tuple(own)), keys.of(names)))
-        (left, left_keys), (right, right_keys) = sides
-        together = len(left_keys.expressions) + len(right_keys.expressions) == len(keys.expressions)
+            found.append((self.of(side, keys.of(names), tuple(own)), len(keys.of(names).expressions)))
+        (left, of_left), (right, of_right) = found
+        return left, right, of_left + of_right == len(keys.expressions)
+
+    def _pairs(self, relation: Join, keys: _Keys, sides: _Sides) -> str:
+        """Rows of two sides of the same people."""
+        left, right, together = sides
         word, n, g = "JOIN", "b.n", "b.g"
         if relation.outer:  # without a pair, a row stays: one, in one group of its side's
-            word, n, g = "LEFT JOIN", "coalesce(b.n, 1)", "coalesce(b.g, 0) + 1" if right_keys.expressions else "1"
+            has_keys = bool(keys.of(self.rows.shape(relation.right)).expressions)
+            word, n, g = "LEFT JOIN", "coalesce(b.n, 1)", "coalesce(b.g, 0) + 1" if has_keys else "1"
         pairs = select(
             "a.u",
             f"LEAST(a.n * {n}, {_MOST}) AS n",
@@ -146,7 +179,7 @@ class _Census:
         )
         return select("u", "n", f"{keys.most(*(['n', 'p'] if together else ['n']))} AS g", source=nested(pairs))
 
-    def _public(self, relation: Join, keys: _Keys, where: tuple[Expression, ...]) -> str:
+    def _public(self, relation: Join, keys: _Keys, where: _Where) -> str:
         """Each row of the left has no more pairs than the right has rows of equal keys."""
         names = self.rows.shape(relation.left)
         own = keys.of(names)
