@@ -145,7 +145,7 @@ def columns(table: Table) -> dict[str, object]:
     found: dict[str, object] = {"max_ids": 1, "sample_max_ids": True, "censor_dims": True, "rows": 1000}
     for name, kind in table.types.items():
         entry: dict[str, object] = {"type": KINDS.get(kind, kind)}
-        if name in table.bounds:
+        if name in table.bounds and kind in ("int", "float"):  # it takes no bounds of days
             entry |= dict(zip(("lower", "upper"), table.bounds[name], strict=True))
         if name == table.unit:
             entry["private_id"] = True
