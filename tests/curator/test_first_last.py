@@ -8,8 +8,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import settings
 
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory, gather
@@ -20,9 +19,9 @@ from discreet.plan.describe import describe
 from discreet.plan.schema import Bounds, Limits
 from discreet.plan.sql import parse
 from discreet.privacy import Budget, Neighbours
-from tests.curator.hospital import TYPES, Data, add_patient, data, schemas, without
+from tests.curator.hospital import TYPES, Data, data, schemas, without
 from tests.curator.nearness import Statistics, check_moves
-from tests.curator.test_shapes import check, exact, frame, loaded, plan
+from tests.curator.test_shapes import SOMEBODY, check, check_without, exact, frame, loaded, plan
 from tests.curator.test_windows import duck
 
 FOLDS = {
@@ -67,22 +66,11 @@ def test_the_order_of_rows_tells_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 @settings(max_examples=12)
-@given(
-    seed=st.integers(0, 10**6),
-    limits=st.builds(Limits, st.integers(1, 3), st.integers(1, 2)),
-    neighbours=st.sampled_from(list(Neighbours)),
-    who=st.integers(0, 5),
-)
+@SOMEBODY
 def test_one_person_moves_no_input_farther_than_charged(
     name: str, seed: int, limits: Limits, neighbours: Neighbours, who: int
 ) -> None:
-    program, found = plan(ALL[name], schemas(limits, neighbours)), data(seed)
-    other = without(found, f"p{who}")
-    if neighbours is Neighbours.REPLACE:
-        other = {**other, "visits": [*other["visits"]], "labs": [*other["labs"]]}
-        add_patient(other, f"p{who}", SeededBits(seed + 1))
-    check(program, found, other)
-    check(program, other, found)
+    check_without(ALL[name], seed, limits, neighbours, who)
 
 
 def test_mutant_the_last_row_of_everybody(monkeypatch: pytest.MonkeyPatch) -> None:

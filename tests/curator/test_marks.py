@@ -8,8 +8,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import settings
 
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Engine, Memory, gather
@@ -24,8 +23,8 @@ from discreet.plan.schema import Limits
 from discreet.plan.sql import parse
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Neighbours
-from tests.curator.hospital import TYPES, Data, add_patient, data, schemas, without
-from tests.curator.test_shapes import check, exact, frame, loaded, plan
+from tests.curator.hospital import TYPES, data, schemas, without
+from tests.curator.test_shapes import SOMEBODY, check, check_without, exact, frame, loaded, plan
 
 _TEXT = """
 SELECT CASE WHEN patient IN (SELECT person FROM labs WHERE result > 0) THEN 'tested' ELSE 'not' END AS g, COUNT(*) AS n,
@@ -62,32 +61,13 @@ def test_engines_agree(sql: str) -> None:
         assert duck(seed).read(program.reading) == exact(program, data(seed)), seed
 
 
-def _neighbour(sql: str, found: Data, who: int, neighbours: Neighbours, seed: int) -> Data:
-    other = without(found, f"p{who}")
-    if "calls" in sql:
-        other = {**found, "calls": found["calls"][1:]}
-    if neighbours is Neighbours.REPLACE:
-        other = {**other, "visits": [*other["visits"]], "labs": [*other["labs"]], "calls": [*other["calls"]]}
-        add_patient(other, f"p{who}", SeededBits(seed))
-        other["calls"] += [{"ward": "B", "minutes": 60}] if "calls" in sql else []
-    return other
-
-
 @pytest.mark.parametrize("sql", QUESTIONS, ids=IDS)
 @settings(max_examples=15)
-@given(
-    seed=st.integers(0, 10**6),
-    limits=st.builds(Limits, st.integers(1, 3), st.integers(1, 2)),
-    neighbours=st.sampled_from(list(Neighbours)),
-    who=st.integers(0, 5),
-)
+@SOMEBODY
 def test_one_person_moves_no_input_farther_than_charged(
     sql: str, seed: int, limits: Limits, neighbours: Neighbours, who: int
 ) -> None:
-    program, found = plan(sql, schemas(limits, neighbours)), data(seed)
-    other = _neighbour(sql, found, who, neighbours, seed + 1)
-    check(program, found, other)
-    check(program, other, found)
+    check_without(sql, seed, limits, neighbours, who)
 
 
 def test_mutant_rows_of_other_people_count(monkeypatch: pytest.MonkeyPatch) -> None:

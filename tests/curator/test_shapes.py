@@ -110,17 +110,16 @@ def check(program: Program, one: Data, other: Data) -> None:
     check_alone(program, a, b)
 
 
-@pytest.mark.parametrize("sql", QUESTIONS, ids=IDS)
-@settings(max_examples=40)
-@given(
+SOMEBODY = given(
     seed=st.integers(0, 10**6),
     limits=st.builds(Limits, st.integers(1, 3), st.integers(1, 2)),
     neighbours=st.sampled_from(list(Neighbours)),
     who=st.integers(0, 5),
 )
-def test_one_person_moves_no_input_farther_than_charged(
-    sql: str, seed: int, limits: Limits, neighbours: Neighbours, who: int
-) -> None:
+
+
+def check_without(sql: str, seed: int, limits: Limits, neighbours: Neighbours, who: int) -> None:
+    """With and without somebody, or with the same person's other rows; a call is a unit of its own."""
     program, found = plan(sql, schemas(limits, neighbours)), data(seed)
     other = without(found, f"p{who}")
     if "calls" in sql:
@@ -131,6 +130,15 @@ def test_one_person_moves_no_input_farther_than_charged(
         other["calls"] += [{"ward": "B", "minutes": 60}] if "calls" in sql else []
     check(program, found, other)
     check(program, other, found)
+
+
+@pytest.mark.parametrize("sql", QUESTIONS, ids=IDS)
+@settings(max_examples=40)
+@SOMEBODY
+def test_one_person_moves_no_input_farther_than_charged(
+    sql: str, seed: int, limits: Limits, neighbours: Neighbours, who: int
+) -> None:
+    check_without(sql, seed, limits, neighbours, who)
 
 
 @pytest.mark.parametrize("sql", QUESTIONS, ids=IDS)

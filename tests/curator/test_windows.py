@@ -7,8 +7,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import settings
 
 from discreet.curator import Curator
 from discreet.curator.program import Program
@@ -25,9 +24,9 @@ from discreet.plan.schema import Limits
 from discreet.plan.sql import parse
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Neighbours
-from tests.curator.hospital import TYPES, Data, add_patient, data, schemas, without
+from tests.curator.hospital import TYPES, Data, data, schemas, without
 from tests.curator.shop import schemas as shop
-from tests.curator.test_shapes import check, exact, frame, loaded, plan
+from tests.curator.test_shapes import SOMEBODY, check, check_without, exact, frame, loaded, plan
 
 OVER = "OVER (PARTITION BY patient ORDER BY day DESC, charge)"
 ALL = "OVER (PARTITION BY patient ORDER BY charge, age ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"
@@ -73,22 +72,11 @@ def test_engines_agree(name: str) -> None:
 
 @pytest.mark.parametrize("name", QUESTIONS)
 @settings(max_examples=15)
-@given(
-    seed=st.integers(0, 10**6),
-    limits=st.builds(Limits, st.integers(1, 3), st.integers(1, 2)),
-    neighbours=st.sampled_from(list(Neighbours)),
-    who=st.integers(0, 5),
-)
+@SOMEBODY
 def test_one_person_moves_no_input_farther_than_charged(
     name: str, seed: int, limits: Limits, neighbours: Neighbours, who: int
 ) -> None:
-    program, found = plan(QUESTIONS[name], schemas(limits, neighbours)), data(seed)
-    other = without(found, f"p{who}")
-    if neighbours is Neighbours.REPLACE:
-        other = {**other, "visits": [*other["visits"]], "labs": [*other["labs"]]}
-        add_patient(other, f"p{who}", SeededBits(seed + 1))
-    check(program, found, other)
-    check(program, other, found)
+    check_without(QUESTIONS[name], seed, limits, neighbours, who)
 
 
 def test_mutant_a_window_over_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
