@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -166,6 +167,9 @@ def test_what_no_count_of_sides_can_tell_is_looked_at_as_a_whole() -> None:
     for none in (reading(per_unit, (col("b", T),), (1, 1)), reading(V, (), (1, 1)), units):
         assert census.heavy(rows_of(), none) is None
     assert census.heavy(rows_of(), reading(BOTH, (), (1, 1 << 40))) is None
+    others = Bounding(unit="a", groups=1, rows=1, salt="s")  # units of which the sides know nothing
+    assert census.heavy(rows_of(), replace(asked, bounding=others)) is None
+    read(0, replace(asked, bounding=others))
 
 
 def test_conditions_that_double_are_left_out_of_the_count() -> None:

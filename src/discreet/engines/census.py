@@ -34,7 +34,7 @@ def heavy(rows: Rows, reading: Reading) -> str | None:
         return None
     if any(statistic.kind in ("units", "distinct") for statistic in reading.statistics):
         return None  # their numbers are no sums over rows
-    if not _is_join(source):
+    if limits.unit != UNIT or not _is_join(source):
         return None
     where = () if reading.where is None else tuple(_conjuncts(reading.where))
     return _Census(rows).beyond(limits, source, _Keys(reading.keys, reading.public_keys), where)
