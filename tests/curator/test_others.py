@@ -25,9 +25,13 @@ from discreet.curator.selection import Threshold
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.noise import SeededBits
-from discreet.plan.schema import Limits, TableSchema
+from discreet.plan.calls import call
+from discreet.plan.nodes import Column, Literal
+from discreet.plan.ranges import values
+from discreet.plan.schema import ColumnSchema, Limits, TableSchema
 from discreet.plan.sql import parse
 from discreet.plan.stability import Contribution
+from discreet.plan.types import Type
 from discreet.privacy import Budget, Neighbours
 from tests.curator.clinic import TYPES, Row, visits
 from tests.curator.nearness import check_gathered, check_moves
@@ -338,3 +342,12 @@ def test_people_are_counted_where_nobody_is_in_two_groups() -> None:
 def test_a_label_is_of_the_type_of_the_keys_and_none_of_them(other: Any, sql: str) -> None:
     with pytest.raises(InvalidParameter, match="other"):
         clinic().ask(sql, epsilon=1, other=other)
+
+
+def test_only_a_list_that_is_written_out_is_public() -> None:
+    """A column in the list would bring in values of rows; NULL in it is equal to nothing."""
+    x, y = Column("x", Type.TEXT), Column("y", Type.TEXT)
+    a, rest, nothing = (Literal(value, Type.TEXT) for value in ("a", "rest", None))
+    known = TableSchema(name="t", columns={name: ColumnSchema(name=name, type=Type.TEXT) for name in "xy"})
+    for listed, found in (((a,), ("a", "rest")), ((a, y), None), ((nothing, a), ("a", "rest"))):
+        assert values(call("if", call("in", x, *listed), x, rest), known) == found

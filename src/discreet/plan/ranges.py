@@ -61,8 +61,10 @@ def rest_of(expression: Expression) -> Literal | None:
     if not isinstance(expression, Call) or expression.function != "if":
         return None
     condition, x, rest = expression.arguments
-    is_list = isinstance(condition, Call) and condition.function == "in" and condition.arguments[0] == x
-    return rest if is_list and isinstance(rest, Literal) else None
+    if not isinstance(condition, Call) or condition.function != "in" or condition.arguments[0] != x:
+        return None
+    is_written = all(isinstance(part, Literal) for part in (*condition.arguments[1:], rest))
+    return rest if is_written and isinstance(rest, Literal) else None
 
 
 def _written(expression: Expression) -> Values | None:
@@ -71,7 +73,7 @@ def _written(expression: Expression) -> Values | None:
     if rest is None or not isinstance(expression, Call) or not isinstance(expression.arguments[0], Call):
         return None
     listed = [part.value for part in expression.arguments[0].arguments[1:] if isinstance(part, Literal)]
-    return tuple(dict.fromkeys([*listed, rest.value]))
+    return tuple(dict.fromkeys([*(value for value in listed if value is not None), rest.value]))
 
 
 def _declared(expression: Expression, schema: TableSchema) -> Values | None:
