@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from discreet.noise import SeededBits, uniform_below
 from discreet.plan.types import Type
+from discreet.privacy import Neighbours
 
 TYPES = {"patient": Type.INT, "ward": Type.TEXT, "age": Type.INT, "charge": Type.FLOAT, "kind": Type.TEXT}
 DECLARED: dict[str, Any] = {
@@ -35,3 +37,11 @@ def visit(patient: int, bits: SeededBits) -> Row:
         "charge": charge,
         "kind": KINDS[uniform_below(4, bits=bits)],
     }
+
+
+def neighbour(rows: Sequence[Row], seed: int, who: int, neighbours: Neighbours) -> list[Row]:
+    """The rows without a patient, or with other rows of the same patient: those of a stranger, by the next seed."""
+    other = [row for row in rows if row["patient"] != who]
+    if neighbours is Neighbours.REPLACE:
+        other += [{**row, "patient": who} for row in visits(seed + 1) if row["patient"] == 0]
+    return other

@@ -19,7 +19,7 @@ from discreet.noise import SeededBits
 from discreet.plan.schema import Limits
 from discreet.plan.sql import parse
 from discreet.privacy import Budget, Neighbours
-from tests.curator.clinic import visits
+from tests.curator.clinic import neighbour, visits
 from tests.curator.nearness import check_moves
 from tests.curator.spies import clinic
 from tests.curator.test_neighbours import exact, schema
@@ -106,9 +106,7 @@ def test_one_patient_moves_no_band_farther_than_charged(limits: Limits, neighbou
     assert len(program.reading.public_keys or ()) == 5
     for seed in range(20):
         rows: list[dict[str, Any]] = visits(seed)
-        other = [row for row in rows if row["patient"] != seed % 12]
-        if neighbours is Neighbours.REPLACE:
-            other += [{**row, "patient": seed % 12} for row in visits(seed + 1) if row["patient"] == 0]
+        other = neighbour(rows, seed, seed % 12, neighbours)
         check_moves(program, exact(program, rows), exact(program, other))
 
 

@@ -34,7 +34,7 @@ from discreet.plan.sql import parse
 from discreet.plan.stability import Contribution
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours
-from tests.curator.clinic import TYPES, Row, visits
+from tests.curator.clinic import TYPES, Row, neighbour, visits
 from tests.curator.nearness import check_modes
 from tests.curator.test_neighbours import check_keys, check_within, greedy, schema
 
@@ -91,9 +91,7 @@ def test_one_patient_moves_no_count_farther_than_charged(  # noqa: PLR0917 - hyp
         return
     program = plan(sql, schema(unit="patient", limits=limits, neighbours=neighbours), delta)
     rows = visits(seed)
-    other = [row for row in rows if row["patient"] != who]
-    if neighbours is SWAP:
-        other += [{**row, "patient": who} for row in visits(seed + 1) if row["patient"] == 0]
+    other = neighbour(rows, seed, who, neighbours)
     check_near(program, rows, other)
     if program.measures and not program.groupings:
         check_within(program, rows, other)

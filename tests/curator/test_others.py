@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -33,7 +32,7 @@ from discreet.plan.sql import parse
 from discreet.plan.stability import Contribution
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Neighbours
-from tests.curator.clinic import TYPES, Row, visits
+from tests.curator.clinic import TYPES, neighbour, visits
 from tests.curator.nearness import check_gathered, check_moves
 from tests.curator.spies import clinic
 from tests.curator.test_neighbours import check_keys, exact, greedy, schema
@@ -51,13 +50,6 @@ BY_WARD = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 def plan(sql: str, declared: TableSchema, delta: str = "1e-6", epsilon: str = "1") -> Program:
     asked = with_other(parse(sql, {"visits": declared}), declared, "elsewhere")
     return choose(asked, declared, epsilon=Fraction(epsilon), delta=Fraction(delta), salt="pepper")
-
-
-def neighbour(rows: Sequence[Row], seed: int, who: int, neighbours: Neighbours) -> list[Row]:
-    other = [row for row in rows if row["patient"] != who]
-    if neighbours is SWAP:
-        other += [{**row, "patient": who} for row in visits(seed + 1) if row["patient"] == 0]
-    return other
 
 
 # ----------------------------------------------------------------------------------------------------------- neighbours

@@ -34,7 +34,7 @@ from discreet.plan.reading import Groups, Split
 from discreet.plan.schema import Limits, TableSchema
 from discreet.plan.sql import parse
 from discreet.privacy import Budget, Neighbours
-from tests.curator.clinic import TYPES, Row, visits
+from tests.curator.clinic import TYPES, Row, neighbour, visits
 from tests.curator.spies import Spy, clinic
 from tests.curator.test_neighbours import check_keys, check_within, greedy, schema
 from tests.redteam.judge import allowance
@@ -109,9 +109,7 @@ def test_one_patient_moves_no_rank_farther_than_charged(  # noqa: PLR0917 - hypo
         return
     program = plan(sql, schema(unit="patient", limits=limits, neighbours=neighbours), delta)
     rows = visits(seed)
-    other = [row for row in rows if row["patient"] != who]
-    if neighbours is SWAP:
-        other += [{**row, "patient": who} for row in visits(seed + 1) if row["patient"] == 0]
+    other = neighbour(rows, seed, who, neighbours)
     check_picks(program, rows, other)
     if program.measures:
         check_within(program, rows, other)
