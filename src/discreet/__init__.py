@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from discreet import accounting, engines, errors, exact, ledger, mechanisms, noise, plan, privacy
+    from discreet import accounting, attacks, audit, engines, errors, exact, ledger, mechanisms, noise, plan, privacy
     from discreet.curator import Answer, Curator
     from discreet.curator.choices import choose_epsilon
     from discreet.plan.frame import (
@@ -35,7 +35,19 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_ROOMS = ("accounting", "engines", "errors", "exact", "ledger", "mechanisms", "noise", "plan", "privacy")
+_ROOMS = (
+    "accounting",
+    "attacks",
+    "audit",
+    "engines",
+    "errors",
+    "exact",
+    "ledger",
+    "mechanisms",
+    "noise",
+    "plan",
+    "privacy",
+)
 _NAMES = {
     "Answer": "discreet.curator",
     "Budget": "discreet.privacy",
@@ -53,6 +65,8 @@ __all__ = [
     "Curator",
     "Limits",
     "accounting",
+    "attacks",
+    "audit",
     "choose_epsilon",
     "correlation",
     "count",

@@ -62,6 +62,18 @@ def percent(share: float | Fraction) -> str:
     return f"{float(100 * share):g} %"
 
 
+def rate(share: float) -> str:
+    """A measured share of some targets, with as many digits as it is worth.
+
+    >>> rate(0.8795), rate(0.0014), rate(1.0), rate(0.0)
+    ('88 %', '0.14 %', '100 %', '0 %')
+    """
+    shown = 100 * share
+    places = 0 if shown >= 10 or shown == 0 else 1 if shown >= 1 else 2
+    text = f"{shown:.{places}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
 def _places(*parts: Number) -> int:
     """Two significant digits of the shortest distance between a number and a finite end of its interval."""
     if all(isinstance(part, int) or math.isinf(part) for part in parts):

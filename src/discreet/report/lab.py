@@ -1,0 +1,218 @@
+"""Charts of attacks: rates beside what they are compared with, and success against epsilon under its bound.
+
+Every chart has a title that states its finding, axes with units, and the bound or the chance it is compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from textwrap import wrap
+
+from discreet.report.charts import SCHEMA, WIDTH, Spec
+
+Rate = tuple[float, float, float]
+"""A share with the low and the high end of its interval."""
+
+_WRAP = 64  # letters of a title in one line
+_PERCENT: Spec = {"format": ".0%", "tickCount": 5}
+_NAMES = 130  # pixels beside a chart, for the names of its lines
+_LINE, _ROW, _TOP = 14, 44, 24
+
+
+def rates(found: Mapping[str, Rate], marks: Mapping[str, float], *, headline: str, across: str) -> Spec:
+    """A bar for each rate with its interval, and a dashed line for everything it is compared with.
+
+    Args:
+        found: by name, from above.
+        marks: chance, a prediction, a bound.
+        headline: what the chart shows, as a sentence.
+        across: what the rate is a share of.
+    """
+    rows = [{"name": name, "value": value, "low": low, "high": high} for name, (value, low, high) in found.items()]
+    upright: Spec = {"field": "name", "type": "nominal", "sort": None, "axis": _bare()}
+    along: Spec = {"type": "quantitative", "title": f"{across} (share)", "scale": {"domain": [0, 1]}, "axis": _PERCENT}
+    bar: Spec = {
+        "mark": {"type": "bar", "style": "surface", "height": {"band": 0.5}},
+        "encoding": {"x": along | {"field": "value"}},
+    }
+    interval: Spec = {
+        "mark": {"type": "rule", "strokeWidth": 2, "style": "interval"},
+        "encoding": {"x": along | {"field": "low"}, "x2": {"field": "high"}},
+    }
+    layers = [bar, interval, *_marks(marks, along)]
+    height = _ROW * len(found) + _LINE * len(marks)
+    return _titled(headline, rows, layers, height) | {"encoding": {"y": upright}}
+
+
+def against_epsilon(
+    found: Mapping[float, Rate],
+    *,
+    ceiling: Sequence[tuple[float, float]],
+    lines: Mapping[str, float],
+    headline: str,
+    title: str,
+) -> Spec:
+    """Success by epsilon with intervals, under the curve of the largest success that each epsilon allows.
+
+    Args:
+        found: by epsilon.
+        ceiling: pairs of an epsilon and a bound.
+        lines: rates that have no epsilon: the raw release, other defences, chance.
+        headline: what the chart shows, as a sentence.
+        title: what the rate is a share of.
+    """
+    rows = [{"x": x, "value": value, "low": low, "high": high} for x, (value, low, high) in sorted(found.items())]
+    reach = [x for x, _ in ceiling] + list(found)
+    scale: Spec = {"type": "log", "nice": False, "domain": [min(reach), max(reach)]}
+    along: Spec = {
+        "field": "x",
+        "type": "quantitative",
+        "title": "epsilon of the whole release (log scale)",
+        "scale": scale,
+    }
+    upright: Spec = {"type": "quantitative", "title": f"{title} (share)", "scale": {"domain": [0, 1]}, "axis": _PERCENT}
+    over = {"x": along, "y": upright | {"field": "value"}}
+    layers: list[Spec] = [
+        *_lines(lines, upright),
+        _ceiling(ceiling, over),
+        {"mark": {"type": "line", "style": "curve", "strokeWidth": 2}, "encoding": over},
+        {
+            "mark": {"type": "rule", "style": "measured", "strokeWidth": 2},
+            "encoding": {"x": along, "y": upright | {"field": "low"}, "y2": {"field": "high"}},
+        },
+        {"mark": {"type": "point", "filled": True, "size": 70, "opacity": 1, "style": "measured"}, "encoding": over},
+    ]
+    return _titled(headline, rows, layers, 240)
+
+
+def curves(
+    found: Mapping[str, Sequence[tuple[float, Rate]]],
+    expected: Mapping[str, Sequence[tuple[float, float]]],
+    *,
+    headline: str,
+    across: str,
+    title: str,
+    lines: Mapping[str, float] | None = None,
+    logarithmic: bool = False,
+) -> Spec:
+    """Measured rates as points with intervals, one colour for each series, over the lines that theory predicts.
+
+    Args:
+        found: by series, pairs of a place and the rate there.
+        expected: by series, pairs of a place and the predicted rate, for a dashed line of the same colour.
+        headline: what the chart shows, as a sentence.
+        across: the title of the horizontal axis, with its unit.
+        title: what the rate is a share of.
+        lines: rates to compare with, across the whole chart.
+        logarithmic: whether places grow by factors.
+    """
+    rows = [
+        {"series": name, "x": x, "value": value, "low": low, "high": high}
+        for name, points in found.items()
+        for x, (value, low, high) in points
+    ]
+    theory = [{"series": name, "x": x, "value": value} for name, points in expected.items() for x, value in points]
+    kind = {"type": "log", "nice": False} if logarithmic else {"nice": False, "zero": False}
+    along: Spec = {"field": "x", "type": "quantitative", "title": across, "scale": kind}
+    upright: Spec = {"type": "quantitative", "title": f"{title} (share)", "scale": {"domain": [0, 1]}, "axis": _PERCENT}
+    colour: Spec = {"field": "series", "type": "nominal", "title": None, "sort": None, "legend": {"orient": "bottom"}}
+    over = {"x": along, "y": upright | {"field": "value"}, "color": colour}
+    layers: list[Spec] = [
+        *_lines(lines or {}, upright),
+        {
+            "mark": {"type": "line", "strokeDash": [5, 4], "strokeWidth": 2},
+            "encoding": over,
+            "data": {"values": theory},
+        },
+        {
+            "mark": {"type": "rule", "strokeWidth": 2},
+            "encoding": over | {"y": upright | {"field": "low"}, "y2": {"field": "high"}},
+        },
+        {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "encoding": over},
+    ]
+    return _titled(headline, rows, layers, 240)
+
+
+def _titled(headline: str, rows: list[Spec], layers: list[Spec], height: int) -> Spec:
+    return {
+        "$schema": SCHEMA,
+        "title": {"text": wrap(headline, _WRAP), "offset": _TOP},
+        "width": WIDTH,
+        "height": height,
+        "autosize": {"type": "pad"},
+        "data": {"values": rows},
+        "layer": layers,
+    }
+
+
+def _bare() -> Spec:
+    return {"title": None, "grid": False, "ticks": False, "domain": False, "labelPadding": 8}
+
+
+def _marks(marks: Mapping[str, float], along: Spec) -> list[Spec]:
+    """Dashed lines across all bars; their names stand one below the other at the foot, so that none hides another."""
+    layers = []
+    for place, (name, value) in enumerate(marks.items()):
+        data = {"values": [{"value": value}]}
+        rule = {"type": "rule", "strokeWidth": 2, "strokeDash": [5, 4], "style": "landmark"}
+        word = {
+            "type": "text",
+            "style": "landmark-text",
+            "align": "left" if value < 0.5 else "right",
+            "dx": 5 if value < 0.5 else -5,
+        }
+        x = {"x": along | {"field": "value"}}
+        layers.append({"data": data, "mark": rule, "encoding": x | {"y": {"value": 0}, "y2": {"value": "height"}}})
+        layers.append(
+            {
+                "data": data,
+                "mark": word,
+                "encoding": x | {"y": {"value": 6 + _LINE * place}, "text": {"value": f"{name} {value:.1%}"}},
+            }
+        )
+    return layers
+
+
+def _lines(lines: Mapping[str, float], upright: Spec) -> list[Spec]:
+    """Dotted lines across the chart, named beside it; names that would meet are moved apart."""
+    layers: list[Spec] = []
+    for (name, value), place in zip(lines.items(), _apart(list(lines.values())), strict=True):
+        rule = {"type": "rule", "strokeWidth": 1.5, "strokeDash": [2, 3], "style": "exact"}
+        word = {"type": "text", "style": "figure-text", "align": "left", "dx": 6, "limit": _NAMES}
+        y = {"y": upright | {"field": "value"}}
+        layers.append({"data": {"values": [{"value": value}]}, "mark": rule, "encoding": y})
+        layers.append(
+            {
+                "data": {"values": [{"value": place}]},
+                "mark": word,
+                "encoding": y | {"x": {"value": "width"}, "text": {"value": name}},
+            }
+        )
+    return layers
+
+
+def _apart(values: list[float], gap: float = 0.065) -> list[float]:
+    """Places near the values, in [0, 1], at least a gap from each other."""
+    order = sorted(range(len(values)), key=lambda index: values[index])
+    places, last = [0.0] * len(values), -gap
+    for index in order:
+        last = places[index] = max(values[index], last + gap)
+    above = 1 + gap
+    for index in reversed(order):
+        above = places[index] = min(places[index], above - gap)
+    return places
+
+
+def _ceiling(ceiling: Sequence[tuple[float, float]], over: Spec) -> Spec:
+    data = {"values": [{"x": x, "value": value} for x, value in ceiling]}
+    line: Spec = {
+        "mark": {"type": "line", "style": "landmark", "strokeWidth": 2, "strokeDash": [5, 4]},
+        "encoding": over,
+    }
+    start = {"values": [{"x": ceiling[0][0], "value": ceiling[0][1]}]} if ceiling else {"values": []}
+    word: Spec = {
+        "data": start,
+        "mark": {"type": "text", "style": "landmark-text", "align": "left", "baseline": "bottom", "dx": 2, "dy": -6},
+        "encoding": over | {"text": {"value": "most that epsilon allows"}},
+    }
+    return {"data": data, "layer": [line, word]}
