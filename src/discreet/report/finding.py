@@ -70,7 +70,7 @@ class Finding:
 
     def spec(self) -> Spec:
         """The chart as a dictionary of Vega-Lite: the rate with its sampling error, beside what it is compared with."""
-        marks = {"chance": self.baseline, "predicted": self.predicted, "bound": self.bound}
+        marks = {"by guessing": self.baseline, "as predicted": self.predicted, "most possible": self.bound}
         known = {name: value for name, value in marks.items() if value is not None}
         return lab.rates(
             {"this attack": sampled(self.success, self.targets)}, known, headline=self.headline, across=self.goal
@@ -86,7 +86,7 @@ class Trial:
     """An attack on one release.
 
     Attributes:
-        defence: what was done to the release, as in "nothing", "rounded to 10" or "epsilon 1".
+        defence: what was done to the release, as in "no defence", "rounded to 10" or "epsilon 1".
         epsilon: of a private release, for all of it together; None for others.
         finding: how far the attack came.
     """
@@ -116,7 +116,7 @@ class Comparison:
 
     def __getitem__(self, defence: str) -> Finding:
         """The finding on a release, by its defence."""
-        return next(trial.finding for trial in self.trials if trial.defence == defence)
+        return {trial.defence: trial.finding for trial in self.trials}[defence]
 
     @property
     def raw(self) -> Finding:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
 from discreet.report.charts import SCHEMA, WIDTH, Spec
+from discreet.report.words import rate
 
 Rate = tuple[float, float, float]
 """A share with the low and the high end of its interval."""
@@ -16,11 +17,11 @@ Rate = tuple[float, float, float]
 _WRAP = 64  # letters of a title in one line
 _PERCENT: Spec = {"format": ".0%", "tickCount": 5}
 _NAMES = 130  # pixels beside a chart, for the names of its lines
-_LINE, _ROW, _TOP = 14, 44, 24
+_ROW, _TOP = 34, 24
 
 
 def rates(found: Mapping[str, Rate], marks: Mapping[str, float], *, headline: str, across: str) -> Spec:
-    """A bar for each rate with its interval, and a dashed line for everything it is compared with.
+    """A bar for each rate with its interval, then one for everything it is compared with; its number at the end.
 
     Args:
         found: by name, from above.
@@ -28,20 +29,17 @@ def rates(found: Mapping[str, Rate], marks: Mapping[str, float], *, headline: st
         headline: what the chart shows, as a sentence.
         across: what the rate is a share of.
     """
-    rows = [{"name": name, "value": value, "low": low, "high": high} for name, (value, low, high) in found.items()]
+    measured = [_bar(name, "measured", *found_rate) for name, found_rate in found.items()]
+    rows = measured + [_bar(name, "compared", value, value, value) for name, value in marks.items()]
     upright: Spec = {"field": "name", "type": "nominal", "sort": None, "axis": _bare()}
     along: Spec = {"type": "quantitative", "title": f"{across} (share)", "scale": {"domain": [0, 1]}, "axis": _PERCENT}
-    bar: Spec = {
-        "mark": {"type": "bar", "style": "surface", "height": {"band": 0.5}},
-        "encoding": {"x": along | {"field": "value"}},
-    }
-    interval: Spec = {
-        "mark": {"type": "rule", "strokeWidth": 2, "style": "interval"},
-        "encoding": {"x": along | {"field": "low"}, "x2": {"field": "high"}},
-    }
-    layers = [bar, interval, *_marks(marks, along)]
-    height = _ROW * len(found) + _LINE * len(marks)
-    return _titled(headline, rows, layers, height) | {"encoding": {"y": upright}}
+    layers = [
+        _only("measured", {"type": "bar", "style": "surface", "height": {"band": 0.55}}, along | {"field": "value"}),
+        _only("compared", {"type": "bar", "style": "compared", "height": {"band": 0.55}}, along | {"field": "value"}),
+        _only("measured", {"type": "rule", "strokeWidth": 2, "style": "interval"}, along | {"field": "low"}, "high"),
+        _written(along | {"field": "high"}),
+    ]
+    return _titled(headline, rows, layers, _ROW * len(rows)) | {"encoding": {"y": upright}}
 
 
 def against_epsilon(
@@ -75,7 +73,6 @@ def against_epsilon(
     layers: list[Spec] = [
         *_lines(lines, upright),
         _ceiling(ceiling, over),
-        {"mark": {"type": "line", "style": "curve", "strokeWidth": 2}, "encoding": over},
         {
             "mark": {"type": "rule", "style": "measured", "strokeWidth": 2},
             "encoding": {"x": along, "y": upright | {"field": "low"}, "y2": {"field": "high"}},
@@ -149,34 +146,25 @@ def _bare() -> Spec:
     return {"title": None, "grid": False, "ticks": False, "domain": False, "labelPadding": 8}
 
 
-def _marks(marks: Mapping[str, float], along: Spec) -> list[Spec]:
-    """Dashed lines across all bars; their names stand one below the other at the foot, so that none hides another."""
-    layers = []
-    for place, (name, value) in enumerate(marks.items()):
-        data = {"values": [{"value": value}]}
-        rule = {"type": "rule", "strokeWidth": 2, "strokeDash": [5, 4], "style": "landmark"}
-        word = {
-            "type": "text",
-            "style": "landmark-text",
-            "align": "left" if value < 0.5 else "right",
-            "dx": 5 if value < 0.5 else -5,
-        }
-        x = {"x": along | {"field": "value"}}
-        layers.append({"data": data, "mark": rule, "encoding": x | {"y": {"value": 0}, "y2": {"value": "height"}}})
-        layers.append(
-            {
-                "data": data,
-                "mark": word,
-                "encoding": x | {"y": {"value": 6 + _LINE * place}, "text": {"value": f"{name} {value:.1%}"}},
-            }
-        )
-    return layers
+def _bar(name: str, kind: str, value: float, low: float, high: float) -> Spec:
+    return {"name": name, "kind": kind, "value": value, "low": low, "high": high, "said": rate(value)}
+
+
+def _only(kind: str, mark: Spec, along: Spec, end: str = "") -> Spec:
+    """A layer for the rows of one kind."""
+    encoding = {"x": along} | ({"x2": {"field": end}} if end else {})
+    return {"transform": [{"filter": {"field": "kind", "equal": kind}}], "mark": mark, "encoding": encoding}
+
+
+def _written(along: Spec) -> Spec:
+    word = {"type": "text", "align": "left", "dx": 6, "style": "figure-text"}
+    return {"mark": word, "encoding": {"x": along, "text": {"field": "said", "type": "nominal"}}}
 
 
 def _lines(lines: Mapping[str, float], upright: Spec) -> list[Spec]:
     """Dotted lines across the chart, named beside it; names that would meet are moved apart."""
     layers: list[Spec] = []
-    for (name, value), place in zip(lines.items(), _apart(list(lines.values())), strict=True):
+    for (name, value), place in zip(lines.items(), apart(list(lines.values())), strict=True):
         rule = {"type": "rule", "strokeWidth": 1.5, "strokeDash": [2, 3], "style": "exact"}
         word = {"type": "text", "style": "figure-text", "align": "left", "dx": 6, "limit": _NAMES}
         y = {"y": upright | {"field": "value"}}
@@ -191,7 +179,7 @@ def _lines(lines: Mapping[str, float], upright: Spec) -> list[Spec]:
     return layers
 
 
-def _apart(values: list[float], gap: float = 0.065) -> list[float]:
+def apart(values: list[float], gap: float = 0.065) -> list[float]:
     """Places near the values, in [0, 1], at least a gap from each other."""
     order = sorted(range(len(values)), key=lambda index: values[index])
     places, last = [0.0] * len(values), -gap

@@ -84,6 +84,7 @@ def _styles(palette: Palette) -> dict[str, Any]:
     return {
         "measured": {"color": first},
         "surface": {"color": first, "fillOpacity": 0.38},
+        "compared": {"color": palette.faint, "fillOpacity": 0.3},
         "interval": {"color": palette.ink},
         "band": {"color": first, "fillOpacity": 0.22},
         "curve": {"color": first},
