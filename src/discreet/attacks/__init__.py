@@ -6,6 +6,30 @@ releases at several epsilons. Attacks see what anybody sees; the data themselves
 
 from discreet.attacks.attack import Attack
 from discreet.attacks.ceiling import ceiling, compared, posterior
+from discreet.attacks.coarsening import Anonymised, k_anonymised
+from discreet.attacks.linking import Linkage, linkage
+from discreet.attacks.lookup import Told
+from discreet.attacks.population import HowUnique, how_unique, share_unique
+from discreet.attacks.unique import Coarsened, Uniqueness, uniqueness
 from discreet.report.finding import Comparison, Finding, Trial
 
-__all__ = ["Attack", "Comparison", "Finding", "Trial", "ceiling", "compared", "posterior"]
+__all__ = [
+    "Anonymised",
+    "Attack",
+    "Coarsened",
+    "Comparison",
+    "Finding",
+    "HowUnique",
+    "Linkage",
+    "Told",
+    "Trial",
+    "Uniqueness",
+    "ceiling",
+    "compared",
+    "how_unique",
+    "k_anonymised",
+    "linkage",
+    "posterior",
+    "share_unique",
+    "uniqueness",
+]

@@ -1,0 +1,208 @@
+"""Coarser forms of a column, and tables made k-anonymous by them.
+
+A postcode keeps its first characters, a date its month, year or decade, a number its decade. The forms follow from the
+values of a column, so that a column of CSV text is taken for the dates or numbers it spells.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import check
+from discreet.attacks.tables import Column, Columns, chosen, columns_of
+
+Codes = NDArray[np.intp]
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_CODE_LENGTH = 4  # digits of one length from here on are a code, such as a postcode, and no amount
+_WIDTHS = (10, 100, 1000, 10_000, 100_000)
+_PREFIXES = (3, 2, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A way to coarsen the values of a column.
+
+    Attributes:
+        name: as in "first 3 characters".
+        of: the coarser value of a value.
+    """
+
+    name: str
+    of: Callable[[Any], Any]
+
+    def applied(self, column: Column) -> Column:
+        """The column in this form; a missing value stays missing."""
+        known: dict[Any, Any] = {}
+        coarse = np.empty(len(column), dtype=object)
+        for place, value in enumerate(column):
+            if value not in known:
+                known[value] = None if _missing(value) else self.of(value)
+            coarse[place] = known[value]
+        return coarse
+
+
+AS_IT_IS = Form("as it is", lambda value: value)
+DROPPED = Form("dropped", lambda _: None)
+
+
+def forms(column: Column) -> tuple[Form, ...]:
+    """The coarser forms of a column, from the finest to its absence.
+
+    >>> [form.name for form in forms(np.array(["1980-05-17", "1979-01-02"]))]
+    ['month', 'year', 'decade', 'dropped']
+    >>> [form.name for form in forms(np.array(["02139", "94103"]))]
+    ['first 3 characters', 'first 2 characters', 'first 1 characters', 'dropped']
+    >>> [form.name for form in forms(np.array([17, 90]))]
+    ['steps of 10', 'dropped']
+    """
+    values = [value for value in dict.fromkeys(column.tolist()) if not _missing(value)]
+    return (*_between(values), DROPPED)
+
+
+@dataclass(frozen=True, slots=True)
+class Anonymised:
+    """A table whose classes have at least k people.
+
+    Attributes:
+        columns: all columns; quasi-identifiers are coarser, and only kept rows are there.
+        kept: the rows of the original table that are kept, in order.
+        form: by quasi-identifier, the form it has.
+        suppressed: the share of rows left out.
+    """
+
+    columns: Columns
+    kept: Codes
+    form: dict[str, Form]
+    suppressed: float
+
+
+def k_anonymised(table: Any, quasi: Sequence[str], *, k: int = 5, suppress: float = 0.05) -> Anonymised:
+    """A table made k-anonymous: columns are coarsened one step at a time, and small classes left out at the end.
+
+    Every step takes the column whose next form leaves the fewest people in classes smaller than k, until at most a
+    share `suppress` of the people is in such classes; they are left out.
+
+    Args:
+        table: a path, a frame, a mapping of columns or a list of rows.
+        quasi: the columns that others may know.
+        k: the least size of a class, at least 2.
+        suppress: the share of rows that may be left out.
+
+    >>> people = {"zip": ["02139", "02138", "02137", "94103"], "flu": [1, 0, 1, 0]}
+    >>> list(k_anonymised(people, ["zip"], k=3, suppress=0.25).columns["zip"])
+    ['021', '021', '021']
+    """
+    least = check.integer(k=k, at_least=2)
+    allowed = float(check.share(suppress=suppress))
+    columns = columns_of(table)
+    names = [quasi] if isinstance(quasi, str) else list(quasi)
+    ladders = [(AS_IT_IS, *forms(column)) for column in chosen(columns, names, parameter="quasi")]
+    coarse = [
+        [numbered(form.applied(columns[name])) for form in ladder] for name, ladder in zip(names, ladders, strict=True)
+    ]
+    rungs = _climbed(coarse, least, allowed)
+    place = joined([ladder[rung] for ladder, rung in zip(coarse, rungs, strict=True)])
+    kept = np.flatnonzero(np.bincount(place)[place] >= least)
+    form = {name: ladder[rung] for name, ladder, rung in zip(names, ladders, rungs, strict=True)}
+    made = {name: form.get(name, AS_IT_IS).applied(column)[kept] for name, column in columns.items()}
+    return Anonymised(made, kept, form, 1 - len(kept) / len(place))
+
+
+def numbered(column: Column) -> Codes:
+    """The values of a column as numbers from 0, equal ones with equal numbers; missing values are one value."""
+    known: dict[Any, int] = {}
+    values = (None if _missing(value) else value for value in column.tolist())
+    return np.fromiter((known.setdefault(value, len(known)) for value in values), np.intp, len(column))
+
+
+def joined(parts: Sequence[Codes]) -> Codes:
+    """One number for each row from the numbers in several columns, from 0 without gaps."""
+    number = np.zeros(len(parts[0]), dtype=np.intp)
+    for part in parts:
+        _, number = np.unique(number * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
+    return number
+
+
+def _climbed(coarse: list[list[Codes]], k: int, allowed: float) -> list[int]:
+    """The form of each column: greedy steps up the ladders until few enough people are in small classes."""
+    rungs, left = [0] * len(coarse), _small([ladder[0] for ladder in coarse], k)
+    while left > allowed and any(rung + 1 < len(ladder) for rung, ladder in zip(rungs, coarse, strict=True)):
+        tried = {}
+        for place, ladder in enumerate(coarse):
+            if rungs[place] + 1 < len(ladder):
+                next_rungs = [rung + (place == other) for other, rung in enumerate(rungs)]
+                tried[place] = _small([steps[rung] for steps, rung in zip(coarse, next_rungs, strict=True)], k)
+        best = min(tried, key=lambda place: (tried[place], rungs[place]))
+        rungs[best], left = rungs[best] + 1, tried[best]
+    return rungs
+
+
+def _small(parts: list[Codes], k: int) -> float:
+    """The share of people in classes smaller than k."""
+    sizes = np.bincount(joined(parts))
+    return float(sizes[sizes < k].sum() / sizes.sum())
+
+
+def _between(values: list[Any]) -> tuple[Form, ...]:
+    if values and all(_is_day(value) for value in values):
+        return _DAYS
+    if values and all(_is_amount(value) for value in values) and not _is_code(values):
+        amounts = [float(value) for value in values]
+        return tuple(_steps(width) for width in _WIDTHS if width < max(amounts) - min(amounts))
+    if values and all(isinstance(value, str) for value in values):
+        longest = max(map(len, values))
+        return tuple(_prefix(length) for length in _PREFIXES if length < longest)
+    return ()
+
+
+def _is_day(value: Any) -> bool:
+    spelled = isinstance(value, str) and _DAY.fullmatch(value) is not None
+    return spelled or isinstance(value, dt.date | np.datetime64)
+
+
+def _is_amount(value: Any) -> bool:
+    if isinstance(value, str):
+        return _NUMBER.fullmatch(value) is not None
+    return (
+        isinstance(value, int | float | np.integer | np.floating)
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+    )
+
+
+def _is_code(values: list[Any]) -> bool:
+    texts = {len(value) for value in values if isinstance(value, str)}
+    return len(texts) == 1 and max(texts) >= _CODE_LENGTH
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _steps(width: int) -> Form:
+    def of(value: Any) -> str:
+        low = math.floor(float(value) / width) * width
+        return f"from {low} below {low + width}"
+
+    return Form(f"steps of {width}", of)
+
+
+def _prefix(length: int) -> Form:
+    return Form(f"first {length} characters", lambda value: value[:length])
+
+
+_DAYS = (
+    Form("month", lambda value: str(value)[:7]),
+    Form("year", lambda value: str(value)[:4]),
+    Form("decade", lambda value: f"{str(value)[:3]}0s"),
+)
