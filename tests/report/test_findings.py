@@ -77,7 +77,7 @@ def test_a_comparison_is_read_by_defence_and_told_line_by_line() -> None:
     assert [trial.epsilon for trial in comparison.private] == [0.1, 1]
     assert len(comparison) == 4
     assert len(comparison.summary().splitlines()) == 5
-    assert "97 % people named from the raw release, 5 % at epsilon 0.1" in comparison.headline
+    assert "97 % of people named from the raw release, 5 % at epsilon 0.1" in comparison.headline
     with pytest.raises(KeyError):
         comparison["epsilon 7"]
 

@@ -66,7 +66,7 @@ class Finding:
     @property
     def headline(self) -> str:
         """The finding as the title of a chart."""
-        return f"{self.attack}: {rate(self.success)} {self.goal}, {rate(self.baseline)} by guessing"
+        return f"{self.attack}: {rate(self.success)} of {self.goal}, {rate(self.baseline)} by guessing"
 
     def spec(self) -> Spec:
         """The chart as a dictionary of Vega-Lite: the rate with its sampling error, beside what it is compared with."""
@@ -137,10 +137,8 @@ class Comparison:
     def headline(self) -> str:
         """The comparison as the title of a chart."""
         raw, strong = self.raw, min(self.private, key=lambda trial: trial.epsilon or math.inf, default=self.trials[0])
-        found = (
-            f"{rate(raw.success)} {raw.goal} from the raw release, {rate(strong.finding.success)} at {strong.defence}"
-        )
-        return f"{raw.attack}: {found}"
+        private = f"{rate(strong.finding.success)} at {strong.defence}"
+        return f"{raw.attack}: {rate(raw.success)} of {raw.goal} from the raw release, {private}"
 
     def spec(self) -> Spec:
         """Success against epsilon, with the bound, the ad-hoc defences and chance as lines."""
@@ -178,4 +176,4 @@ def sampled(share: float, targets: int) -> tuple[float, float, float]:
 def _line(trial: Trial, width: int) -> str:
     finding = trial.finding
     bound = "" if finding.bound is None else f", at most {rate(finding.bound)} possible"
-    return f"  {trial.defence:<{width}}  {rate(finding.success):>7} {finding.goal}{bound}"
+    return f"  {trial.defence:<{width}}  {rate(finding.success):>7} of {finding.goal}{bound}"

@@ -192,15 +192,17 @@ def apart(values: list[float], gap: float = 0.065) -> list[float]:
 
 
 def _ceiling(ceiling: Sequence[tuple[float, float]], over: Spec) -> Spec:
-    data = {"values": [{"x": x, "value": value} for x, value in ceiling]}
+    """The bound; its name ends where the curve is half way up, left of it, where nothing else is."""
+    values = [{"x": x, "value": value} for x, value in ceiling]
+    half = sum(value for _, value in ceiling[:1] + ceiling[-1:]) / 2
+    middle = min(values, key=lambda row: abs(row["value"] - half), default={"x": 1.0, "value": 1.0})
     line: Spec = {
         "mark": {"type": "line", "style": "landmark", "strokeWidth": 2, "strokeDash": [5, 4]},
         "encoding": over,
     }
-    start = {"values": [{"x": ceiling[0][0], "value": ceiling[0][1]}]} if ceiling else {"values": []}
     word: Spec = {
-        "data": start,
-        "mark": {"type": "text", "style": "landmark-text", "align": "left", "baseline": "bottom", "dx": 2, "dy": -6},
+        "data": {"values": [middle]},
+        "mark": {"type": "text", "style": "landmark-text", "align": "right", "dx": -8, "dy": -4},
         "encoding": over | {"text": {"value": "most that epsilon allows"}},
     }
-    return {"data": data, "layer": [line, word]}
+    return {"data": {"values": values}, "layer": [line, word]}
