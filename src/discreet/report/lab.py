@@ -194,7 +194,7 @@ def apart(values: list[float], gap: float = 0.065) -> list[float]:
 def _ceiling(ceiling: Sequence[tuple[float, float]], over: Spec) -> Spec:
     """The bound; its name ends where the curve is half way up, left of it, where nothing else is."""
     values = [{"x": x, "value": value} for x, value in ceiling]
-    half = sum(value for _, value in ceiling[:1] + ceiling[-1:]) / 2
+    half = (values[0]["value"] + values[-1]["value"]) / 2 if values else 0.5
     middle = min(values, key=lambda row: abs(row["value"] - half), default={"x": 1.0, "value": 1.0})
     line: Spec = {
         "mark": {"type": "line", "style": "landmark", "strokeWidth": 2, "strokeDash": [5, 4]},
