@@ -7,9 +7,13 @@ releases at several epsilons. Attacks see what anybody sees; the data themselves
 from discreet.attacks.attack import Attack
 from discreet.attacks.ceiling import ceiling, compared, posterior
 from discreet.attacks.coarsening import Anonymised, k_anonymised
+from discreet.attacks.knowing import known_ratings
 from discreet.attacks.linking import Linkage, linkage
 from discreet.attacks.lookup import Told
 from discreet.attacks.population import HowUnique, how_unique, share_unique
+from discreet.attacks.present import Presence
+from discreet.attacks.ratings import capped, smoothed
+from discreet.attacks.scoring import KnownItems, Scoreboard, scoreboard, scoreboard_by_items
 from discreet.attacks.unique import Coarsened, Uniqueness, uniqueness
 from discreet.report.finding import Comparison, Finding, Trial
 
@@ -20,16 +24,24 @@ __all__ = [
     "Comparison",
     "Finding",
     "HowUnique",
+    "KnownItems",
     "Linkage",
+    "Presence",
+    "Scoreboard",
     "Told",
     "Trial",
     "Uniqueness",
+    "capped",
     "ceiling",
     "compared",
     "how_unique",
     "k_anonymised",
+    "known_ratings",
     "linkage",
     "posterior",
+    "scoreboard",
+    "scoreboard_by_items",
     "share_unique",
+    "smoothed",
     "uniqueness",
 ]

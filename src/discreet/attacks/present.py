@@ -1,0 +1,213 @@
+"""Is a person's record in the data? One question for ratings of any kind of release.
+
+A private release has no records that could be named. What can be asked of every release is whether somebody took part:
+a fair coin decides for each person, and the attacker, who knows a few of everybody's ratings, says who is in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import check
+from discreet.attacks.ceiling import compared, posterior
+from discreet.attacks.knowing import at_random, sampled_ratings
+from discreet.attacks.matching import matched
+from discreet.attacks.ratings import Floats, Names, Ratings, Scale, ratings_of
+from discreet.errors import InvalidParameter
+from discreet.mechanisms import Laplace
+from discreet.noise import Bits, source_of
+from discreet.noise.experiment import coins, uniforms
+from discreet.report.finding import Comparison, Finding, Trial
+from discreet.report.words import rate
+
+Said = NDArray[np.bool_]
+
+FIT = 0.5  # of the score of all that is known: a record that stands out with less is somebody else's
+
+
+@dataclass(frozen=True, kw_only=True)
+class Presence(Finding):
+    """How often somebody says rightly who is in the data.
+
+    Attributes:
+        found: the share of those who are in of whom it is said.
+        accused: the share of those who are not in of whom it is said.
+    """
+
+    found: float
+    accused: float
+
+    def details(self) -> tuple[str, ...]:
+        """The two ways to be right and wrong."""
+        return (f"{rate(self.found)} of those in the data are found, {rate(self.accused)} of the others accused.",)
+
+
+def compare(
+    ratings: Any,
+    *,
+    items: int = 8,
+    rating_error: float = 0.0,
+    days: int = 14,
+    limit: int = 20,
+    bounds: tuple[float, float] = (0.5, 5.0),
+    epsilons: Sequence[check.Number] = (0.1, 1, 10),
+    rounds: int = 5,
+    user: str = "user",
+    item: str = "item",
+    rating: str = "rating",
+    day: str = "day",
+    eccentricity: float = 1.5,
+    bits: Bits | None = None,
+) -> Comparison:
+    """Says who is in the data, from records and from private counts and sums of ratings for each item.
+
+    A fair coin decides who is in; the attacker knows some of everybody's ratings (see `known_ratings`). From records
+    without names, with less in them or not, a person is said to be in if the scoreboard finds a record that stands out and has half of
+    what is known or more (a quarter where half of it is left out). A private
+    release has a count and a sum of ratings for every item of a public list, of at most `limit` ratings of a person,
+    drawn at random; a person is said to be in if the counts and sums of the known items, weighed by their variance,
+    exceed what the popularity of the items explains, which the attacker is given.
+
+    Formal guarantee of the bound: counts and sums get half of epsilon each, at L1 sensitivities of `limit` and `limit`
+    times the furthest rating from the middle of its bounds, for adding or removing one person with all ratings. Given
+    the other coins, "is said to be in" is an event of the release that is at most e^epsilon times as likely with the
+    person as without, and so is its opposite the other way round: over a fair coin, at most e^epsilon / (1 +
+    e^epsilon) of what is said is right (`posterior` from one half), whatever the attacker knows besides.
+
+    Args:
+        ratings: the data themselves, one row a rating.
+        items: how many ratings of everybody are known.
+        rating_error: the most a known rating is off.
+        days: the most a known date is off.
+        limit: how many ratings of a person enter the private release.
+        bounds: of ratings in the private release; public, halves are kept.
+        epsilons: of private releases; each is for all about a person, for adding or removing the person.
+        rounds: how often coins are tossed.
+        user: the name of the column.
+        item: the name of the column.
+        rating: the name of the column.
+        day: the name of the column.
+        eccentricity: from where on a match stands out.
+        bits: the source of randomness.
+    """
+    source, shares = source_of(bits), sorted(check.positive(epsilon=epsilon) for epsilon in epsilons)
+    check.integer(limit=limit, at_least=1)
+    check.integer(rounds=rounds, at_least=1)
+    if not bounds[0] < bounds[1]:
+        raise InvalidParameter("bounds", bounds, "to rise", "Pass the least and the largest rating.")
+    data = ratings_of(ratings, Names(user=user, item=item, rating=rating, day=day))
+    if len(data.users) < 4:
+        raise InvalidParameter("ratings", len(data.users), "to be of at least 4 people", "Pass more people's ratings.")
+    known = sampled_ratings(data, items=items, rating_error=rating_error, days=days, bits=source)
+
+    def records(changed: Callable[[Ratings], Ratings], kept: float = 1.0) -> Callable[[Said], Said]:
+        def said(inside: Said) -> Said:
+            found = matched(changed(data.where(inside[data.user])), known, Scale())
+            return found.named(eccentricity) & (found.fit >= FIT * kept)
+
+        return said
+
+    def sums(epsilon: Fraction) -> Callable[[Said], Said]:
+        release = _Sums(data, known, limit=limit, bounds=bounds, epsilon=epsilon)
+        return lambda inside: release.said(inside, source)
+
+    ways = {
+        "nothing": records(lambda released: released),
+        "dates left out": records(_without_dates),
+        "half of the ratings left out": records(lambda released: _halved(released, source), kept=0.5),
+    }
+    trials = [
+        Trial(defence=name, epsilon=None, finding=_played(data, way, rounds, source)) for name, way in ways.items()
+    ]
+    for epsilon in shares:
+        bound = posterior(float(epsilon), 0.5)
+        finding = _played(data, sums(epsilon), rounds, source, bound)
+        trials.append(Trial(defence=f"epsilon {float(epsilon):g}", epsilon=float(epsilon), finding=finding))
+    return compared(trials, bound=lambda epsilon: posterior(epsilon, 0.5))
+
+
+def _played(
+    data: Ratings, attack: Callable[[Said], Said], rounds: int, bits: Bits, bound: float | None = None
+) -> Presence:
+    """Rounds of coins, releases and accusations.
+
+    The first person is always in and the second never, so that there is a release in every round; neither counts.
+    """
+    inside = coins((rounds, len(data.users)), bits=bits).astype(np.bool_)
+    inside[:, :2] = [True, False]
+    said = np.array([attack(coin) for coin in inside])
+    inside, said = inside[:, 2:], said[:, 2:]
+    return Presence(
+        attack="Who is in the data",
+        goal="people rightly said to be in or not",
+        success=float(np.mean(said == inside)),
+        baseline=0.5,
+        targets=inside.size,
+        bound=bound,
+        found=float(np.mean(said[inside])),
+        accused=float(np.mean(said[~inside])),
+    )
+
+
+def _without_dates(released: Ratings) -> Ratings:
+    return Ratings(
+        users=released.users,
+        items=released.items,
+        user=released.user,
+        item=released.item,
+        rating=released.rating,
+        day=np.full(len(released.day), np.nan),
+    )
+
+
+def _halved(released: Ratings, bits: Bits) -> Ratings:
+    return released.where(uniforms(len(released.user), bits=bits) < 0.5)
+
+
+class _Sums:
+    """A private count and sum for each item, and what somebody makes of them who knows the popularity of items."""
+
+    def __init__(
+        self, data: Ratings, known: Ratings, *, limit: int, bounds: tuple[float, float], epsilon: Fraction
+    ) -> None:
+        self._data, self._known, self._limit = data, known, limit
+        self._centre = round(sum(bounds))  # in half steps, like all ratings here
+        steps = self._steps(np.array(bounds), bounds)
+        self._bounds, reach = bounds, max(1, int(np.abs(steps).max()))
+        self._count = Laplace(epsilon=epsilon / 2, sensitivity=limit)
+        self._sum = Laplace(epsilon=epsilon / 2, sensitivity=limit * reach)
+        rows = np.bincount(data.user)
+        chance = np.minimum(1.0, limit / rows)[data.user] / 2  # that a rating is in the release, over coin and choice
+        value = self._steps(data.rating, bounds)
+        size = len(data.items)
+        noise = [2 * float(2 * limit / epsilon) ** 2, 2 * float(2 * limit * reach / epsilon) ** 2]
+        self._expected = [np.bincount(data.item, chance * part, size) for part in (1, value)]
+        spread = [np.bincount(data.item, chance * part**2, size) for part in (np.ones(len(value)), value)]
+        self._variance = [part + more for part, more in zip(spread, noise, strict=True)]
+
+    def said(self, inside: Said, bits: Bits) -> Said:
+        """Who is said to be in, from one release of those who are."""
+        some = at_random(self._data.where(inside[self._data.user]), self._limit, bits)
+        value, size = self._steps(some.rating, self._bounds), len(self._data.items)
+        counts = np.bincount(some.item, minlength=size)
+        totals = np.zeros(size, dtype=np.int64)
+        np.add.at(totals, some.item, value)
+        shown = [self._count.release(counts, bits=bits), self._sum.release(totals, bits=bits)]
+        known = self._known
+        evidence = np.zeros(len(known.item))
+        for part, expected, variance, own in zip(
+            shown, self._expected, self._variance, (1, self._steps(known.rating, self._bounds)), strict=True
+        ):
+            evidence += own * ((part - expected) / variance)[known.item]
+        return np.asarray(np.bincount(known.user, evidence, len(known.users)) > 0)
+
+    def _steps(self, rating: Floats, bounds: tuple[float, float]) -> NDArray[np.int64]:
+        """Ratings as whole half steps from the middle of their bounds."""
+        held = np.clip(np.nan_to_num(rating, nan=sum(bounds) / 2), *bounds)
+        return np.rint(2 * held).astype(np.int64) - self._centre

@@ -1,0 +1,226 @@
+"""The scoreboard: records named by a few known ratings, if the best record stands out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet import check
+from discreet.attacks.attack import beside
+from discreet.attacks.knowing import sampled_ratings
+from discreet.attacks.matching import Matches, matched
+from discreet.attacks.present import compare
+from discreet.attacks.ratings import Names, Ratings, Scale, Weight, ratings_of, smoothed
+from discreet.errors import InvalidParameter
+from discreet.noise import Bits, source_of
+from discreet.report import lab
+from discreet.report.charts import Spec
+from discreet.report.finding import Finding, sampled
+from discreet.report.render import chart
+from discreet.report.words import rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoreboard(Finding):
+    """Whose records were named.
+
+    Attributes:
+        wrong: the share of targets named wrongly; None where nobody keeps score.
+        silent: the share of targets for whom no record stands out.
+        soft: the mean probability that the soft version gives to the right record; None where nobody keeps score.
+        eccentricity: by target, by how many standard deviations of all scores the best one beats the second.
+        lineup: by target, its best records with their probabilities in the soft version.
+        recovered: by target, the record that was named, or None.
+    """
+
+    wrong: float | None
+    silent: float
+    soft: float | None
+    eccentricity: dict[Any, float]
+    lineup: dict[Any, tuple[tuple[Any, float], ...]]
+    recovered: dict[Any, Any]
+
+    def details(self) -> tuple[str, ...]:
+        """What happens to the others."""
+        wrong = () if self.wrong is None else (f"{rate(self.wrong)} are named wrongly.",)
+        return (*wrong, f"For {rate(self.silent)} no record stands out.")
+
+    def spec(self) -> Spec:
+        """What becomes of targets, beside chance."""
+        parts = {"named rightly" if self.wrong is not None else "named": self.success, "named wrongly": self.wrong}
+        found = {name: sampled(share, self.targets) for name, share in parts.items() if share is not None}
+        found["no answer"] = sampled(self.silent, self.targets)
+        return lab.rates(found, {"chance": self.baseline}, headline=self.headline, across="targets")
+
+
+@beside(compare)
+def scoreboard(
+    ratings: Any,
+    auxiliary: Any,
+    *,
+    user: str = "user",
+    item: str = "item",
+    rating: str | None = "rating",
+    day: str | None = "day",
+    rating_scale: float = 1.5,
+    day_scale: float = 30.0,
+    weight: Weight = smoothed,
+    eccentricity: float = 1.5,
+) -> Scoreboard:
+    """Names the records of ratings that fit what is known about some people.
+
+    A record is named if its score beats the second best by `eccentricity` standard deviations of all scores, else
+    nobody is (Narayanan, Shmatikov 2008). The printed formula of the paper lacks the minus sign and the absolute
+    value; its weight 1 / ln(support) has no value for an item of one record, hence `smoothed`, or `capped`.
+
+    Args:
+        ratings: the release without names: one row a rating, a user is a pseudonym.
+        auxiliary: what is known, one row a rating, with the same columns. Its users, where the column is there, say
+            whose record it is, by the pseudonym, and keep score only; without the column all is about one person.
+        user: the name of the column.
+        item: the name of the column.
+        rating: the name of the column; None if it is not to be compared.
+        day: the name of the column, of dates or numbers of days; None if it is not to be compared.
+        rating_scale: the difference at which a rating counts 1 / e.
+        day_scale: the number of days at which a date counts 1 / e.
+        weight: of an item, from the number of records that have it.
+        eccentricity: from where on a match stands out.
+
+    >>> rated = {
+    ...     "user": [1, 1, 2, 2, 3],
+    ...     "item": ["a", "b", "a", "c", "c"],
+    ...     "rating": [5, 2, 1, 4, 3],
+    ...     "day": [1, 9, 5, 3, 8],
+    ... }
+    >>> scoreboard(rated, {"item": ["a", "b"], "rating": [5, 2], "day": [2, 9]}).recovered
+    {None: 1}
+    """
+    names, least = (
+        Names(user=user, item=item, rating=rating, day=day),
+        float(check.not_negative(eccentricity=eccentricity)),
+    )
+    scale = Scale(rating=rating_scale, day=day_scale, weight=weight)
+    released = ratings_of(ratings, names)
+    known = ratings_of(auxiliary, names, items=released.items)
+    for name, table in (("ratings", released), ("auxiliary", known)):
+        if not table.users:
+            raise InvalidParameter(name, 0, "to have rows", "Pass at least one rating.")
+    return _scored(released, known, matched(released, known, scale), least)
+
+
+def _scored(released: Ratings, known: Ratings, found: Matches, least: float) -> Scoreboard:
+    named = found.named(least)
+    place = {label: number for number, label in enumerate(released.users)}
+    truth = np.array([place.get(label, -1) for label in known.users])
+    judged = known.users != (None,)
+    right = named & (found.best[:, 0] == truth)
+    return Scoreboard(
+        attack="Scoreboard",
+        goal="targets named rightly" if judged else "targets named",
+        success=float(np.mean(right if judged else named)),
+        baseline=1 / len(released.users),
+        targets=len(known.users),
+        wrong=float(np.mean(named & ~right)) if judged else None,
+        silent=float(np.mean(~named)),
+        soft=float(np.mean(found.chance[found.best == truth[:, None]].sum() / len(truth))) if judged else None,
+        eccentricity=dict(zip(known.users, found.eccentricity.tolist(), strict=True)),
+        lineup={
+            target: tuple((released.users[record], float(p)) for record, p in zip(best, chance, strict=True))
+            for target, best, chance in zip(known.users, found.best, found.chance, strict=True)
+        },
+        recovered={
+            target: released.users[record] if sure else None
+            for target, record, sure in zip(known.users, found.best[:, 0], named, strict=True)
+        },
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownItems:
+    """The scoreboard by the number of known items, for several errors of dates.
+
+    Attributes:
+        findings: by days off and number of items.
+    """
+
+    findings: dict[tuple[int, int], Scoreboard]
+
+    def summary(self) -> str:
+        """One line for each."""
+        return "\n".join(
+            f"{items} known, dates off by up to {days} days: {rate(found.success)} named rightly"
+            for (days, items), found in self.findings.items()
+        )
+
+    @property
+    def headline(self) -> str:
+        """The best of the findings as the title of a chart."""
+        (days, items), best = max(self.findings.items(), key=lambda pair: pair[1].success)
+        return f"{items} known ratings, dates off by up to {days} days, name {rate(best.success)} of people"
+
+    def spec(self) -> Spec:
+        """Success against the number of known items."""
+        series: dict[str, list[tuple[float, lab.Rate]]] = {}
+        for (days, items), found in self.findings.items():
+            series.setdefault(f"{days} days off", []).append((items, sampled(found.success, found.targets)))
+        lines = {name: [(x, middle) for x, (middle, _, _) in points] for name, points in series.items()}
+        chance = next(iter(self.findings.values())).baseline
+        return lab.curves(
+            series,
+            lines,
+            headline=self.headline,
+            across="ratings known of a person (items)",
+            title="people named rightly",
+            lines={"chance": chance},
+        )
+
+    def chart(self) -> Any:
+        """An Altair chart; its dictionary where Altair is not installed."""
+        return chart(self.spec())
+
+
+def scoreboard_by_items(
+    ratings: Any,
+    *,
+    items: Sequence[int] = (1, 2, 4, 8, 16),
+    days: Sequence[int] = (3, 14),
+    rating_error: float = 0.0,
+    user: str = "user",
+    item: str = "item",
+    rating: str | None = "rating",
+    day: str | None = "day",
+    weight: Weight = smoothed,
+    eccentricity: float = 1.5,
+    bits: Bits | None = None,
+) -> KnownItems:
+    """How many people the scoreboard names, by how much is known and how well.
+
+    What is known is drawn anew for each number of items and error of dates, as in `known_ratings`.
+
+    Args:
+        ratings: the release without names.
+        items: how many ratings of everybody are known.
+        days: the most a known date is off.
+        rating_error: the most a known rating is off.
+        user: the name of the column.
+        item: the name of the column.
+        rating: the name of the column; None if it is not to be compared.
+        day: the name of the column; None if it is not to be compared.
+        weight: of an item, from the number of records that have it.
+        eccentricity: from where on a match stands out.
+        bits: the source of randomness.
+    """
+    if not len(items) or not len(days):
+        raise InvalidParameter(
+            "items", items, "and days to name at least one number", "Pass e.g. items=(2, 8), days=(14,)."
+        )
+    source, scale, found = source_of(bits), Scale(weight=weight), {}
+    released = ratings_of(ratings, Names(user=user, item=item, rating=rating, day=day))
+    for off in days:
+        for count in items:
+            known = sampled_ratings(released, items=count, rating_error=rating_error, days=off, bits=source)
+            found[off, count] = _scored(released, known, matched(released, known, scale), eccentricity)
+    return KnownItems(findings=found)
