@@ -4,9 +4,11 @@ Every attack returns a `Finding`; its `compare(...)` runs it on a raw release, o
 releases at several epsilons. Attacks see what anybody sees; the data themselves only keep score.
 """
 
+from discreet.attacks.anonymity import Anonymity, k_anonymity
 from discreet.attacks.attack import Attack
 from discreet.attacks.ceiling import ceiling, compared, posterior
 from discreet.attacks.coarsening import Anonymised, k_anonymised
+from discreet.attacks.intersecting import Intersection, intersection
 from discreet.attacks.knowing import known_ratings
 from discreet.attacks.linking import Linkage, linkage
 from discreet.attacks.lookup import Told
@@ -19,11 +21,13 @@ from discreet.report.finding import Comparison, Finding, Trial
 
 __all__ = [
     "Anonymised",
+    "Anonymity",
     "Attack",
     "Coarsened",
     "Comparison",
     "Finding",
     "HowUnique",
+    "Intersection",
     "KnownItems",
     "Linkage",
     "Presence",
@@ -35,7 +39,9 @@ __all__ = [
     "ceiling",
     "compared",
     "how_unique",
+    "intersection",
     "k_anonymised",
+    "k_anonymity",
     "known_ratings",
     "linkage",
     "posterior",

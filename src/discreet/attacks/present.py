@@ -68,11 +68,11 @@ def compare(
     """Says who is in the data, from records and from private counts and sums of ratings for each item.
 
     A fair coin decides who is in; the attacker knows some of everybody's ratings (see `known_ratings`). From records
-    without names, with less in them or not, a person is said to be in if the scoreboard finds a record that stands out and has half of
-    what is known or more (a quarter where half of it is left out). A private
-    release has a count and a sum of ratings for every item of a public list, of at most `limit` ratings of a person,
-    drawn at random; a person is said to be in if the counts and sums of the known items, weighed by their variance,
-    exceed what the popularity of the items explains, which the attacker is given.
+    without names, with less in them or not, a person is said to be in if the scoreboard finds a record that stands out
+    and has half of what is known or more (a quarter where half of it is left out). A private release has a count and a
+    sum of ratings for every item of a public list, of at most `limit` ratings of a person, drawn at random; a person is
+    said to be in if the counts and sums of the known items, weighed by their variance, exceed what the popularity of
+    the items explains, which the attacker is given.
 
     Formal guarantee of the bound: counts and sums get half of epsilon each, at L1 sensitivities of `limit` and `limit`
     times the furthest rating from the middle of its bounds, for adding or removing one person with all ratings. Given

@@ -1,0 +1,164 @@
+"""Two releases about the same people, each safe by itself, laid one over the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet import check
+from discreet.attacks.attack import beside
+from discreet.attacks.ceiling import ceiling, compared
+from discreet.attacks.coarsening import joined, numbered
+from discreet.attacks.lookup import free
+from discreet.attacks.overlaying import Pair
+from discreet.attacks.tables import Columns, chosen, columns_of
+from discreet.errors import InvalidParameter
+from discreet.noise import Bits, source_of
+from discreet.noise.experiment import uniforms
+from discreet.report.finding import Comparison, Finding, Trial
+from discreet.report.words import rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intersection(Finding):
+    """Whose sensitive value two releases tell together.
+
+    Attributes:
+        alone: the share of targets resolved by the first release by itself, and by the second.
+        left: how many values are left for a target on average.
+        recovered: by person, the value, for those resolved.
+    """
+
+    alone: tuple[float, float]
+    left: float
+    recovered: dict[Any, Any]
+
+    def details(self) -> tuple[str, ...]:
+        """What each release tells by itself."""
+        first, second = map(rate, self.alone)
+        return (f"Alone they resolve {first} and {second}; together they leave {self.left:.2g} values on average.",)
+
+
+def compare(
+    table: Any,
+    *,
+    quasi: Sequence[str],
+    sensitive: str,
+    k: int = 5,
+    common: float = 0.5,
+    epsilons: Sequence[check.Number] = (0.1, 1, 10),
+    rounds: int = 10,
+    bits: Bits | None = None,
+) -> Comparison:
+    """Guesses the sensitive values of people who are in two releases, made by two holders who do not know each other.
+
+    A share of the people is in both releases, the others in one of them, by coins. The attacker weighs values by how
+    often they occur in the person's class of both releases; what occurs in one only is ruled out. Private releases are
+    counts of all combinations of quasi-identifiers and values, each with half of epsilon, whose sum is looked up.
+
+    Formal guarantee of the bound: each holder's counts are (epsilon / 2)-private for adding or removing a person's row,
+    so that both together are epsilon-private for a person who is in both (basic composition). "The guess is right" is
+    an event of both, hence its rate at most the `ceiling` of its rate without the person's rows (measured, `without`,
+    or the baseline where that is more), on average over people because the ceiling is concave.
+
+    Args:
+        table: the data themselves, one row a person.
+        quasi: the columns that others may know.
+        sensitive: the column that they would like to know.
+        k: of the k-anonymous releases.
+        common: the share of people who are in both.
+        epsilons: of both private releases together.
+        rounds: how many private releases the rates are measured on, for each epsilon.
+        bits: the source of randomness.
+    """
+    source, shares = source_of(bits), sorted(check.positive(epsilon=epsilon) for epsilon in epsilons)
+    columns, names = columns_of(table), [quasi] if isinstance(quasi, str) else list(quasi)
+    chosen(columns, [*names, sensitive], parameter="quasi")
+    check.integer(rounds=rounds, at_least=1)
+    coin = uniforms(len(columns[sensitive]), bits=source)
+    both = float(check.probability(common=common))
+    halves = (coin < (1 + both) / 2, coin >= (1 - both) / 2)
+    pair = Pair({name: columns[name] for name in names}, numbered(columns[sensitive]), halves)
+    if not len(pair.targets):
+        raise InvalidParameter(
+            "common", common, "to leave people in both releases", "Pass more people, or a larger share."
+        )
+    open_ones = [
+        Trial(defence="nothing", epsilon=None, finding=pair.overlaid(1, both=True)),
+        Trial(defence=f"{k}-anonymous, one release", epsilon=None, finding=pair.overlaid(k, both=False)),
+        Trial(defence=f"{k}-anonymous, two releases", epsilon=None, finding=pair.overlaid(k, both=True)),
+    ]
+    private = [pair.private(epsilon, rounds, source) for epsilon in shares]
+    places, rates = np.log([float(epsilon) for epsilon in shares]), [free(found) for found in private]
+    closed = [
+        Trial(defence=f"epsilon {float(epsilon):g}", epsilon=float(epsilon), finding=found)
+        for epsilon, found in zip(shares, private, strict=True)
+    ]
+
+    def bound(epsilon: float) -> float:
+        return ceiling(epsilon, float(np.interp(np.log(epsilon), places, rates)))
+
+    return compared([*open_ones, *closed], bound=bound)
+
+
+@beside(compare)
+def intersection(release_a: Any, release_b: Any, *, on: Sequence[str], sensitive: str, person: str) -> Intersection:
+    """The share of people whose sensitive value is the only one in their classes of both releases.
+
+    The value of a person who is in both releases is in both classes; if the two have one value in common, that is it
+    (Ganta, Kasiviswanathan, Smith 2008).
+
+    Args:
+        release_a: rows with coarse quasi-identifiers.
+        release_b: rows of another release, coarse in a way of its own.
+        on: the columns that make classes, in both.
+        sensitive: the column that is to stay unknown, in both.
+        person: a column of both that says who is who, in the place of looking a target up by what is known about them.
+            Targets are the people who are in both.
+
+    >>> a = {"who": [1, 2, 3], "zip": ["021"] * 3, "illness": ["flu", "hiv", "flu"]}
+    >>> b = {"who": [2, 4], "zip": ["02"] * 2, "illness": ["hiv", "cancer"]}
+    >>> intersection(a, b, on=["zip"], sensitive="illness", person="who").recovered
+    {2: 'hiv'}
+    """
+    names = [on] if isinstance(on, str) else list(on)
+    tables = [columns_of(release_a), columns_of(release_b)]
+    for columns in tables:
+        chosen(columns, [*names, sensitive, person], parameter="on")
+    seen = [_seen(columns, names, sensitive, person) for columns in tables]
+    people = [who for who in seen[0] if who in seen[1]]
+    if not people:
+        raise InvalidParameter(
+            "person", person, "to name people who are in both releases", "Pass releases that overlap."
+        )
+    truth = dict(zip(tables[0][person].tolist(), tables[0][sensitive].tolist(), strict=True))
+    common = {who: seen[0][who] & seen[1][who] for who in people}
+    resolved = {who: next(iter(values)) for who, values in common.items() if len(values) == 1}
+    values = {value for columns in tables for value in columns[sensitive].tolist()}
+    return Intersection(
+        attack="Intersection",
+        goal="people's values told by two releases together",
+        success=sum(truth[who] == value for who, value in resolved.items()) / len(people),
+        baseline=float(len(values) == 1),
+        targets=len(people),
+        alone=(_resolved(seen[0], people), _resolved(seen[1], people)),
+        left=float(np.mean([len(values) for values in common.values()])),
+        recovered=resolved,
+    )
+
+
+def _seen(columns: Columns, names: list[str], sensitive: str, person: str) -> dict[Any, frozenset[Any]]:
+    """For each person, the sensitive values in their class."""
+    place = joined([numbered(columns[name]) for name in names])
+    values: dict[int, set[Any]] = {}
+    for number, value in zip(place.tolist(), columns[sensitive].tolist(), strict=True):
+        values.setdefault(number, set()).add(value)
+    classes = {number: frozenset(found) for number, found in values.items()}
+    return {who: classes[number] for who, number in zip(columns[person].tolist(), place.tolist(), strict=True)}
+
+
+def _resolved(seen: dict[Any, frozenset[Any]], people: list[Any]) -> float:
+    return sum(len(seen[who]) == 1 for who in people) / len(people)

@@ -1,0 +1,115 @@
+"""Two holders' releases about people of whom some are in both, and guesses from both together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.attacks.ceiling import ceiling
+from discreet.attacks.coarsening import AS_IT_IS, Codes, Form, joined, k_anonymised, numbered
+from discreet.attacks.lookup import Told, free
+from discreet.attacks.tables import Columns
+from discreet.mechanisms import Laplace
+from discreet.noise import Bits
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+_TIES = 1e-9  # of the prior beside shares
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """People, and who of them is in which of two releases.
+
+    Attributes:
+        quasi: what is known about everybody.
+        value: the number of everybody's sensitive value.
+        halves: who is in the first release, and who in the second.
+    """
+
+    quasi: Columns
+    value: Codes
+    halves: tuple[NDArray[np.bool_], NDArray[np.bool_]]
+
+    @property
+    def targets(self) -> Codes:
+        """People who are in both."""
+        return np.flatnonzero(self.halves[0] & self.halves[1])
+
+    @property
+    def prior(self) -> Floats:
+        """The share of each value, which everybody knows."""
+        return np.bincount(self.value) / len(self.value)
+
+    def overlaid(self, k: int, *, both: bool) -> Told:
+        """The guess from k-anonymous releases, the second one or both; k = 1 means rows as they are."""
+        shown = [self._shown(half, k) for half in self.halves[0 if both else 1 :]]
+        truth = self.value[self.targets]
+        right = np.mean(self._overlay(shown).argmax(axis=1) == truth)
+        others = [counts.copy() for counts in shown]
+        for counts in others:
+            mine = np.flatnonzero(counts[np.arange(len(truth)), truth] > 0)
+            counts[mine, truth[mine]] -= 1
+        return self._found(float(right), float(np.mean(self._overlay(others).argmax(axis=1) == truth)), shown[-1])
+
+    def private(self, epsilon: Fraction, rounds: int, bits: Bits) -> Told:
+        """The guess from the sum of two private tables of counts, each with half of epsilon."""
+        place, truth = self._placed({}), self.value[self.targets]
+        drawn, look = np.unique(place[self.targets], return_inverse=True)
+        counts = [self._counted(place, half)[drawn] for half in self.halves]
+        mechanism, weight = Laplace(epsilon=epsilon / 2, sensitivity=1), shrinkage(float(epsilon))
+        right, without = [], []
+        for _ in range(rounds):
+            noisy = sum(mechanism.release(part, bits=bits) for part in counts)
+            scores = noisy[look] + weight * self.prior
+            right.append(np.mean(scores.argmax(axis=1) == truth))
+            scores[np.arange(len(truth)), truth] -= 2  # a target has a row in each table
+            without.append(np.mean(scores.argmax(axis=1) == truth))
+        finding = self._found(float(np.mean(right)), float(np.mean(without)), counts[0])
+        return replace(finding, bound=ceiling(float(epsilon), free(finding)))
+
+    def _shown(self, half: NDArray[np.bool_], k: int) -> Counts:
+        """For each target, the values in its class of a k-anonymous release of one half; none if it is left out."""
+        table = {name: column[half] for name, column in self.quasi.items()}
+        place = self._placed({} if k == 1 else k_anonymised(table, list(table), k=k).form)
+        counts = self._counted(place, half)
+        return np.where(counts.sum(axis=1, keepdims=True) >= k, counts, 0)[place[self.targets]]
+
+    def _overlay(self, shown: list[Counts]) -> Floats:
+        """Scores of values: the prior, times how much likelier each is in every class that is not left out."""
+        scores = self.prior * np.ones((len(self.targets), 1))
+        for counts in shown:
+            sizes = counts.sum(axis=1, keepdims=True)
+            scores = scores * np.where(sizes > 0, counts / np.maximum(sizes, 1) / self.prior, 1.0)
+        return scores + _TIES * self.prior
+
+    def _placed(self, form: dict[str, Form]) -> Codes:
+        return joined([numbered(form.get(name, AS_IT_IS).applied(column)) for name, column in self.quasi.items()])
+
+    def _counted(self, place: Codes, half: NDArray[np.bool_]) -> Counts:
+        values, cells = len(self.prior), int(place.max()) + 1
+        return np.bincount(place[half] * values + self.value[half], minlength=cells * values).reshape(cells, values)
+
+    def _found(self, right: float, without: float, counts: Counts) -> Told:
+        return Told(
+            attack="Two releases",
+            goal="sensitive values told rightly",
+            success=right,
+            without=without,
+            baseline=float(np.mean(self.value[self.targets] == self.prior.argmax())),
+            targets=len(self.targets),
+            cells=int(np.count_nonzero(counts.sum(axis=1))),
+        )
+
+
+def shrinkage(epsilon: float) -> float:
+    """How many counts the prior is worth beside the sum of two noisy tables.
+
+    As for one table, with a noise variance of 16 / epsilon^2 on the sum of two, in which n people in both count 2 n:
+    the linear Bayes estimate is y + 2 p_v 16 / epsilon^2 up to a factor.
+    """
+    return 32 / epsilon**2
