@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from discreet.cli import accounts, answers, choosing, curating, explaining
+from discreet.cli import accounts, answers, attacking, choosing, curating, explaining
 from discreet.cli.failures import Guarded
 from discreet.cli.template import TEMPLATE
 from discreet.cli.words import printable
@@ -31,6 +31,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(attacking.app, name="attack")
 
 ConfigFile = Annotated[Path, typer.Option("--config", help="The declarations.", dir_okay=False)]
 Question = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, e.g. 'SELECT COUNT(*) AS n FROM visits'.")]

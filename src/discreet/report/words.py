@@ -65,11 +65,12 @@ def percent(share: float | Fraction) -> str:
 def rate(share: float) -> str:
     """A measured share of some targets, with as many digits as it is worth.
 
-    >>> rate(0.8795), rate(0.0014), rate(1.0), rate(0.0)
-    ('88 %', '0.14 %', '100 %', '0 %')
+    >>> rate(0.8795), rate(0.0014), rate(1.0), rate(0.0), rate(0.9987)
+    ('88 %', '0.14 %', '100 %', '0 %', '99.9 %')
     """
     shown = 100 * share
-    places = 0 if shown >= 10 or shown == 0 else 1 if shown >= 1 else 2
+    near = min(shown, 100 - shown)  # 99.9 % is not everybody
+    places = 0 if near <= 0 or (near >= 0.5 and shown >= 10) else 1 if shown >= 1 else 2
     text = f"{shown:.{places}f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
