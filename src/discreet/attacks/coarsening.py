@@ -86,7 +86,9 @@ class Anonymised:
     suppressed: float
 
 
-def k_anonymised(table: Any, quasi: Sequence[str], *, k: int = 5, suppress: float = 0.05) -> Anonymised:
+def k_anonymised(
+    table: Any, quasi: Sequence[str], *, k: int = 5, suppress: float = 0.05, keep: str | None = None
+) -> Anonymised:
     """A table made k-anonymous: columns are coarsened one step at a time, and small classes left out at the end.
 
     Every step takes the column whose next form leaves the fewest people in classes smaller than k, until at most a
@@ -97,6 +99,7 @@ def k_anonymised(table: Any, quasi: Sequence[str], *, k: int = 5, suppress: floa
         quasi: the columns that others may know.
         k: the least size of a class, at least 2.
         suppress: the share of rows that may be left out.
+        keep: a quasi-identifier that is coarsened only after all others are gone.
 
     >>> people = {"zip": ["02139", "02138", "02137", "94103"], "flu": [1, 0, 1, 0]}
     >>> list(k_anonymised(people, ["zip"], k=3, suppress=0.25).columns["zip"])
@@ -110,7 +113,7 @@ def k_anonymised(table: Any, quasi: Sequence[str], *, k: int = 5, suppress: floa
     coarse = [
         [numbered(form.applied(columns[name])) for form in ladder] for name, ladder in zip(names, ladders, strict=True)
     ]
-    rungs = _climbed(coarse, least, allowed)
+    rungs = _climbed(coarse, least, allowed, names.index(keep) if keep in names else None)
     place = joined([ladder[rung] for ladder, rung in zip(coarse, rungs, strict=True)])
     kept = np.flatnonzero(np.bincount(place)[place] >= least)
     form = {name: ladder[rung] for name, ladder, rung in zip(names, ladders, rungs, strict=True)}
@@ -133,15 +136,23 @@ def joined(parts: Sequence[Codes]) -> Codes:
     return number
 
 
-def _climbed(coarse: list[list[Codes]], k: int, allowed: float) -> list[int]:
+def _climbed(coarse: list[list[Codes]], k: int, allowed: float, keep: int | None) -> list[int]:
     """The form of each column: greedy steps up the ladders until few enough people are in small classes."""
     rungs, left = [0] * len(coarse), _small([ladder[0] for ladder in coarse], k)
-    while left > allowed and any(rung + 1 < len(ladder) for rung, ladder in zip(rungs, coarse, strict=True)):
-        tried = {}
-        for place, ladder in enumerate(coarse):
-            if rungs[place] + 1 < len(ladder):
-                next_rungs = [rung + (place == other) for other, rung in enumerate(rungs)]
-                tried[place] = _small([steps[rung] for steps, rung in zip(coarse, next_rungs, strict=True)], k)
+    while left > allowed:
+        free = [place for place, ladder in enumerate(coarse) if rungs[place] + 1 < len(ladder)]
+        tried = {
+            place: _small(
+                [
+                    ladder[rung + (other == place)]
+                    for other, (ladder, rung) in enumerate(zip(coarse, rungs, strict=True))
+                ],
+                k,
+            )
+            for place in ([place for place in free if place != keep] or free)
+        }
+        if not tried:
+            break
         best = min(tried, key=lambda place: (tried[place], rungs[place]))
         rungs[best], left = rungs[best] + 1, tried[best]
     return rungs

@@ -38,11 +38,9 @@ class Told(Finding):
     Attributes:
         without: the share told rightly by the same guess if the release is made without the person's own row. It
             follows from statistics about others: no release that is of any use can prevent it.
-        cells: how many cells the release has people in, or would without noise.
     """
 
     without: float
-    cells: int
 
     def details(self) -> tuple[str, ...]:
         """What is told about people who are not in the data."""
@@ -149,22 +147,18 @@ def compare_lookups(
     return compared([*open_ones, *closed], bound=bound)
 
 
-def told(counts: NDArray[Any], people: People, own: Codes, look: Codes, *, weight: float) -> tuple[float, float]:
+def told(rows: NDArray[Any], others: NDArray[Any], people: People, *, weight: float) -> tuple[float, float]:
     """The share of targets whose value is guessed rightly, and the share without their own rows.
 
     Args:
-        counts: released, by cell and value.
+        rows: what is released about the cell of each target, by value.
+        others: the same, had the target's row not been there.
         people: targets among them.
-        own: the cell that each target's row is in; -1 where the row is not released.
-        look: the cell that each target is looked up in.
         weight: of the prior, in counts.
     """
-    scores = counts[look] + weight * people.prior
     truth = people.value[people.own]
-    right = np.mean(scores.argmax(axis=1) == truth)
-    mine = np.flatnonzero(own == look)
-    scores[mine, truth[mine]] -= 1
-    return float(right), float(np.mean(scores.argmax(axis=1) == truth))
+    right, without = (np.mean((part + weight * people.prior).argmax(axis=1) == truth) for part in (rows, others))
+    return float(right), float(without)
 
 
 def shrinkage(epsilon: float) -> float:
@@ -184,39 +178,44 @@ def free(finding: Told) -> float:
 
 def _plain(people: People, attack: str, defence: str, *, least: int) -> Trial:
     """Counts as they are, the smallest left out."""
-    place, look, counts = _counted(people, {})
-    shown = np.where(counts >= least, counts, 0)
-    rates = told(shown, people, place[people.own], look, weight=TIES)
-    return Trial(defence=defence, epsilon=None, finding=_found(people, attack, rates, shown))
+    rows, others = _looked_up(people, {})
+    shown, left = (np.where(part >= least, part, 0) for part in (rows, others))
+    rates = told(shown, left, people, weight=TIES)
+    return Trial(defence=defence, epsilon=None, finding=_found(people, attack, rates))
 
 
 def _anonymous(people: People, attack: str, k: int) -> Trial:
     table = {name: column[: people.rows] for name, column in people.quasi.items()}
-    place, look, counts = _counted(people, k_anonymised(table, list(table), k=k).form)
-    shown = np.where(counts.sum(axis=1, keepdims=True) >= k, counts, 0)
-    rates = told(shown, people, place[people.own], look, weight=TIES)
-    return Trial(defence=f"{k}-anonymous", epsilon=None, finding=_found(people, attack, rates, shown))
+    rows, others = _looked_up(people, k_anonymised(table, list(table), k=k).form)
+    shown, left = (np.where(part.sum(axis=1, keepdims=True) >= k, part, 0) for part in (rows, others))
+    rates = told(shown, left, people, weight=TIES)
+    return Trial(defence=f"{k}-anonymous", epsilon=None, finding=_found(people, attack, rates))
 
 
 def _private(people: People, attack: str, epsilon: Fraction, rounds: int, bits: Bits) -> Told:
-    place, look, counts = _counted(people, {})
-    drawn, where = np.unique(look, return_inverse=True)
-    own = np.where(place[people.own] == look, where, -1)
+    rows, others = _looked_up(people, {})
+    _, first, where = np.unique(people.placed({})[1], return_index=True, return_inverse=True)
     mechanism, weight = Laplace(epsilon=epsilon, sensitivity=1), shrinkage(float(epsilon))
-    found = [
-        told(mechanism.release(counts[drawn], bits=bits), people, own, where, weight=weight) for _ in range(rounds)
-    ]
+    found = []
+    for _ in range(rounds):
+        released = mechanism.release(rows[first], bits=bits)[where]
+        found.append(told(released, released - (rows - others), people, weight=weight))
     right, without = np.mean(found, axis=0)
-    finding = _found(people, attack, (float(right), float(without)), counts)
+    finding = _found(people, attack, (float(right), float(without)))
     return replace(finding, bound=ceiling(float(epsilon), free(finding)))
 
 
-def _counted(people: People, form: dict[str, Form]) -> tuple[Codes, Codes, Counts]:
+def _looked_up(people: People, form: dict[str, Form]) -> tuple[Counts, Counts]:
+    """What each target's cell has by value and the same without the target's own row."""
     place, look = people.placed(form)
-    return place, look, people.counted(place, int(max(place.max(), look.max())) + 1)
+    counts = people.counted(place, int(max(place.max(), look.max())) + 1)
+    rows = counts[look]
+    others, mine = rows.copy(), np.flatnonzero(place[people.own] == look)
+    others[mine, people.value[people.own[mine]]] -= 1
+    return rows, others
 
 
-def _found(people: People, attack: str, rates: tuple[float, float], counts: Counts) -> Told:
+def _found(people: People, attack: str, rates: tuple[float, float]) -> Told:
     return Told(
         attack=attack,
         goal="sensitive values told rightly",
@@ -224,5 +223,4 @@ def _found(people: People, attack: str, rates: tuple[float, float], counts: Coun
         without=rates[1],
         baseline=float(np.mean(people.value[people.own] == people.prior.argmax())),
         targets=len(people.own),
-        cells=int(np.count_nonzero(counts.sum(axis=1))),
     )

@@ -45,16 +45,13 @@ class Pair:
         """The share of each value, which everybody knows."""
         return np.bincount(self.value) / len(self.value)
 
-    def overlaid(self, k: int, *, both: bool) -> Told:
-        """The guess from k-anonymous releases, the second one or both; k = 1 means rows as they are."""
-        shown = [self._shown(half, k) for half in self.halves[0 if both else 1 :]]
+    def overlaid(self, k: int, *, holders: tuple[int, ...] = (0, 1)) -> Told:
+        """The guess from k-anonymous releases of these holders; k = 1 means rows as they are."""
+        rows = [self._rows(self.halves[holder], k, holder) for holder in holders]
         truth = self.value[self.targets]
-        right = np.mean(self._overlay(shown).argmax(axis=1) == truth)
-        others = [counts.copy() for counts in shown]
-        for counts in others:
-            mine = np.flatnonzero(counts[np.arange(len(truth)), truth] > 0)
-            counts[mine, truth[mine]] -= 1
-        return self._found(float(right), float(np.mean(self._overlay(others).argmax(axis=1) == truth)), shown[-1])
+        others = [part - np.eye(len(self.prior), dtype=np.int64)[truth] for part in rows]
+        right, without = (np.mean(self._overlay(parts, k).argmax(axis=1) == truth) for parts in (rows, others))
+        return self._found(float(right), float(without))
 
     def private(self, epsilon: Fraction, rounds: int, bits: Bits) -> Told:
         """The guess from the sum of two private tables of counts, each with half of epsilon."""
@@ -69,22 +66,22 @@ class Pair:
             right.append(np.mean(scores.argmax(axis=1) == truth))
             scores[np.arange(len(truth)), truth] -= 2  # a target has a row in each table
             without.append(np.mean(scores.argmax(axis=1) == truth))
-        finding = self._found(float(np.mean(right)), float(np.mean(without)), counts[0])
+        finding = self._found(float(np.mean(right)), float(np.mean(without)))
         return replace(finding, bound=ceiling(float(epsilon), free(finding)))
 
-    def _shown(self, half: NDArray[np.bool_], k: int) -> Counts:
-        """For each target, the values in its class of a k-anonymous release of one half; none if it is left out."""
+    def _rows(self, half: NDArray[np.bool_], k: int, holder: int) -> Counts:
+        """For each target, the values in its class of one half, as coarse as k asks; holders keep different columns."""
         table = {name: column[half] for name, column in self.quasi.items()}
-        place = self._placed({} if k == 1 else k_anonymised(table, list(table), k=k).form)
-        counts = self._counted(place, half)
-        return np.where(counts.sum(axis=1, keepdims=True) >= k, counts, 0)[place[self.targets]]
+        keep = list(table)[holder % len(table)]
+        place = self._placed({} if k == 1 else k_anonymised(table, list(table), k=k, keep=keep).form)
+        return self._counted(place, half)[place[self.targets]]
 
-    def _overlay(self, shown: list[Counts]) -> Floats:
-        """Scores of values: the prior, times how much likelier each is in every class that is not left out."""
+    def _overlay(self, rows: list[Counts], k: int) -> Floats:
+        """Scores of values: the prior, times how much likelier each is in every class; one below k is left out."""
         scores = self.prior * np.ones((len(self.targets), 1))
-        for counts in shown:
+        for counts in rows:
             sizes = counts.sum(axis=1, keepdims=True)
-            scores = scores * np.where(sizes > 0, counts / np.maximum(sizes, 1) / self.prior, 1.0)
+            scores = scores * np.where(sizes >= k, counts / np.maximum(sizes, 1) / self.prior, 1.0)
         return scores + _TIES * self.prior
 
     def _placed(self, form: dict[str, Form]) -> Codes:
@@ -94,7 +91,7 @@ class Pair:
         values, cells = len(self.prior), int(place.max()) + 1
         return np.bincount(place[half] * values + self.value[half], minlength=cells * values).reshape(cells, values)
 
-    def _found(self, right: float, without: float, counts: Counts) -> Told:
+    def _found(self, right: float, without: float) -> Told:
         return Told(
             attack="Two releases",
             goal="sensitive values told rightly",
@@ -102,7 +99,6 @@ class Pair:
             without=without,
             baseline=float(np.mean(self.value[self.targets] == self.prior.argmax())),
             targets=len(self.targets),
-            cells=int(np.count_nonzero(counts.sum(axis=1))),
         )
 
 
