@@ -50,4 +50,25 @@ __all__ = [
     "share_unique",
     "smoothed",
     "uniqueness",
+from discreet.attacks import answerers
+from discreet.attacks.attack import Attack
+from discreet.attacks.ceiling import ceiling, compared, posterior
+from discreet.attacks.rebuilding_curves import Curves, reconstruction_by_guarantee, reconstruction_by_noise
+from discreet.attacks.reconstruction import Reconstruction, reconstruct
+from discreet.report.finding import Comparison, Finding, Trial
+
+__all__ = [
+    "Attack",
+    "Comparison",
+    "Curves",
+    "Finding",
+    "Reconstruction",
+    "Trial",
+    "answerers",
+    "ceiling",
+    "compared",
+    "posterior",
+    "reconstruct",
+    "reconstruction_by_guarantee",
+    "reconstruction_by_noise",
 ]

@@ -1,0 +1,257 @@
+"""Secrets from subset counts: too many answers that are too exact give every bit away (Dinur, Nissim 2003)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import hadamard
+
+from discreet import check
+from discreet.attacks import solvers
+from discreet.attacks.answerers import Exact, Noisy, Private, Rounded, Suppressed, random_subsets
+from discreet.attacks.answering import Answerer, Asked, matrix, secret_bits
+from discreet.attacks.attack import beside
+from discreet.attacks.ceiling import compared
+from discreet.errors import InvalidParameter
+from discreet.noise import Bits, source_of
+from discreet.report.finding import Comparison, Finding, Trial
+from discreet.report.words import rate
+
+Method = Literal["least_squares", "linear_program", "exhaustive", "hadamard"]
+METHODS: tuple[Method, ...] = ("least_squares", "linear_program", "exhaustive", "hadamard")
+Floats = NDArray[np.float64]
+
+_DELTA = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reconstruction(Finding):
+    """Bits that were rebuilt from answers.
+
+    Attributes:
+        method: the way back.
+        queries: how many answers were used.
+        measured: whether `success` was measured against the truth; else it is what is expected of these answers.
+        certain: the share of bits that must be right because no error exceeds alpha; None where no theorem says so.
+        residual: the root of the mean squared difference between the answers and those of the rebuilt bits.
+    """
+
+    method: Method
+    queries: int
+    measured: bool
+    certain: float | None
+    residual: float
+
+    def details(self) -> tuple[str, ...]:
+        """How it was done, and what is sure."""
+        known = [f"{self.queries:,} answers, by {self.method.replace('_', ' ')}."]
+        if not self.measured:
+            known.append("The rate is expected, not measured: the truth was not given.")
+        if self.certain is not None:
+            known.append(f"At least {rate(self.certain)} are right if no error exceeds alpha.")
+        return tuple(known)
+
+
+def _compare(
+    secret: Any,
+    *,
+    epsilons: Sequence[check.Number] = ("0.1", 1, 10),
+    delta: check.Number = _DELTA,
+    queries: Any = None,
+    method: Method = "least_squares",
+    defences: Sequence[Answerer] | None = None,
+    curator: bool = False,
+    runs: int | None = None,
+    bits: Bits | None = None,
+) -> Comparison:
+    """The attack on exact counts, on ad-hoc defences and on private counts of the same subsets.
+
+    The bound is about one person's bit, when all others are known, and for the law of the noise that was used: normal
+    noise with parameter mu allows Phi(mu / 2) right guesses where bits are even. Least squares reaches about
+    Phi(mu / (2 sqrt(2))) when noise is fitted to random subsets, and Phi(mu / 4) when fitted to their number alone.
+
+    Args:
+        secret: a bit for each person.
+        epsilons: each for all answers together, when one bit is replaced.
+        delta: likewise; 0 for pure privacy.
+        queries: the subsets that are asked about; None for 4 n random ones, or Sylvester's Hadamard matrix.
+        method: the way back.
+        defences: ad-hoc ones; None for rounding to 5, withholding counts below 10, and noise of sqrt(n) / 4.
+        curator: whether private answers come from SQL to a curator instead of one mechanism.
+        runs: how often random answerers are asked, for the average; 10, or 1 of a curator. Epsilon is that of one run.
+        bits: the source of randomness.
+    """
+    source, hidden, often = source_of(bits), secret_bits(secret), (1 if curator else 10) if runs is None else runs
+    people = len(hidden)
+    check.integer(runs=often, at_least=1)
+    asked = _usual(people, method, source) if queries is None else matrix(queries)
+    usual = [Rounded(to=5), Noisy(sd=people**0.5 / 4), *([] if method == "hadamard" else [Suppressed(below=10)])]
+    private = [Asked(total=each, delta=delta) if curator else Private(total=each, delta=delta) for each in epsilons]
+    answerers = [Exact(), *(usual if defences is None else defences), *private]
+    trials = [
+        Trial(
+            defence=answerer.name,
+            epsilon=answerer.epsilon,
+            finding=repeated(answerer, hidden, asked, method=method, runs=often, bits=source),
+        )
+        for answerer in answerers
+    ]
+    law = Asked if curator else Private
+    return compared(trials, bound=lambda at: law(total=at, delta=delta).bound(asked, prior=_commoner(hidden)) or 1.0)
+
+
+def repeated(
+    answerer: Answerer, secret: Any, queries: Any, *, method: Method = "least_squares", runs: int, bits: Bits
+) -> Reconstruction:
+    """The attack on an answerer that is asked several times, with the average rate."""
+    given = [answerer.answer(secret, queries, bits=bits) for _ in range(runs if answerer.random else 1)]
+    known = {"method": method, "truth": secret, "noise": answerer.noise(queries)}
+    bound = answerer.bound(queries, prior=_commoner(secret_bits(secret)))
+    first = _reconstruct(queries, given[0], **known, bound=bound)
+    if len(given) > 1 and method == "least_squares":  # all runs share one matrix
+        found = solvers.solved(matrix(queries).astype(np.float64), np.column_stack(given)) > 0.5
+        rates = list(np.mean(found == np.asarray(secret)[:, None], axis=0))[1:]
+    else:
+        rates = [_reconstruct(queries, answers, **known).success for answers in given[1:]]
+    return replace(first, success=float(np.mean([first.success, *rates])), targets=first.targets * len(given))
+
+
+def _reconstruct(
+    queries: Any,
+    answers: Any,
+    *,
+    method: Method = "least_squares",
+    truth: Any = None,
+    noise: float | None = None,
+    alpha: float | None = None,
+    bound: float | None = None,
+) -> Reconstruction:
+    """Rebuilds a secret bit of each person from answers about subsets.
+
+    Least squares is the default; a linear program stands a few arbitrarily wrong answers; with at most 20 people all
+    databases can be tried; n orthogonal queries of +1 and -1 are inverted at once ("hadamard").
+
+    Args:
+        queries: a row of weights for each query, with a column for each person; None for Sylvester's Hadamard matrix.
+        answers: one for each query; NaN for one that was withheld.
+        method: the way back.
+        truth: the secret, to keep score; without it, success is what is expected of answers like these.
+        noise: the standard deviation of the answers' errors, for the prediction; None estimates it if possible.
+        alpha: the largest error of any answer, where it is known: any secret that keeps to it is taken.
+        bound: what a guarantee allows.
+
+    Raises:
+        InvalidParameter: if shapes do not fit, or no secret keeps all errors within alpha.
+
+    >>> found = reconstruct([[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 1]], [2, 1, 1, 2], truth=[1, 1, 0])
+    >>> found.recovered.tolist(), found.success
+    ([1, 1, 0], 1.0)
+    """
+    known = _answers(answers)
+    asked = _asked(queries, known, method)
+    people = len(known) if asked is None else asked.shape[1]
+    right = None if truth is None else _truth(truth, people)
+    given = ~np.isnan(known)
+    if asked is not None:
+        asked, known = asked[given], known[given]
+    solution = _solution(asked, known, method, noise, alpha) if len(known) else _nothing(people)
+    expected = solution.expected
+    predicted = None if method == "exhaustive" else expected
+    return Reconstruction(
+        attack="Reconstruction",
+        goal="bits rebuilt" if right is not None else "bits expected to be rebuilt",
+        success=float(np.mean(solution.bits == right)) if right is not None else 0.5 if expected is None else expected,
+        baseline=0.5 if right is None else _commoner(right),
+        targets=people,
+        predicted=predicted,
+        bound=bound,
+        recovered=solution.bits,
+        method=method,
+        queries=len(known),
+        measured=right is not None,
+        certain=solution.certain,
+        residual=_residual(asked, known, solution.bits),
+    )
+
+
+def _usual(people: int, method: Method, bits: Bits) -> NDArray[np.int64]:
+    if method != "hadamard":
+        return random_subsets(4 * people, people, bits=bits)
+    if people & (people - 1):
+        raise InvalidParameter("secret", people, "to be 2^k bits", 'Take method="least_squares".')
+    return np.asarray(hadamard(people), dtype=np.int64)
+
+
+def _solution(
+    asked: Floats | None, answers: Floats, method: Method, noise: float | None, alpha: float | None
+) -> solvers.Solution:
+    if method == "hadamard" or asked is None:
+        return solvers.hadamard(asked, answers, alpha=alpha, noise=noise)
+    if method == "exhaustive":
+        return solvers.exhaustive(asked, answers, alpha=alpha, noise=noise)
+    if method == "linear_program":
+        return solvers.linear_program(asked, answers, alpha=alpha, noise=noise)
+    return solvers.least_squares(asked, answers, noise=noise)
+
+
+def _nothing(people: int) -> solvers.Solution:
+    """All answers were withheld."""
+    return solvers.Solution(bits=np.zeros(people, dtype=np.int8), expected=None)
+
+
+def _answers(answers: Any) -> Floats:
+    found = np.asarray(answers, dtype=np.float64)
+    if found.ndim != 1 or not found.size or np.isinf(found).any():
+        raise InvalidParameter("answers", found.shape, "to be a list of numbers", "Pass NaN for one that was withheld.")
+    return found
+
+
+def _asked(queries: Any, answers: Floats, method: Method) -> Floats | None:
+    if method not in METHODS:
+        raise InvalidParameter("method", method, f"to be one of {', '.join(METHODS)}")
+    if queries is None and method != "hadamard":
+        raise InvalidParameter("queries", None, "to be a matrix", "Pass the subsets that were asked about.")
+    found = None if queries is None else matrix(queries).astype(np.float64)
+    if found is not None and len(found) != len(answers):
+        raise InvalidParameter("answers", len(answers), f"to be as many as the {len(found):,} queries")
+    if method == "hadamard":
+        _orthogonal(found, answers)
+    return found
+
+
+def _orthogonal(queries: Floats | None, answers: Floats) -> None:
+    size = len(answers)
+    if np.isnan(answers).any() or (queries is None and size & (size - 1)):
+        raise InvalidParameter("answers", size, "to be all there, 2^k of them", 'Take method="least_squares".')
+    if queries is not None and not (
+        queries.shape == (size, size) and np.array_equal(queries.T @ queries, size * np.eye(size))
+    ):
+        hint = "Take scipy.linalg.hadamard(n), or another method."
+        raise InvalidParameter("queries", queries.shape, "to be a Hadamard matrix: square, rows orthogonal", hint)
+
+
+def _truth(truth: Any, people: int) -> NDArray[np.int64]:
+    found = secret_bits(truth, name="truth")
+    if len(found) != people:
+        raise InvalidParameter("truth", len(found), f"to have a bit for each of {people:,} people")
+    return found
+
+
+def _commoner(secret: NDArray[np.int64]) -> float:
+    """The share of the commoner value: what a guess reaches that knows it."""
+    ones = float(np.mean(secret))
+    return max(ones, 1 - ones)
+
+
+def _residual(asked: Floats | None, answers: Floats, found: NDArray[np.int8]) -> float:
+    if not len(answers):
+        return 0.0
+    again = solvers.transformed(found.astype(np.float64)) if asked is None else asked @ found
+    return float(np.sqrt(np.mean((answers - again) ** 2)))
+
+
+reconstruct = beside(_compare)(_reconstruct)

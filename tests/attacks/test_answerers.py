@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from discreet import accounting
+from discreet.attacks.answerers import (
+    Answerer,
+    Asked,
+    Bounded,
+    Exact,
+    GaussianPrivate,
+    Noisy,
+    Private,
+    Rounded,
+    Suppressed,
+    all_subsets,
+    random_subsets,
+)
+from discreet.attacks.answering import norms
+from discreet.attacks.guessing import right_guess, right_guess_gaussian
+from discreet.errors import InvalidParameter
+from discreet.mechanisms import Gaussian, Laplace
+from discreet.noise import SeededBits
+from discreet.noise.experiment import coins
+
+QUERIES = random_subsets(60, 9, bits=SeededBits(1))
+SECRET = coins(9, bits=SeededBits(2))
+
+
+def test_sensitivity_is_the_farthest_move_of_a_flipped_bit_or_a_person_with_a_one() -> None:
+    first, second = norms(QUERIES)
+    flips, removals = [], []
+    for number in range(1 << 9):
+        secret = number >> np.arange(9) & 1
+        for person in range(9):
+            flipped = secret.copy()
+            flipped[person] ^= 1
+            flips.append(QUERIES @ secret - QUERIES @ flipped)
+            removals.append(np.delete(QUERIES, person, axis=1) @ np.delete(secret, person) - QUERIES @ secret)
+    for moves in (np.array(flips), np.array(removals)):
+        assert int(np.abs(moves).sum(axis=1).max()) == first
+        assert math.sqrt((moves**2).sum(axis=1).max()) == pytest.approx(float(second))
+        assert second**2 >= int((moves**2).sum(axis=1).max())
+
+
+def test_private_noise_is_for_all_queries_together() -> None:
+    first, second = norms(QUERIES)
+    pure = Private(total=2)
+    law = pure.mechanism(QUERIES)
+    assert isinstance(law, Laplace)
+    assert law.event.scale == first / 2
+    assert accounting.epsilon(law.event, 0) == pytest.approx(2)
+    many = random_subsets(4000, 9, bits=SeededBits(3))
+    normal = Private(total=1, delta=1e-6).mechanism(many)
+    assert isinstance(normal, Gaussian)
+    assert accounting.epsilon(normal.event, 1e-6) <= 1 + 1e-9
+    assert normal.sensitivity == norms(many)[1]
+    # One person alone in one query moves little: Laplace noise is smaller there, and keeps delta at 0.
+    assert isinstance(Private(total=1, delta=1e-6).mechanism([[1, 0], [0, 1]]), Laplace)
+    assert second < first
+
+
+def test_released_noise_has_the_stated_spread() -> None:
+    # The spread of n normal draws has a relative standard error of sqrt(1 / 2n); of Laplace draws sqrt(5 / 4n). With
+    # 20 x 500 draws that is at most 1.2 %.
+    queries = random_subsets(500, 6, bits=SeededBits(4))
+    secret = coins(6, bits=SeededBits(5))
+    bits = SeededBits(6)
+    named: list[Answerer] = [
+        Private(total=1),
+        Private(total=1, delta=1e-5),
+        GaussianPrivate(mu=2),
+        Noisy(sd=3.0),
+        Bounded(alpha=2.0),
+    ]
+    for answerer in named:
+        errors = [answerer.answer(secret, queries, bits=bits) - queries @ secret for _ in range(20)]
+        assert float(np.std(errors)) == pytest.approx(answerer.noise(queries), rel=4 * 0.0112)
+        assert answerer.random
+
+
+def test_ad_hoc_answers() -> None:
+    exact = QUERIES @ SECRET
+    assert np.array_equal(Exact().answer(SECRET, QUERIES), exact)
+    rounded = Rounded(to=5).answer(SECRET, QUERIES)
+    assert set(rounded % 5) == {0}
+    assert float(np.abs(rounded - exact).max()) <= 2
+    withheld = Suppressed(below=3).answer(SECRET, QUERIES)
+    assert np.array_equal(np.isnan(withheld), exact < 3)
+    assert np.array_equal(withheld[exact >= 3], exact[exact >= 3])
+    bounded = Bounded(alpha=0.5).answer(SECRET, QUERIES, bits=SeededBits(1))
+    assert float(np.abs(bounded - exact).max()) <= 0.5
+    assert not any(answerer.random for answerer in (Exact(), Rounded(to=5), Suppressed(below=3)))
+
+
+@pytest.mark.parametrize("delta", [0, "1e-6"])
+def test_curator_answers_all_counts_for_one_charge(delta: Any) -> None:
+    queries = QUERIES[:12]
+    answerer = Asked(total=1, delta=delta)
+    first, second = (answerer.answer(SECRET, queries, bits=SeededBits(7)) for _ in range(2))
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, queries @ SECRET)
+    certain = Asked(total=10**6).answer(SECRET, queries, bits=SeededBits(8))
+    assert np.array_equal(certain, queries @ SECRET)
+    assert answerer.bound(queries) == pytest.approx(right_guess(1, delta=float(delta)))
+
+
+def test_private_answers_without_a_seed_differ() -> None:
+    answers = {tuple(Private(total=1).answer(SECRET, QUERIES)) for _ in range(3)}
+    assert len(answers) == 3
+
+
+def test_all_subsets_are_all_there() -> None:
+    assert len({tuple(row) for row in all_subsets(5)}) == 32
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Rounded(to=0),
+        lambda: Suppressed(below=0),
+        lambda: Noisy(sd=-1.0),
+        lambda: Bounded(alpha=-1.0),
+        lambda: Private(total=0),
+        lambda: Private(total=1, delta=-1),
+        lambda: Asked(total=-1),
+        lambda: GaussianPrivate(mu=0),
+        lambda: Exact().answer([1, 0], [[1, 0, 1]]),
+        lambda: Exact().answer([1, 2, 0], [[1, 0, 1]]),
+        lambda: Asked(total=1).answer([1, 0], [[1, -1]]),
+        lambda: random_subsets(0, 5),
+        lambda: all_subsets(30),
+    ],
+)
+def test_bad_input_is_refused(wrong: Callable[[], object]) -> None:
+    with pytest.raises(InvalidParameter):
+        wrong()
+
+
+def test_best_guesses_against_a_guarantee() -> None:
+    # Randomized response with two values attains the pure bound; thresholds of two normal laws the Gaussian one.
+    for epsilon in (0.1, 1.0, 3.0):
+        truth = math.exp(epsilon) / (1 + math.exp(epsilon))
+        for prior in (0.5, 0.6, 0.9):
+            assert right_guess(epsilon, prior=prior) == pytest.approx(max(truth, prior))
+    cuts = np.linspace(-8, 8, 20001)
+    for mu in (0.25, 1.0, 3.0):
+        for prior in (0.5, 0.7, 0.95):
+            best = float((prior * ndtr(cuts) + (1 - prior) * ndtr(mu - cuts)).max())
+            assert right_guess_gaussian(mu, prior=prior) == pytest.approx(best, abs=1e-6)
+            assert right_guess_gaussian(mu, prior=prior) <= 1
+    assert right_guess_gaussian(0, prior=0.7) == 0.7
+    assert right_guess_gaussian(2, prior=1.0) == 1.0
+    assert right_guess(1, delta=1) == 1.0
