@@ -7,32 +7,16 @@ fractions: e^epsilon = b^-(epsilon / rate), a whole power. A few values of b sta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import product
 from math import prod
 
-import numpy as np
-
 from discreet.mechanisms.selection import Selection
-from tests.statistical.laws import Floats, Law
 
 Scores = tuple[int, ...]
 Chances = tuple[Fraction, ...]
 BASES = (Fraction(1, 2), Fraction(2, 3))
-
-
-@dataclass(frozen=True)
-class Categorical(Law):
-    """Index i with probability chances[i]."""
-
-    chances: tuple[float, ...]
-
-    def cdf(self, z: Floats) -> Floats:
-        sums = np.concatenate([[0.0], np.cumsum(self.chances)]) / sum(self.chances)
-        result: Floats = sums[np.clip(np.asarray(z).astype(np.int64) + 1, 0, len(self.chances))]
-        return result
 
 
 def normalised(weights: Iterable[Fraction]) -> Chances:

@@ -17,8 +17,7 @@ from discreet.mechanisms.quantile import Quantile
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours, events
 from tests.conformance.nothing import NoBits
-from tests.mechanisms.choices import Categorical
-from tests.statistical.laws import FALSE_ALARM, p_value
+from tests.statistical.laws import FALSE_ALARM, Categorical, p_value
 
 Data = tuple[int, ...]
 SHARES = [Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(9, 10), Fraction(1)]

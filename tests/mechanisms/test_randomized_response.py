@@ -14,8 +14,7 @@ from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.noise import SeededBits
 from discreet.privacy import events
 from tests.conformance.nothing import NoBits
-from tests.mechanisms.choices import Categorical
-from tests.statistical.laws import FALSE_ALARM, p_value
+from tests.statistical.laws import FALSE_ALARM, Categorical, p_value
 
 SAMPLES = 40_000
 LN2 = "0.69314718055994530941723212145817656807550013436025525412068"

@@ -22,13 +22,8 @@ from discreet.mechanisms.selection import Selection
 from discreet.noise import Bits, SeededBits, discrete_laplace
 from discreet.privacy import events
 from tests.conformance.nothing import NoBits
-from tests.mechanisms.choices import (
-    Categorical,
-    judge_range,
-    judge_ratio,
-    law_of,
-)
-from tests.statistical.laws import FALSE_ALARM, p_value
+from tests.mechanisms.choices import judge_range, judge_ratio, law_of
+from tests.statistical.laws import FALSE_ALARM, Categorical, p_value
 
 KINDS: list[type[Selection]] = [Exponential, PermuteAndFlip, ReportNoisyMax]
 SCORES = (3, 2, 2, 0)

@@ -18,8 +18,7 @@ from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours, events
 from tests.conformance.nothing import NoBits
-from tests.mechanisms.choices import Categorical
-from tests.statistical.laws import FALSE_ALARM, DiscreteLaplace, p_value
+from tests.statistical.laws import FALSE_ALARM, Categorical, DiscreteLaplace, p_value
 
 Answers = tuple[bool, ...]
 Queries = tuple[int, ...]

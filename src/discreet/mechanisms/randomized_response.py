@@ -152,7 +152,7 @@ class RandomizedResponse(Mechanism):
         if not found.size:
             raise InvalidParameter("reports", "an empty array", "to hold at least one report")
         counts = np.bincount(found.astype(np.int64), minlength=self.options)
-        low, high = _clopper_pearson(counts, found.size, float(1 - chance))
+        low, high = clopper_pearson(counts, found.size, float(1 - chance))
         value, low, high = (self._unbiased(share) for share in (counts / found.size, low, high))
         return Estimate(value, low, high, self.event, confidence=chance, private=private)
 
@@ -196,7 +196,7 @@ def _single_lie(mechanism: RandomizedResponse) -> tuple[float, float]:
     return float(lie.low), max(float((truth - lie).low), _SMALLEST_SPREAD)
 
 
-def _clopper_pearson(
+def clopper_pearson(
     counts: NDArray[np.int64], total: int, outside: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Ends within which the probability of a report lies, each missed with at most half of `outside`."""

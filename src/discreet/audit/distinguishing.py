@@ -1,0 +1,151 @@
+"""Two datasets, many runs on each: how well can anybody tell them apart?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from discreet import check
+from discreet.audit.claims import Claim, claim_of
+from discreet.audit.events import Runs, Score, search
+from discreet.audit.features import Raised, columns_of
+from discreet.audit.finding import Audit
+from discreet.audit.limits import certified_epsilon, certified_mu, most_epsilon
+from discreet.check import Number
+from discreet.errors import InvalidParameter
+from discreet.mechanisms import Mechanism
+from discreet.noise import Bits, source_of
+from discreet.privacy import Neighbours
+from discreet.privacy.events import Event
+
+CONFIDENCE = Fraction(19, 20)
+_FEWEST = 40  # runs: ten to fit, ten to choose, twenty to count
+_MOST = 10**8
+_TRIED = 1000  # events, about: rare ones that only seem to tell the datasets apart are left alone
+
+
+def distinguish(
+    mechanism: Mechanism | Callable[[Any], Any],
+    a: Any,
+    b: Any,
+    *,
+    runs: int = 100_000,
+    confidence: Number = CONFIDENCE,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    event: Event | None = None,
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+    bits: Bits | None = None,
+) -> Audit:
+    """A certified lower bound on the epsilon of a mechanism, from its outputs on two neighbours.
+
+    The mechanism runs equally often on both. A quarter of the runs suggests events (values, errors, lengths, keys, low
+    bits, and a trained score of all of them), a quarter chooses one, and the other half counts it.
+
+    Args:
+        mechanism: a `Mechanism`, whose event is the claim, or any function of one value. What it raises counts as an
+            output: the type of the error is seen, its message is not.
+        a: a value; a tuple holds the arguments of a `release` that takes several (a vector is a list or an array).
+        b: the value on a neighbour. That the two are neighbours is for the caller to know.
+        runs: on each of the two.
+        confidence: of the bound.
+        epsilon: what is claimed, where no event says it.
+        delta: at which the claim is looked at; by default what the event's own promises add up to, and 1e-5 more where
+            it has a curve.
+        event: the claim of a function, instead of epsilon.
+        neighbours: the relation for which the event is priced.
+        bits: the source of randomness of a `Mechanism`; None is the secure one. Functions bring their own.
+
+    Returns:
+        An `Audit`. That it passed proves nothing; that it failed refutes the claim.
+
+    Raises:
+        InvalidParameter: if nothing is claimed, or a parameter is outside its domain.
+
+    Formal guarantee: if the runs are independent, and the mechanism is (e, delta)-DP for these two values, then
+    epsilon_lower <= e with probability at least `confidence` (see `limits`; the event does not depend on the runs that
+    count it). Mechanisms that remember earlier runs are not independent. Running time is not looked at.
+
+    >>> from discreet.mechanisms import Laplace
+    >>> from discreet.noise import SeededBits
+    >>> found = distinguish(Laplace(epsilon=1, sensitivity=1), 0, 1, runs=2000, bits=SeededBits(1))
+    >>> found.passed, 0.6 < found.epsilon_lower < 1
+    (True, True)
+    >>> broken = distinguish(lambda value: value, 0, 1, epsilon=1, runs=2000)
+    >>> broken.passed, broken.event
+    (False, 'output is 0')
+    """
+    each = check.integer(runs=runs, at_least=_FEWEST, at_most=_MOST)
+    chance = check.probability(confidence=confidence)
+    claim = claim_of(mechanism, epsilon=epsilon, delta=delta, event=event, neighbours=Neighbours(neighbours))
+    call = _call(mechanism, source_of(bits))
+    name = type(mechanism).__name__ if isinstance(mechanism, Mechanism) else _name(mechanism)
+    found = [(_run(call, a), _run(call, b)) for _ in range(each)]
+    fit, choose, count = (
+        _runs(part) for part in (found[: each // 4], found[each // 4 : each // 2], found[each // 2 :])
+    )
+    outside = float(1 - chance)
+    chosen = search(fit, choose, _score(claim, choose.each, outside))
+    falls = chosen.falls(count.columns, 2 * count.each)
+    hits = int(falls[: count.each].sum()), int(falls[count.each :].sum())
+    first, second = hits if chosen.first else hits[::-1]
+    lower = float(certified_epsilon(first, second, count.each, delta=claim.delta, outside=outside))
+    mu = None if claim.mu is None else float(certified_mu(first, second, count.each, outside=outside))
+    return Audit(
+        mechanism=name,
+        epsilon_lower=lower,
+        epsilon_claimed=claim.epsilon,
+        delta=claim.delta,
+        confidence=float(chance),
+        runs=each,
+        most=most_epsilon(count.each, delta=claim.delta, outside=outside),
+        event=str(chosen),
+        likelier_on="a" if chosen.first else "b",
+        first=first,
+        second=second,
+        counted=count.each,
+        mu_lower=mu,
+        mu_claimed=claim.mu,
+    )
+
+
+def _call(mechanism: Any, bits: Bits) -> Callable[[Any], Any]:
+    if isinstance(mechanism, Mechanism):
+        release = partial(mechanism.release, bits=bits)
+        return lambda value: release(*value) if isinstance(value, tuple) else release(value)
+    if not callable(mechanism):
+        hint = "Pass a mechanism of discreet.mechanisms, or a function of one value."
+        raise InvalidParameter("mechanism", mechanism, "to be a Mechanism or a function", hint)
+    function: Callable[[Any], Any] = mechanism
+    return function
+
+
+def _name(mechanism: object) -> str:
+    name = getattr(mechanism, "__name__", type(mechanism).__name__)
+    return "This function" if name == "<lambda>" else str(name)
+
+
+def _run(call: Callable[[Any], Any], value: Any) -> Any:
+    try:
+        return call(value)
+    except Exception as error:  # noqa: BLE001 - that and how a run fails is what an attacker sees
+        return Raised(type(error).__name__)
+
+
+def _runs(pairs: list[tuple[Any, Any]]) -> Runs:
+    outputs = [one for one, _ in pairs] + [other for _, other in pairs]
+    return Runs(columns_of(outputs), len(pairs))
+
+
+def _score(claim: Claim, runs: int, outside: float) -> Score:
+    """What an event certifies on the runs it is chosen by, much surer than asked: it is the best of many."""
+    sure = outside / _TRIED
+
+    def score(first: Any, second: Any) -> Any:
+        if claim.mu is not None:
+            return certified_mu(first, second, runs, outside=sure)
+        return certified_epsilon(first, second, runs, delta=claim.delta, outside=sure)
+
+    return score

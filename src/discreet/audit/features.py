@@ -1,0 +1,143 @@
+"""Outputs as columns that an event can be chosen from: values, statuses, lengths, keys, and what low bits betray.
+
+An output is taken apart into named atoms, whatever it is: numbers, texts, arrays, mappings, dataclasses, errors. Each
+number also has a *grain*, the exponent of its lowest binary digit, and its low bits: noise that was added in floats
+leaves traces there that depend on the exact value (Mironov 2012).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = NDArray[Any]
+"""Floats with NaN where an output has no such number, or texts with "" where it has no such text."""
+
+ROOT = "output"
+_ENTRIES = 16  # of an array or a mapping; beyond, only its length, its sum and its keys count
+_KINDS = 256  # as many different outputs may be told one by one
+_NO_GRAIN = 9999.0  # of zero, which has no lowest digit
+_LOW = 16  # low bits are looked at modulo this
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """A run that ended in an error: its type is an output like any other."""
+
+    kind: str
+
+
+def columns_of(outputs: Sequence[Any]) -> dict[str, Column]:
+    """The named columns of a list of outputs, one entry for each."""
+    plain = _plain(outputs)
+    found = {ROOT: plain} if plain is not None else _taken_apart(outputs)
+    for name, column in list(found.items()):
+        if column.dtype.kind == "f":
+            found[f"grain of {name}"], found[f"low bits of {name}"] = _grains(column)
+    return found
+
+
+def _plain(outputs: Sequence[Any]) -> Column | None:
+    """The fast way for what most mechanisms give: one number."""
+    kinds = set(map(type, outputs))
+    if kinds <= {int, float, bool, np.int64, np.float64, np.bool_}:
+        return np.array([float(output) for output in outputs])
+    return None
+
+
+def _taken_apart(outputs: Sequence[Any]) -> dict[str, Column]:
+    rows = [dict(_atoms(ROOT, output)) for output in outputs]
+    names = dict.fromkeys(name for row in rows for name in row)
+    found = {name: _column([row.get(name) for row in rows]) for name in names}
+    whole = _whole(outputs)
+    return found | ({} if whole is None else {f"all of {ROOT}": whole})
+
+
+def _whole(outputs: Sequence[Any]) -> Column | None:
+    """Each output as one text, unless there are too many different ones."""
+    seen: set[str] = set()
+    texts = []
+    for output in outputs:
+        text = _text(output)
+        seen.add(text)
+        texts.append(text)
+        if len(seen) > _KINDS:
+            return None
+    return np.array(texts, dtype=object)
+
+
+def _text(output: Any) -> str:
+    return repr(output.tolist()) if isinstance(output, np.ndarray) else repr(output)
+
+
+def _column(cells: list[Any]) -> Column:
+    numeric = all(cell is None or isinstance(cell, float) for cell in cells)
+    if numeric:
+        return np.array([math.nan if cell is None else cell for cell in cells])
+    return np.array(["" if cell is None else str(cell) for cell in cells], dtype=object)
+
+
+def _atoms(path: str, output: Any) -> Iterator[tuple[str, float | str]]:
+    """All that can be said of an output, by name."""
+    if isinstance(output, bool | int | float | np.number | np.bool_):
+        yield path, _number(output)
+        return
+    yield f"kind of {path}", output.kind if isinstance(output, Raised) else type(output).__name__
+    if isinstance(output, str | bytes):
+        yield f"text of {path}", repr(output)
+    elif isinstance(output, Mapping):
+        yield from _mapping(path, output)
+    elif isinstance(output, AbstractSet):
+        yield from _sequence(path, sorted(map(repr, output)))
+    elif isinstance(output, np.ndarray):
+        yield f"shape of {path}", repr(output.shape)
+        yield from _sequence(path, output.ravel().tolist())
+    elif isinstance(output, Sequence):
+        yield from _sequence(path, output)
+    elif dataclasses.is_dataclass(output) and not isinstance(output, Raised):
+        for part in dataclasses.fields(output):
+            yield from _atoms(f"{path}.{part.name}", getattr(output, part.name))
+    elif not isinstance(output, Raised) and output is not None:
+        yield f"text of {path}", repr(output)
+
+
+def _mapping(path: str, output: Mapping[Any, Any]) -> Iterator[tuple[str, float | str]]:
+    keys = sorted(output, key=repr)
+    yield f"length of {path}", float(len(keys))
+    yield f"keys of {path}", repr(keys)
+    for key in keys[:_ENTRIES]:
+        yield from _atoms(f"{path}[{key!r}]", output[key])
+
+
+def _sequence(path: str, output: Sequence[Any]) -> Iterator[tuple[str, float | str]]:
+    yield f"length of {path}", float(len(output))
+    if output and all(isinstance(entry, bool | int | float) for entry in output):
+        yield f"sum of {path}", _number(sum(output))
+    for place, entry in enumerate(output[:_ENTRIES]):
+        yield from _atoms(f"{path}[{place}]", entry)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def _grains(column: NDArray[np.float64]) -> tuple[Column, Column]:
+    """The exponent of the lowest binary digit of each number, and its low bits in units of the last place."""
+    known = np.isfinite(column)
+    fraction, exponent = np.frexp(np.where(known, column, 0.0))
+    digits = np.abs(np.ldexp(fraction, 53)).astype(np.int64)
+    lowest = np.log2(np.maximum(digits & -digits, 1))
+    grain = np.where(digits == 0, _NO_GRAIN, exponent - 53 + lowest)
+    whole = known & (grain >= 0) & (np.abs(np.where(known, column, 0.0)) < 2.0**53)
+    low = np.where(whole, np.abs(np.where(whole, column, 0.0)) % _LOW, digits % _LOW + _LOW)
+    return np.where(known, grain, math.nan), np.where(known, low, math.nan)

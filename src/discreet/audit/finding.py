@@ -1,0 +1,170 @@
+"""What an audit found, for programs and for people: the certified bound, the claim, and what neither can show."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.mechanisms.randomized_response import clopper_pearson
+from discreet.report import lab
+from discreet.report.charts import Spec
+from discreet.report.render import chart
+from discreet.report.words import rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lower(ABC):
+    """A certified lower bound on epsilon, beside the claim.
+
+    Attributes:
+        mechanism: what was audited.
+        epsilon_lower: whatever is private here is so with no smaller epsilon, at this delta, with this confidence.
+        epsilon_claimed: what the mechanism says of itself.
+        delta: at which both are meant.
+        confidence: the probability, over the runs, that the bound holds.
+        runs: how often the mechanism ran.
+        most: the largest bound that so many runs could have certified.
+    """
+
+    mechanism: str
+    epsilon_lower: float
+    epsilon_claimed: float
+    delta: float
+    confidence: float
+    runs: int
+    most: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the claim survived: true does not say that it holds, false says that it does not."""
+        return self.epsilon_lower <= self.epsilon_claimed
+
+    @property
+    def headline(self) -> str:
+        """The finding as the title of a chart."""
+        verdict = "not refuted" if self.passed else "refuted"
+        return f"{self.mechanism}: at least {self.epsilon_lower:.3g}, claimed {self.epsilon_claimed:.3g}: {verdict}"
+
+    def summary(self) -> str:
+        """The finding in plain sentences, with what it does not say."""
+        return " ".join(filter(None, [self._found(), *self.details(), self._meaning(), self._limits()]))
+
+    def details(self) -> tuple[str, ...]:
+        """Sentences about how it was found."""
+        return ()
+
+    @abstractmethod
+    def spec(self) -> Spec:
+        """The chart as a dictionary of Vega-Lite."""
+
+    def chart(self) -> Any:
+        """An Altair chart; its dictionary where Altair is not installed."""
+        return chart(self.spec())
+
+    def _found(self) -> str:
+        at = f" at delta {self.delta:.3g}" if self.delta else ""
+        return (
+            f"{self.mechanism}: epsilon is at least {self.epsilon_lower:.3f}{at}, with confidence "
+            f"{self.confidence:.6g}; claimed is {self.epsilon_claimed:.3f}."
+        )
+
+    def _meaning(self) -> str:
+        if self.passed:
+            known = "it is the best that one search found, not the worst there is"
+            return f"The claim is not refuted. This proves nothing: {known}."
+        return f"The claim is false, unless an accident of chance below {1 - self.confidence:.2g} happened."
+
+    def _limits(self) -> str:
+        if not self.passed:
+            return ""
+        reach = f"So many runs could have certified at most {self.most:.2f}"
+        if self.most < self.epsilon_claimed:
+            return f"{reach}, less than the claim: this audit could not have failed. Run more."
+        return f"{reach}."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit(Lower):
+    """Two datasets, many runs on each, one event: see `distinguish`.
+
+    Attributes:
+        event: the event in words.
+        likelier_on: "a" or "b", the dataset on which it was expected to fall more often.
+        first: how often it fell there, in runs that the search never saw.
+        second: how often it fell on the other.
+        counted: how many such runs there were on each.
+        mu_lower: the certified mu, where Gaussian DP is claimed.
+        mu_claimed: the claimed one.
+    """
+
+    event: str
+    likelier_on: str
+    first: int
+    second: int
+    counted: int
+    mu_lower: float | None = None
+    mu_claimed: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the claim survived, in epsilon and, where it is claimed, in mu."""
+        if self.mu_lower is not None and self.mu_claimed is not None and self.mu_lower > self.mu_claimed:
+            return False
+        return self.epsilon_lower <= self.epsilon_claimed
+
+    def details(self) -> tuple[str, ...]:
+        """Which event it was, and how often it fell."""
+        other = "b" if self.likelier_on == "a" else "a"
+        fell = (
+            f'The event "{self.event}" fell in {self.first:,} of {self.counted:,} runs on {self.likelier_on} and in '
+            f"{self.second:,} on {other}; it was chosen on other runs."
+        )
+        if self.mu_lower is None:
+            return (fell,)
+        return fell, f"As Gaussian DP: mu is at least {self.mu_lower:.3f}, claimed {self.mu_claimed:.3f}."
+
+    def spec(self) -> Spec:
+        """Both rates of the event with their limits, and the most that the claim allows beside the second."""
+        outside = 1 - self.confidence
+        shown = {}
+        for name, hits in ((self.likelier_on, self.first), ("b" if self.likelier_on == "a" else "a", self.second)):
+            low, high = clopper_pearson(np.array(hits), self.counted, outside)
+            shown[f"on {name}"] = (hits / self.counted, float(low), float(high))
+        upper = shown["on b" if self.likelier_on == "a" else "on a"][2]
+        allowed = math.exp(min(self.epsilon_claimed, 700.0)) * upper + self.delta
+        contrary = 1 - math.exp(-self.epsilon_claimed) * (1 - upper - self.delta)
+        marks = {"most that the claim allows": min(1.0, allowed, contrary)}
+        return lab.rates(shown, marks, headline=self.headline, across="runs in which the event fell")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneRun(Lower):
+    """Many canaries in one run: see `one_run`.
+
+    Attributes:
+        canaries: how many there were.
+        guesses: about how many of them a guess was made.
+        correct: how many guesses were right.
+    """
+
+    canaries: int
+    guesses: int
+    correct: int
+
+    def details(self) -> tuple[str, ...]:
+        """What was guessed."""
+        share = rate(self.correct / self.guesses)
+        told = f"{self.correct:,} of {self.guesses:,} guesses were right ({share})"
+        return (f"One run with {self.canaries:,} canaries, each in or out by a fair coin: {told}.",)
+
+    def spec(self) -> Spec:
+        """The share of right guesses beside chance and what the claim allows on average."""
+        low, high = clopper_pearson(np.array(self.correct), self.guesses, 1 - self.confidence)
+        found = {"right guesses": (self.correct / self.guesses, float(low), float(high))}
+        allowed = 1 / (1 + math.exp(-min(self.epsilon_claimed, 700.0)))
+        marks = {"chance": 0.5, "expected at the claim": allowed}
+        return lab.rates(found, marks, headline=self.headline, across="guesses")

@@ -1,0 +1,127 @@
+"""Does a sample follow the law that was declared for it?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from discreet import check
+from discreet.audit.laws import Floats, Law, p_value
+from discreet.check import Number
+from discreet.errors import InvalidParameter
+
+LEVEL = 1e-6
+_LEAST = 25.0  # expected draws in a cell: the chi-squared law is then near enough for levels down to one in a million
+_WIDE = 4096  # cells at most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """A sample beside the law it should have.
+
+    Attributes:
+        p_value: at most this is the chance that a sample of the law strays as far from it.
+        gap: the largest distance between the distribution functions.
+        draws: how many there were.
+        level: below which the fit is refused.
+    """
+
+    p_value: float
+    gap: float
+    draws: int
+    level: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the sample may well be one of the law."""
+        return self.p_value >= self.level
+
+    def summary(self) -> str:
+        """The finding in plain sentences."""
+        verdict = "follows the declared law as far as it shows" if self.passed else "does not follow the declared law"
+        return (
+            f"A sample of {self.draws:,} {verdict}: the distribution functions are {self.gap:.4f} apart, and a sample "
+            f"of the law strays as far with a chance of at most {self.p_value:.2g}."
+        )
+
+
+def fits(sample: ArrayLike, law: Law | Callable[[Floats], Floats], *, level: Number = LEVEL) -> Fit:
+    """Tests whether draws follow a law, against everything else: too wide, too narrow, shifted, bumpy.
+
+    Args:
+        sample: independent draws, whole numbers for a `Law`, any numbers for a continuous distribution function.
+        law: what was declared.
+        level: the chance at which a sample of the law itself may be refused.
+
+    Returns:
+        A `Fit`. For a continuous law its p-value is that of the inequality of Dvoretzky, Kiefer and Wolfowitz with
+        Massart's constant, which holds for every number of draws. For a law on the whole numbers it is twice the
+        smaller of that and of Pearson's chi-squared test, which sees single values better, on cells that expect at
+        least 25 draws.
+
+    Raises:
+        InvalidParameter: without draws, or if they are no finite numbers.
+
+    >>> from fractions import Fraction
+    >>> from discreet.audit.laws import DiscreteLaplace
+    >>> from discreet.noise import SeededBits, discrete_laplace
+    >>> draws = discrete_laplace(2, 20_000, bits=SeededBits(1))
+    >>> fits(draws, DiscreteLaplace(Fraction(2))).passed, fits(draws, DiscreteLaplace(Fraction(3, 2))).passed
+    (True, False)
+    """
+    draws = np.asarray(sample, dtype=np.float64).ravel()
+    if not draws.size or not np.all(np.isfinite(draws)):
+        raise InvalidParameter("sample", f"{draws.size} draws", "to hold finite numbers, at least one")
+    limit = float(check.probability(level=level))
+    gap = _gap(draws, law)
+    uniform = min(1.0, 2 * math.exp(-2 * draws.size * gap**2))
+    if isinstance(law, Law):
+        uniform = min(1.0, 2 * min(p_value(draws, law), _pearson(draws, law)))
+    return Fit(p_value=uniform, gap=gap, draws=draws.size, level=limit)
+
+
+def _gap(draws: Floats, law: Law | Callable[[Floats], Floats]) -> float:
+    values, counts = np.unique(draws, return_counts=True)
+    after = np.cumsum(counts) / draws.size
+    before = after - counts / draws.size
+    at, left = (law.cdf(values), law.cdf(values - 1)) if isinstance(law, Law) else (law(values),) * 2
+    return float(max(np.abs(after - at).max(), np.abs(before - left).max()))
+
+
+def _pearson(draws: Floats, law: Law) -> float:
+    """The p-value of Pearson's test; 1 if there are no two cells."""
+    edges = _edges(draws, law)
+    if edges.size < 1:
+        return 1.0
+    chances = np.diff(np.concatenate([[0.0], law.cdf(edges), [1.0]]))
+    found = np.bincount(np.searchsorted(edges, draws, side="left"), minlength=edges.size + 1)
+    expected = chances * draws.size
+    distance = float(np.sum((found - expected) ** 2 / expected))
+    return float(special.chdtrc(edges.size, distance))
+
+
+def _edges(draws: Floats, law: Law) -> NDArray[Any]:
+    """Last values of cells, fixed by the law and by where draws can be at all, not by where they are."""
+    low, high = _around(law, draws.size)
+    values = np.unique(np.floor(np.linspace(low, high, int(min(_WIDE, high - low + 1)))))
+    kept, used = [], 0.0
+    for value, reached in zip(values.tolist(), law.cdf(values).tolist(), strict=True):
+        if (reached - used) * draws.size >= _LEAST and (1 - reached) * draws.size >= _LEAST:
+            kept.append(value)
+            used = reached
+    return np.array(kept)
+
+
+def _around(law: Law, draws: int) -> tuple[float, float]:
+    """A range that leaves less than one cell outside on either side, by doubling."""
+    reach = 1.0
+    share = _LEAST / draws / 2
+    while reach < 2.0**60 and (float(law.cdf(np.array(-reach))) > share or float(law.cdf(np.array(reach))) < 1 - share):
+        reach *= 2
+    return -reach, reach
