@@ -4,6 +4,7 @@ Every attack returns a `Finding`; its `compare(...)` runs it on a raw release, o
 releases at several epsilons. Attacks see what anybody sees; the data themselves only keep score.
 """
 
+from discreet.attacks import answerers
 from discreet.attacks.anonymity import Anonymity, k_anonymity
 from discreet.attacks.attack import Attack
 from discreet.attacks.ceiling import ceiling, compared, posterior
@@ -15,6 +16,8 @@ from discreet.attacks.lookup import Told
 from discreet.attacks.population import HowUnique, how_unique, share_unique
 from discreet.attacks.present import Presence
 from discreet.attacks.ratings import capped, smoothed
+from discreet.attacks.rebuilding_curves import Curves, reconstruction_by_guarantee, reconstruction_by_noise
+from discreet.attacks.reconstruction import Reconstruction, reconstruct
 from discreet.attacks.scoring import KnownItems, Scoreboard, scoreboard, scoreboard_by_items
 from discreet.attacks.unique import Coarsened, Uniqueness, uniqueness
 from discreet.report.finding import Comparison, Finding, Trial
@@ -25,16 +28,19 @@ __all__ = [
     "Attack",
     "Coarsened",
     "Comparison",
+    "Curves",
     "Finding",
     "HowUnique",
     "Intersection",
     "KnownItems",
     "Linkage",
     "Presence",
+    "Reconstruction",
     "Scoreboard",
     "Told",
     "Trial",
     "Uniqueness",
+    "answerers",
     "capped",
     "ceiling",
     "compared",
@@ -45,30 +51,12 @@ __all__ = [
     "known_ratings",
     "linkage",
     "posterior",
+    "reconstruct",
+    "reconstruction_by_guarantee",
+    "reconstruction_by_noise",
     "scoreboard",
     "scoreboard_by_items",
     "share_unique",
     "smoothed",
     "uniqueness",
-from discreet.attacks import answerers
-from discreet.attacks.attack import Attack
-from discreet.attacks.ceiling import ceiling, compared, posterior
-from discreet.attacks.rebuilding_curves import Curves, reconstruction_by_guarantee, reconstruction_by_noise
-from discreet.attacks.reconstruction import Reconstruction, reconstruct
-from discreet.report.finding import Comparison, Finding, Trial
-
-__all__ = [
-    "Attack",
-    "Comparison",
-    "Curves",
-    "Finding",
-    "Reconstruction",
-    "Trial",
-    "answerers",
-    "ceiling",
-    "compared",
-    "posterior",
-    "reconstruct",
-    "reconstruction_by_guarantee",
-    "reconstruction_by_noise",
 ]
