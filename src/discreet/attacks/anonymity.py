@@ -173,7 +173,7 @@ def k_anonymity(
     sizes, kinds = counts.sum(axis=1), np.count_nonzero(counts, axis=1)
     return Anonymity(
         attack="Homogeneity",
-        goal=f"people's {sensitive} certain despite k = {sizes.min()}",
+        goal=f"people whose {sensitive} is certain despite k = {sizes.min()}",
         success=float(sizes[kinds == 1].sum() / sizes.sum()),
         baseline=float(len(values) == 1),
         targets=len(secret),

@@ -90,7 +90,7 @@ def compare(
     better = max((pair.overlaid(k, holders=(holder,)) for holder in (0, 1)), key=lambda found: found.success)
     open_ones = [
         Trial(defence="nothing", epsilon=None, finding=pair.overlaid(1)),
-        Trial(defence=f"{k}-anonymous, the better one", epsilon=None, finding=better),
+        Trial(defence=f"{k}-anonymous, one", epsilon=None, finding=better),
         Trial(defence=f"{k}-anonymous, both", epsilon=None, finding=pair.overlaid(k)),
     ]
     private = [pair.private(epsilon, rounds, source) for epsilon in shares]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.attacks.ceiling import ceiling
 from discreet.attacks.coarsening import AS_IT_IS, Codes, Form, joined, k_anonymised, numbered
-from discreet.attacks.lookup import Told, free
+from discreet.attacks.lookup import TIES, Told, free
 from discreet.attacks.tables import Columns
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits
@@ -54,20 +54,29 @@ class Pair:
         return self._found(float(right), float(without))
 
     def private(self, epsilon: Fraction, rounds: int, bits: Bits) -> Told:
-        """The guess from the sum of two private tables of counts, each with half of epsilon."""
+        """The guess from the sum of two private tables of counts, each with half of epsilon, by the better attacker.
+
+        A target has a row in each table, and adds two to the sum.
+        """
         place, truth = self._placed({}), self.value[self.targets]
         drawn, look = np.unique(place[self.targets], return_inverse=True)
         counts = [self._counted(place, half)[drawn] for half in self.halves]
-        mechanism, weight = Laplace(epsilon=epsilon / 2, sensitivity=1), shrinkage(float(epsilon))
-        right, without = [], []
+        mechanism, own = Laplace(epsilon=epsilon / 2, sensitivity=1), np.eye(len(self.prior), dtype=np.int64)[truth]
+        found = []
         for _ in range(rounds):
-            noisy = sum(mechanism.release(part, bits=bits) for part in counts)
-            scores = noisy[look] + weight * self.prior
-            right.append(np.mean(scores.argmax(axis=1) == truth))
-            scores[np.arange(len(truth)), truth] -= 2  # a target has a row in each table
-            without.append(np.mean(scores.argmax(axis=1) == truth))
-        finding = self._found(float(np.mean(right)), float(np.mean(without)))
+            noisy = sum(mechanism.release(part, bits=bits) for part in counts)[look]
+            found.append([self._told(noisy, 2 * own, weight) for weight in (shrinkage(float(epsilon)), TIES)])
+        right, without = max(np.mean(found, axis=0).tolist())
+        finding = self._found(right, without)
         return replace(finding, bound=ceiling(float(epsilon), free(finding)))
+
+    def _told(self, noisy: Counts, own: Counts, weight: float) -> tuple[float, float]:
+        """The share of targets told rightly from counts, and the share without what the target added to them."""
+        truth = self.value[self.targets]
+        right, without = (
+            np.mean((part + weight * self.prior).argmax(axis=1) == truth) for part in (noisy, noisy - own)
+        )
+        return float(right), float(without)
 
     def _rows(self, half: NDArray[np.bool_], k: int, holder: int) -> Counts:
         """For each target, the values in its class of one half, as coarse as k asks; holders keep different columns."""

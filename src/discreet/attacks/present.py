@@ -114,7 +114,7 @@ def compare(
         return said
 
     def sums(epsilon: Fraction) -> Callable[[Said], Said]:
-        release = _Sums(data, known, limit=limit, bounds=bounds, epsilon=epsilon)
+        release = Sums(data, known, limit=limit, bounds=bounds, epsilon=epsilon)
         return lambda inside: release.said(inside, source)
 
     ways = {
@@ -170,8 +170,13 @@ def _halved(released: Ratings, bits: Bits) -> Ratings:
     return released.where(uniforms(len(released.user), bits=bits) < 0.5)
 
 
-class _Sums:
-    """A private count and sum for each item, and what somebody makes of them who knows the popularity of items."""
+class Sums:
+    """A private count and sum for each item, and what somebody makes of them who knows the popularity of items.
+
+    Attributes:
+        count: the mechanism of counts.
+        sum: the mechanism of sums, in half steps from the middle of the bounds.
+    """
 
     def __init__(
         self, data: Ratings, known: Ratings, *, limit: int, bounds: tuple[float, float], epsilon: Fraction
@@ -180,8 +185,8 @@ class _Sums:
         self._centre = round(sum(bounds))  # in half steps, like all ratings here
         steps = self._steps(np.array(bounds), bounds)
         self._bounds, reach = bounds, max(1, int(np.abs(steps).max()))
-        self._count = Laplace(epsilon=epsilon / 2, sensitivity=limit)
-        self._sum = Laplace(epsilon=epsilon / 2, sensitivity=limit * reach)
+        self.count = Laplace(epsilon=epsilon / 2, sensitivity=limit)
+        self.sum = Laplace(epsilon=epsilon / 2, sensitivity=limit * reach)
         rows = np.bincount(data.user)
         chance = np.minimum(1.0, limit / rows)[data.user] / 2  # that a rating is in the release, over coin and choice
         value = self._steps(data.rating, bounds)
@@ -191,20 +196,22 @@ class _Sums:
         spread = [np.bincount(data.item, chance * part**2, size) for part in (np.ones(len(value)), value)]
         self._variance = [part + more for part, more in zip(spread, noise, strict=True)]
 
+    def exact(self, inside: Said, bits: Bits) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Counts and sums of at most `limit` ratings of everybody who is in, before noise."""
+        some = at_random(self._data.where(inside[self._data.user]), self._limit, bits)
+        totals = np.zeros(len(self._data.items), dtype=np.int64)
+        np.add.at(totals, some.item, self._steps(some.rating, self._bounds))
+        return np.bincount(some.item, minlength=len(totals)), totals
+
     def said(self, inside: Said, bits: Bits) -> Said:
         """Who is said to be in, from one release of those who are."""
-        some = at_random(self._data.where(inside[self._data.user]), self._limit, bits)
-        value, size = self._steps(some.rating, self._bounds), len(self._data.items)
-        counts = np.bincount(some.item, minlength=size)
-        totals = np.zeros(size, dtype=np.int64)
-        np.add.at(totals, some.item, value)
-        shown = [self._count.release(counts, bits=bits), self._sum.release(totals, bits=bits)]
+        counts, totals = self.exact(inside, bits)
+        shown = (self.count.release(counts, bits=bits), self.sum.release(totals, bits=bits))
         known = self._known
+        own = (1, self._steps(known.rating, self._bounds))
         evidence = np.zeros(len(known.item))
-        for part, expected, variance, own in zip(
-            shown, self._expected, self._variance, (1, self._steps(known.rating, self._bounds)), strict=True
-        ):
-            evidence += own * ((part - expected) / variance)[known.item]
+        for released, expected, variance, times in zip(shown, self._expected, self._variance, own, strict=True):
+            evidence += times * ((released - expected) / variance)[known.item]
         return np.asarray(np.bincount(known.user, evidence, len(known.users)) > 0)
 
     def _steps(self, rating: Floats, bounds: tuple[float, float]) -> NDArray[np.int64]:

@@ -1,0 +1,67 @@
+"""Coarser forms of columns, and tables made k-anonymous by them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.attacks import k_anonymised
+from discreet.attacks.coarsening import forms
+from discreet.errors import InvalidParameter
+from tests.attacks.made import people
+
+
+@pytest.mark.parametrize(
+    ("values", "coarse"),
+    [
+        (["1980-05-17", "1979-01-02"], [["1980-05", "1979-01"], ["1980", "1979"], ["1980s", "1970s"]]),
+        ([dt.date(1980, 5, 17), None], [["1980-05", None], ["1980", None], ["1980s", None]]),
+        (["17", "90"], [["from 10 below 20", "from 90 below 100"]]),
+        ([-5, 7], [["from -10 below 0", "from 0 below 10"]]),
+        ([3.5, 212.0], [["from 0 below 10", "from 210 below 220"], ["from 0 below 100", "from 200 below 300"]]),
+        (["02139", "94103"], [["021", "941"], ["02", "94"], ["0", "9"]]),
+        (["F", "M"], []),
+        ([True, False], []),
+    ],
+)
+def test_forms_follow_from_values(values: list[Any], coarse: list[list[Any]]) -> None:
+    column = np.array(values, dtype=object)
+    found = forms(column)
+    assert found[-1].name == "dropped"
+    assert [list(form.applied(column)) for form in found[:-1]] == coarse
+    assert list(found[-1].applied(column)) == [None] * len(values)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.sampled_from("FM"), st.sampled_from("abcd")), min_size=1, max_size=60),
+    st.integers(2, 7),
+    st.sampled_from([0.0, 0.1, 0.5]),
+)
+def test_every_class_that_is_kept_has_k_people(rows: list[tuple[int, str, str]], k: int, suppress: float) -> None:
+    age, sex, kind = zip(*rows, strict=True)
+    made = k_anonymised({"age": age, "sex": sex, "kind": kind}, ["age", "sex"], k=k, suppress=suppress)
+    classes = Counter(zip(made.columns["age"], made.columns["sex"], strict=True))
+    assert all(size >= k for size in classes.values())
+    assert made.suppressed == pytest.approx(1 - sum(classes.values()) / len(rows))
+    assert made.suppressed <= suppress or len(rows) < k  # everything coarsened away leaves one class of all
+    assert [kind[row] for row in made.kept] == list(made.columns["kind"])
+
+
+def test_a_column_that_is_kept_stays_fine_while_others_go() -> None:
+    table = people(600)
+    for keep, other in (("zip", "birth"), ("birth", "zip")):
+        form = k_anonymised(table, ["zip", "birth", "sex"], k=5, keep=keep).form
+        assert form[keep].name == "as it is" or (form[other].name == "dropped" and form["sex"].name == "dropped")
+
+
+@pytest.mark.parametrize(("name", "given"), [("k", {"k": 1}), ("suppress", {"suppress": 1.5}), ("quasi", {})])
+def test_bad_input_is_refused(name: str, given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        k_anonymised({"age": [1, 2]}, ["age"] if given else ["size"], **given)
+    assert refused.value.name == name
