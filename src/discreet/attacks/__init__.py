@@ -5,20 +5,25 @@ releases at several epsilons. Attacks see what anybody sees; the data themselves
 """
 
 from discreet.attacks import answerers
+from discreet.attacks.accusing import Tracing
 from discreet.attacks.anonymity import Anonymity, k_anonymity
 from discreet.attacks.attack import Attack
 from discreet.attacks.ceiling import ceiling, compared, posterior
 from discreet.attacks.coarsening import Anonymised, k_anonymised
+from discreet.attacks.genome_scores import correlations
+from discreet.attacks.genomes import genome
 from discreet.attacks.intersecting import Intersection, intersection
 from discreet.attacks.knowing import known_ratings
 from discreet.attacks.linking import Linkage, linkage
 from discreet.attacks.lookup import Told
+from discreet.attacks.pair_counts import genotypes_from_pairs
 from discreet.attacks.population import HowUnique, how_unique, share_unique
 from discreet.attacks.present import Presence
 from discreet.attacks.ratings import capped, smoothed
 from discreet.attacks.rebuilding_curves import Curves, reconstruction_by_guarantee, reconstruction_by_noise
 from discreet.attacks.reconstruction import Reconstruction, reconstruct
 from discreet.attacks.scoring import KnownItems, Scoreboard, scoreboard, scoreboard_by_items
+from discreet.attacks.tracing import trace
 from discreet.attacks.unique import Coarsened, Uniqueness, uniqueness
 from discreet.report.finding import Comparison, Finding, Trial
 
@@ -38,12 +43,16 @@ __all__ = [
     "Reconstruction",
     "Scoreboard",
     "Told",
+    "Tracing",
     "Trial",
     "Uniqueness",
     "answerers",
     "capped",
     "ceiling",
     "compared",
+    "correlations",
+    "genome",
+    "genotypes_from_pairs",
     "how_unique",
     "intersection",
     "k_anonymised",
@@ -58,5 +67,6 @@ __all__ = [
     "scoreboard_by_items",
     "share_unique",
     "smoothed",
+    "trace",
     "uniqueness",
 ]

@@ -1,0 +1,245 @@
+"""Membership in a group from statistics of its genomes: allele frequencies, or correlations between sites.
+
+Genotypes count the copies of one allele: 0, 1 or 2 (`ploidy=2`), or 0 and 1 for haplotypes (`ploidy=1`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+
+from discreet import check
+from discreet.attacks.accusing import (
+    Floats,
+    Tracing,
+    accuse,
+    allowed_rate,
+    bound_of,
+    effective_number,
+    mask_of,
+    people,
+    power,
+    split,
+)
+from discreet.attacks.attack import beside
+from discreet.attacks.ceiling import compared
+from discreet.attacks.genome_scores import SCORES, Scored, Setting
+from discreet.attacks.protected import Law, noisy_sums, private_law
+from discreet.errors import InvalidParameter
+from discreet.noise import Bits, source_of
+from discreet.privacy.events import Event
+from discreet.report.finding import Comparison, Trial
+
+Method = Literal["likelihood_ratio", "distance", "correlations"]
+NAMES = {
+    "likelihood_ratio": "Genome tracing by likelihood ratio",
+    "distance": "Genome tracing by distance",
+    "correlations": "Genome tracing by correlations",
+}
+
+
+def compare(
+    group: Any,
+    reference: Any,
+    others: Any,
+    *,
+    epsilons: Iterable[float] = (0.1, 1, 10),
+    law: Law = "laplace",
+    delta: check.Number = 1e-6,
+    method: Method = "likelihood_ratio",
+    ploidy: int = 2,
+    rounding: Iterable[float] = (0.01, 0.05),
+    fewest: int = 5,
+    rarest: float = 0.0,
+    ancestry: int = 0,
+    controls: Any = None,
+    false_positives: check.Number = 0.05,
+    bits: Bits | None = None,
+) -> Comparison:
+    """Tracing from raw frequencies, rounded ones, without small counts, from a tenth of the sites, and private ones.
+
+    Formal guarantee of the private releases: a person moves each of d allele counts by at most the ploidy, if added or
+    removed and if replaced by another, so that noise for ploidy * d (Laplace, L1) or ploidy * sqrt(d) (Gaussian, L2)
+    makes *all* frequencies together epsilon-DP or (epsilon, delta)-DP under both relations; the size of the group is
+    public. A group with a member and the same group with a stranger in the member's place are neighbours, so that the
+    bound is 1 - f(alpha) of the whole release, the pure one for Laplace noise, the Gaussian curve for Gaussian.
+
+    Args:
+        group: genotypes of the people whose frequencies are released, one row each.
+        reference: genotypes of people of the same population whom the attacker knows, none of them in the group.
+        others: genotypes of people outside, who measure the false positives.
+        epsilons: each for all frequencies together.
+        law: "laplace" (pure) or "gaussian" (with delta).
+        delta: of the Gaussian law.
+        method: "likelihood_ratio" or "distance".
+        ploidy: copies of each site in a person.
+        rounding: steps of rounded releases.
+        fewest: sites where the rarer allele was seen less often in the group are withheld.
+        rarest: as for `genome`.
+        ancestry: as for `genome`.
+        controls: people who set the threshold; None takes half of the reference.
+        false_positives: allowed rate.
+        bits: source of randomness.
+    """
+    if method == "correlations":
+        raise InvalidParameter("method", method, "to be about frequencies", "Use method='likelihood_ratio'.")
+    inside, source = people(group=group).astype(np.int64), source_of(bits)
+    outside = people(inside.shape[1], others=others)
+    candidates = np.concatenate([inside, outside])
+    start, stop = split(people(inside.shape[1], reference=reference), controls, source)
+
+    def trial(
+        defence: str, frequencies: Floats, *, noise: float = 0.0, event: Event | None = None, epsilon: Any = None
+    ) -> Trial:
+        found = genome(
+            frequencies,
+            start,
+            candidates,
+            members=np.arange(len(candidates)) < len(inside),
+            n=len(inside),
+            method=method,
+            ploidy=ploidy,
+            noise=noise,
+            rarest=rarest,
+            ancestry=ancestry,
+            controls=stop,
+            false_positives=false_positives,
+            event=event,
+        )
+        return Trial(defence=defence, epsilon=epsilon, finding=found)
+
+    copies, counts = ploidy * len(inside), inside.sum(axis=0)
+    trials = [trial(name, frequencies) for name, frequencies in _ad_hoc(counts, copies, rounding, fewest).items()]
+    for epsilon in sorted(float(check.positive(epsilons=epsilon)) for epsilon in epsilons):
+        sums = noisy_sums(counts, ploidy, law, epsilon=epsilon, delta=delta, bits=source)
+        noise = sums.noise / copies
+        trials.append(
+            trial(f"epsilon {epsilon:g}", sums.values / copies, noise=noise, event=sums.event, epsilon=epsilon)
+        )
+    alpha = allowed_rate(false_positives)
+    return compared(trials, bound=lambda e: bound_of(private_law(law, e, delta, counts.size).event, alpha))
+
+
+def _ad_hoc(counts: Any, copies: int, rounding: Iterable[float], fewest: int) -> dict[str, Floats]:
+    """Releases without a guarantee; what is withheld is NaN."""
+    raw = counts / copies
+    rare = np.minimum(counts, copies - counts) < check.integer(fewest=fewest, at_least=0)
+    steps = [float(check.positive(rounding=step)) for step in rounding]
+    return {
+        "nothing": raw,
+        **{f"rounded to {100 * step:g} %": np.round(raw / step) * step for step in steps},
+        f"counts below {fewest} withheld": np.where(rare, np.nan, raw),
+        "one site in ten": np.where(np.arange(len(raw)) % 10 == 0, raw, np.nan),
+    }
+
+
+@beside(compare)
+def genome(
+    released: Any,
+    reference: Any,
+    candidates: Any,
+    *,
+    n: int,
+    method: Method = "likelihood_ratio",
+    ploidy: int = 2,
+    members: Any = None,
+    noise: float = 0.0,
+    rarest: float = 0.0,
+    ancestry: int = 0,
+    controls: Any = None,
+    false_positives: check.Number = 0.05,
+    event: Event | None = None,
+    bits: Bits | None = None,
+) -> Tracing:
+    """Accuses candidates of being in a group from frequencies, or correlations, of its alleles.
+
+    "likelihood_ratio" is the best test for independent sites: the sum of g ln(f/p) + (ploidy - g) ln((1-f)/(1-p)), f
+    the released frequency held to [1/2n, 1-1/2n], p that of the reference (Sankararaman et al. 2009). "distance" asks
+    whether a person is nearer to the group than to the reference (Homer et al. 2008). "correlations" takes a matrix of
+    correlations between sites and haplotypes: sum over pairs of (r_group - r_reference) s_i s_j, s = -1 or 1 (Wang et
+    al. 2009).
+
+    The predicted power is about the likelihood ratio and about correlations, as in `power`. Sites near each other are
+    inherited together and say less than as many independent ones; the prediction counts them by their correlations
+    among the controls (`effective`).
+
+    Args:
+        released: a frequency for each site (NaN where none was released), or a matrix of correlations.
+        reference: genotypes of people of the same population, one row each, none of them in the group.
+        candidates: genotypes of those to judge.
+        n: how many people are in the group.
+        method: which score.
+        ploidy: copies of each site in a person: 2, or 1 for haplotypes.
+        members: which candidates are in the group, to keep score: a mask or places; None if nobody knows.
+        noise: standard deviation of the noise of a released frequency.
+        rarest: sites whose rarer allele is less frequent than this in the reference are left out: chance rules there.
+        ancestry: how many main directions in which the reference varies the likelihood ratio ignores; a mixed
+            population differs more along them than a member differs from strangers.
+        controls: people outside who set the threshold; None takes half of the reference.
+        false_positives: how many of those outside may be accused.
+        event: the guarantee of the whole release about a person, for the bound.
+        bits: source of randomness, for the split of the reference.
+
+    Raises:
+        InvalidParameter: if tables do not fit, or there are too few controls for the rate of false positives.
+    """
+    score = SCORES.get(method)
+    if score is None:
+        raise InvalidParameter("method", method, f"to be one of {', '.join(SCORES)}", "See the documentation of each.")
+    setting = Setting(
+        ploidy=check.integer(ploidy=ploidy, at_least=1, at_most=1 if method == "correlations" else 2),
+        n=check.integer(n=n, at_least=1),
+        noise=float(check.not_negative(noise=noise, floats="exact")),
+        rarest=float(check.share(rarest=rarest)),
+        ancestry=check.integer(ancestry=ancestry, at_least=0),
+    )
+    alpha = allowed_rate(false_positives)
+    numbers = _released(released, method)
+    start, stop = split(_genotypes(numbers.shape[-1], setting.ploidy, reference=reference), controls, bits)
+    judged = _genotypes(numbers.shape[-1], setting.ploidy, candidates=candidates)
+    known = mask_of(members, len(judged))
+    found = score(numbers, start, stop, judged, setting)
+    effective = effective_number(found.products)
+    return accuse(
+        found.candidates,
+        found.controls,
+        members=known,
+        false_positives=alpha,
+        event=event,
+        attack=NAMES[method],
+        coordinates=found.coordinates,
+        effective=effective,
+        predicted=None if method == "distance" else _predicted(found, setting, len(start), effective, alpha),
+    )
+
+
+def _predicted(found: Scored, setting: Setting, reference: int, effective: float, alpha: float) -> float:
+    return power(
+        found.coordinates,
+        setting.n,
+        noise=found.noise,
+        reference=reference,
+        effective=effective,
+        false_positives=alpha,
+    )
+
+
+def _released(released: Any, method: Method) -> Floats:
+    numbers = np.asarray(released, dtype=np.float64)
+    square = numbers.ndim == 2 and numbers.shape[0] == numbers.shape[1]
+    if method == "correlations" and not (square and np.isfinite(numbers).all()):
+        raise InvalidParameter("released", numbers.shape, "to be a square matrix of correlations", "Sites by sites.")
+    if method != "correlations" and not (numbers.ndim == 1 and np.isfinite(numbers).any()):
+        raise InvalidParameter("released", numbers.shape, "to be a frequency for each site", "NaN where withheld.")
+    return numbers
+
+
+def _genotypes(width: int, ploidy: int, **parameter: Any) -> Floats:
+    table = people(width, **parameter)
+    if not np.isin(table, np.arange(ploidy + 1)).all():
+        name = next(iter(parameter))
+        hint = "Pass counts of one allele, and ploidy=1 for haplotypes."
+        raise InvalidParameter(name, "genotypes", f"to be whole numbers from 0 to {ploidy}", hint)
+    return table

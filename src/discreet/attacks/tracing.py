@@ -1,0 +1,197 @@
+"""Tracing from means: whoever is in the group pulls its mean towards themselves, a little in every coordinate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet import check
+from discreet.attacks.accusing import (
+    Floats,
+    Tracing,
+    accuse,
+    allowed_rate,
+    bound_of,
+    effective_number,
+    mask_of,
+    people,
+    power,
+    split,
+)
+from discreet.attacks.attack import beside
+from discreet.attacks.ceiling import compared
+from discreet.attacks.protected import Law, noisy_sums, private_law
+from discreet.errors import InvalidParameter
+from discreet.exact import Grid
+from discreet.noise import Bits, source_of
+from discreet.privacy.events import Event
+from discreet.report.finding import Comparison, Trial
+
+STEPS = 1024  # of the grid on which sums are protected, to the width of the bounds
+
+
+@dataclass(frozen=True, slots=True)
+class _Means:
+    """A release of means: with the noise of each, in its units, and the guarantee."""
+
+    values: Floats
+    noise: float = 0.0
+    event: Event | None = None
+
+
+def compare(
+    group: Any,
+    reference: Any,
+    others: Any,
+    *,
+    bounds: tuple[float, float],
+    epsilons: Iterable[float] = (0.1, 1, 10),
+    law: Law = "laplace",
+    delta: check.Number = 1e-6,
+    rounding: float | None = None,
+    controls: Any = None,
+    false_positives: check.Number = 0.05,
+    bits: Bits | None = None,
+) -> Comparison:
+    """Tracing from raw means, from rounded ones, from a tenth of them, and from private ones.
+
+    Formal guarantee of the private releases: values are clipped to the bounds and put on a public grid, and their exact
+    sums get noise for one person replaced by another, in all coordinates together; the size of the group is public. A
+    group with a member and the same group with a stranger in the member's place are such neighbours, so that the bound
+    is 1 - f(alpha) of the whole release, the pure one for Laplace noise and the Gaussian trade-off curve for Gaussian.
+
+    Args:
+        group: people whose mean is released, one row each.
+        reference: people of the same population whom the attacker knows, none of them in the group.
+        others: people outside, who measure the false positives.
+        bounds: between which every value lies, or is clipped.
+        epsilons: each for all means together.
+        law: "laplace" (pure) or "gaussian" (with delta).
+        delta: of the Gaussian law.
+        rounding: step of the rounded release; None is a twentieth of the bounds' width.
+        controls: people who set the threshold; None takes half of the reference.
+        false_positives: allowed rate.
+        bits: source of randomness.
+    """
+    inside, source = people(group=group), source_of(bits)
+    outside = people(inside.shape[1], others=others)
+    low, high = float(bounds[0]), float(bounds[1])
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InvalidParameter("bounds", bounds, "to be two finite numbers, the lower first", "Pass public bounds.")
+    step = (high - low) / 20 if rounding is None else float(check.positive(rounding=rounding))
+    candidates = np.concatenate([inside, outside])
+    start, stop = split(people(inside.shape[1], reference=reference), controls, source)
+
+    def trial(defence: str, means: _Means, epsilon: float | None = None, columns: slice = slice(None)) -> Trial:
+        found = trace(
+            means.values[columns],
+            start[:, columns],
+            candidates[:, columns],
+            members=np.arange(len(candidates)) < len(inside),
+            n=len(inside),
+            noise=means.noise,
+            controls=stop[:, columns],
+            false_positives=false_positives,
+            event=means.event,
+        )
+        return Trial(defence=defence, epsilon=epsilon, finding=found)
+
+    raw = inside.mean(axis=0)
+    some = slice(0, max(1, len(raw) // 10))
+    trials = [
+        trial("nothing", _Means(raw)),
+        trial(f"rounded to {step:g}", _Means(np.round(raw / step) * step)),
+        trial("one mean in ten", _Means(raw), columns=some),
+    ]
+    chosen = sorted(float(check.positive(epsilons=epsilon)) for epsilon in epsilons)
+    trials += [
+        trial(f"epsilon {e:g}", _private(inside, (low, high), law, epsilon=e, delta=delta, bits=source), e)
+        for e in chosen
+    ]
+    alpha = allowed_rate(false_positives)
+    return compared(trials, bound=lambda e: bound_of(private_law(law, e, delta, raw.size).event, alpha))
+
+
+def _private(
+    group: Floats, bounds: tuple[float, float], law: Law, *, epsilon: float, delta: check.Number, bits: Bits
+) -> _Means:
+    """Means of clipped values on a grid, from sums with noise."""
+    low, high = bounds
+    step = float(Grid.finer_than(Fraction(high - low) / STEPS).step)
+    levels = math.floor((high - low) / step)
+    sums = np.clip(np.round((group - low) / step), 0, levels).astype(np.int64).sum(axis=0)
+    released = noisy_sums(sums, levels, law, epsilon=epsilon, delta=delta, bits=bits)
+    scale = step / len(group)
+    return _Means(low + released.values * scale, released.noise * scale, released.event)
+
+
+@beside(compare)
+def trace(
+    released_mean: Any,
+    reference: Any,
+    candidates: Any,
+    *,
+    n: int,
+    members: Any = None,
+    noise: float = 0.0,
+    controls: Any = None,
+    false_positives: check.Number = 0.05,
+    event: Event | None = None,
+    bits: Bits | None = None,
+) -> Tracing:
+    """Accuses candidates of being in a group whose mean was released.
+
+    The score of y is sum_j (mean_j - mu_j)(y_j - mu_j) / variance_j, mu and variances from a reference sample
+    (Homer et al. 2008; Dwork, Smith, Steinke, Ullman, Vadhan 2015). Without the centring by mu there is next to no
+    power. The threshold comes from people who are neither in the group nor in the sample that gave mu.
+
+    Args:
+        released_mean: one number for each coordinate.
+        reference: people of the same population, one row each, none of them in the group.
+        candidates: whom to judge, one row each.
+        n: how many people are in the group.
+        members: which candidates are in the group, to keep score: a mask or places; None if nobody knows.
+        noise: standard deviation of the noise of each released number, for the prediction.
+        controls: people outside who set the threshold; None takes half of the reference.
+        false_positives: how many of those outside may be accused.
+        event: the guarantee of the whole release about a person, for the bound.
+        bits: source of randomness, for the split of the reference.
+
+    Raises:
+        InvalidParameter: if tables do not fit, or there are too few controls for the rate of false positives.
+    """
+    mean = people(released_mean=np.atleast_2d(released_mean))[0]
+    start, stop = split(people(len(mean), reference=reference), controls, bits)
+    judged = people(len(mean), candidates=candidates)
+    known, alpha = mask_of(members, len(judged)), allowed_rate(false_positives)
+    size, spread = check.integer(n=n, at_least=1), float(check.not_negative(noise=noise, floats="exact"))
+    centre, scale = start.mean(axis=0), start.std(axis=0, ddof=1)
+    used = scale > 0  # where everybody known is the same, nothing is told
+    if not used.any():
+        raise InvalidParameter("reference", start.shape, "to vary in some coordinate", "Pass more people.")
+    weights = (mean - centre)[used] / scale[used] ** 2
+    strangers = ((stop - centre)[:, used]) / scale[used]
+    effective = effective_number(strangers @ strangers.T)
+    return accuse(
+        (judged - centre)[:, used] @ weights,
+        (stop - centre)[:, used] @ weights,
+        members=known,
+        false_positives=alpha,
+        event=event,
+        attack="Tracing from means",
+        coordinates=int(used.sum()),
+        effective=effective,
+        predicted=power(
+            int(used.sum()),
+            size,
+            noise=spread * math.sqrt(np.mean(scale[used] ** -2.0)),
+            reference=len(start),
+            effective=effective,
+            false_positives=alpha,
+        ),
+    )
