@@ -16,9 +16,11 @@ from discreet.attacks.intersecting import Intersection, intersection
 from discreet.attacks.knowing import known_ratings
 from discreet.attacks.linking import Linkage, linkage
 from discreet.attacks.lookup import Told
+from discreet.attacks.models import Membership, membership
 from discreet.attacks.pair_counts import genotypes_from_pairs
 from discreet.attacks.population import HowUnique, how_unique, share_unique
 from discreet.attacks.present import Presence
+from discreet.attacks.private_model import PrivateBayes
 from discreet.attacks.ratings import capped, smoothed
 from discreet.attacks.rebuilding_curves import Curves, reconstruction_by_guarantee, reconstruction_by_noise
 from discreet.attacks.reconstruction import Reconstruction, reconstruct
@@ -39,7 +41,9 @@ __all__ = [
     "Intersection",
     "KnownItems",
     "Linkage",
+    "Membership",
     "Presence",
+    "PrivateBayes",
     "Reconstruction",
     "Scoreboard",
     "Told",
@@ -59,6 +63,7 @@ __all__ = [
     "k_anonymity",
     "known_ratings",
     "linkage",
+    "membership",
     "posterior",
     "reconstruct",
     "reconstruction_by_guarantee",
