@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from discreet.audit import fits
+from discreet.audit.additive import upper_tail
 from discreet.exact import Enclosure
 from discreet.mechanisms import Lomax, ProposeTestRelease
 from discreet.mechanisms import gaussian as gaussian_module
@@ -148,29 +150,17 @@ def trial_keeps_its_promise(mechanism: ProposeTestRelease) -> None:
     assert passed == [distance >= mechanism.cut for distance in range(mechanism.cut + 2)]
     assert set(scales) == {1 / epsilon}, "the noise of the test is another one"
     a = Enclosure.of(-epsilon, 60).exp()
-    assert (upper_tail(a, mechanism.cut)).fractions()[1] <= mechanism.delta, "trouble is released too often"
+    assert upper_tail(1 / epsilon, mechanism.cut, 60).fractions()[1] <= mechanism.delta, "trouble is released too often"
     for k in range(-3, mechanism.cut + 4):
-        here, there = upper_tail(a, k), upper_tail(a, k - 1)
+        here, there = upper_tail(1 / epsilon, k, 60), upper_tail(1 / epsilon, k - 1, 60)
         for p, q in ((here, there), (there, here), (1 - here, 1 - there), (1 - there, 1 - here)):
             assert p.fractions()[0] <= (q / a).fractions()[1], "the test costs more than epsilon"
-
-
-def upper_tail(a: Enclosure, k: int) -> Enclosure:
-    """P(Z >= k) for P(z) ~ a^|z|."""
-    power = Enclosure.of(1, a.digits)
-    for _ in range(k if k >= 0 else 1 - k):
-        power = power * a
-    return power / (a + 1) if k >= 0 else 1 - power / (a + 1)
 
 
 # ---------------------------------------------------------------------------------------------------- samples of laws
 def follows(sample: Floats, cdf: Callable[[Floats], Floats]) -> float:
     """The p-value of a sample against a continuous law, rounded to a grid so fine that it cannot be seen."""
-    ordered = np.sort(sample)
-    curve, count = cdf(ordered), len(ordered)
-    ranks = np.arange(count)
-    gap = max(np.abs(curve - ranks / count).max(), np.abs(curve - (ranks + 1) / count).max())
-    return min(1.0, 2 * math.exp(-2 * count * max(0.0, float(gap)) ** 2))
+    return fits(sample, cdf).p_value
 
 
 def laplace_cdf(x: Floats) -> Floats:

@@ -2,7 +2,8 @@
 
 from discreet.audit.canaries import one_run
 from discreet.audit.distinguishing import distinguish
+from discreet.audit.exactly import Exact, exact
 from discreet.audit.finding import Audit, OneRun
 from discreet.audit.fitting import Fit, fits
 
-__all__ = ["Audit", "Fit", "OneRun", "distinguish", "fits", "one_run"]
+__all__ = ["Audit", "Exact", "Fit", "OneRun", "distinguish", "exact", "fits", "one_run"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,6 +10,7 @@ from discreet.accounting import gdp
 from discreet.accounting.basic import basic
 from discreet.accounting.terms import exact_delta, terms
 from discreet.errors import InvalidParameter, UnsupportedEvent
+from discreet.exact import float_above
 from discreet.mechanisms import Mechanism
 from discreet.privacy import Neighbours, events
 from discreet.privacy.events import Event
@@ -44,12 +44,12 @@ def claim_of(
         if event is not None:
             raise InvalidParameter("epsilon", epsilon, "to be left out", "The event says what is claimed.")
         exact = check.not_negative(epsilon=epsilon)
-        return Claim(float(exact), float(exact_delta(0 if delta is None else delta)))
+        return Claim(float_above(exact), float_above(exact_delta(0 if delta is None else delta)))
     known = event or (mechanism.event if isinstance(mechanism, Mechanism) else None)
     if known is None:
         raise InvalidParameter("epsilon", None, "to be given", "Pass what is claimed, e.g. epsilon=1, delta=1e-6.")
     at = own_delta(known) if delta is None else exact_delta(delta)
-    return Claim(accounting.epsilon(known, at, neighbours=neighbours), float(at), _mu(known))
+    return Claim(accounting.epsilon(known, at, neighbours=neighbours), float_above(at), _mu(known))
 
 
 def own_delta(event: Event) -> Fraction:
@@ -72,4 +72,4 @@ def _mu(event: Event) -> float | None:
     parts = terms(event)
     if not parts or not all(isinstance(part, events.Gaussian) for part in parts):
         return None
-    return math.nextafter(float(gdp.compose(parts).mu), math.inf)
+    return float_above(gdp.compose(parts).mu)

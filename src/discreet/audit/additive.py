@@ -1,0 +1,183 @@
+"""Exact laws of added noise on neighbouring values: Laplace, staircase, Gaussian, and tests with a threshold."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from discreet.audit.pieces import MOST_PIECES, Piece, Pieces, Recipe, product, total
+from discreet.errors import InvalidParameter
+from discreet.exact import Enclosure, exact_value
+from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, ProposeTestRelease, Staircase
+from discreet.mechanisms.staircase import Stairs
+from discreet.mechanisms.tails import normal_tail
+
+_HALF = Fraction(1, 2)
+
+
+def pairs(a: Any, b: Any, steps: Callable[[Any], Any]) -> Iterator[tuple[int, int]]:
+    """The entries in which two values differ, in steps."""
+    if np.shape(a) != np.shape(b):
+        raise InvalidParameter("b", f"a value of shape {np.shape(b)}", f"to have the shape of a, {np.shape(a)}")
+    one, other = (np.ravel(np.asarray(steps(value), dtype=object)).tolist() for value in (a, b))
+    return ((int(x), int(y)) for x, y in zip(one, other, strict=True) if x != y)
+
+
+# ------------------------------------------------------------------------------------------------------------ Laplace
+def laplace_pieces(scale: Fraction, shift: int, digits: int) -> Pieces:
+    """P(z) ~ e^(-|z| / scale) around 0 and around the shift: both tails have one loss each, the middle has its own."""
+    if shift > MOST_PIECES:
+        raise InvalidParameter("b", "another value", "to be at most 20,000 steps from a", "Take a coarser grid.")
+    a = Enclosure.of(-1 / scale, digits).exp()
+    powers = [Enclosure.of(-k / scale, digits).exp() for k in range(shift + 1)]
+    point = (1 - a) / (a + 1)
+    tail = 1 / (a + 1)
+    ends = (Piece(tail, tail * powers[shift]), Piece(tail * powers[shift], tail))
+    middle = (Piece(point * powers[z], point * powers[shift - z]) for z in range(1, shift))
+    return Pieces((*ends, *middle))
+
+
+def laplace(mechanism: Laplace, a: Any, b: Any) -> Recipe:
+    """Every entry that differs."""
+    scale = mechanism._scale
+    return _shifted(pairs(a, b, mechanism.grid.steps), lambda shift, digits: laplace_pieces(scale, shift, digits))
+
+
+def discrete_laplace(mechanism: DiscreteLaplace, a: Any, b: Any) -> Recipe:
+    """Every entry that differs."""
+    scale = mechanism.scale
+    return _shifted(pairs(a, b, mechanism.grid.steps), lambda shift, digits: laplace_pieces(scale, shift, digits))
+
+
+def _shifted(moves: Iterator[tuple[int, int]], law: Callable[[int, int], Pieces]) -> Recipe:
+    def part(x: int, y: int) -> Recipe:
+        def recipe(digits: int) -> Pieces:
+            found = law(abs(x - y), digits)
+            return found if x <= y else found.swapped
+
+        return recipe
+
+    return product([part(x, y) for x, y in moves])
+
+
+# ---------------------------------------------------------------------------------------------------------- staircase
+def staircase(mechanism: Staircase, a: Any, b: Any) -> Recipe:
+    """Every entry that differs; outputs are counted by their two stairs."""
+    stairs = mechanism.stairs
+    return _shifted(pairs(a, b, mechanism.grid.steps), lambda shift, digits: stairs_pieces(stairs, shift, digits))
+
+
+def stairs_pieces(stairs: Stairs, shift: int, digits: int) -> Pieces:
+    """P(z) = c b^k(z): outputs by the pair of exponents, up to stairs that less than 10^-digits of the mass reaches."""
+    blocks = math.ceil(digits * Fraction(2303, 1000) / stairs.epsilon) + 2
+    reach = blocks * stairs.steps
+    z = np.arange(-reach, reach + shift + 1)
+    codes = Counter(zip(_exponents(stairs, z).tolist(), _exponents(stairs, z - shift).tolist(), strict=True))
+    b = Enclosure.of(-stairs.epsilon, digits).exp()
+    scale = (1 - b) / (b * (2 * (stairs.steps - stairs.high)) + 2 * stairs.high - (1 - b))
+    powers = [
+        Enclosure.of(-stairs.epsilon * k, digits).exp() * scale for k in range(max(max(pair) for pair in codes) + 1)
+    ]
+    listed = tuple(Piece(powers[k], powers[j], count) for (k, j), count in codes.items())
+    return Pieces(listed, stairs.tail(reach)(digits).fractions()[1])
+
+
+def _exponents(stairs: Stairs, z: Any) -> Any:
+    block, place = np.divmod(np.abs(z), stairs.steps)
+    return block + (place >= stairs.high)
+
+
+# ----------------------------------------------------------------------------------------------------------- Gaussian
+def discrete_gaussian(mechanism: DiscreteGaussian, a: Any, b: Any) -> Recipe:
+    """Every entry that differs."""
+    sigma = mechanism.sigma / mechanism.grid.step
+    return _shifted(pairs(a, b, mechanism.grid.steps), lambda shift, digits: gaussian_pieces(sigma, shift, digits))
+
+
+def gaussian_pieces(sigma: Fraction, shift: int, digits: int) -> Pieces:
+    """P(z) ~ e^(-z^2 / (2 sigma^2)), point by point; the tails are below geometric series."""
+    reach = math.ceil(float(sigma) * math.sqrt(2 * 2.303 * digits)) + 2
+    if 2 * reach + shift > MOST_PIECES:
+        raise InvalidParameter("mechanism", sigma, "to have a sigma of at most some hundred steps", "Coarsen its grid.")
+    rate = 1 / (2 * sigma * sigma)
+    weights = {z: Enclosure.of(-rate * z * z, digits).exp() for z in range(reach + shift + 1)}
+    left = weights[reach] / (1 - Enclosure.of(-2 * rate * reach, digits).exp())
+    known = total((weights[abs(z)] for z in range(-reach + 1, reach)), digits)
+    everything = Enclosure(known.low, (known + left * 2).high, digits)
+    rest = (left * 2 / everything).fractions()[1]
+    listed = tuple(
+        Piece(weights[abs(z)] / everything, weights[abs(z - shift)] / everything)
+        for z in range(-reach, reach + shift + 1)
+    )
+    return Pieces(listed, rest, unbounded=bool(shift))
+
+
+def gaussian(mechanism: Gaussian, a: Any, b: Any, epsilon: Fraction) -> Recipe:
+    """One entry that differs, in cells of the grid: losses rise from cell to cell, so that signs change in one cell.
+
+    (p - e^epsilon q) is positive up to a cell and negative from the next one on, or the reverse, and so is (q -
+    e^epsilon p): the pieces are these cells and what lies between them.
+    """
+    step = mechanism.grid.step
+    if np.shape(a) != np.shape(b):
+        raise InvalidParameter("b", f"a value of shape {np.shape(b)}", f"to have the shape of a, {np.shape(a)}")
+    one, other = ([exact_value(x) / step for x in np.ravel(np.asarray(v, dtype=object)).tolist()] for v in (a, b))
+    moved = [(x, y) for x, y in zip(one, other, strict=True) if x != y]
+    if len(moved) > 1:
+        hint = "Only the distance counts: put all of it into one entry."
+        raise InvalidParameter("b", "another value", "to differ from a in one entry", hint)
+    sigma = mechanism.sigma / step
+    return product([_cells(x, y, sigma, epsilon) for x, y in moved])
+
+
+def _cells(x: Fraction, y: Fraction, sigma: Fraction, epsilon: Fraction) -> Recipe:
+    middle, offset = (x + y) / 2, epsilon * sigma * sigma / (y - x)
+    edges = sorted({math.floor(middle + side * offset + _HALF) + k for side in (-1, 1) for k in (0, 1)})
+    cuts = [edge - _HALF for edge in edges]
+
+    def masses(centre: Fraction, digits: int) -> list[Enclosure]:
+        tails = [normal_tail(Enclosure.of((cut - centre) / sigma, digits)) for cut in cuts]
+        chain = [Enclosure.of(1, digits), *tails, Enclosure.of(0, digits)]
+        return [_not_negative(left - right) for left, right in pairwise(chain)]
+
+    def recipe(digits: int) -> Pieces:
+        listed = (Piece(p, q) for p, q in zip(masses(x, digits), masses(y, digits), strict=True))
+        return Pieces(tuple(listed), unbounded=True)
+
+    return recipe
+
+
+def _not_negative(value: Enclosure) -> Enclosure:
+    return Enclosure(max(value.low, Decimal(0)), value.high, value.digits)
+
+
+# ------------------------------------------------------------------------------------------------ propose-test-release
+def propose_test_release(mechanism: ProposeTestRelease, a: Any, b: Any) -> Recipe:
+    """(value, distance) twice: nothing is released, or a number from one of the two shifted laws."""
+    (x, far), (y, near) = a, b
+    scale = mechanism._laplace._scale
+    one, other = mechanism.grid.steps(x), mechanism.grid.steps(y)
+
+    def recipe(digits: int) -> Pieces:
+        p, q = (upper_tail(1 / mechanism.epsilon, mechanism.cut - d, digits) for d in (far, near))
+        numbers = laplace_pieces(scale, abs(one - other), digits)
+        shown = numbers if one <= other else numbers.swapped
+        listed = (Piece(part.p * p, part.q * q, part.count) for part in shown.listed)
+        return Pieces((Piece(1 - p, 1 - q), *listed))
+
+    return recipe
+
+
+def upper_tail(scale: Fraction, k: int, digits: int) -> Enclosure:
+    """P(Z >= k) for P(z) ~ e^(-|z| / scale)."""
+    a = Enclosure.of(-1 / scale, digits).exp()
+    if k > 0:
+        return Enclosure.of(-k / scale, digits).exp() / (a + 1)
+    return 1 - Enclosure.of((k - 1) / scale, digits).exp() / (a + 1)
