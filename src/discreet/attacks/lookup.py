@@ -133,7 +133,7 @@ def compare_lookups(
     source, shares = source_of(bits), [check.positive(epsilon=epsilon) for epsilon in epsilons]
     check.integer(rounds=rounds, at_least=1)
     open_ones = (
-        _plain(people, attack, "no defence", least=1),
+        _plain(people, attack, "nothing", least=1),
         *(_anonymous(people, attack, least) for least in k),
         _plain(people, attack, f"counts below {threshold} left out", least=threshold),
     )
