@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from discreet.demo import Story, background, clinic, show, tell, terminal, write_report
+from discreet.demo import Story, background, clinic, lab, show, tell, terminal, write_report
 from discreet.demo.attack import EPSILONS, raw
 from discreet.demo.conversation import BUDGET, LIMITS, LINES
 from discreet.errors import InsufficientBudget, UnsupportedQuery
@@ -104,7 +104,7 @@ def test_the_story_is_printed(told: tuple[Story, str]) -> None:
 
 def test_the_report_stands_alone_and_is_well_formed(report: str) -> None:
     read = Page(report)
-    assert read.fetched == []
+    assert read.fetched == ["lab.html"]  # beside it
     assert not {"script", "link", "img", "iframe"} & {tag for tag, _ in read.tags}
     assert re.findall(r"https?://[^\"< ]*", report.replace('xmlns="http://www.w3.org/2000/svg"', "")) == [
         "http://www.w3.org/1999/xlink"
@@ -124,7 +124,7 @@ def test_headings_are_in_order_and_names_are_unique(report: str) -> None:
     assert all(after <= before + 1 for before, after in pairwise(levels))
     names = [attributes["id"] for tag, attributes in read.tags if "id" in attributes]
     assert len(names) == len(set(names))
-    assert {link["href"][1:] for link in read.named("a")} <= set(names)
+    assert {link["href"] for link in read.named("a")} <= {"lab.html", *(f"#{name}" for name in names)}
 
 
 def test_the_bill_is_told_only_where_the_attack_is(report: str) -> None:
@@ -140,13 +140,22 @@ def test_answers_of_seeded_noise_say_so(report: str) -> None:
     assert report.count("Not private") == sum(line.name not in ("too many", "one row") for line in LINES)
 
 
+@pytest.fixture
+def _short_lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its other attacks have tests of their own."""
+    monkeypatch.setattr(lab, "SHOWN", lab.SHOWN[:1])
+
+
+@pytest.mark.usefixtures("_short_lab")
 def test_a_tiny_clinic_whose_groups_are_all_hidden_is_told_too(tmp_path: Path) -> None:
     console = Console(width=100, file=io.StringIO())
     path = show(console, tmp_path, bits=SeededBits(5), patients=60, trials=2)
     assert path is not None
     assert "no group is shown" in path.read_text(encoding="utf-8")
+    assert "Names come back" in (tmp_path / "lab.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("_short_lab")
 def test_without_the_extra_the_story_is_told_and_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

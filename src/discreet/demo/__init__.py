@@ -1,7 +1,9 @@
-"""The story that `make demo` and `discreet demo` tell, and its report."""
+"""The story that `make demo` and `discreet demo` tell, its report, and the lab of attacks."""
 
+from discreet.demo.lab import Exhibit, exhibits
+from discreet.demo.lab_page import write_lab
 from discreet.demo.pages import write_report
 from discreet.demo.show import show
 from discreet.demo.story import FOLDER, Story, tell
 
-__all__ = ["FOLDER", "Story", "show", "tell", "write_report"]
+__all__ = ["FOLDER", "Exhibit", "Story", "exhibits", "show", "tell", "write_lab", "write_report"]

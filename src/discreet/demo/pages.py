@@ -13,7 +13,7 @@ from discreet.demo.story import PROVENANCE, Story, costs
 from discreet.report import Html, Point, answers, blocks, charts, page
 from discreet.report.words import measured, number, percent
 
-FILE = "report.html"
+FILE, LAB = "report.html", "lab.html"
 CONTENTS = {
     "protected": "What is protected",
     "answers": "Questions and answers",
@@ -169,7 +169,8 @@ def attacked(story: Story) -> list[Html]:
     )
     columns = ("averages", "median of trials", "nine in ten trials")
     table = blocks.table(columns, _trials(story), caption="The bill as inferred by the attacker", numbers=columns[1:])
-    return [blocks.paragraph(exact), blocks.paragraph(private), blocks.beside(figure, table)]
+    more = blocks.paragraph("More attacks, on other releases: ", blocks.link("the lab", LAB), ".")
+    return [blocks.paragraph(exact), blocks.paragraph(private), blocks.beside(figure, table), more]
 
 
 def _trials(story: Story) -> list[tuple[str, str, str]]:

@@ -10,8 +10,10 @@ from rich.text import Text
 from discreet.demo import terminal
 from discreet.demo.attack import TRIALS
 from discreet.demo.clinic import PATIENTS
+from discreet.demo.lab import SHOWN, Exhibit, exhibits
+from discreet.demo.lab_page import write_lab
 from discreet.demo.pages import write_report
-from discreet.demo.story import tell
+from discreet.demo.story import progress, tell
 from discreet.errors import MissingExtra
 from discreet.noise import Bits
 
@@ -19,7 +21,7 @@ from discreet.noise import Bits
 def show(
     console: Console, folder: Path, *, bits: Bits | None = None, patients: int = PATIENTS, trials: int = TRIALS
 ) -> Path | None:
-    """Tells the story and writes its report.
+    """Tells the story, attacks in the lab and writes a page about each.
 
     Args:
         console: where it is told.
@@ -32,13 +34,28 @@ def show(
         The report; None if charts cannot be drawn here, which is then said.
     """
     story = tell(console, bits=bits, patients=patients, trials=trials)
-    terminal.heading(console, "5. The report")
+    shown = _lab(console, bits)
+    terminal.heading(console, "6. The report")
     try:
         with console.status("Drawing charts"):
-            path = write_report(story, folder)
+            paths = write_report(story, folder), write_lab(shown, folder)
     except MissingExtra as error:
         terminal.say(console, f"Not written: {error}")
         return None
-    console.print(Text(str(path.resolve())), soft_wrap=True)
-    terminal.say(console, "Open it in a browser; it needs no network.")
-    return path
+    for path in paths:
+        console.print(Text(str(path.resolve())), soft_wrap=True)
+    terminal.say(console, "Open them in a browser; they need no network.")
+    return paths[0]
+
+
+def _lab(console: Console, bits: Bits | None) -> tuple[Exhibit, ...]:
+    """Attacks on other releases, printed while they happen."""
+    terminal.heading(console, "5. The lab: three releases that name nobody")
+    shown = []
+    with progress(console) as bar:
+        task = bar.add_task("Attacking", total=len(SHOWN))
+        for exhibit in exhibits(bits=bits):
+            terminal.exhibit(console, exhibit)
+            shown.append(exhibit)
+            bar.advance(task)
+    return tuple(shown)

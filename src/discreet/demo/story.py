@@ -114,14 +114,15 @@ def _attacks(
         f"A patient leaves, and the average charge of {raw.visits:,} visits to {RICH_WARD} falls from "
         f"{float(raw.before):,.2f} to {float(raw.after):,.2f}. Multiply and subtract: the bill was {RICH_CHARGE:,}.",
     )
-    with _progress(console) as progress, _curator(":memory:", bits) as curator:
-        task = progress.add_task("Attacking private averages", total=len(attack.EPSILONS))
-        found = attack.private(curator, rows, folder, trials=trials, step=lambda: progress.advance(task))
+    with progress(console) as bar, _curator(":memory:", bits) as curator:
+        task = bar.add_task("Attacking private averages", total=len(attack.EPSILONS))
+        found = attack.private(curator, rows, folder, trials=trials, step=lambda: bar.advance(task))
     console.print(terminal.attack(raw, found))
     return raw, found
 
 
-def _progress(console: Console) -> Progress:
+def progress(console: Console) -> Progress:
+    """A bar for steps that are counted."""
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     return Progress(*columns, console=console, transient=True)
 

@@ -14,9 +14,10 @@ from discreet.demo.attack import Private, Raw
 from discreet.demo.background import DELTA, EACH, QUERIES, Account, Count, Meaning
 from discreet.demo.clinic import RICH_CHARGE
 from discreet.demo.conversation import Said
+from discreet.demo.lab import Exhibit
 from discreet.ledger import Entry
 from discreet.report.answers import Shape
-from discreet.report.words import measured, number, plain
+from discreet.report.words import measured, number, plain, rate
 
 
 def heading(console: Console, text: str) -> None:
@@ -69,6 +70,20 @@ def attack(raw: Raw, found: Sequence[Private]) -> Table:
     table.add_section()
     table.add_row("the truth", number(RICH_CHARGE), "")
     return table
+
+
+def exhibit(console: Console, shown: Exhibit) -> None:
+    """An attack on raw and on private releases."""
+    console.print(Text(shown.title, style="bold"))
+    say(console, shown.told + "\n")
+    table = _table([("what was released", False), ("attack succeeds", True), ("most possible", True)])
+    table.title = f"{shown.comparison.raw.attack}: {shown.comparison.raw.goal}"
+    for trial in shown.comparison:
+        most = "no limit known" if trial.finding.bound is None else rate(trial.finding.bound)
+        table.add_row(Text(trial.defence), rate(trial.finding.success), most)
+    table.add_section()
+    table.add_row("a guess", rate(shown.comparison.raw.baseline), "")
+    console.print(table)
 
 
 def book(entries: Iterable[Entry], costs: Iterable[str]) -> Table:

@@ -20,6 +20,11 @@ def amount(text: str) -> Html:
     return element("span", text, class_="amount")
 
 
+def link(text: str, to: str) -> Html:
+    """A link to another page."""
+    return element("a", text, href=to)
+
+
 def code(text: str) -> Html:
     """A question or a command, as it was written."""
     return element("pre", element("code", text))

@@ -29,7 +29,7 @@ def compared(comparison: Comparison) -> list[Html]:
     caption = f"{comparison.raw.attack}, on each release"
     table = blocks.table(_COLUMNS, rows, caption=caption, numbers=_COLUMNS[1:])
     figure = blocks.figure(comparison.spec(), caption=_reading(comparison), description=comparison.summary())
-    return [blocks.beside(figure, table)]
+    return [figure, table]
 
 
 def finding_page(*parts: Finding | Comparison) -> str:
