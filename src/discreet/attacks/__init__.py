@@ -10,10 +10,14 @@ from discreet.attacks.anonymity import Anonymity, k_anonymity
 from discreet.attacks.attack import Attack
 from discreet.attacks.ceiling import ceiling, compared, posterior
 from discreet.attacks.coarsening import Anonymised, k_anonymised
+from discreet.attacks.differencing import difference
 from discreet.attacks.genome_scores import correlations
 from discreet.attacks.genomes import genome
+from discreet.attacks.inference import Inference
 from discreet.attacks.intersecting import Intersection, intersection
+from discreet.attacks.isolating import Isolation, isolate
 from discreet.attacks.knowing import known_ratings
+from discreet.attacks.leverage_attack import leverage
 from discreet.attacks.linking import Linkage, linkage
 from discreet.attacks.lookup import Told
 from discreet.attacks.models import Membership, membership
@@ -24,6 +28,7 @@ from discreet.attacks.private_model import PrivateBayes
 from discreet.attacks.ratings import capped, smoothed
 from discreet.attacks.rebuilding_curves import Curves, reconstruction_by_guarantee, reconstruction_by_noise
 from discreet.attacks.reconstruction import Reconstruction, reconstruct
+from discreet.attacks.refitting import Refit, refit
 from discreet.attacks.scoring import KnownItems, Scoreboard, scoreboard, scoreboard_by_items
 from discreet.attacks.tracing import trace
 from discreet.attacks.unique import Coarsened, Uniqueness, uniqueness
@@ -38,13 +43,16 @@ __all__ = [
     "Curves",
     "Finding",
     "HowUnique",
+    "Inference",
     "Intersection",
+    "Isolation",
     "KnownItems",
     "Linkage",
     "Membership",
     "Presence",
     "PrivateBayes",
     "Reconstruction",
+    "Refit",
     "Scoreboard",
     "Told",
     "Tracing",
@@ -55,19 +63,23 @@ __all__ = [
     "ceiling",
     "compared",
     "correlations",
+    "difference",
     "genome",
     "genotypes_from_pairs",
     "how_unique",
     "intersection",
+    "isolate",
     "k_anonymised",
     "k_anonymity",
     "known_ratings",
+    "leverage",
     "linkage",
     "membership",
     "posterior",
     "reconstruct",
     "reconstruction_by_guarantee",
     "reconstruction_by_noise",
+    "refit",
     "scoreboard",
     "scoreboard_by_items",
     "share_unique",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from discreet.attacks import difference
 from discreet.curator import Answer, Curator
 from discreet.demo.clinic import HIGHEST_CHARGE, RICH_PATIENT, RICH_WARD, Visit, without
 from discreet.plan.frame import count, mean
@@ -36,7 +37,7 @@ class Raw:
     @property
     def inferred(self) -> Fraction:
         """What the attacker computes."""
-        return self.visits * self.before - (self.visits - 1) * self.after
+        return Fraction(difference((self.visits, self.before), (self.visits - 1, self.after)).recovered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +82,8 @@ def private(
     for epsilon in EPSILONS:
         answer = _asked(curator, path, epsilon, trials)
         total = {row["copy"]: row["visits"] * row["cost"] for row in answer}
-        inferred = tuple(float(total[_key(0, trial)] - total[_key(1, trial)]) for trial in range(trials))
-        found.append(Private(epsilon=epsilon, inferred=inferred))
+        before, after = ([total[_key(when, trial)] for trial in range(trials)] for when in (0, 1))
+        found.append(Private(epsilon=epsilon, inferred=tuple(map(float, difference(before, after).recovered))))
         step()
     return tuple(found)
 
