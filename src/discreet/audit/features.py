@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,8 @@ def _sequence(path: str, output: Sequence[Any]) -> Iterator[tuple[str, float | s
     yield f"length of {path}", float(len(output))
     if output and all(isinstance(entry, bool | int | float) for entry in output):
         yield f"sum of {path}", _number(sum(output))
+        for place, (left, right) in enumerate(pairwise(output[:_ENTRIES])):
+            yield f"{path}[{place + 1}] - {path}[{place}]", _number(right - left)
     for place, entry in enumerate(output[:_ENTRIES]):
         yield from _atoms(f"{path}[{place}]", entry)
 
