@@ -15,6 +15,7 @@ import pytest
 
 from discreet import mode
 from discreet.curator import Curator
+from discreet.curator.door import Door
 from discreet.curator.run import run
 from discreet.engines import DuckDB, Memory
 from discreet.errors import UnsupportedQuery
@@ -42,7 +43,7 @@ def test_engines_release_the_same_with_the_same_bits(sql: str, unit: str | None)
     found = []
     for engine, source in ((Memory(), rows), (DuckDB(threads=2), frame(rows))):
         engine.register("visits", source, TYPES)
-        released = run(program, engine, SeededBits(9))
+        released = run(program, engine, Door(SeededBits(9)))
         found.append((released.keys, released.noisy.tolist(), released.rows(Fraction(9, 10))))
     assert found[0] == found[1]
 

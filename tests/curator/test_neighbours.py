@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from discreet.curator import measure as measure_module
 from discreet.curator import program as program_module
 from discreet.curator.declare import declare
+from discreet.curator.door import Door
 from discreet.curator.program import Program, choose
 from discreet.curator.run import run
 from discreet.curator.selection import Optimal, Threshold
@@ -262,6 +263,6 @@ def test_noise_is_added_to_every_statistic(monkeypatch: pytest.MonkeyPatch) -> N
     program = plan(QUESTIONS[5], declared, "0")
     engine = Memory()
     engine.register("visits", visits(1), TYPES)
-    run(program, engine, SeededBits(3))
+    run(program, engine, Door(SeededBits(3)))
     assert len(seen) == len(program.reading.statistics) == len(program.noise.scales)
     assert {size for _, _, size, _ in seen} == {3}  # all three public wards, zeros included

@@ -17,6 +17,7 @@ from discreet import count
 from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
 from discreet.curator import Curator
+from discreet.curator.door import Door
 from discreet.curator.others import with_other
 from discreet.curator.program import Program, choose
 from discreet.curator.run import run
@@ -247,7 +248,7 @@ def test_the_interval_holds_what_is_not_shown() -> None:
     engine, times, missed, sizes = Memory(), 400, 0, set()
     engine.register("visits", rows, TYPES)
     for seed in range(times):
-        released = run(program, engine, SeededBits(seed))
+        released = run(program, engine, Door(SeededBits(seed)))
         *shown, rest = released.rows(Fraction(19, 20))
         hidden = 400 - 10 * len(shown)
         cell: Any = rest["n"]
@@ -266,7 +267,7 @@ def test_engines_release_the_same_with_the_same_bits(sql: str, unit: str | None)
     found = []
     for engine, source in ((Memory(), rows), (DuckDB(threads=2), pl.DataFrame(rows, schema=kinds))):
         engine.register("visits", source, TYPES)
-        released = run(program, engine, SeededBits(9))
+        released = run(program, engine, Door(SeededBits(9)))
         found.append((released.keys, released.noisy.tolist(), released.rows(Fraction(9, 10))))
     assert found[0] == found[1]
     assert found[0][0][-1] == ("elsewhere",)

@@ -13,6 +13,7 @@ import pytest
 
 from discreet.accounting import epsilon as epsilon_of
 from discreet.curator import Curator, perform
+from discreet.curator.door import Door
 from discreet.curator.measure import Measure
 from discreet.curator.prepared import Prepared
 from discreet.curator.run import run
@@ -448,7 +449,7 @@ def test_an_empty_bucket_is_hardly_ever_taken_for_one_in_use(bits: SeededBits) -
     engine = Memory()
     engine.register("visits", [], {name: column.type for name, column in scout.tables[0].columns.items()})
     program = scout.program(Fraction(1, 10))
-    found = [scout.found(run(program, engine, bits)) for _ in range(600)]
+    found = [scout.found(run(program, engine, Door(bits))) for _ in range(600)]
     assert sum(each is not None for each in found) < 8
 
 

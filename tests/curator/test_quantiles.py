@@ -22,6 +22,7 @@ from discreet.curator import Curator
 from discreet.curator import pick as pick_module
 from discreet.curator import program as program_module
 from discreet.curator.divide import divide
+from discreet.curator.door import Door
 from discreet.curator.histogram import Histogram
 from discreet.curator.program import Program, choose
 from discreet.curator.ranked import RISK, trees
@@ -219,7 +220,7 @@ def test_engines_release_the_same_with_the_same_bits(sql: str, unit: str | None)
     found = []
     for engine, source in ((Memory(), rows), (DuckDB(threads=2), frame(rows))):
         engine.register("visits", source, TYPES)
-        released = run(program, engine, SeededBits(9))
+        released = run(program, engine, Door(SeededBits(9)))
         found.append((released.keys, released.noisy.tolist(), released.rows(Fraction(9, 10))))
     assert found[0] == found[1]
     assert len(found[0][0]) >= (1 if "kind" not in sql else 0)

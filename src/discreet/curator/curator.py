@@ -13,6 +13,7 @@ from discreet import check
 from discreet.curator.answer import Answer, columns, records
 from discreet.curator.choices import CANDIDATES, Candidate, Choices, asked_for, compare, listed
 from discreet.curator.config import FILE, load
+from discreet.curator.door import Door
 from discreet.curator.enrol import check_known, check_sources, enrol
 from discreet.curator.explain import ROWS, Explanation, explanation
 from discreet.curator.fluent import CuratedFrame
@@ -70,7 +71,7 @@ class Curator(Recalling):
     ) -> Curator:
         """A curator with a given source of randomness; if it is seeded, every answer says that it is not private."""
         curator = cls(ledger, engine=engine)
-        curator._bits = source_of(bits)
+        curator._door = Door(source_of(bits))
         return curator
 
     @classmethod
@@ -314,7 +315,7 @@ class Curator(Recalling):
         """
         done: Performance | None = None
         with suppress(Exception):  # causes can carry data: dropped here, all of them
-            done = perform(prepared, asked, receipt, engine=self._engine, bits=self._bits, book=self._book)
+            done = perform(prepared, asked, receipt, engine=self._engine, door=self._door, book=self._book)
         if done is None:
             self._book.fail(receipt)
             raise QueryFailed
@@ -332,6 +333,6 @@ class Curator(Recalling):
             replayed=cost is None,
             notes=(*notes(program), *remarks(told.facts), *told.released.notes),
             confidence=confidence,
-            private=self._bits.private,
+            private=self._door.bits.private,
             released=told.released.unsalted,
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.curator.door import Door
 from discreet.curator.found import written
 from discreet.curator.prepared import Prepared, Settled, of_each_scout
 from discreet.curator.run import Reader, Released, run
@@ -15,7 +16,6 @@ from discreet.curator.scouts import Facts, Scout
 from discreet.curator.stored import Asked, pack, replay_key
 from discreet.ledger import Account, Book, Receipt
 from discreet.ledger.tallies import prices
-from discreet.noise import Bits
 from discreet.plan.canonical import canonical
 from discreet.privacy import events
 
@@ -39,7 +39,7 @@ class Performance:
 
 
 def perform(
-    prepared: Prepared, asked: Asked, receipt: Receipt, *, engine: Reader, bits: Bits, book: Book
+    prepared: Prepared, asked: Asked, receipt: Receipt, *, engine: Reader, door: Door, book: Book
 ) -> Performance:
     """Reads for a charge, stage by stage, and adds noise.
 
@@ -48,19 +48,19 @@ def perform(
     facts, released = prepared.facts, []
     for scout in prepared.missing:
         epsilon = of_each_scout(asked, len(prepared.missing))
-        seen = run(scout.program(epsilon), engine, bits)
+        seen = run(scout.program(epsilon), engine, door)
         found = scout.found(seen)
         if found is not None:
-            _remember(scout, seen, epsilon, receipt, book, private=bits.private)
+            _remember(scout, seen, epsilon, receipt, book, private=door.bits.private)
         facts = facts.having(scout, found)
         released.append(seen.program.event)
     settled = _settled(prepared, asked, facts, book.account(receipt.account))
-    main = run(settled.program, engine, bits)
+    main = run(settled.program, engine, door)
     event = events.Composed([*released, main.program.event]) if released else main.program.event
     return Performance(
         told=Told(released=main, facts=settled.facts, event=event),
         place=prepared.place(settled.program, settled.facts),
-        payload=pack(main, settled.asked, private=bits.private, beside=written(settled, asked)),
+        payload=pack(main, settled.asked, private=door.bits.private, beside=written(settled, asked)),
     )
 
 

@@ -6,21 +6,21 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from discreet.curator.door import Door
 from discreet.curator.nonlinear import Integers
 from discreet.curator.program import Program
-from discreet.noise import Bits
 from discreet.plan.nodes import Value
 from discreet.plan.reading import Groups, Reading
 
 Read = Callable[[Reading], Groups]
 
 
-def released_modes(program: Program, shown: Sequence[tuple[Value, ...]], read: Read, bits: Bits) -> Integers:
+def released_modes(program: Program, shown: Sequence[tuple[Value, ...]], read: Read, door: Door) -> Integers:
     """A row for each group that is shown and a column for each mode, as places among its candidates."""
     found = np.empty((len(shown), len(program.modal)), dtype=object)
     for reading in program.polls:
         groups = read(reading)
         for column, recipe in enumerate(program.modal):
             if recipe.ballot.split == reading.split:
-                found[:, column] = recipe.release(groups, shown, bits)
+                found[:, column] = door.votes(recipe, groups, shown)
     return found

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from discreet import check
+from discreet.curator.door import Door
 from discreet.curator.found import facts_of, law_of, was_bought_for
 from discreet.curator.holdings import Holdings
 from discreet.curator.others import with_other
@@ -57,7 +58,8 @@ class Preparing(Holdings):
 
     def __init__(self, book: Book, engine: Engine) -> None:
         super().__init__(book, engine)
-        self._bits = source_of(None)
+        self._door = Door(source_of(None))
+        self._salt: str | None = None  # of watched curators, which must keep the same rows
         self._remembered: dict[str, Fact] = {}
 
     def _prepare(
@@ -75,6 +77,7 @@ class Preparing(Holdings):
                 "Write the edges, such as HISTOGRAM(x, 0, 25, 50), or name limits.",
             )
         self._check_accounts(plan)
+        salt = self._salt if salt is None else salt
         secret = self._book.account(self._accounts[schema.name]).salt.hex() if salt is None else salt
         schemas = self._known
         bounds = [BoundsScout(schemas, table, column, secret) for table, column in unbounded(plan, schemas)]
@@ -115,7 +118,9 @@ class Preparing(Holdings):
 
     def _told(self, place: str, scout: Scout) -> Iterator[Fact]:
         for stored in self._book.stored(place):
-            released = unpack(stored.payload, lambda epsilon, _: scout.program(epsilon), private=self._bits.private)
+            released = unpack(
+                stored.payload, lambda epsilon, _: scout.program(epsilon), private=self._door.bits.private
+            )
             found = None if released is None else scout.found(released)
             if found is not None:
                 yield found
@@ -220,7 +225,7 @@ class Preparing(Holdings):
         """A stored release, by the facts that are written beside it."""
         fields = json.loads(payload)
         facts = facts_of(fields)
-        released = unpack(payload, prepared.rebuild(facts, law_of(fields)), private=self._bits.private)
+        released = unpack(payload, prepared.rebuild(facts, law_of(fields)), private=self._door.bits.private)
         return None if released is None else Told(released=released, facts=facts, event=released.program.event)
 
 

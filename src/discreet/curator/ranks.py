@@ -7,32 +7,30 @@ from dataclasses import replace
 
 import numpy as np
 
-from discreet.curator.divide import divide
-from discreet.curator.draw import draw
+from discreet.curator.door import Door
 from discreet.curator.histogram import Histogram, Key, Look, Place
 from discreet.curator.nonlinear import Integers
 from discreet.curator.pick import Pick
 from discreet.curator.program import Program
 from discreet.curator.ranked import Branch, Ranked, trees
 from discreet.errors import InternalError
-from discreet.noise import Bits
 from discreet.plan.reading import Groups, Only, Reading, Split
 
 Read = Callable[[Reading], Groups]
 
 
-def released_points(program: Program, shown: Sequence[Key], read: Read, bits: Bits) -> Integers:
+def released_points(program: Program, shown: Sequence[Key], read: Read, door: Door) -> Integers:
     """A row for each group that is shown and a column for each pick, in steps of the arguments' grids."""
     first = len(program.noise.scales)
     points = np.empty((len(shown), program.width - first), dtype=object)
     for reading in program.splits:
         recipes = [recipe for recipe in program.ranked if reading.split and recipe.argument == reading.split.argument]
         columns = [recipe.place - first + i for recipe in recipes for i in range(recipe.columns)]
-        points[:, columns] = _of_argument(reading, recipes, shown, read, bits)
+        points[:, columns] = _of_argument(reading, recipes, shown, read, door)
     return points
 
 
-def _of_argument(reading: Reading, recipes: list[Ranked], shown: Sequence[Key], read: Read, bits: Bits) -> Integers:
+def _of_argument(reading: Reading, recipes: list[Ranked], shown: Sequence[Key], read: Read, door: Door) -> Integers:
     """The points of one argument: two reads, or one if the grid is small."""
     split = reading.split
     if split is None:
@@ -44,20 +42,20 @@ def _of_argument(reading: Reading, recipes: list[Ranked], shown: Sequence[Key], 
     coarse, last = read(reading), split.high - split.low
     blocks = {key: Histogram.of(last >> split.shift, 0, coarse.get(key, ())) for key in shown}
     points = {key: Histogram.of(last, split.shift, coarse.get(key, ())) for key in shown}
-    values = _points(recipes, points, look, bits)
-    fences = draw(blocks, [pick for recipe in recipes for pick in recipe.fences], look, bits)
+    values = _points(recipes, points, look, door)
+    fences = door.points(blocks, [pick for recipe in recipes for pick in recipe.fences], look)
     rows = [_columns(recipes, values[key], fences[key], split) for key in shown]
     width = sum(recipe.columns for recipe in recipes)
     return _in_order(recipes, np.array(rows, dtype=object).reshape(len(shown), width))
 
 
-def _points(recipes: list[Ranked], groups: dict[Key, Histogram], look: Look, bits: Bits) -> dict[Key, list[int]]:
+def _points(recipes: list[Ranked], groups: dict[Key, Histogram], look: Look, door: Door) -> dict[Key, list[int]]:
     """In each group the point of each quantile, by itself or with those that it is drawn with."""
     together = trees(recipes)
     alone = [recipe.point for recipe in recipes if isinstance(recipe.point, Pick)]
     foreseen = [tree.foreseen(number) for tree in together for number in range(len(tree.shares))]
-    drawn = draw(groups, alone, look, bits, beside=foreseen)
-    divided = {tree: divide(groups, tree, look, bits) for tree in together}
+    drawn = door.points(groups, alone, look, beside=foreseen)
+    divided = {tree: door.places(groups, tree, look) for tree in together}
     found = {}
     for key, own in drawn.items():
         rest = iter(own)

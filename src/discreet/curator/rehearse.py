@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
+from discreet.curator.door import Door
 from discreet.curator.program import Program
 from discreet.curator.run import Released, run
 from discreet.engines.memory import Memory
@@ -37,15 +38,15 @@ def rehearsal(program: Program, tables: Sequence[TableSchema], rows: int) -> Rel
 
     Private groups show only what many people share, so a rehearsal without any row is repeated on a larger crowd.
     """
-    engine, bits = Memory(), SeededBits(_SEED)
+    engine, door = Memory(), Door(SeededBits(_SEED))
     for schema in tables:
         engine.register(schema.name, invented(schema, program.question, rows), _types(schema))
     copies = 1
-    released = run(program, engine, bits)
+    released = run(program, engine, door)
     always = int(program.contribution.gathers)  # what is not shown has a row in any case
     while program.question.keys and len(released.rows(Fraction(1, 2))) <= always and copies < _LARGEST_CROWD:
         copies *= _GROWTH
-        released = run(program, _Crowd(engine, copies), bits)
+        released = run(program, _Crowd(engine, copies), door)
     return released
 
 

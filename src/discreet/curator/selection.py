@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.curator.door import Door
 from discreet.curator.nonlinear import Integers
 from discreet.curator.spread import Noise
 from discreet.mechanisms import PartitionSelection
 from discreet.mechanisms.partition_selection import share_of_delta
-from discreet.noise import Bits
 from discreet.plan.aggregates import Size
 from discreet.plan.reading import Statistic
 from discreet.plan.stability import Contribution
@@ -64,9 +64,9 @@ class Threshold:
         """The number of people, of one row each, whose group is shown with a probability of one half."""
         return self.smallest
 
-    def kept(self, noisy: Integers, exact: Integers, bits: Bits) -> Kept:
+    def kept(self, noisy: Integers, exact: Integers, door: Door) -> Kept:
         """Which groups are shown, given their noisy statistics."""
-        del exact, bits
+        del exact, door
         numerators, denominator = self.size.linear.values(noisy)
         return np.array([n >= self.smallest * denominator for n in numerators], dtype=bool)
 
@@ -105,11 +105,11 @@ class Optimal:
         """The number of people whose group is shown with a probability of one half."""
         return self.mechanism.half_kept_count()
 
-    def kept(self, noisy: Integers, exact: Integers, bits: Bits) -> Kept:
+    def kept(self, noisy: Integers, exact: Integers, door: Door) -> Kept:
         """Which groups are shown, given their exact number of people, the last statistic."""
         del noisy
         people: Any = exact[:, -1].astype(np.int64)
-        return self.mechanism.select(people, bits=bits)
+        return door.select(self.mechanism, people)
 
     def __str__(self) -> str:
         return f"Groups are shown at random: one of {self.half_kept} people with a probability of one half."
