@@ -1,0 +1,58 @@
+"""The door: every exact number that leaves an engine passes here, and meets its noise.
+
+There are five ways out, and no sixth: noise on statistics, a selection of private keys, points drawn by their ranks,
+several points drawn together, candidates drawn by their counts. An audit stands in this door with a `Door` of its own,
+which only curators for tests let in (see `discreet.curator.watching`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.curator.divide import divide
+from discreet.curator.draw import draw
+from discreet.curator.histogram import Histogram, Key, Look
+from discreet.curator.measure import Measure
+from discreet.curator.modes import Modal
+from discreet.curator.nonlinear import Integers
+from discreet.curator.pick import Aim, Pick
+from discreet.curator.tree import Tree
+from discreet.mechanisms import PartitionSelection
+from discreet.noise import Bits
+from discreet.plan.reading import Groups
+
+
+class Door:
+    """Exact numbers in, released ones out; each method is one mechanism, drawn with the door's bits.
+
+    Args:
+        bits: the source of randomness.
+    """
+
+    def __init__(self, bits: Bits) -> None:
+        self.bits = bits
+
+    def noise(self, measure: Measure, exact: Integers) -> Integers:
+        """Noisy statistics, a row for each group."""
+        return measure.release(exact, self.bits)
+
+    def select(self, selection: PartitionSelection, people: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which groups are shown, given how many people each has."""
+        return selection.select(people, bits=self.bits)
+
+    def points(
+        self, groups: Mapping[Key, Histogram], picks: Sequence[Pick], look: Look, *, beside: Sequence[Aim] = ()
+    ) -> dict[Key, list[int]]:
+        """In each group a point for each pick."""
+        return draw(groups, picks, look, self.bits, beside=beside)
+
+    def places(self, groups: Mapping[Key, Histogram], tree: Tree, look: Look) -> dict[Key, list[int]]:
+        """In each group the places of several quantiles that are drawn together."""
+        return divide(groups, tree, look, self.bits)
+
+    def votes(self, recipe: Modal, groups: Groups, keys: Sequence[Key]) -> list[int]:
+        """One candidate for each of these groups."""
+        return recipe.release(groups, keys, self.bits)
