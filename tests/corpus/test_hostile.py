@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from discreet.audit.recording import Watched
 from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import DiscreetError, UnsupportedQuery
@@ -20,8 +21,9 @@ from tests.corpus.hostile.people import NAMED
 from tests.corpus.world import World
 from tests.corpus.worlds import clinic, school, shop
 from tests.curator.fuzz import Question
+from tests.redteam.changed import changed
 from tests.redteam.judge import Pair
-from tests.redteam.recorder import Watched, same_salt
+from tests.redteam.salts import same_salt
 
 PATIENTS, SOMEBODY = 38, 7  # somebody with six visits and four laboratory results
 EPSILON, DELTA = Fraction(1), Fraction(1, 10**4)
@@ -81,7 +83,7 @@ def test_explain_and_rehearse_refuse_it_too(case: Case, closed: dict[str, Curato
 def _neighbours(change: Any = None) -> Pair:
     """The clinic with and without somebody, kept by the same salt."""
     world = clinic.world(PATIENTS)
-    engines = [Watched(Memory(), change) if change is not None else Watched(Memory()) for _ in range(2)]
+    engines = [Watched(Memory()) if change is None else changed(change) for _ in range(2)]
     with same_salt():
         one, other = (
             _held(state, engine) for state, engine in zip((world, world.without(SOMEBODY)), engines, strict=True)

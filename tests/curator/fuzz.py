@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
+from discreet.audit.recording import Asking
 from discreet.noise import SeededBits, uniform_below
 from discreet.plan.schema import Limits
 from discreet.plan.types import Type
@@ -151,13 +152,9 @@ LITERALS, RULES = listed(_LITERALS), listed(_RULES)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class Question(Asking):
     """A question with its budget and limits, and what the checks must know of it."""
 
-    sql: str
-    epsilon: Fraction
-    delta: Fraction
-    limits: Limits | None
     private: bool
     grouped: bool
     account: str = "visits"

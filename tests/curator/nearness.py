@@ -10,7 +10,7 @@ from typing import Any
 from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
 from discreet.accounting.zcdp import compose as zcdp
-from discreet.curator.modes import Modal
+from discreet.audit.points import range_of
 from discreet.curator.program import Program
 from discreet.curator.selection import Threshold
 from discreet.plan.reading import Groups
@@ -76,10 +76,3 @@ def check_modes(program: Program, one: Sequence[Groups], other: Sequence[Groups]
                 assert rho <= recipe.event.rho
             else:
                 assert sum(ranges, Fraction(0)) <= basic(terms(recipe.event)).epsilon
-
-
-def range_of(recipe: Modal, one: Sequence[int], other: Sequence[int]) -> int:
-    """The largest change of a candidate's count less the smallest."""
-    before, after = (dict(zip(x[: len(x) // 2], x[len(x) // 2 :], strict=True)) for x in (one, other))
-    changes = [after.get(place, 0) - before.get(place, 0) for place in range(len(recipe.ballot.values))]
-    return max(changes) - min(changes)

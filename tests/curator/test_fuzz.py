@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from discreet.audit.recording import Seen, Watched, ask
 from discreet.curator import Curator
 from discreet.curator import curator as curator_module
 from discreet.curator.measure import Measure
@@ -22,8 +23,9 @@ from discreet.plan.reading import Groups, Reading
 from discreet.privacy import events
 from tests.curator.fuzz import Draw, Question, question
 from tests.engines.tables import arrow
+from tests.redteam.changed import changed
 from tests.redteam.judge import Pair, same_answers
-from tests.redteam.recorder import Seen, Watched, ask, same_salt
+from tests.redteam.salts import same_salt
 from tests.redteam.worlds import World, world
 
 QUICK, ALL = 300, 2000
@@ -194,10 +196,6 @@ def noticed(engine: Callable[[], Watched] = lambda: Watched(Memory())) -> None:
         judged(range(300), engine)
 
 
-def changed(change: Callable[[Reading], Reading]) -> Callable[[], Watched]:
-    return lambda: Watched(Memory(), change)
-
-
 def test_mutant_half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     right = Measure.laplace.__func__  # type: ignore[attr-defined]
 
@@ -229,7 +227,7 @@ def test_mutant_no_clipping() -> None:
             statistics=tuple(replace(s, low=-wide, high=wide) if s.kind == "sum" else s for s in reading.statistics),
         )
 
-    noticed(changed(unclipped))
+    noticed(lambda: changed(unclipped))
 
 
 @pytest.mark.parametrize("more", [{"groups": 1}, {"rows": 1}, {"rows": 10**6}, {"groups": 10**6}], ids=str)
@@ -240,11 +238,11 @@ def test_mutant_looser_limits(more: dict[str, int]) -> None:
         wider = {name: getattr(reading.bounding, name) + extra for name, extra in more.items()}
         return replace(reading, bounding=replace(reading.bounding, **wider))
 
-    noticed(changed(looser))
+    noticed(lambda: changed(looser))
 
 
 def test_mutant_each_row_its_own_unit() -> None:
-    noticed(changed(lambda reading: replace(reading, bounding=None)))
+    noticed(lambda: changed(lambda reading: replace(reading, bounding=None)))
 
 
 def test_mutant_an_exact_number_in_a_note(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from discreet.audit.recording import Seen, Watched, ask
 from discreet.curator import program as program_module
 from discreet.curator import spread as spread_module
 from discreet.engines import DuckDB, Memory
@@ -35,9 +36,10 @@ from tests.curator.families import CALLS, DAYS, HOSPITAL, SHOP
 from tests.curator.fuzz import Question
 from tests.curator.joined import question
 from tests.curator.states import Joined, joined
+from tests.redteam.changed import changed
 from tests.redteam.judge import Pair
 from tests.redteam.locality import without_own
-from tests.redteam.recorder import Seen, Watched, ask, same_salt
+from tests.redteam.salts import same_salt
 
 QUICK, ALL = 300, 5000
 BATCH, LONG = 25, 100  # questions of one test
@@ -347,7 +349,7 @@ def test_mutant_a_row_counts_as_often_as_a_public_table_repeats_it() -> None:
             return reading
         return replace(reading, bounding=replace(reading.bounding, rows=2 * reading.bounding.rows))
 
-    noticed(lambda _, sql: any(f"JOIN {name}" in sql for name in public), lambda: Watched(Memory(), unbounded))
+    noticed(lambda _, sql: any(f"JOIN {name}" in sql for name in public), lambda: changed(unbounded))
 
 
 def test_mutant_nothing_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,9 @@ import polars as pl
 import pytest
 
 from discreet.accounting import epsilon as epsilon_of
+from discreet.audit.nearness import moved
+from discreet.audit.recording import Seen, Watched, ask
+from discreet.audit.releases import allowance
 from discreet.curator import Curator, perform
 from discreet.curator.door import Door
 from discreet.curator.measure import Measure
@@ -27,8 +30,8 @@ from discreet.plan.schema import Bounds, Limits
 from discreet.privacy import Budget, Loss, Neighbours, PureDP, events
 from tests.curator.fuzz import Question
 from tests.curator.spies import Spy
-from tests.redteam.judge import allowance, same_answers
-from tests.redteam.recorder import Seen, Watched, ask, moved, same_salt
+from tests.redteam.judge import same_answers
+from tests.redteam.salts import same_salt
 
 Row = dict[str, Any]
 

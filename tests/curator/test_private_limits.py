@@ -10,6 +10,10 @@ import polars as pl
 import pytest
 
 from discreet.accounting import epsilon as epsilon_of
+from discreet.audit.nearness import moved
+from discreet.audit.recording import Watched
+from discreet.audit.recording import ask as recorded
+from discreet.audit.releases import allowance
 from discreet.curator import Curator
 from discreet.curator.scouts import LimitsScout
 from discreet.engines import DuckDB, Memory
@@ -20,9 +24,8 @@ from discreet.plan.schema import Limits
 from discreet.privacy import Budget, Loss, Neighbours, PureDP
 from tests.curator.fuzz import Question
 from tests.curator.spies import Spy
-from tests.redteam.judge import allowance, same_answers
-from tests.redteam.recorder import Watched, moved, same_salt
-from tests.redteam.recorder import ask as recorded
+from tests.redteam.judge import same_answers
+from tests.redteam.salts import same_salt
 
 Row = dict[str, Any]
 

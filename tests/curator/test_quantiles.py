@@ -18,6 +18,9 @@ from discreet import maximum, median, minimum, quantile
 from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
 from discreet.accounting.zcdp import compose as zcdp
+from discreet.audit.nearness import by_ranges
+from discreet.audit.points import ranges_of_parts, ranges_of_points
+from discreet.audit.releases import Divided, Drawn
 from discreet.curator import Curator
 from discreet.curator import pick as pick_module
 from discreet.curator import program as program_module
@@ -38,8 +41,6 @@ from discreet.privacy import Budget, Neighbours
 from tests.curator.clinic import TYPES, Row, neighbour, visits
 from tests.curator.spies import Spy, clinic
 from tests.curator.test_neighbours import check_keys, check_within, greedy, schema
-from tests.redteam.judge import allowance
-from tests.redteam.ranks import Divided, Drawn, cost_of_moves, cost_of_parts
 
 ADD, SWAP = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 QUESTIONS = (
@@ -79,7 +80,7 @@ def check_picks(program: Program, one: Sequence[Row], other: Sequence[Row]) -> N
         for recipe in (r for r in program.ranked if r.argument == split.argument):
             for pick in recipe.picks:
                 drawn = Drawn(pick, split.high - split.low, split.shift)
-                assert cost_of_moves(drawn, a, b) <= allowance(pick.event)
+                assert all(move.is_covered for move in by_ranges(pick.event, ranges_of_points(drawn, a, b)))
         check_trees(program, split, a, b)
 
 
@@ -91,7 +92,8 @@ def check_trees(program: Program, split: Split, one: Groups, other: Groups) -> N
         for seed in range(3):
             places = divide(groups, tree, lambda _: {}, SeededBits(seed))
             for level, event in enumerate(tree.levels):
-                assert cost_of_parts(Divided(tree, level, last, 0), one, other, places) <= allowance(event)
+                ranges = ranges_of_parts(Divided(tree, level, last, 0), one, other, places)
+                assert all(move.is_covered for move in by_ranges(event, ranges))
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])

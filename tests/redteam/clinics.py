@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from discreet.audit.recording import Noise, Watched, ask
 from discreet.curator import Curator, Program
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.noise import SeededBits
@@ -17,7 +18,7 @@ from discreet.privacy import Budget, Loss
 from tests.curator.fuzz import Question
 from tests.engines.tables import arrow
 from tests.redteam.judge import Pair
-from tests.redteam.recorder import Noise, Watched, ask, same_salt
+from tests.redteam.salts import same_salt
 
 Row = dict[str, Any]
 

@@ -17,7 +17,7 @@ from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import DiscreetError
 from discreet.plan.reading import Reading
 from tests.redteam.clinics import APPROXIMATE, CROWD, Row, Untouchable, chain, clinic, planned, row, spent
-from tests.redteam.recorder import same_salt
+from tests.redteam.salts import same_salt
 
 TEXT, NUMBER, ROWS = "ZZ-CANARY-7", 918273645, 7919
 SECRETS = (TEXT, str(NUMBER))

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from discreet.audit.releases import allowance
 from discreet.curator.measure import Measure
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.privacy import Neighbours, PureDP
 from tests.redteam.clinics import APPROXIMATE, CROWD, Untouchable, clinic, noises, planned, row, spent
-from tests.redteam.judge import allowance
 
 KEYS = 20_000
 FALSE_ALARM = 1e-9

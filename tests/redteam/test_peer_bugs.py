@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from discreet.audit.recording import Noise
 from discreet.curator.measure import Measure
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.plan.schema import Limits
 from tests.redteam.clinics import APPROXIMATE, CROWD, PURE, Row, asking, clinic, neighbours, noises, planned, row
-from tests.redteam.recorder import Noise
 
 BOTH: list[Callable[[], Engine]] = [Memory, lambda: DuckDB(threads=1)]
 engines = pytest.mark.parametrize("engine", BOTH, ids=["memory", "duckdb"])

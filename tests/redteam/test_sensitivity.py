@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from discreet.audit.nearness import moved
+from discreet.audit.recording import Noise, Watched, ask
+from discreet.audit.releases import Divided, allowance
 from discreet.curator import tree as tree_module
 from discreet.curator.measure import Measure
 from discreet.engines import DuckDB, Engine, Memory
@@ -31,9 +34,7 @@ from tests.redteam.clinics import (
     row,
     spent,
 )
-from tests.redteam.judge import allowance
-from tests.redteam.ranks import Divided
-from tests.redteam.recorder import Noise, Watched, ask, moved, same_salt
+from tests.redteam.salts import same_salt
 
 BOTH: list[Callable[[], Engine]] = [Memory, lambda: DuckDB(threads=1)]
 engines = pytest.mark.parametrize("engine", BOTH, ids=["memory", "duckdb"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from discreet.audit.recording import Watched, ask
 from discreet.curator.measure import Measure
 from discreet.engines import DuckDB, Engine, Memory, memory
 from discreet.errors import QueryFailed, UnknownTable, UnsupportedQuery
@@ -28,7 +29,6 @@ from tests.redteam.clinics import (
     row,
     spent,
 )
-from tests.redteam.recorder import Watched, ask
 
 BOTH: list[Callable[[], Engine]] = [Memory, lambda: DuckDB(threads=1)]
 engines = pytest.mark.parametrize("engine", BOTH, ids=["memory", "duckdb"])

@@ -16,7 +16,7 @@ from discreet.errors import InvalidParameter
 from discreet.noise import Bits
 
 
-def check_watchable(curator: Curator) -> Curator:
+def check_watchable(curator: object) -> Curator:
     """The curator, if it may be watched.
 
     Raises:

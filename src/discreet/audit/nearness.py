@@ -1,0 +1,95 @@
+"""How far apart neighbours are where numbers meet noise, in the currency that was paid, beside what was paid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from discreet.accounting.terms import terms
+from discreet.accounting.zcdp import compose as zcdp
+from discreet.audit.points import ranges_of_parts, ranges_of_points, ranges_of_votes
+from discreet.audit.recording import Noise
+from discreet.audit.releases import Divided, Drawn, Voted, allowance, law_of
+from discreet.curator.measure import Measure
+from discreet.mechanisms import PartitionSelection
+from discreet.privacy import events
+
+Currency = Literal["epsilon", "rho", "groups", "people in a group"]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """How far the inputs of one release are apart, and how far they may be.
+
+    Attributes:
+        found: the distance.
+        allowed: what the event that was charged allows.
+        currency: epsilon and rho are privacy; groups and people are what a selection of groups is built for.
+    """
+
+    found: Fraction
+    allowed: Fraction
+    currency: Currency
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether it is no farther than what was paid for."""
+        return self.found <= self.allowed
+
+
+def moves(one: Noise, other: Noise) -> tuple[Move, ...]:
+    """The distances of two recorded inputs of the same release; a group that is not there is zero.
+
+    Laplace noise: the sum of |a - b| / scale, which is the epsilon of the pair, exactly. Gaussian noise: half the sum
+    of ((a - b) / sigma)^2, the rho of the pair. Drawn points and candidates: the ranges of their privacy losses, added
+    up, or their squares over 8 added up where they were paid as a rho (Cesar, Rogers 2021), which must not exceed the
+    rho of the event in any case. A selection: the number of groups in which the number of people differs, none by more
+    than one.
+    """
+    release, a, b = one.release, one.inputs(), other.inputs()
+    if isinstance(release, Drawn):
+        return by_ranges(release.event, ranges_of_points(release, a, b))
+    if isinstance(release, Divided):
+        places = {**other.outputs(), **one.outputs()}
+        return by_ranges(release.event, ranges_of_parts(release, a, b, places))
+    if isinstance(release, Voted):
+        return by_ranges(release.event, ranges_of_votes(release.recipe, a, b))
+    ratios = shifts(one, other)
+    if isinstance(release, PartitionSelection):
+        changed = sum(ratios, Fraction(0))
+        return (
+            Move(changed, Fraction(release.max_groups), "groups"),
+            Move(max(ratios, default=Fraction(0)), Fraction(1), "people in a group"),
+        )
+    allowed = allowance(release.event)
+    if release.law == "gaussian":
+        return (Move(sum((ratio * ratio for ratio in ratios), Fraction(0)) / 2, allowed, "rho"),)
+    return (Move(sum(ratios, Fraction(0)), allowed, "epsilon"),)
+
+
+def moved(one: Noise, other: Noise) -> Fraction:
+    """The distance of two inputs in the currency of their release."""
+    return moves(one, other)[0].found
+
+
+def shifts(one: Noise, other: Noise) -> list[Fraction]:
+    """How far each number moved, in units of its noise; people, for a selection."""
+    a, b = one.inputs(), other.inputs()
+    scales = one.release.scales if isinstance(one.release, Measure) else (Fraction(1),)
+    zero = (0,) * len(scales)
+    return [
+        abs(Fraction(x - y) / scale)
+        for key in {**a, **b}
+        for x, y, scale in zip(a.get(key, zero), b.get(key, zero), scales, strict=True)
+    ]
+
+
+def by_ranges(event: events.Event, ranges: Sequence[Fraction]) -> tuple[Move, Move]:
+    """What draws cost whose privacy losses have these ranges, as they were paid; and as a rho in any case."""
+    rho = sum((each * each for each in ranges), Fraction(0)) / 8
+    concentrated = Move(rho, Fraction(zcdp(terms(event)).rho), "rho")
+    if law_of(event) == "gaussian":
+        return Move(rho, allowance(event), "rho"), concentrated
+    return Move(sum(ranges, Fraction(0)), allowance(event), "epsilon"), concentrated

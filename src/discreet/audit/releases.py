@@ -1,0 +1,105 @@
+"""Releases as an audit sees them: which mechanism drew, and how much privacy its event allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.accounting.basic import compose as basic
+from discreet.accounting.terms import terms
+from discreet.curator.measure import Law, Measure
+from discreet.curator.modes import Modal
+from discreet.curator.pick import Pick
+from discreet.curator.tree import Tree
+from discreet.errors import UnsupportedEvent
+from discreet.mechanisms import PartitionSelection
+from discreet.privacy import events
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One point in every group, on a grid that ends at `last` and is read in blocks of 2^shift points.
+
+    Points that are drawn in one go share a read, whose number is `read`.
+    """
+
+    pick: Pick
+    last: int
+    shift: int
+    read: int = 0
+
+    @property
+    def event(self) -> events.Event:
+        """Its price."""
+        return self.pick.event
+
+    @property
+    def law(self) -> Law:
+        """Which currency it was paid in."""
+        return law_of(self.event)
+
+
+@dataclass(frozen=True)
+class Divided:
+    """One level of several quantiles, in every group; the outputs of a recorded one are the places of all levels."""
+
+    tree: Tree
+    level: int
+    last: int
+    shift: int
+    read: int = 0
+
+    @property
+    def event(self) -> events.Event:
+        """Its price."""
+        return self.tree.levels[self.level]
+
+    @property
+    def law(self) -> Law:
+        """Which currency it was paid in."""
+        return law_of(self.event)
+
+
+@dataclass(frozen=True)
+class Voted:
+    """One candidate in every group, from the counts of a read."""
+
+    recipe: Modal
+    read: int
+
+    @property
+    def event(self) -> events.Event:
+        """Its price."""
+        return self.recipe.event
+
+    @property
+    def law(self) -> Law:
+        """Which currency it was paid in."""
+        return law_of(self.event)
+
+
+Release = Measure | PartitionSelection | Drawn | Divided | Voted
+
+
+def law_of(event: events.Event) -> Law:
+    """Gaussian for what was paid in rho, Laplace for what was paid in epsilon."""
+    return "gaussian" if isinstance(event, events.Concentrated) else "laplace"
+
+
+def allowance(event: events.Event) -> Fraction:
+    """What an event allows: epsilon for Laplace noise and drawn points, rho for Gaussian noise and points like it.
+
+    Raises:
+        UnsupportedEvent: for one that no release of a curator has.
+    """
+    if isinstance(event, events.DiscreteLaplace):
+        return event.sensitivity / event.scale
+    if isinstance(event, events.DiscreteGaussian):
+        return event.sensitivity**2 / (2 * event.sigma**2)
+    if isinstance(event, events.Concentrated):
+        return event.rho
+    if isinstance(event, events.BoundedRange | events.Repeated):
+        return Fraction(basic(terms(event)).epsilon)
+    if isinstance(event, events.Pure):
+        return event.epsilon
+    raise UnsupportedEvent(event, "The audit of questions")

@@ -1,0 +1,218 @@
+"""Whether two neighbours could be told apart by anything but noise, and whether the noise is what was paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.accounting.zcdp import zcdp_epsilon
+from discreet.audit.nearness import Move, moves
+from discreet.audit.recording import Asking, Noise, Seen, Watched, ask
+from discreet.audit.releases import Divided, Drawn, Voted, allowance
+from discreet.curator import Answer, Curator
+from discreet.curator.measure import Measure
+from discreet.curator.selection import Threshold
+from discreet.exact import float_above, float_below
+from discreet.mechanisms import PartitionSelection
+from discreet.privacy import PureDP, events
+
+LAWS = ("laplace", "gaussian")
+ROUNDING = 1 + 1e-9  # the conversion of rho is rounded up, and the way back rounded down
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Something by which neighbours can be told apart that no noise covers, or noise that covers less than was paid.
+
+    Attributes:
+        kind: of what, in a word or two.
+        neighbour: how the two tables differ, in words without values.
+        expected: what a private curator does.
+        found: what this one did.
+        question: in which it happened.
+    """
+
+    kind: str
+    neighbour: str
+    expected: str
+    found: str
+    question: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: expected {self.expected}, found {self.found} ({self.neighbour}; {self.question})"
+
+
+Fault = tuple[str, str, str]
+"""A kind, what was expected, what was found."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A question on two neighbours: what it did on the first, and how far apart the inputs of each release are."""
+
+    seen: Seen
+    other: Seen
+    moves: tuple[tuple[Move, ...], ...]
+    violations: tuple[Violation, ...]
+
+
+class Pair:
+    """Two curators of neighbouring tables, each with the engine that it is watched through."""
+
+    def __init__(
+        self, one: tuple[Curator, Watched], other: tuple[Curator, Watched], *, name: str = "a neighbour"
+    ) -> None:
+        self.one, self.other, self.name = one, other, name
+
+    def compare(self, question: Asking) -> Compared:
+        """Asks both, the second with the noise of the first, and compares everything."""
+        (_, engine), (_, beside) = self.one, self.other
+        first = ask(*self.one, question, beside=beside)
+        second = ask(*self.other, question, frozen=first.noises, beside=engine)
+        faults = list(_faults(question, first, second))
+        apart: tuple[tuple[Move, ...], ...] = ()
+        if _same_releases(first, second):
+            apart = tuple(moves(a, b) for a, b in zip(first.noises, second.noises, strict=True))
+        violations = tuple(Violation(kind, self.name, due, found, question.sql) for kind, due, found in faults)
+        return Compared(first, second, apart, violations)
+
+
+def _faults(question: Asking, first: Seen, second: Seen) -> Iterator[Fault]:
+    yield from _same_course(first, second)
+    if first.answer is None or second.answer is None:
+        return
+    yield from same_answers(first.answer, second.answer)
+    if not first.answer.replayed:
+        yield from _same_inputs(first, second)
+        yield from within_what_was_asked(question, first.noises, first.answer)
+        yield from _alone(first, second)
+
+
+def _same_course(first: Seen, second: Seen) -> Iterator[Fault]:
+    """The same end, the same charge, the same number of reads."""
+    if "crashed" in (first.status, second.status):
+        yield "crash", "an answer or a refusal", "an unforeseen error"
+    if (first.status, first.error) != (second.status, second.error):
+        yield "outcome", first.status, second.status if second.status != first.status else "another message"
+    if first.spent != second.spent:
+        yield "charge", first.spent, second.spent
+    replayed = first.answer is not None and first.answer.replayed
+    due = 0 if replayed else expected_reads(first)
+    if not first.reads == second.reads == due:
+        yield "reads", f"{due} on both", f"{first.reads} and {second.reads}"
+
+
+def expected_reads(seen: Seen) -> int:
+    """One for what is added up, one for each list of a mode, and one or two, by its grid, for each of a quantile.
+
+    And one for each column whose bounds are chosen: whatever was read met noise before the next read.
+    """
+    if seen.status != "answered":
+        return int(seen.status == "failed")
+    drawn = [noise.release for noise in seen.noises if isinstance(noise.release, Drawn | Divided)]
+    looks = {release.read: max(bool(other.shift) for other in drawn if other.read == release.read) for release in drawn}
+    polls = {noise.release.read for noise in seen.noises if isinstance(noise.release, Voted)}
+    added = {noise.reads for noise in seen.noises if not isinstance(noise.release, Drawn | Divided | Voted)}
+    return len(added) + len(looks) + sum(looks.values()) + len(polls)
+
+
+def same_answers(one: Answer, other: Answer) -> Iterator[Fault]:
+    """Equal in everything that an analyst sees, given that the same noise came out."""
+    if one.columns != other.columns:
+        yield "columns", "the same", "others"
+    if len(one) != len(other):
+        yield "groups", "the same", "others"
+    elif repr(one.records) != repr(other.records):  # repr: NaN is never equal
+        yield "answer", "the same numbers, as the same noise came out", "others"
+    if one.notes != other.notes:
+        yield "notes", "the same", "others"
+    if (one.cost, one.remaining, one.event) != (other.cost, other.remaining, other.event):
+        yield "price", f"{one.cost}", f"{other.cost}, or another event"
+    if (one.confidence, one.private, one.replayed) != (other.confidence, other.private, other.replayed):
+        yield "marks", "the same", "others"
+
+
+def _same_releases(first: Seen, second: Seen) -> bool:
+    return [noise.release for noise in first.noises] == [noise.release for noise in second.noises]
+
+
+def _same_inputs(first: Seen, second: Seen) -> Iterator[Fault]:
+    """The same releases, and inputs no farther apart than was paid for."""
+    if not _same_releases(first, second):
+        yield "releases", f"the same {len(first.noises)}", f"{len(second.noises)}, or others"
+        return
+    for one, other in zip(first.noises, second.noises, strict=True):
+        if isinstance(one.release, Measure) and min(one.release.scales) <= 0:
+            yield "noise", "some", "none"
+        if not first.selects and one.keys != other.keys:
+            yield "keys", "those that are public", "others"
+        for move in moves(one, other):
+            if not move.is_covered:
+                yield "movement", f"at most {_short(move.allowed)} {move.currency}", _short(move.found)
+
+
+def within_what_was_asked(question: Asking, noises: list[Noise], answer: Answer) -> Iterator[Fault]:
+    """All noise of a question together costs no more than was asked, and no less than was charged."""
+    measures = [noise.release for noise in noises if isinstance(noise.release, Measure | Drawn | Divided | Voted)]
+    selections = [noise.release for noise in noises if isinstance(noise.release, PartitionSelection)]
+    rest = beside(answer, [*(m.event for m in measures), *(s.event for s in selections)])
+    if rest is None:
+        yield "uncharged", "every release in what was charged, and nothing else", "something else"
+        return
+    epsilon = question.epsilon - sum((selection.epsilon for selection in selections), Fraction(0))
+    deltas = [*(selection.delta for selection in selections), *(threshold.delta for threshold in rest)]
+    delta = question.delta - sum(deltas, Fraction(0))
+    totals = {law: sum((allowance(m.event) for m in measures if m.law == law), Fraction(0)) for law in LAWS}
+    left = epsilon - totals["laplace"]
+    if not measures:
+        yield "noise", "some", "none"
+    if delta < 0 or left < 0:
+        yield "budget", f"at most epsilon {_short(question.epsilon)}, delta {_short(question.delta)}", "more"
+    elif totals["gaussian"]:
+        spent = zcdp_epsilon(float_above(totals["gaussian"]), float_below(delta))
+        if not spent <= float(left) * ROUNDING:
+            yield "budget", f"at most epsilon {_short(left)} for Gaussian noise", f"{spent:.6g}"
+    if isinstance(answer.cost, PureDP) and (answer.cost.epsilon < totals["laplace"] or totals["gaussian"]):
+        yield "uncharged", f"a price of at least {_short(totals['laplace'])}", str(answer.cost)
+
+
+def _parts(event: events.Event) -> Iterator[events.Event]:
+    """The events that an event is composed of, of one question or of several stages."""
+    if not isinstance(event, events.Composed):
+        yield event
+        return
+    for part in event.events:
+        yield from _parts(part)
+
+
+def beside(answer: Answer, released: list[events.Event]) -> list[events.Approx] | None:
+    """What was charged beside the releases: deltas of thresholds; None if a release or anything else is not in it."""
+    paid = list(_parts(answer.event))
+    for event in released:
+        if event not in paid:
+            return None
+        paid.remove(event)
+    thresholds = [rest for rest in paid if isinstance(rest, events.Approx) and rest.epsilon == 0]
+    return thresholds if len(thresholds) == len(paid) else None
+
+
+def _alone(first: Seen, second: Seen) -> Iterator[Fault]:
+    """Private groups that one table has alone are few, and too small to be shown for their own sake."""
+    program = first.answer.released.program if first.answer is not None and first.answer.released is not None else None
+    if program is None or program.beside or program.groupings or not isinstance(program.selection, Threshold):
+        return
+    size, own = program.selection.size, len(program.measures)
+    for seen, opposite in ((first, second), (second, first)):
+        parts = [[noise for noise in each.noises if isinstance(noise.release, Measure)] for each in (seen, opposite)]
+        here, there = (noises[len(noises) - own :] for noises in parts)
+        alone = set(here[0].keys) - set(there[0].keys) if own else set()
+        rows = [[number for noise in here for number in noise.inputs()[key]] for key in alone]
+        if len(rows) > program.contribution.groups:
+            yield "groups of one", f"at most {program.contribution.groups}", str(len(rows))
+        if any(not size.linear.value(row) <= size.most < program.selection.smallest for row in rows):
+            yield "threshold", "more than one can reach alone", "less"
+
+
+def _short(number: Fraction) -> str:
+    return f"{float(number):.6g}"

@@ -1,0 +1,25 @@
+"""An engine that is asked for something else than the curator meant: the hand of a mutant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from discreet.audit.recording import Watched
+from discreet.engines import Memory
+from discreet.plan.reading import Groups, Reading
+
+
+class Changed(Memory):
+    """Changes every reading."""
+
+    def __init__(self, change: Callable[[Reading], Reading]) -> None:
+        super().__init__()
+        self.change = change
+
+    def read(self, reading: Reading) -> Groups:
+        return super().read(self.change(reading))
+
+
+def changed(change: Callable[[Reading], Reading]) -> Watched:
+    """The same, watched."""
+    return Watched(Changed(change))
