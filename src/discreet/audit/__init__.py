@@ -5,5 +5,22 @@ from discreet.audit.distinguishing import distinguish
 from discreet.audit.exactly import Exact, exact
 from discreet.audit.finding import Audit, OneRun
 from discreet.audit.fitting import Fit, fits
+from discreet.audit.protected import protected
+from discreet.audit.query_finding import Audited, QueryAudit
+from discreet.audit.querying import query
+from discreet.audit.verdicts import Violation
 
 __all__ = ["Audit", "Exact", "Fit", "OneRun", "distinguish", "exact", "fits", "one_run"]
+__all__ = [
+    "Audit",
+    "Audited",
+    "Fit",
+    "OneRun",
+    "QueryAudit",
+    "Violation",
+    "distinguish",
+    "fits",
+    "one_run",
+    "protected",
+    "query",
+]

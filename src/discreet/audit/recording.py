@@ -85,13 +85,17 @@ class Watched(Engine):
 
 @dataclass
 class Noise:
-    """One release: which, its groups in order, what entered and what came out; and how many reads came before it."""
+    """One release: which, its groups in order, what entered and what came out; and how many reads came before it.
+
+    What came out may be frozen; `drawn` is the noise on statistics that the curator would have added.
+    """
 
     release: Release
     keys: list[Key]
     exact: list[Numbers]
     out: list[Any]
     reads: int
+    drawn: list[Numbers] = field(default_factory=list)
 
     def inputs(self) -> dict[Key, Numbers]:
         """What entered, by group."""
@@ -145,11 +149,10 @@ class Recorder(Door):
     def noise(self, measure: Measure, exact: Integers) -> Integers:
         """See `Door`."""
         keys, inputs = self._keys(), [tuple(int(n) for n in row) for row in exact]
-        fresh: list[Any] = inputs
-        if self.frozen is None:
-            fresh = [tuple(int(n) for n in row) for row in super().noise(measure, exact)]
-        out = [self._out(key, drawn, row) for key, drawn, row in zip(keys, fresh, inputs, strict=True)]
-        self.made.append(Noise(measure, keys, inputs, out, len(self.engine.seen) - self.before))
+        fresh = [tuple(int(n) for n in row) for row in super().noise(measure, exact)]
+        drawn = [tuple(a - b for a, b in zip(*pair, strict=True)) for pair in zip(fresh, inputs, strict=True)]
+        out = [self._out(key, noisy, row) for key, noisy, row in zip(keys, fresh, inputs, strict=True)]
+        self.made.append(Noise(measure, keys, inputs, out, len(self.engine.seen) - self.before, drawn))
         return np.array(out, dtype=object).reshape(len(keys), len(measure.scales))
 
     def select(self, selection: PartitionSelection, people: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -243,6 +246,7 @@ def ask(
     *,
     frozen: list[Noise] | None = None,
     beside: Watched | None = None,
+    bits: Bits | None = None,
 ) -> Seen:
     """Asks, and tells what happened.
 
@@ -253,8 +257,9 @@ def ask(
         frozen: what came out of a neighbour's noise, and comes out again.
         beside: the neighbour's engine: groups that only one of the two has get no noise and are not selected, as noise
             shows them with a probability of at most delta.
+        bits: of the noise; the curator's own unless they are given.
     """
-    recorder = Recorder(bits_of(curator), engine, frozen, beside)
+    recorder = Recorder(bits_of(curator) if bits is None else bits, engine, frozen, beside)
     with watching(curator, engine=engine, door=recorder, salt=SALT):
         seen = _asked(curator, question)
     read = [reading for reading, _ in engine.seen[recorder.before :]]

@@ -15,6 +15,7 @@ from discreet.curator.measure import Measure
 from discreet.curator.selection import Threshold
 from discreet.exact import float_above, float_below
 from discreet.mechanisms import PartitionSelection
+from discreet.noise import Bits
 from discreet.privacy import PureDP, events
 
 LAWS = ("laplace", "gaussian")
@@ -58,18 +59,30 @@ class Compared:
 
 
 class Pair:
-    """Two curators of neighbouring tables, each with the engine that it is watched through."""
+    """Two curators of neighbouring tables, each with the engine that it is watched through.
+
+    Args:
+        one: the first.
+        other: its neighbour.
+        name: how they differ, in words without values.
+        bits: of the noise; the curators' own unless they are given.
+    """
 
     def __init__(
-        self, one: tuple[Curator, Watched], other: tuple[Curator, Watched], *, name: str = "a neighbour"
+        self,
+        one: tuple[Curator, Watched],
+        other: tuple[Curator, Watched],
+        *,
+        name: str = "a neighbour",
+        bits: Bits | None = None,
     ) -> None:
-        self.one, self.other, self.name = one, other, name
+        self.one, self.other, self.name, self.bits = one, other, name, bits
 
     def compare(self, question: Asking) -> Compared:
         """Asks both, the second with the noise of the first, and compares everything."""
         (_, engine), (_, beside) = self.one, self.other
-        first = ask(*self.one, question, beside=beside)
-        second = ask(*self.other, question, frozen=first.noises, beside=engine)
+        first = ask(*self.one, question, beside=beside, bits=self.bits)
+        second = ask(*self.other, question, frozen=first.noises, beside=engine, bits=self.bits)
         faults = list(_faults(question, first, second))
         apart: tuple[tuple[Move, ...], ...] = ()
         if _same_releases(first, second):

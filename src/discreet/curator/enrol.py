@@ -57,8 +57,7 @@ def enrol(config: Config, curator: Holdings) -> None:
         InvalidParameter: if a declaration does not fit its table, or what was declared before.
     """
     for public in config.public:
-        with _naming(f"public.{public.name}"):
-            curator.public(str(public.source), name=public.name, types=public.types)
+        register(curator, public)
     for table in config.tables:
         with _naming(f"tables.{table.name}", account=table.account):
             _protect(curator, table, config)
@@ -67,6 +66,12 @@ def enrol(config: Config, curator: Holdings) -> None:
     for project in config.projects:
         if curator.allotted(project.name, account=project.account) != project.cap:  # every allotment is an entry
             curator.allot(project.name, account=project.account, cap=project.cap)
+
+
+def register(curator: Holdings, public: PublicTable) -> None:
+    """Hands a public table of a file to a curator."""
+    with _naming(f"public.{public.name}"):
+        curator.public(str(public.source), name=public.name, types=public.types)
 
 
 def _protect(curator: Holdings, table: Table, config: Config) -> None:

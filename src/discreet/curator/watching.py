@@ -14,6 +14,7 @@ from discreet.curator.door import Door
 from discreet.engines.base import Engine
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
+from discreet.plan.schema import TableSchema
 
 
 def check_watchable(curator: object) -> Curator:
@@ -31,6 +32,16 @@ def check_watchable(curator: object) -> Curator:
 def engine_of(curator: Curator) -> Engine:
     """Where a curator for tests reads."""
     return check_watchable(curator)._engine
+
+
+def schema_of(curator: Curator, name: str) -> TableSchema:
+    """What is declared about a table of a curator for tests, and nothing that is supposed in its place."""
+    return check_watchable(curator)._schema(name)
+
+
+def is_play(curator: Curator) -> bool:
+    """Whether the ledger of a curator for tests is in memory, so that nobody is charged who exists."""
+    return check_watchable(curator)._book.in_memory
 
 
 def bits_of(curator: Curator) -> Bits:

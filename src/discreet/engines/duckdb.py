@@ -285,3 +285,8 @@ _PREPARE: Mapping[type, Callable[[duckdb.DuckDBPyConnection, Any, str], str]] = 
     FileTable: _file_table,
 }
 """What stands after FROM, and what must be done before."""
+
+
+def loaded(connection: duckdb.DuckDBPyConnection, source: Source, name: str) -> str:
+    """What stands after FROM to read a source from a database, as a curator's questions read it."""
+    return _PREPARE[type(source)](connection, source, name)

@@ -54,7 +54,7 @@ class Memory(Engine):
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
         if not isinstance(source, Sequence) or isinstance(source, str | bytes):
             raise InvalidParameter("source", type(source).__name__, "to be a sequence of dicts")
-        self._rows[name] = [{column: _cell(row, column, kind) for column, kind in columns.items()} for row in source]
+        self._rows[name] = [{column: cell(row, column, kind) for column, kind in columns.items()} for row in source]
 
     def _prepare(self, reading: Reading) -> Iterator[tuple[Keys, tuple[int, ...]]]:
         if reading.source is None:
@@ -79,7 +79,7 @@ _STORED: Mapping[type, tuple[Type, Callable[[Any], Value]]] = {
 }
 
 
-def _cell(row: Mapping[str, Any], column: str, declared: Type) -> Value:
+def cell(row: Mapping[str, Any], column: str, declared: Type) -> Value:
     """A cell read as the declared type."""
     raw = row.get(column)
     if raw is None:

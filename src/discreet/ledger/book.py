@@ -16,7 +16,7 @@ from discreet.ledger.balance import Balance
 from discreet.ledger.charging import Receipt
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.journal import Journal
-from discreet.ledger.sqlite import SqliteStore
+from discreet.ledger.sqlite import MEMORY, SqliteStore
 from discreet.ledger.store import Stored
 from discreet.ledger.text import name, text
 from discreet.privacy import Loss, Neighbours, Unit
@@ -63,6 +63,7 @@ class Book:
     ) -> None:
         self._journal = Journal(SqliteStore(path, timeout=timeout, read_only=read_only))
         self._accounts: dict[str, Account] = {}
+        self.in_memory = path == MEMORY
         if anchor is not None:
             self.check_anchor(anchor)
 
