@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -92,6 +92,23 @@ class QueryAudit:
     def share(self) -> Fraction:
         """The largest part of what was paid that a pair of neighbours used up."""
         return max((each.share for each in self.questions), default=Fraction(0))
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Everything as plain values, for JSON; shares and epsilons are rounded to doubles."""
+        return {
+            "table": self.table,
+            "passed": self.passed,
+            "epsilon_claimed": float(self.epsilon_claimed),
+            "delta_claimed": float(self.delta_claimed),
+            "epsilon_lower": self.epsilon_lower,
+            "share": float(self.share),
+            "neighbours": self.neighbours,
+            "relation": self.relation.value,
+            "unit": self.unit,
+            "questions": [asdict(each) | {"share": float(each.share)} for each in self.questions],
+            "violations": [asdict(violation) for violation in self.violations],
+        }
 
     @property
     def headline(self) -> str:

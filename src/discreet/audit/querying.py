@@ -14,10 +14,10 @@ from typing import Any
 
 from discreet import check
 from discreet.audit.certified import epsilon_below
-from discreet.audit.query_finding import Audited, QueryAudit
 from discreet.audit.loudness import Loudness
 from discreet.audit.nearness import Move
 from discreet.audit.neighbours import Neighbouring, People, neighbourings
+from discreet.audit.query_finding import Audited, QueryAudit
 from discreet.audit.recording import Asking, Watched
 from discreet.audit.verdicts import Compared, Pair, Violation
 from discreet.curator import Curator

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from discreet.cli import accounts, answers, attacking, choosing, curating, explaining
-from discreet.cli.failures import Guarded
+from discreet.cli import accounts, answers, attacking, auditing, choosing, curating, explaining
+from discreet.cli.failures import FAILED, Guarded
 from discreet.cli.template import TEMPLATE
 from discreet.cli.words import printable
 from discreet.curator.choices import CANDIDATES
@@ -208,6 +208,37 @@ def choose_epsilon(
         choosing.show(told, Console())
     else:
         typer.echo(choosing.as_json(told) if form is Form.JSON else choosing.as_csv(told), nl=form is Form.JSON)
+
+
+@app.command()
+def audit(
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="A declared table; all of them unless given.")
+    ] = None,
+    *,
+    sql: Annotated[list[str] | None, typer.Option(help="A question to audit; repeat it for each.")] = None,
+    epsilon: Annotated[str, typer.Option(help="What each question may cost.")] = "1",
+    delta: Delta = None,
+    neighbours: Annotated[int, typer.Option(help="Pairs of neighbouring tables to try.")] = 50,
+    rows: Annotated[int, typer.Option(help="Of larger tables, so many rows of whole units are taken.")] = 2000,
+    json: Json = False,
+    report: Annotated[Path | None, typer.Option(help="Also write a page for everybody.", dir_okay=False)] = None,
+    config: ConfigFile = _HERE,
+) -> None:
+    """Try to tell neighbouring tables apart by the answers; charges nothing, shows no data, ends with 5 if it can."""
+    found = auditing.audited(config, table, sql or (), epsilon=epsilon, delta=delta, neighbours=neighbours, rows=rows)
+    if report is not None:
+        auditing.write_page(found, report)
+    if json:
+        typer.echo(auditing.as_json(found))
+    else:
+        for each in found:
+            auditing.show(each, Console())
+        for name in auditing.skipped(config, found) if table is None else ():
+            _say(f"{printable(name)} was not audited: another table tells whose rows it has.")
+        auditing.explain(Console())
+    if not all(each.passed for each in found):
+        raise typer.Exit(FAILED)
 
 
 @app.command()
