@@ -6,11 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 from typer.core import TyperGroup
 
 from discreet import attacks
-from discreet.attacks.tables import Columns, chosen, columns_of
+from discreet.attacks.reconstruction import Method
+from discreet.attacks.tables import Column, Columns, chosen, columns_of
 from discreet.cli.findings import attacked
 from discreet.errors import InvalidParameter
 
@@ -159,6 +162,120 @@ def scoreboard(
         return attacks.scoreboard(ratings, about, user=user, item=item, rating=rating, day=day)
 
     attacked(run, as_json=json, html=html)
+
+
+@app.command()
+def reconstruct(
+    file: Annotated[Path, typer.Argument(metavar="QUERIES", help="A row of 0 and 1 for each query.", dir_okay=False)],
+    answers: Annotated[Path | None, typer.Argument(metavar="[ANSWERS]", help="One a row.", dir_okay=False)] = None,
+    *,
+    method: Annotated[Method, typer.Option(help="The way back.")] = "least_squares",
+    truth: Annotated[
+        Path | None, typer.Option(help="The secret bits, one a row, to keep score.", dir_okay=False)
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Answer the queries about --truth in several ways.")
+    ] = False,
+    epsilon: Epsilon = None,
+    json: Json = False,
+    html: Html = None,
+) -> None:
+    """Rebuild a secret bit of each person from answers about subsets of them."""
+    asked, secret = _numbers(file), None if truth is None else _numbers(truth)[:, 0].astype(int)
+    if compare:
+        if secret is None:
+            raise InvalidParameter("--truth", None, "to be a file of bits", "Add --truth FILE.")
+        run = partial(attacks.reconstruct.compare, secret, queries=asked, method=method, epsilons=epsilon or EPSILONS)
+        attacked(run, as_json=json, html=html)
+    elif answers is None:
+        raise InvalidParameter("ANSWERS", None, "to be a file", "Name the file of answers, or add --compare.")
+    else:
+        given = _numbers(answers)[:, 0]
+        attacked(partial(attacks.reconstruct, asked, given, method=method, truth=secret), as_json=json, html=html)
+
+
+@app.command()
+def difference(
+    file: Table,
+    *,
+    column: Annotated[str, typer.Option(help="The column whose average is released, with and without a person.")],
+    bounds: Annotated[tuple[float, float], typer.Option(help="Public bounds of the column.")],
+    epsilon: Epsilon = None,
+    json: Json = False,
+    html: Html = None,
+) -> None:
+    """Subtract an average without a person from the average with them, in several releases."""
+    (cells,) = chosen(columns_of(file), [column], parameter="--column")
+    values = _floats(cells, column)
+    run = partial(attacks.difference.compare, values, bounds=bounds, epsilons=epsilon or EPSILONS)
+    attacked(run, as_json=json, html=html)
+
+
+@app.command()
+def trace(
+    file: Annotated[Path, typer.Argument(metavar="RELEASED", help="One row: a mean for each column.", dir_okay=False)],
+    reference: Annotated[Path, typer.Argument(help="People of the same population, a row each.", dir_okay=False)],
+    candidates: Annotated[Path, typer.Argument(help="Those to judge, a row each.", dir_okay=False)],
+    *,
+    people: Annotated[int, typer.Option(help="How many people the means are of.")],
+    false_positives: Annotated[float, typer.Option(help="How many strangers may be accused.")] = 0.05,
+    json: Json = False,
+    html: Html = None,
+) -> None:
+    """Say who took part in a study, from the means it released."""
+    mean, known, judged = _numbers(file)[0], _numbers(reference), _numbers(candidates)
+    run = partial(attacks.trace, mean, known, judged, n=people, false_positives=false_positives)
+    attacked(run, as_json=json, html=html)
+
+
+@app.command()
+def genome(
+    file: Annotated[Path, typer.Argument(metavar="GROUP", help="Genotypes 0, 1, 2, a row a person.", dir_okay=False)],
+    reference: Annotated[Path, typer.Argument(help="People of the same population, a row each.", dir_okay=False)],
+    strangers: Annotated[Path, typer.Argument(help="People outside of the group, a row each.", dir_okay=False)],
+    *,
+    epsilon: Epsilon = None,
+    json: Json = False,
+    html: Html = None,
+) -> None:
+    """Release a group's allele frequencies in several ways, and say who is in the group."""
+    group, known, outside = (_numbers(path).astype(int) for path in (file, reference, strangers))
+    tried = [float(each) for each in epsilon or EPSILONS]
+    attacked(partial(attacks.genome.compare, group, known, outside, epsilons=tried), as_json=json, html=html)
+
+
+@app.command()
+def membership(
+    file: Table,
+    *,
+    target: Annotated[str, typer.Option(help="The column that models predict, of two values.")],
+    bounds: Annotated[tuple[float, float], typer.Option(help="Public bounds of all other columns.")] = (0.0, 1.0),
+    epsilon: Epsilon = None,
+    json: Json = False,
+    html: Html = None,
+) -> None:
+    """Train models on half of the rows in several ways, and say which half it was."""
+    columns = columns_of(file)
+    (labels,) = chosen(columns, [target], parameter="--target")
+    features = np.column_stack([_floats(cells, name) for name, cells in columns.items() if name != target])
+    classes, coded = np.unique(labels.astype(str), return_inverse=True)
+    if len(classes) != 2:
+        raise InvalidParameter("--target", list(classes[:5]), "to have two values", "Name another column.")
+    tried = [float(each) for each in epsilon or EPSILONS]
+    run = partial(attacks.membership.compare, features, coded, bounds=bounds, epsilons=tried)
+    attacked(run, as_json=json, html=html)
+
+
+def _numbers(file: Path) -> NDArray[np.float64]:
+    """A file of numbers under a header, as a matrix; an empty cell is NaN."""
+    return np.column_stack([_floats(cells, name) for name, cells in columns_of(file).items()])
+
+
+def _floats(cells: Column, name: str) -> NDArray[np.float64]:
+    try:
+        return np.array([np.nan if cell is None else float(cell) for cell in cells])
+    except ValueError:
+        raise InvalidParameter(name, "text", "to be a column of numbers", "Repair or drop the column.") from None
 
 
 def _rated(file: Path, day: str, seconds: bool) -> Columns:

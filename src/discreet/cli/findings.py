@@ -26,7 +26,7 @@ from discreet.report.words import rate
 Outcome = Finding | Comparison
 Made = TypeVar("Made", bound=Outcome)
 
-_COLUMNS = ("what was released", "attack succeeds", "by guessing", "most possible")
+_COLUMNS = ("what was released", "attack succeeds (95 % interval)", "by guessing", "most possible")
 
 
 def attacked(run: Callable[[], Made], *, as_json: bool, html: Path | None) -> Made:
@@ -59,7 +59,7 @@ def show(found: Outcome, console: Console) -> None:
     for trial in found:
         one = trial.finding
         most = "no limit known" if one.bound is None else rate(one.bound)
-        cells = trial.defence, rate(one.success), rate(one.baseline), most
+        cells = trial.defence, one.with_interval, rate(one.baseline), most
         drawn.add_row(*(Text(printable(cell)) for cell in cells))
     console.print(drawn)
     console.print(Text(f"Shares of {found.raw.targets:,} {found.raw.goal}.", style="dim"))

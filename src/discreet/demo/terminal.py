@@ -76,11 +76,11 @@ def exhibit(console: Console, shown: Exhibit) -> None:
     """An attack on raw and on private releases."""
     console.print(Text(shown.title, style="bold"))
     say(console, shown.told + "\n")
-    table = _table([("what was released", False), ("attack succeeds", True), ("most possible", True)])
+    table = _table([("what was released", False), ("attack succeeds (95 % interval)", True), ("most possible", True)])
     table.title = f"{shown.comparison.raw.attack}: {shown.comparison.raw.goal}"
     for trial in shown.comparison:
         most = "no limit known" if trial.finding.bound is None else rate(trial.finding.bound)
-        table.add_row(Text(trial.defence), rate(trial.finding.success), most)
+        table.add_row(Text(trial.defence), trial.finding.with_interval, most)
     table.add_section()
     table.add_row("a guess", rate(shown.comparison.raw.baseline), "")
     console.print(table)

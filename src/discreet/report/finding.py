@@ -46,6 +46,12 @@ class Finding:
         """By how much the attack beats a guess."""
         return self.success - self.baseline
 
+    @property
+    def with_interval(self) -> str:
+        """The rate with its 95 % interval, which a bound may well lie in: rates are measured on some targets only."""
+        share, low, high = sampled(self.success, self.targets)
+        return f"{rate(share)} ({rate(low)} to {rate(high)})"
+
     def summary(self) -> str:
         """The finding in plain sentences.
 
@@ -176,4 +182,4 @@ def sampled(share: float, targets: int) -> tuple[float, float, float]:
 def _line(trial: Trial, width: int) -> str:
     finding = trial.finding
     bound = "" if finding.bound is None else f", at most {rate(finding.bound)} possible"
-    return f"  {trial.defence:<{width}}  {rate(finding.success):>7} of {finding.goal}{bound}"
+    return f"  {trial.defence:<{width}}  {finding.with_interval} of {finding.goal}{bound}"

@@ -14,7 +14,7 @@ EPSILON = (
     "which is 1.1 times at epsilon 0.1, 2.7 times at epsilon 1, and 20 times at epsilon 3. From that follows the most "
     "that any attacker can reach, however clever and however much they know already: the dashed line."
 )
-_COLUMNS = ("what was released", "attack succeeds", "by guessing", "most possible")
+_COLUMNS = ("what was released", "attack succeeds (95 % interval)", "by guessing", "most possible")
 
 
 def found(finding: Finding) -> list[Html]:
@@ -45,7 +45,7 @@ def finding_page(*parts: Finding | Comparison) -> str:
 def _row(trial: Trial) -> tuple[str, ...]:
     finding = trial.finding
     most = "no limit known" if finding.bound is None else rate(finding.bound)
-    return trial.defence, rate(finding.success), rate(finding.baseline), most
+    return trial.defence, finding.with_interval, rate(finding.baseline), most
 
 
 def _sampling(finding: Finding) -> str:
