@@ -99,7 +99,7 @@ def test_homogeneous_classes_tell_everything_whatever_k() -> None:
     found = k_anonymity(table, quasi=["area"], sensitive="illness")
     assert (found.k, found.success, found.entropy_l) == (50, 0.5, 1)
     assert "50 % of 100 people whose illness is certain despite k = 50" in found.summary()
-    assert [row["name"] for row in found.spec()["data"]["values"]] == ["0 ruled out", "1 ruled out", "2 ruled out"]
+    assert [row["name"] for row in found.spec()["data"]["values"]][:3] == [f"{number} ruled out" for number in range(3)]
 
 
 @pytest.mark.parametrize(

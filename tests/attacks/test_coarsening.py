@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.attacks import k_anonymised
-from discreet.attacks.coarsening import forms
+from discreet.attacks.coarsening import AS_IT_IS, forms
 from discreet.errors import InvalidParameter
 from tests.attacks.made import people
 
@@ -53,11 +53,24 @@ def test_every_class_that_is_kept_has_k_people(rows: list[tuple[int, str, str]],
     assert [kind[row] for row in made.kept] == list(made.columns["kind"])
 
 
-def test_a_column_that_is_kept_stays_fine_while_others_go() -> None:
-    table = people(600)
-    for keep, other in (("zip", "birth"), ("birth", "zip")):
-        form = k_anonymised(table, ["zip", "birth", "sex"], k=5, keep=keep).form
-        assert form[keep].name == "as it is" or (form[other].name == "dropped" and form["sex"].name == "dropped")
+def test_no_column_can_be_made_finer() -> None:
+    table, quasi = people(600), ["zip", "birth", "sex"]
+    form = k_anonymised(table, quasi, k=5, suppress=0.05).form
+    columns = {name: np.array(table[name], dtype=object) for name in quasi}
+    for name in quasi:
+        ladder = (AS_IT_IS, *forms(columns[name]))
+        rung = [step.name for step in ladder].index(form[name].name)
+        if rung:
+            finer = form | {name: ladder[rung - 1]}
+            sizes = Counter(zip(*(finer[other].applied(columns[other]) for other in quasi), strict=True))
+            assert sum(size for size in sizes.values() if size < 5) > 0.05 * 600
+
+
+def test_a_column_that_is_kept_stays_finer() -> None:
+    table, quasi = people(600), ["zip", "birth", "sex"]
+    kept = {keep: k_anonymised(table, quasi, k=5, keep=keep).columns for keep in ("zip", "birth")}
+    assert len(set(kept["zip"]["zip"])) > len(set(kept["birth"]["zip"]))
+    assert len(set(kept["birth"]["birth"])) > len(set(kept["zip"]["birth"]))
 
 
 @pytest.mark.parametrize(("name", "given"), [("k", {"k": 1}), ("suppress", {"suppress": 1.5}), ("quasi", {})])

@@ -107,7 +107,7 @@ def test_the_private_rates_are_those_of_the_law(epsilon: float) -> None:
     assert all(p <= ceiling(epsilon, b) + 1e-12 for p, b in zip(present, absent, strict=True))
     assert present.mean() <= ceiling(epsilon, float(absent.mean()))
 
-    rounds = 4000
+    rounds = 2000
     found = uniqueness.compare(
         {"cell": cells, "value": values},
         ["cell"],

@@ -92,7 +92,8 @@ def k_anonymised(
     """A table made k-anonymous: columns are coarsened one step at a time, and small classes left out at the end.
 
     Every step takes the column whose next form leaves the fewest people in classes smaller than k, until at most a
-    share `suppress` of the people is in such classes; they are left out.
+    share `suppress` of the people is in such classes; they are left out. Steps that later ones made needless are taken
+    back.
 
     Args:
         table: a path, a frame, a mapping of columns or a list of rows.
@@ -138,23 +139,21 @@ def joined(parts: Sequence[Codes]) -> Codes:
 
 def _climbed(coarse: list[list[Codes]], k: int, allowed: float, keep: int | None) -> list[int]:
     """The form of each column: greedy steps up the ladders until few enough people are in small classes."""
-    rungs, left = [0] * len(coarse), _small([ladder[0] for ladder in coarse], k)
-    while left > allowed:
+    rungs = [0] * len(coarse)
+
+    def left(place: int = 0, step: int = 0) -> float:
+        at = [rung + step * (other == place) for other, rung in enumerate(rungs)]
+        return _small([ladder[rung] for ladder, rung in zip(coarse, at, strict=True)], k)
+
+    while left() > allowed:
         free = [place for place, ladder in enumerate(coarse) if rungs[place] + 1 < len(ladder)]
-        tried = {
-            place: _small(
-                [
-                    ladder[rung + (other == place)]
-                    for other, (ladder, rung) in enumerate(zip(coarse, rungs, strict=True))
-                ],
-                k,
-            )
-            for place in ([place for place in free if place != keep] or free)
-        }
+        tried = {place: (left(place, 1), rungs[place]) for place in free if place != keep or free == [keep]}
         if not tried:
             break
-        best = min(tried, key=lambda place: (tried[place], rungs[place]))
-        rungs[best], left = rungs[best] + 1, tried[best]
+        rungs[min(tried, key=lambda place: tried[place])] += 1
+    for place in sorted(range(len(rungs)), key=lambda place: place != keep):
+        while rungs[place] and left(place, -1) <= allowed:
+            rungs[place] -= 1
     return rungs
 
 
