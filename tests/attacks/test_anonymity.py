@@ -7,6 +7,7 @@ from collections import Counter
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,6 +93,15 @@ def test_what_is_ruled_out_by_brute_force(rows: list[tuple[int, int]], wanted: s
             for area, level in rows
         ]
         assert found.ruling_out_any(number) == pytest.approx(sum(sure) / len(rows))
+
+
+def test_missing_values_are_a_value() -> None:
+    table = {"area": np.array([1, 1, 2, 2]), "level": np.array([np.nan, np.nan, 1.0, np.nan])}
+    found = k_anonymity(table, quasi=["area"], sensitive="level")
+    assert (found.values, found.success, found.distinct_l) == ((None, 1.0), 0.5, 1)
+    with pytest.raises(InvalidParameter, match="sorted"):
+        k_anonymity(table, quasi=["area"], sensitive="level", ordered=True)
+    assert k_anonymity(table, quasi=["area"], sensitive="level", ordered=[None, 1.0]).t == pytest.approx(0.25)
 
 
 def test_homogeneous_classes_tell_everything_whatever_k() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.attacks import k_anonymised
-from discreet.attacks.coarsening import AS_IT_IS, forms
+from discreet.attacks.coarsening import AS_IT_IS, forms, numbered
 from discreet.errors import InvalidParameter
 from tests.attacks.made import people
 
@@ -51,6 +51,17 @@ def test_every_class_that_is_kept_has_k_people(rows: list[tuple[int, str, str]],
     assert made.suppressed == pytest.approx(1 - sum(classes.values()) / len(rows))
     assert made.suppressed <= suppress or len(rows) < k  # everything coarsened away leaves one class of all
     assert [kind[row] for row in made.kept] == list(made.columns["kind"])
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "ns"])
+def test_dates_of_numpy_are_dates(unit: str) -> None:
+    column = np.array(["1980-05-17", "1979-01-02", "NaT"], dtype=f"datetime64[{unit}]")
+    assert list(forms(column)[1].applied(column)) == ["1980", "1979", None]
+    assert numbered(column).tolist() == [0, 1, 2]
+
+
+def test_missing_values_are_equal() -> None:
+    assert numbered(np.array([1.0, np.nan, np.nan, 2.0])).tolist() == [0, 1, 1, 2]
 
 
 def test_no_column_can_be_made_finer() -> None:

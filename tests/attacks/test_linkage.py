@@ -12,17 +12,16 @@ from discreet.attacks import linkage
 from discreet.errors import InvalidParameter
 from tests.attacks.made import people
 
-CELLS = st.lists(st.tuples(st.integers(0, 4), st.sampled_from("FM")), min_size=1, max_size=12)
+Row = tuple[int, str | None]
+CELLS = st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["F", "M", None])), min_size=1, max_size=12)
 
 
-def _table(rows: list[tuple[int, str]]) -> dict[str, list[Any]]:
+def _table(rows: list[Row]) -> dict[str, list[Any]]:
     return {"age": [age for age, _ in rows], "sex": [sex for _, sex in rows]}
 
 
 @given(CELLS, CELLS, st.none() | CELLS)
-def test_matches_by_brute_force(
-    released: list[tuple[int, str]], named: list[tuple[int, str]], others: list[tuple[int, str]] | None
-) -> None:
+def test_matches_by_brute_force(released: list[Row], named: list[Row], others: list[Row] | None) -> None:
     population = None if others is None else others + released
     found = linkage(
         _table(released),
@@ -30,7 +29,7 @@ def test_matches_by_brute_force(
         on=["age", "sex"],
         population=None if others is None else _table(population or []),
     )
-    pairs = [(i, j) for i, a in enumerate(released) for j, b in enumerate(named) if a == b]
+    pairs = [(i, j) for i, a in enumerate(released) for j, b in enumerate(named) if a == b and None not in a]
     both = [(i, j) for i, j in pairs if released.count(released[i]) == 1 and named.count(named[j]) == 1]
     sure = both if population is None else [(i, j) for i, j in both if population.count(released[i]) == 1]
     assert [tuple(pair) for pair in found.recovered] == sure
@@ -77,6 +76,13 @@ def test_bad_input_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter) as refused:
         linkage({"age": [1]}, {"age": [1]}, **given)
     assert refused.value.name == "on"
+
+
+def test_several_rows_of_a_person_have_no_bound() -> None:
+    table = {"age": [1, 2], "who": [7, 7], "illness": ["flu", "hiv"]}
+    with pytest.raises(InvalidParameter) as refused:
+        linkage.compare(table, table, on=["age"], sensitive="illness", truth="who")
+    assert refused.value.name == "truth"
 
 
 def test_empty_tables_are_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from discreet.attacks import how_unique, share_unique
@@ -36,6 +37,7 @@ def test_a_table_of_areas_is_as_good_as_a_mapping() -> None:
     assert share_unique(table, ages=AGES) == share_unique({"a": 700, "b": 9000}, ages=AGES)
     found = how_unique("b", "1990-01-01", "F", population=table, ages=AGES, today="2025-01-01")
     assert found.targets == 9000
+    assert found == how_unique("b", "1990-01-01", "F", population=np.int64(9000), ages=AGES, today="2025-01-01")
 
 
 def test_the_share_of_all_is_the_mean_over_people() -> None:
@@ -62,6 +64,7 @@ def test_more_people_hide_better() -> None:
     [
         ("postcode", {"population": {"b": 10}}),
         ("population", {"population": 0}),
+        ("population", {"population": 10.5}),
         ("population", {"population": {"a": [1], "b": [2], "c": [3]}}),
         ("sex", {"population": 10, "ages": {("M", 0): 1}}),
         ("ages", {"population": 10, "ages": {("F", 0): 0}}),

@@ -84,22 +84,29 @@ def test_the_base_of_the_logarithm_does_not_matter() -> None:
     assert natural.recovered == binary.recovered
 
 
-def test_the_soft_version_is_a_distribution() -> None:
-    table = ratings(4, items=8, each=4)
-    known = known_ratings(table, items=2, bits=SeededBits(3))
+@pytest.mark.parametrize("users", [4, 30])
+def test_the_soft_version_is_a_distribution(users: int) -> None:
+    table = ratings(users, items=8, each=4)
+    known = known_ratings(table, items=2, rating_error=5, days=900, bits=SeededBits(3))
     found, scores = scoreboard(table, known), _scores(table, known, Scale())
+    weights = np.exp(scores / scores.std(axis=1, keepdims=True))
+    chances = weights / weights.sum(axis=1, keepdims=True)
     for target, lineup in found.lineup.items():
-        weights = np.exp(scores[target] / scores[target].std())
-        assert dict(lineup) == pytest.approx(dict(enumerate(weights / weights.sum())))
-    assert found.soft == pytest.approx(np.mean([dict(lineup)[target] for target, lineup in found.lineup.items()]))
+        assert len(lineup) == min(5, users)
+        assert [chance for _, chance in lineup] == pytest.approx(sorted(chances[target], reverse=True)[: len(lineup)])
+        assert all(chance == pytest.approx(chances[target, record]) for record, chance in lineup)
+    assert found.soft == pytest.approx(np.mean(np.diag(chances)))
 
 
 def test_one_person_without_a_name_and_dates_as_dates() -> None:
     days = [dt.date(2005, 3, 1), dt.date(2005, 6, 1), dt.date(2006, 1, 1), dt.date(2001, 1, 1), dt.date(2002, 1, 1)]
-    table = {"user": list("abcde"), "item": [1, 1, 1, 2, 3], "rating": [3, 3, 3, 1, 1], "day": days}
+    table = {"user": list("abcde"), "item": [1, 1, 1, 2, 3], "rating": [3, 3, 3, 1, 1]}
     known = {"item": [1, 99], "rating": [3, 5], "day": ["2005-06-03", "2005-06-03"]}
-    found = scoreboard(table, known, eccentricity=0.5)
+    found = scoreboard(table | {"day": days}, known, eccentricity=0.5)
     assert (found.recovered, found.wrong, found.soft) == ({None: "b"}, None, None)
+    for unit in ("D", "ns"):
+        same = scoreboard(table | {"day": np.array(days, dtype=f"datetime64[{unit}]")}, known, eccentricity=0.5)
+        assert same == found
     assert "targets named" in found.summary()
 
 

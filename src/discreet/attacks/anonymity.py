@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.attacks.attack import beside
-from discreet.attacks.coarsening import joined, numbered
+from discreet.attacks.coarsening import joined, listed, numbered
 from discreet.attacks.lookup import compare_lookups, people_of
 from discreet.attacks.tables import Column, chosen, columns_of
 from discreet.errors import InvalidParameter
@@ -166,7 +166,7 @@ def k_anonymity(
     values = _values(secret, ordered)
     place = joined([numbered(part) for part in parts])
     ranks = {value: rank for rank, value in enumerate(values)}
-    code = np.array([ranks[value] for value in secret.tolist()])
+    code = np.array([ranks[value] for value in listed(secret)])
     counts = np.bincount(place * len(values) + code, minlength=(place.max() + 1) * len(values)).reshape(-1, len(values))
     distances = _distances(counts, is_ordered=ordered is not False)
     _, first = np.unique(place, return_index=True)
@@ -189,11 +189,15 @@ def k_anonymity(
 
 
 def _values(secret: Column, ordered: bool | Sequence[Any]) -> tuple[Any, ...]:
-    found = dict.fromkeys(secret.tolist())
+    found = dict.fromkeys(listed(secret))
     if ordered is False:
         return tuple(found)
     if ordered is True:
-        return tuple(sorted(found))
+        try:
+            return tuple(sorted(found))
+        except TypeError:
+            hint = "Pass the values in their order, the missing one included."
+            raise InvalidParameter("ordered", ordered, "to be about values that can be sorted", hint) from None
     missing = [value for value in found if value not in ordered]
     if missing:
         raise InvalidParameter("ordered", missing, "to be in the order given", "List every sensitive value, in order.")

@@ -44,9 +44,9 @@ class Form:
         """The column in this form; a missing value stays missing."""
         known: dict[Any, Any] = {}
         coarse = np.empty(len(column), dtype=object)
-        for place, value in enumerate(column):
+        for place, value in enumerate(listed(column)):
             if value not in known:
-                known[value] = None if _missing(value) else self.of(value)
+                known[value] = None if value is None else self.of(value)
             coarse[place] = known[value]
         return coarse
 
@@ -65,7 +65,7 @@ def forms(column: Column) -> tuple[Form, ...]:
     >>> [form.name for form in forms(np.array([17, 90]))]
     ['steps of 10', 'dropped']
     """
-    values = [value for value in dict.fromkeys(column.tolist()) if not _missing(value)]
+    values = [value for value in dict.fromkeys(listed(column)) if value is not None]
     return (*_between(values), DROPPED)
 
 
@@ -125,8 +125,22 @@ def k_anonymised(
 def numbered(column: Column) -> Codes:
     """The values of a column as numbers from 0, equal ones with equal numbers; missing values are one value."""
     known: dict[Any, int] = {}
-    values = (None if _missing(value) else value for value in column.tolist())
-    return np.fromiter((known.setdefault(value, len(known)) for value in values), np.intp, len(column))
+    return np.fromiter((known.setdefault(value, len(known)) for value in listed(column)), np.intp, len(column))
+
+
+def listed(column: Column) -> list[Any]:
+    """The values of a column as Python's own; NaN and NaT are None, so that missing values are equal."""
+    if column.dtype.kind == "M":
+        return list(column.astype("datetime64[us]").tolist())  # finer units would become bare numbers
+    return [None if isinstance(value, float) and math.isnan(value) else value for value in column.tolist()]
+
+
+def stacked(columns: Sequence[Column]) -> Column:
+    """Columns one below the other; missing values are None."""
+    values = [value for column in columns for value in listed(column)]
+    whole = np.empty(len(values), dtype=object)
+    whole[:] = values
+    return whole
 
 
 def joined(parts: Sequence[Codes]) -> Codes:
@@ -193,10 +207,6 @@ def _is_amount(value: Any) -> bool:
 def _is_code(values: list[Any]) -> bool:
     texts = {len(value) for value in values if isinstance(value, str)}
     return len(texts) == 1 and max(texts) >= _CODE_LENGTH
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _steps(width: int) -> Form:

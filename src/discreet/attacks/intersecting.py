@@ -11,7 +11,7 @@ import numpy as np
 from discreet import check
 from discreet.attacks.attack import beside
 from discreet.attacks.ceiling import ceiling, compared
-from discreet.attacks.coarsening import joined, numbered
+from discreet.attacks.coarsening import joined, listed, numbered
 from discreet.attacks.lookup import free
 from discreet.attacks.overlaying import Pair
 from discreet.attacks.tables import Columns, chosen, columns_of
@@ -136,10 +136,10 @@ def intersection(release_a: Any, release_b: Any, *, on: Sequence[str], sensitive
         raise InvalidParameter(
             "person", person, "to name people who are in both releases", "Pass releases that overlap."
         )
-    truth = dict(zip(tables[0][person].tolist(), tables[0][sensitive].tolist(), strict=True))
+    truth = dict(zip(listed(tables[0][person]), listed(tables[0][sensitive]), strict=True))
     common = {who: seen[0][who] & seen[1][who] for who in people}
     resolved = {who: next(iter(values)) for who, values in common.items() if len(values) == 1}
-    values = {value for columns in tables for value in columns[sensitive].tolist()}
+    values = {value for columns in tables for value in listed(columns[sensitive])}
     return Intersection(
         attack="Intersection",
         goal="people's values told by two releases together",
@@ -156,10 +156,10 @@ def _seen(columns: Columns, names: list[str], sensitive: str, person: str) -> di
     """For each person, the sensitive values in their class."""
     place = joined([numbered(columns[name]) for name in names])
     values: dict[int, set[Any]] = {}
-    for number, value in zip(place.tolist(), columns[sensitive].tolist(), strict=True):
+    for number, value in zip(place.tolist(), listed(columns[sensitive]), strict=True):
         values.setdefault(number, set()).add(value)
     classes = {number: frozenset(found) for number, found in values.items()}
-    return {who: classes[number] for who, number in zip(columns[person].tolist(), place.tolist(), strict=True)}
+    return {who: classes[number] for who, number in zip(listed(columns[person]), place.tolist(), strict=True)}
 
 
 def _resolved(seen: dict[Any, frozenset[Any]], people: list[Any]) -> float:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.attacks.attack import beside
-from discreet.attacks.coarsening import Codes, joined, numbered
+from discreet.attacks.coarsening import Codes, joined, listed, numbered, stacked
 from discreet.attacks.lookup import compare_lookups, people_of
-from discreet.attacks.tables import Columns, chosen, columns_of
+from discreet.attacks.tables import Column, Columns, chosen, columns_of
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
 from discreet.report import lab
@@ -64,8 +64,8 @@ class Linkage(Finding):
 
     def spec(self) -> Spec:
         """The shares of released rows that are confirmed and ambiguous, beside chance."""
-        found = {
-            "success": self.success,
+        named = {} if self.right is None else {"named rightly": self.success}
+        found = named | {
             "confirmed": self.confirmed / self.targets,
             "ambiguous": self.ambiguous / self.targets,
         }
@@ -103,11 +103,15 @@ def compare(
         rounds: how many private releases the rates are measured on, for each epsilon.
         bits: the source of randomness.
     """
-    columns, listed, names = columns_of(table), columns_of(named), _names(on)
+    columns, others, names = columns_of(table), columns_of(named), _names(on)
     chosen(columns, [*names, sensitive, truth], parameter="on")
-    chosen(listed, [*names, truth], parameter="on")
-    rows, targets = _same_people(columns[truth], listed[truth])
-    known = {name: listed[name][targets] for name in names}
+    chosen(others, [*names, truth], parameter="on")
+    who = listed(columns[truth])
+    if len(set(who)) < len(who):
+        hint = "Keep one row of each: the bound is for one row a person."
+        raise InvalidParameter("truth", truth, "to name every person of the table once", hint)
+    rows, targets = _same_people(columns[truth], others[truth])
+    known = {name: others[name][targets] for name in names}
     people = people_of(columns, names, sensitive, known=known, own=rows)
     return compare_lookups(
         people, attack="Linkage", k=(k,), threshold=threshold, epsilons=epsilons, rounds=rounds, bits=bits
@@ -127,7 +131,7 @@ def linkage(
     """Joins a release without names with a list that has them.
 
     A match is confirmed only if nobody else in the release and nobody else on the list has the same values, and, where
-    the population is given, exactly one person there.
+    the population is given, exactly one person there. A missing value matches nothing.
 
     Args:
         released: the rows without names.
@@ -175,12 +179,21 @@ def linkage(
 
 
 def _placed(tables: list[Columns], names: list[str]) -> list[Codes]:
-    """The class of each row, numbered alike in all tables."""
-    ends = np.cumsum([len(table[names[0]]) for table in tables])[:-1]
+    """The class of each row, numbered alike in all tables; one of missing values has rows of one table only."""
     for table in tables:
         chosen(table, names, parameter="on")
-    whole = [numbered(np.concatenate([table[name].astype(object) for table in tables])) for name in names]
-    return list(np.split(joined(whole), ends))
+    whole = [stacked([table[name] for table in tables]) for name in names]
+    place, missing = (
+        joined([numbered(column) for column in whole]),
+        np.any([_absent(column) for column in whole], axis=0),
+    )
+    sizes = [len(table[names[0]]) for table in tables]
+    apart = place.max(initial=-1) + 1 + np.repeat(np.arange(len(tables)), sizes)  # a class of no other table
+    return list(np.split(np.where(missing, apart, place), np.cumsum(sizes)[:-1]))
+
+
+def _absent(column: Column) -> NDArray[np.bool_]:
+    return np.array([value is None for value in column], dtype=np.bool_)
 
 
 def _pairs(place: list[Codes], sure: NDArray[np.bool_]) -> Pairs:
@@ -201,17 +214,17 @@ def _told(place: list[Codes], counts: Codes, value: Codes) -> int:
 
 def _chance(left: Columns, right: Columns, truth: str | None) -> float:
     """The share of rows that get the right name if everyone is given a name of the list at random."""
-    listed = len(next(iter(right.values())))
+    names = len(next(iter(right.values())))
     if truth is None:
-        return 1 / listed
+        return 1 / names
     rows, _ = _same_people(left[truth], right[truth])
-    return len(rows) / len(left[truth]) / listed
+    return len(rows) / len(left[truth]) / names
 
 
 def _same_people(left: NDArray[Any], right: NDArray[Any]) -> tuple[Codes, Codes]:
     """Places of people who are in both, each once."""
-    first = {person: place for place, person in reversed(list(enumerate(left.tolist())))}
-    found = {person: place for place, person in reversed(list(enumerate(right.tolist()))) if person in first}
+    first = {person: place for place, person in reversed(list(enumerate(listed(left))))}
+    found = {person: place for place, person in reversed(list(enumerate(listed(right)))) if person in first}
     people = [person for person in first if person in found and person is not None]
     rows = np.array([first[person] for person in people], dtype=np.intp)
     order = np.argsort(rows)

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
 from discreet.attacks.ceiling import ceiling, compared
-from discreet.attacks.coarsening import AS_IT_IS, Codes, Form, joined, k_anonymised, numbered
+from discreet.attacks.coarsening import AS_IT_IS, Codes, Form, joined, k_anonymised, numbered, stacked
 from discreet.attacks.tables import Columns
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
@@ -82,6 +82,14 @@ class People:
         return flat.reshape(cells, self.values)
 
 
+class Found(NamedTuple):
+    """What there is to find about targets: the cell of each, its people by value, and those without the target."""
+
+    look: Codes
+    rows: Counts
+    others: Counts
+
+
 def people_of(columns: Columns, quasi: Sequence[str], sensitive: str, *, known: Columns, own: Codes) -> People:
     """People from the columns of a table.
 
@@ -96,7 +104,7 @@ def people_of(columns: Columns, quasi: Sequence[str], sensitive: str, *, known: 
         raise InvalidParameter("targets", 0, "to be people of the table", "Look up people whose rows are released.")
     value = numbered(columns[sensitive])
     return People(
-        quasi={name: np.concatenate([columns[name].astype(object), known[name].astype(object)]) for name in quasi},
+        quasi={name: stacked([columns[name], known[name]]) for name in quasi},
         rows=len(value),
         value=value,
         values=int(value.max()) + 1,
@@ -132,20 +140,21 @@ def compare_lookups(
     """
     source, shares = source_of(bits), [check.positive(epsilon=epsilon) for epsilon in epsilons]
     check.integer(rounds=rounds, at_least=1)
+    found = _looked_up(people, {})
     open_ones = (
-        _plain(people, attack, "nothing", least=1),
+        _plain(people, attack, "nothing", found, least=1),
         *(_anonymous(people, attack, least) for least in k),
-        _plain(people, attack, f"counts below {threshold} left out", least=threshold),
+        _plain(people, attack, f"counts below {threshold} left out", found, least=threshold),
     )
-    private = [_private(people, attack, epsilon, rounds, source) for epsilon in sorted(shares)]
-    places, rates = np.log([float(epsilon) for epsilon in sorted(shares)]), [free(found) for found in private]
+    private = [_private(people, attack, found, epsilon, rounds=rounds, bits=source) for epsilon in sorted(shares)]
+    places, rates = np.log([float(epsilon) for epsilon in sorted(shares)]), [free(finding) for finding in private]
 
     def bound(epsilon: float) -> float:
         return ceiling(epsilon, float(np.interp(np.log(epsilon), places, rates)))
 
     closed = [
-        Trial(defence=f"epsilon {float(epsilon):g}", epsilon=float(epsilon), finding=found)
-        for epsilon, found in zip(sorted(shares), private, strict=True)
+        Trial(defence=f"epsilon {float(epsilon):g}", epsilon=float(epsilon), finding=finding)
+        for epsilon, finding in zip(sorted(shares), private, strict=True)
     ]
     return compared([*open_ones, *closed], bound=bound)
 
@@ -179,44 +188,41 @@ def free(finding: Told) -> float:
     return max(finding.without, finding.baseline)
 
 
-def _plain(people: People, attack: str, defence: str, *, least: int) -> Trial:
+def _plain(people: People, attack: str, defence: str, found: Found, *, least: int) -> Trial:
     """Counts as they are, the smallest left out."""
-    rows, others = _looked_up(people, {})
-    shown, left = (np.where(part >= least, part, 0) for part in (rows, others))
+    shown, left = (np.where(part >= least, part, 0) for part in (found.rows, found.others))
     rates = told(shown, left, people, weight=TIES)
     return Trial(defence=defence, epsilon=None, finding=_found(people, attack, rates))
 
 
 def _anonymous(people: People, attack: str, k: int) -> Trial:
     table = {name: column[: people.rows] for name, column in people.quasi.items()}
-    rows, others = _looked_up(people, k_anonymised(table, list(table), k=k).form)
-    shown, left = (np.where(part.sum(axis=1, keepdims=True) >= k, part, 0) for part in (rows, others))
+    found = _looked_up(people, k_anonymised(table, list(table), k=k).form)
+    shown, left = (np.where(part.sum(axis=1, keepdims=True) >= k, part, 0) for part in (found.rows, found.others))
     rates = told(shown, left, people, weight=TIES)
     return Trial(defence=f"{k}-anonymous", epsilon=None, finding=_found(people, attack, rates))
 
 
-def _private(people: People, attack: str, epsilon: Fraction, rounds: int, bits: Bits) -> Told:
-    rows, others = _looked_up(people, {})
-    _, first, where = np.unique(people.placed({})[1], return_index=True, return_inverse=True)
+def _private(people: People, attack: str, found: Found, epsilon: Fraction, *, rounds: int, bits: Bits) -> Told:
+    _, first, where = np.unique(found.look, return_index=True, return_inverse=True)
     mechanism, weights = Laplace(epsilon=epsilon, sensitivity=1), (shrinkage(float(epsilon)), TIES)
-    found = []
+    rates = []
     for _ in range(rounds):
-        released = mechanism.release(rows[first], bits=bits)[where]
-        left = released - (rows - others)
-        found.append([told(released, left, people, weight=weight) for weight in weights])
-    right, without = max(np.mean(found, axis=0).tolist())
+        released = mechanism.release(found.rows[first], bits=bits)[where]
+        left = released - (found.rows - found.others)
+        rates.append([told(released, left, people, weight=weight) for weight in weights])
+    right, without = max(np.mean(rates, axis=0).tolist())
     finding = _found(people, attack, (right, without))
     return replace(finding, bound=ceiling(float(epsilon), free(finding)))
 
 
-def _looked_up(people: People, form: dict[str, Form]) -> tuple[Counts, Counts]:
-    """What each target's cell has by value and the same without the target's own row."""
+def _looked_up(people: People, form: dict[str, Form]) -> Found:
     place, look = people.placed(form)
     counts = people.counted(place, int(max(place.max(), look.max())) + 1)
     rows = counts[look]
     others, mine = rows.copy(), np.flatnonzero(place[people.own] == look)
     others[mine, people.value[people.own[mine]]] -= 1
-    return rows, others
+    return Found(look, rows, others)
 
 
 def _found(people: People, attack: str, rates: tuple[float, float]) -> Told:

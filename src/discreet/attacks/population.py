@@ -7,6 +7,7 @@ asks, as a mapping or as a table.
 from __future__ import annotations
 
 import datetime as dt
+import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,8 @@ YEAR = 365.25
 OLDEST = 80  # ages spread evenly below it, where no shares are given
 
 Ages = Mapping[tuple[Any, int], float]
-"""People, or shares of them, by sex and by the first age of a band; a band ends where the next one begins."""
+"""People, or shares of them, by sex and by the first age of a band; a band ends where the next one begins,
+and the last one is as wide as the one before it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,8 +161,8 @@ def _width(ages: Ages, sex: Any, first: int) -> float:
 
 
 def _people(population: Any, postcode: str) -> int:
-    if isinstance(population, int):
-        return population
+    if isinstance(population, numbers.Real):
+        return check.integer(population=population)
     areas = _areas(population)
     if postcode not in areas:
         raise InvalidParameter("postcode", postcode, "to be an area of the population", "Pass its people as a number.")

@@ -22,6 +22,7 @@ from discreet.errors import InvalidParameter
 Floats = NDArray[np.float64]
 Weight = Callable[[Floats], Floats]
 
+_EPOCH = dt.date(1970, 1, 1).toordinal()
 _BLOCK = 4_000_000  # pairs of a known item and a record with it that are scored at once
 _CELLS = 8_000_000  # scores held at once
 
@@ -200,6 +201,8 @@ def _numbers(columns: dict[str, Column], name: str | None, parameter: str) -> Fl
     (column,) = chosen(columns, [name], parameter=parameter)
     if column.dtype.kind in "iuf":
         return column.astype(np.float64)
+    if column.dtype.kind == "M":
+        return np.where(np.isnat(column), np.nan, column.astype("datetime64[D]").astype(np.float64) + _EPOCH)
     try:
         return np.array([_number(value) for value in column.tolist()], dtype=np.float64)
     except (TypeError, ValueError):

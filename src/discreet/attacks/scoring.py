@@ -125,7 +125,7 @@ def _scored(released: Ratings, known: Ratings, found: Matches, least: float) -> 
         targets=len(known.users),
         wrong=float(np.mean(named & ~right)) if judged else None,
         silent=float(np.mean(~named)),
-        soft=float(np.mean(found.chance[found.best == truth[:, None]].sum() / len(truth))) if judged else None,
+        soft=float(np.mean(found.own)) if judged else None,
         eccentricity=dict(zip(known.users, found.eccentricity.tolist(), strict=True)),
         lineup={
             target: tuple((released.users[record], float(p)) for record, p in zip(best, chance, strict=True))
