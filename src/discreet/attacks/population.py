@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.attacks.tables import chosen, columns_of
 from discreet.errors import InvalidParameter
+from discreet.report import lab
+from discreet.report.charts import Spec
 from discreet.report.finding import Finding
 from discreet.report.words import rate
 
@@ -52,6 +54,12 @@ class HowUnique(Finding):
     def headline(self) -> str:
         """The finding as the title of a chart."""
         return f"A chance of {rate(self.success)} to be the only one in {self.area} with this birth date and sex"
+
+    def spec(self) -> Spec:
+        """The chances to share birth date and sex with nobody and with somebody."""
+        found = {"with nobody": self.success, "with somebody": 1 - self.success}
+        shown = {name: (chance, chance, chance) for name, chance in found.items()}
+        return lab.rates(shown, {}, headline=self.headline, across="chance to share birth date and sex")
 
 
 def how_unique(

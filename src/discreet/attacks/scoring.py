@@ -175,6 +175,7 @@ class KnownItems:
             across="ratings known of a person (items)",
             title="people named rightly",
             lines={"chance": chance},
+            logarithmic=True,
         )
 
     def chart(self) -> Any:
