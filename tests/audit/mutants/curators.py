@@ -1,0 +1,317 @@
+"""Mistakes in a curator: what is read, what is charged, what is kept, what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet import audit
+from discreet.curator import curator as curator_module
+from discreet.curator import stored
+from discreet.curator.measure import Measure
+from discreet.curator.selection import Threshold
+from discreet.engines import Memory
+from discreet.errors import QueryFailed
+from discreet.ledger import Book
+from discreet.noise import SeededBits
+from discreet.plan.reading import Groups, Reading
+from discreet.plan.stability import Contribution
+from discreet.privacy import Neighbours, PureDP, events
+from tests.audit.mutants.registry import Mutant, catcher
+from tests.redteam.clinics import APPROXIMATE, CROWD, Row, asking, clinic, neighbours, noises, row
+from tests.redteam.test_budget import Failing
+
+SURE = 1 - 1e-6
+SUM, COUNT = "SELECT SUM(charge) AS s FROM visits", "SELECT COUNT(*) AS n FROM visits"
+GROUPS = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+PRIVATE = "SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind"
+MEAN = "SELECT AVG(charge) AS m FROM visits"
+
+
+def _judged(question: str, *more: Row, delta: Any = 0, private: bool = False, **declared: Any) -> None:
+    """The crowd, and the crowd with somebody else in it: nothing differs but what noise covers."""
+    pair = neighbours(CROWD, [*CROWD, *more], **declared)
+    assert pair.judge(asking(question, delta=delta, private=private)).status == "answered"
+
+
+@catcher("Pair.judge")
+def an_outlier_moves_no_more_than_its_bounds() -> None:
+    _judged(SUM, row(99, charge=1e9), row(99, charge=1e9, note="again"))
+
+
+@catcher("Pair.judge")
+def a_person_counts_within_the_limits() -> None:
+    visits = [row(99, ward=ward, note=str(i)) for ward in "ABC" for i in range(5)]
+    _judged(GROUPS, *visits)
+    _judged(COUNT, *visits)
+
+
+@catcher("Pair.judge")
+def a_replaced_person_is_covered() -> None:
+    one, other = ([*CROWD, row(99, ward=ward), row(99, ward=ward, note="again")] for ward in "AB")
+    pair = neighbours(one, other, neighbours="replace", max_groups=1)
+    assert pair.judge(asking(GROUPS)).status == "answered"
+
+
+@catcher("Pair.judge")
+def groups_of_one_person_stay_hidden() -> None:
+    _judged(PRIVATE, row(99, kind="rare"), delta=Fraction(1, 10**5), private=True, budget=APPROXIMATE)
+
+
+@catcher("Pair.judge")
+def whoever_comes_causes_no_error() -> None:
+    _judged(COUNT, row(99))
+
+
+@catcher("Pair.judge")
+def notes_say_nothing_of_data() -> None:
+    _judged(COUNT, row(99))
+
+
+def _measured(question: str) -> tuple[Measure, list[int]]:
+    noise = noises(question)[0]
+    assert isinstance(noise.release, Measure)
+    return noise.release, list(noise.exact[0])
+
+
+def _hides(place: int) -> None:
+    """One statistic of a mean moves by as little as one step, and by as much as a unit can."""
+    measure, exact = _measured(MEAN)
+    bits = SeededBits(41)
+
+    def release(statistics: list[int]) -> list[int]:
+        return [int(n) for n in measure.release(np.array([statistics], dtype=object), bits)[0]]
+
+    moved = [n + (i == place) for i, n in enumerate(exact)]
+    assert audit.distinguish(release, exact, moved, runs=800, confidence=SURE, event=measure.event).passed
+
+
+@catcher("audit.distinguish")
+def every_statistic_of_a_mean_has_noise() -> None:
+    _hides(0)
+    _hides(1)
+
+
+@catcher("budget after failure")
+def a_failure_is_not_refunded() -> None:
+    curator = clinic(engine=Failing(ValueError()))
+    with pytest.raises(QueryFailed):
+        curator.ask(COUNT, epsilon=1)
+    assert curator.budget("visits").spent == PureDP(1)
+
+
+@catcher("budget after answers")
+def answers_are_charged_in_full() -> None:
+    curator = clinic()
+    for place, sql in enumerate((COUNT, SUM, GROUPS), start=1):
+        assert curator.ask(sql, epsilon=1).cost == PureDP(1)
+        assert curator.budget("visits").spent == PureDP(place)
+
+
+@catcher("two versions of a table")
+def another_version_is_asked_again() -> None:
+    with TemporaryDirectory() as folder:
+        book = str(Path(folder) / "book")
+        with clinic(ledger=book) as first:
+            assert not first.ask(COUNT, epsilon=1).replayed
+            assert first.ask(COUNT, epsilon=1).replayed
+        with clinic([*CROWD, row(99)], ledger=book, version="2") as second:
+            assert not second.ask(COUNT, epsilon=1).replayed
+
+
+# ------------------------------------------------------------------------------------------------------------- mistakes
+def _reading(change: Callable[[Reading], Reading]) -> Callable[[pytest.MonkeyPatch], None]:
+    """The engine is asked for something else."""
+    right = Memory.read
+    return lambda patch: patch.setattr(Memory, "read", lambda engine, reading: right(engine, change(reading)))
+
+
+def _unclipped(reading: Reading) -> Reading:
+    wide = 1 << 62
+    wider = tuple(replace(s, low=-wide, high=wide) if s.kind == "sum" else s for s in reading.statistics)
+    return replace(reading, statistics=wider)
+
+
+def _looser(name: str) -> Callable[[Reading], Reading]:
+    def change(reading: Reading) -> Reading:
+        if reading.bounding is None:
+            return reading
+        wider: dict[str, Any] = {name: 10**6}
+        return replace(reading, bounding=replace(reading.bounding, **wider))
+
+    return change
+
+
+def _fragile(patch: pytest.MonkeyPatch) -> None:
+    right = Memory.read
+
+    def read(engine: Memory, reading: Reading) -> Groups:
+        found = right(engine, reading)
+        if any(number > len(CROWD) for numbers in found.values() for number in numbers):
+            raise QueryFailed
+        return found
+
+    patch.setattr(Memory, "read", read)
+
+
+def _telling(patch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    right = Memory.read
+
+    def read(engine: Memory, reading: Reading) -> Groups:
+        seen.append(right(engine, reading))
+        return seen[-1]  # type: ignore[no-any-return]
+
+    patch.setattr(Memory, "read", read)
+    patch.setattr(curator_module, "notes", lambda _program: (f"{seen[-1]} were counted.",))
+
+
+def _added(patch: pytest.MonkeyPatch) -> None:
+    right = Contribution.l1
+
+    def l1(self: Contribution, *arguments: Any, **options: Any) -> Fraction:
+        return right(replace(self, neighbours=Neighbours.ADD_REMOVE), *arguments, **options)
+
+    patch.setattr(Contribution, "l1", l1)
+
+
+def _halved(patch: pytest.MonkeyPatch) -> None:
+    right = Measure.laplace.__func__  # type: ignore[attr-defined]
+
+    def laplace(cls: type[Measure], *arguments: Any) -> Measure:
+        found: Measure = right(cls, *arguments)
+        return replace(found, scales=tuple(scale / 2 for scale in found.scales))
+
+    patch.setattr(Measure, "laplace", classmethod(laplace))
+
+
+def _exact_column(place: int) -> Callable[[pytest.MonkeyPatch], None]:
+    right = Measure.release
+
+    def release(measure: Measure, exact: Any, bits: Any) -> Any:
+        noisy = right(measure, exact, bits)
+        noisy[:, place] = exact[:, place]
+        return noisy
+
+    return lambda patch: patch.setattr(Measure, "release", release)
+
+
+def _shown(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Threshold, "kept", lambda _self, noisy, _exact, _bits: [True] * len(noisy))
+
+
+def _refunding(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Book, "fail", lambda book, *receipts: [book.renew(receipt.account) for receipt in receipts])
+
+
+def _uncharged(patch: pytest.MonkeyPatch) -> None:
+    right = Book.charge
+    count = [0]
+
+    def charge(book: Book, account: str, event: events.Event, **options: Any) -> Any:
+        count[0] += 1
+        return right(book, account, event if count[0] == 1 else events.Composed([]), **options)
+
+    patch.setattr(Book, "charge", charge)
+
+
+def _timeless(patch: pytest.MonkeyPatch) -> None:
+    right = stored.area
+    patch.setattr(
+        stored, "area", lambda program, tables: right(program, [replace(table, version="") for table in tables])
+    )
+
+
+MUTANTS = [
+    Mutant(
+        "clamp removed",
+        "Values are added up as they are, however far outside their bounds.",
+        _reading(_unclipped),
+        an_outlier_moves_no_more_than_its_bounds,
+    ),
+    Mutant(
+        "half the noise of a question",
+        "A curator adds noise of half the scale that it charges for.",
+        _halved,
+        an_outlier_moves_no_more_than_its_bounds,
+    ),
+    Mutant(
+        "rows of a person not limited",
+        "All rows of a person in a group are counted, whatever the limit.",
+        _reading(_looser("rows")),
+        a_person_counts_within_the_limits,
+    ),
+    Mutant(
+        "groups of a person not limited",
+        "A person is counted in every group, whatever the limit.",
+        _reading(_looser("groups")),
+        a_person_counts_within_the_limits,
+    ),
+    Mutant(
+        "each row its own person",
+        "Rows are protected instead of the people they belong to.",
+        _reading(lambda reading: replace(reading, bounding=None)),
+        a_person_counts_within_the_limits,
+    ),
+    Mutant(
+        "wrong adjacency of a question",
+        "Under REPLACE a question is calibrated for somebody who comes or goes.",
+        _added,
+        a_replaced_person_is_covered,
+    ),
+    Mutant(
+        "private groups shown without a threshold",
+        "A group appears as soon as somebody is in it.",
+        _shown,
+        groups_of_one_person_stay_hidden,
+    ),
+    Mutant(
+        "data-dependent exception",
+        "A question fails if there are too many rows to count.",
+        _fragile,
+        whoever_comes_causes_no_error,
+    ),
+    Mutant(
+        "an exact number in a note",
+        "The notes of an answer tell what was read.",
+        _telling,
+        notes_say_nothing_of_data,
+    ),
+    Mutant(
+        "n used exactly",
+        "Of the two statistics of a mean the second goes without noise.",
+        _exact_column(1),
+        every_statistic_of_a_mean_has_noise,
+    ),
+    Mutant(
+        "noise on one statistic",
+        "Of the two statistics of a mean the first goes without noise.",
+        _exact_column(0),
+        every_statistic_of_a_mean_has_noise,
+    ),
+    Mutant(
+        "refund on failure",
+        "A question that fails gets its budget back.",
+        _refunding,
+        a_failure_is_not_refunded,
+    ),
+    Mutant(
+        "uncharged path",
+        "After the first question nothing is written into the book.",
+        _uncharged,
+        answers_are_charged_in_full,
+    ),
+    Mutant(
+        "replay served across versions",
+        "A stored answer is found whatever the version of the table.",
+        _timeless,
+        another_version_is_asked_again,
+    ),
+]
