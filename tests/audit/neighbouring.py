@@ -132,7 +132,7 @@ def _(mechanism: Quantile) -> Neighbours:
     replace = mechanism.neighbours.value == "replace"
     crowd = [low] * 30  # far from all points but one, so that one rank more is felt by all others
     return Neighbours(
-        [*crowd, low] if replace else crowd, [*crowd, high], speed=10_000, relation=mechanism.neighbours.value
+        [*crowd, low] if replace else crowd, [*crowd, high], speed=5000, relation=mechanism.neighbours.value
     )
 
 
@@ -150,7 +150,7 @@ def _(mechanism: PartitionSelection) -> Neighbours:
     common = mechanism.half_kept_count()
     alone = [0] * (mechanism.max_groups - 1)
     return Neighbours(
-        [common, *alone, 40], [common + 1, *(n + 1 for n in alone), 40], speed=20_000, delta=float(mechanism.delta)
+        [common, *alone, 40], [common + 1, *(n + 1 for n in alone), 40], speed=6000, delta=float(mechanism.delta)
     )
 
 

@@ -79,7 +79,7 @@ def test_a_few_runs_refute_no_claim(specimen: Specimen) -> None:
 def test_many_runs_refute_no_claim(specimen: Specimen) -> None:
     found = audited(specimen, neighbours(specimen.mechanism()).speed)
     assert found.passed, found.summary()
-    assert found.most > 2 * found.epsilon_claimed or found.mu_claimed is not None, "too few runs to refute anything"
+    assert found.most > 1.5 * found.epsilon_claimed or found.mu_claimed is not None, "too few runs to refute anything"
 
 
 @pytest.mark.parametrize("specimen", EXACT)
