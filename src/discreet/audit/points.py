@@ -6,9 +6,11 @@ privacy loss in a range of 2 rate m.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
 from discreet.audit.releases import Divided, Drawn
@@ -58,21 +60,27 @@ def _moved(pick: Pick, one: Sequence[int], other: Sequence[int], last: int) -> F
     """The largest change of a loss: losses are constant between values, so a point beside each value is enough."""
     near = [*_counts(one), *_counts(other)]
     where = {0, last, *(p for cell in near for p in (cell - 1, cell, cell + 1) if 0 <= p <= last)}
-    a, b = (_at_points(pick.target, numbers, last, where) for numbers in (one, other))
-    return max(abs(a[p] - b[p]) for p in where)
+    a, b = (_losses(pick.target, numbers, last) for numbers in (one, other))
+    return Fraction(max(abs(a(p) - b(p)) for p in where), _whole(pick.target))
 
 
-def _at_points(target: Target, numbers: Sequence[int], last: int, where: set[int]) -> dict[int, Fraction]:
-    """The losses of some points."""
-    counts = _counts(numbers)
-    rank = target.share * sum(counts.values()) + target.offset
-    found = {}
-    for point in where:
-        below = sum(count for cell, count in counts.items() if cell < point)
-        upto = below + counts.get(point, 0)
-        too_high, too_low = below - rank if point else Fraction(0), rank - upto if point < last else Fraction(0)
-        found[point] = max(Fraction(0), too_high, too_low)
-    return found
+def _whole(target: Target) -> int:
+    """By which losses are multiplied to be whole."""
+    return math.lcm(target.share.denominator, Fraction(target.offset).denominator)
+
+
+def _losses(target: Target, numbers: Sequence[int], last: int) -> Callable[[int], int]:
+    """How far the rank of a point is from what is wanted, multiplied by a whole number."""
+    below, times = _mass(numbers, 1), _whole(target)
+    total = sum(_counts(numbers).values())
+    rank = int(times * (target.share * total + target.offset))
+
+    def loss(point: int) -> int:
+        too_high = times * below(point) - rank if point else 0
+        too_low = rank - times * below(point + 1) if point < last else 0
+        return max(0, too_high, too_low)
+
+    return loss
 
 
 def _moved_in_part(
@@ -86,27 +94,31 @@ def _moved_in_part(
     low = 0 if place.lower is None else places[place.lower]
     high = (divided.last + 1) * size if place.upper is None else places[place.upper]
     last = min(high, (divided.last + 1) * size - 1)
-    tables = [_spread(numbers, size) for numbers in (one, other)]
-    targets = [below(low) + place.own * (below(high) - below(low)) for below in tables]
+    times, wanted = place.own.denominator, place.own.numerator
+    tables = [_mass(numbers, size) for numbers in (one, other)]
+    targets = [times * below(low) + wanted * (below(high) - below(low)) for below in tables]
     cells = {*_counts(one), *_counts(other)}
     near = {low, last, *(edge * size + d for cell in cells for edge in (cell, cell + 1) for d in (-1, 0))}
     for below, target in zip(tables, targets, strict=True):
-        zero = bisect_left(range(low, last + 1), target, key=below) + low
+        zero = bisect_left(range(low, last + 1), -(-target // times), key=below) + low
         near |= {zero - 2, zero - 1, zero, zero + 1}
 
-    def loss(table: int, z: int) -> Fraction:
+    def loss(table: int, z: int) -> int:
         below, target = tables[table], targets[table]
-        return max(Fraction(0), below(z) - target, target - below(min(z + 1, high)))
+        return max(0, times * below(z) - target, target - times * below(min(z + 1, high)))
 
-    return max(abs(loss(0, z) - loss(1, z)) for z in near if low <= z <= last)
+    return Fraction(max(abs(loss(0, z) - loss(1, z)) for z in near if low <= z <= last), times * size)
 
 
-def _spread(numbers: Sequence[int], size: int) -> Callable[[int], Fraction]:
-    """The mass below a place: a value at a point is spread evenly over its places."""
+def _mass(numbers: Sequence[int], size: int) -> Callable[[int], int]:
+    """The mass below a place, times the size of a cell: a value in a cell is spread evenly over its places."""
     counts = _counts(numbers)
+    cells = sorted(counts)
+    sums = [0, *accumulate(counts[cell] for cell in cells)]
 
-    def below(z: int) -> Fraction:
-        shares = (c * Fraction(min(max(z - cell * size, 0), size), size) for cell, c in counts.items())
-        return sum(shares, Fraction(0))
+    def below(z: int) -> int:
+        cell, inside = divmod(z, size)
+        at = bisect_left(cells, cell)
+        return sums[at] * size + (counts.get(cell, 0) * inside)
 
     return below

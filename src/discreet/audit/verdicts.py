@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -83,21 +83,21 @@ class Pair:
         (_, engine), (_, beside) = self.one, self.other
         first = ask(*self.one, question, beside=beside, bits=self.bits)
         second = ask(*self.other, question, frozen=first.noises, beside=engine, bits=self.bits)
-        faults = list(_faults(question, first, second))
         apart: tuple[tuple[Move, ...], ...] = ()
         if _same_releases(first, second):
             apart = tuple(moves(a, b) for a, b in zip(first.noises, second.noises, strict=True))
+        faults = list(_faults(question, first, second, apart))
         violations = tuple(Violation(kind, self.name, due, found, question.sql) for kind, due, found in faults)
         return Compared(first, second, apart, violations)
 
 
-def _faults(question: Asking, first: Seen, second: Seen) -> Iterator[Fault]:
+def _faults(question: Asking, first: Seen, second: Seen, apart: Sequence[Sequence[Move]]) -> Iterator[Fault]:
     yield from _same_course(first, second)
     if first.answer is None or second.answer is None:
         return
     yield from same_answers(first.answer, second.answer)
     if not first.answer.replayed:
-        yield from _same_inputs(first, second)
+        yield from _same_inputs(first, second, apart)
         yield from within_what_was_asked(question, first.noises, first.answer)
         yield from _alone(first, second)
 
@@ -150,7 +150,7 @@ def _same_releases(first: Seen, second: Seen) -> bool:
     return [noise.release for noise in first.noises] == [noise.release for noise in second.noises]
 
 
-def _same_inputs(first: Seen, second: Seen) -> Iterator[Fault]:
+def _same_inputs(first: Seen, second: Seen, apart: Sequence[Sequence[Move]]) -> Iterator[Fault]:
     """The same releases, and inputs no farther apart than was paid for."""
     if not _same_releases(first, second):
         yield "releases", f"the same {len(first.noises)}", f"{len(second.noises)}, or others"
@@ -160,9 +160,9 @@ def _same_inputs(first: Seen, second: Seen) -> Iterator[Fault]:
             yield "noise", "some", "none"
         if not first.selects and one.keys != other.keys:
             yield "keys", "those that are public", "others"
-        for move in moves(one, other):
-            if not move.is_covered:
-                yield "movement", f"at most {_short(move.allowed)} {move.currency}", _short(move.found)
+    for move in (move for release in apart for move in release):
+        if not move.is_covered:
+            yield "movement", f"at most {_short(move.allowed)} {move.currency}", _short(move.found)
 
 
 def within_what_was_asked(question: Asking, noises: list[Noise], answer: Answer) -> Iterator[Fault]:
