@@ -7,7 +7,6 @@ again from the entries alone.
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -117,7 +116,9 @@ class Standing(NamedTuple):
     def charged(self, price: Price) -> Standing:
         """After one more charge; whether any rule still holds is for the caller to ask."""
         budget, period, spent, lifetime, failures, listed = self
-        return Standing(budget, period, price.added(spent), price.added(lifetime), failures, listed)
+        after = price.added(spent)
+        life = after if lifetime is spent else price.added(lifetime)
+        return Standing(budget, period, after, life, failures, listed)
 
     def amended(self, budget: Loss) -> Standing:
         """With another budget of the same currency, and everything spent so far still counted."""
@@ -130,20 +131,17 @@ class Standing(NamedTuple):
 
     def write(self) -> str:
         """The standing as canonical JSON, put together by hand: others wait while it is written."""
-        spent, lifetime = self.spent.text, self.lifetime.text
-        listed = "true" if self.listed else "false"
-        return _remembered(
-            f'{{"budget":{loss_text(self.budget)},"failures":{self.failures},"lifetime":{lifetime},'
-            f'"listed":{listed},"period":{self.period},"spent":{spent}}}',
-            self,
+        budget, period, spent, lifetime, failures, listed = self
+        text = spent.text
+        life = text if lifetime is spent else lifetime.text
+        return (
+            f'{{"budget":{loss_text(budget)},"failures":{failures},"lifetime":{life},'
+            f'"listed":{"true" if listed else "false"},"period":{period},"spent":{text}}}'
         )
 
     @staticmethod
     def read(text: str) -> Standing:
-        """The standing that `write` wrote; what was written last is mostly read next."""
-        known = _WRITTEN.get(text)
-        if isinstance(known, Standing):
-            return known
+        """The standing that `write` wrote."""
         fields = parsed(text)
         return Standing(
             budget=read_loss(fields["budget"]),
@@ -179,22 +177,21 @@ class Member(NamedTuple):
     def charged(self, price: Price) -> Member:
         """After one more charge."""
         period, spent, lifetime, role, cap = self
-        return Member(period, price.added(spent), price.added(lifetime), role, cap)
+        after = price.added(spent)
+        return Member(period, after, after if lifetime is spent else price.added(lifetime), role, cap)
 
     def write(self) -> str:
         """The member as canonical JSON, put together by hand as well."""
-        spent, lifetime = self.spent.text, self.lifetime.text
-        cap = "null" if self.cap is None else loss_text(self.cap)
-        role = "null" if self.role is None else f'"{self.role.value}"'
-        text = f'{{"cap":{cap},"lifetime":{lifetime},"period":{self.period},"role":{role},"spent":{spent}}}'
-        return _remembered(text, self)
+        period, spent, lifetime, role, cap = self
+        text = spent.text
+        life = text if lifetime is spent else lifetime.text
+        limit = "null" if cap is None else loss_text(cap)
+        given = "null" if role is None else f'"{role.value}"'
+        return f'{{"cap":{limit},"lifetime":{life},"period":{period},"role":{given},"spent":{text}}}'
 
     @staticmethod
     def read(text: str) -> Member:
-        """The member that `write` wrote; here too, what was written last is mostly read next."""
-        known = _WRITTEN.get(text)
-        if isinstance(known, Member):
-            return known
+        """The member that `write` wrote."""
         fields = parsed(text)
         return Member(
             period=fields["period"],
@@ -203,18 +200,6 @@ class Member(NamedTuple):
             role=None if fields["role"] is None else Role(fields["role"]),
             cap=None if fields["cap"] is None else read_loss(fields["cap"]),
         )
-
-
-_MOST_WRITTEN = 64
-_WRITTEN: OrderedDict[str, Standing | Member] = OrderedDict()
-
-
-def _remembered(text: str, state: Standing | Member) -> str:
-    """Forgets the oldest for each new one: what only grew would call the garbage collector while others wait."""
-    _WRITTEN[text] = state
-    if len(_WRITTEN) > _MOST_WRITTEN:
-        _WRITTEN.popitem(last=False)
-    return text
 
 
 def same_currency(old: Loss, new: Loss) -> Loss:

@@ -47,8 +47,9 @@ def plus(one: Amount, other: Amount) -> Amount:
     else:
         top, bottom = top * bottom + more * below, below * bottom
     common = gcd(top, bottom)
-    total = top // common, bottom // common
-    return total if total[1].bit_length() <= LONGEST_SUM else amount(short(Fraction(*total)))
+    if common != 1:
+        top, bottom = top // common, bottom // common
+    return (top, bottom) if bottom.bit_length() <= LONGEST_SUM else amount(short(Fraction(top, bottom)))
 
 
 def times(one: Amount, count: int) -> Amount:

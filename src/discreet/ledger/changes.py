@@ -7,13 +7,17 @@ is refused.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Any, Protocol, TypeVar
 
 from discreet.errors import LedgerTampered
 from discreet.ledger.account import Account, Member, Role, Standing
 from discreet.ledger.entry import Entry
+from discreet.ledger.store import Kept, Place, as_text
 from discreet.ledger.tallies import Price, Tallies
 from discreet.ledger.text import canonical, parsed, read_loss
+
+Value = TypeVar("Value")
 
 BOOK = "book", ""
 """Where the state of the book as a whole stands."""
@@ -25,55 +29,70 @@ class States(Protocol):
     def get(self, scope: str, name: str) -> str | None:
         """The text of a state, if there is one."""
 
-    def put(self, *states: tuple[str, str, str]) -> None:
-        """Replaces states, each given as (scope, name, text)."""
+    def read(self, place: Place, parse: Callable[[str], Value]) -> Value | None:
+        """What a state says, if there is one; `parse` makes it from its text, and always is the same for a scope."""
+
+    def put(self, *states: tuple[Place, Kept]) -> None:
+        """Replaces states, each given as a text or as what it says."""
 
 
 class MemoryStates:
     """States in a dictionary."""
 
     def __init__(self) -> None:
-        self.texts: dict[tuple[str, str], str] = {}
+        self._kept: dict[Place, Any] = {}
+
+    @property
+    def texts(self) -> dict[Place, str]:
+        """All of them as they are written."""
+        return {place: as_text(kept) for place, kept in self._kept.items()}
 
     def get(self, scope: str, name: str) -> str | None:
         """See `States.get`."""
-        return self.texts.get((scope, name))
+        kept = self._kept.get((scope, name))
+        return None if kept is None else as_text(kept)
 
-    def put(self, *states: tuple[str, str, str]) -> None:
+    def read(self, place: Place, parse: Callable[[str], Value]) -> Value | None:
+        """See `States.read`."""
+        kept = self._kept.get(place)
+        if isinstance(kept, str):
+            kept = self._kept[place] = parse(kept)
+        return kept
+
+    def put(self, *states: tuple[Place, Kept]) -> None:
         """See `States.put`."""
-        for scope, name, text in states:
-            self.texts[scope, name] = text
+        self._kept.update(states)
 
 
 def standing(states: States, account: str) -> Standing | None:
     """Where an account stands."""
-    text = states.get("standing", account)
-    return None if text is None else Standing.read(text)
+    return states.read(("standing", account), Standing.read)
 
 
 def member(states: States, account: str, who: str, now: Standing) -> Member:
     """A person on an account, in its present period; somebody new if they never asked and were never appointed."""
-    text = states.get(*place_of(account, who))
-    return Member.of(now) if text is None else Member.read(text).in_period(now)
+    known = states.read(place_of(account, who), Member.read)
+    return Member.of(now) if known is None else known.in_period(now)
 
 
 def put_member(states: States, account: str, who: str, person: Member) -> None:
     """Writes a person's state."""
-    states.put((*place_of(account, who), person.write()))
+    states.put((place_of(account, who), person))
 
 
-def place_of(account: str, who: str) -> tuple[str, str]:
+@lru_cache(maxsize=1024)
+def place_of(account: str, who: str) -> Place:
     """Where a person's state stands."""
     return "member", f"{account}\n{who}"
 
 
 def project(states: States, account: str, name: str, now: Standing) -> Member | None:
     """What a project has spent on an account, and its cap; None if no steward has allotted it anything."""
-    text = states.get(*place_of_project(account, name))
-    return None if text is None else Member.read(text).in_period(now)
+    known = states.read(place_of_project(account, name), Member.read)
+    return None if known is None else known.in_period(now)
 
 
-def place_of_project(account: str, name: str) -> tuple[str, str]:
+def place_of_project(account: str, name: str) -> Place:
     """Where a project's state stands."""
     return "project", f"{account}\n{name}"
 
@@ -107,12 +126,12 @@ def charge(states: States, account: str, who: str, price: Tallies, *, project_na
     before, once = _opened(states, account), Price(price)
     after = before.charged(once)
     person = member(states, account, who, before).charged(once)
-    written = [("standing", account, after.write()), (*place_of(account, who), person.write())]
+    written: list[tuple[Place, Kept]] = [(("standing", account), after), (place_of(account, who), person)]
     if project_name:
         allotted = project(states, account, project_name, before)
         if allotted is None:
             raise LedgerTampered(0, "a charge is for a project that was allotted nothing")
-        written.append((*place_of_project(account, project_name), allotted.charged(once).write()))
+        written.append((place_of_project(account, project_name), allotted.charged(once)))
     states.put(*written)
 
 
@@ -125,8 +144,8 @@ def _opened(states: States, account: str) -> Standing:
 
 def _open(states: States, entry: Entry) -> None:
     account = Account.read(canonical(entry.content["account"]))
-    states.put(("account", account.name, account.write()))
-    states.put(("standing", account.name, Standing.opened(account.budget).write()))
+    states.put((("account", account.name), account.write()))
+    states.put((("standing", account.name), Standing.opened(account.budget)))
 
 
 def _attach(states: States, entry: Entry) -> None:
@@ -134,23 +153,24 @@ def _attach(states: States, entry: Entry) -> None:
     known = table(states, content["table"])
     versions = [] if known is None else known["versions"]
     declared = {"account": entry.account, "declaration": content["declaration"]}
-    states.put(("table", content["table"], canonical({**declared, "versions": [*versions, content["version"]]})))
+    text = canonical({**declared, "versions": [*versions, content["version"]]})
+    states.put((("table", content["table"]), text))
 
 
 def _amend(states: States, entry: Entry) -> None:
     after = _opened(states, entry.account).amended(read_loss(entry.content["budget"]))
-    states.put(("standing", entry.account, after.write()))
+    states.put((("standing", entry.account), after))
 
 
 def _renew(states: States, entry: Entry) -> None:
     after = _opened(states, entry.account).renewed(read_loss(entry.content["budget"]))
-    states.put(("standing", entry.account, after.write()))
+    states.put((("standing", entry.account), after))
 
 
 def _appoint(states: States, entry: Entry) -> None:
     content = entry.content
     if not entry.account:
-        states.put(("role", content["name"], canonical({"role": content["role"]})))
+        states.put((("role", content["name"]), canonical({"role": content["role"]})))
         return
     now = _opened(states, entry.account)
     role, cap = Role(content["role"]), content["cap"]
@@ -158,7 +178,7 @@ def _appoint(states: States, entry: Entry) -> None:
     person = person._replace(role=role, cap=None if cap is None else read_loss(cap))
     put_member(states, entry.account, content["name"], person)
     now = now._replace(listed=now.listed or role is Role.ANALYST)
-    states.put(("standing", entry.account, now.write()))
+    states.put((("standing", entry.account), now))
 
 
 def project_of(body: str) -> str:
@@ -176,24 +196,24 @@ def _allot(states: States, entry: Entry) -> None:
     now = _opened(states, entry.account)
     known = project(states, entry.account, content["project"], now) or Member.of(now)
     allotted = known._replace(cap=read_loss(content["cap"]))
-    states.put((*place_of_project(entry.account, content["project"]), allotted.write()))
+    states.put((place_of_project(entry.account, content["project"]), allotted))
 
 
 def _fail(states: States, entry: Entry) -> None:
     now = _opened(states, entry.account)
-    states.put(("standing", entry.account, now._replace(failures=now.failures + 1).write()))
+    states.put((("standing", entry.account), now._replace(failures=now.failures + 1)))
 
 
 def _unlock(states: States, entry: Entry) -> None:
-    states.put(("standing", entry.account, _opened(states, entry.account)._replace(failures=0).write()))
+    states.put((("standing", entry.account), _opened(states, entry.account)._replace(failures=0)))
 
 
 def _freeze(states: States, _entry: Entry) -> None:
-    states.put((*BOOK, canonical({"frozen": True})))
+    states.put((BOOK, canonical({"frozen": True})))
 
 
 def _resume(states: States, _entry: Entry) -> None:
-    states.put((*BOOK, canonical({"frozen": False})))
+    states.put((BOOK, canonical({"frozen": False})))
 
 
 def _nothing(_states: States, _entry: Entry) -> None:

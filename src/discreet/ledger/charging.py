@@ -8,7 +8,7 @@ A charge is never given back.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -24,15 +24,17 @@ from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, Member, Standing
 from discreet.ledger.balance import Remaining
 from discreet.ledger.entry import Entry, digest
-from discreet.ledger.store import Place, Rows
+from discreet.ledger.identity import by_identity
+from discreet.ledger.store import Kept, Place, Rows
 from discreet.ledger.tallies import CURRENCIES, Price, Tallies, loss, prices, rules
 from discreet.ledger.text import amounts_text, at_most, canonical, loss_text, name, parsed, quoted, read_loss, text
 from discreet.privacy import Loss, PureDP, events
 from discreet.privacy.events import Event
 
+_UNTOLD = ("rest", "standing")
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
+
+class Receipt(NamedTuple):
     """Proof that a charge is in the book, durably: data may be read once for it.
 
     Attributes:
@@ -50,10 +52,19 @@ class Receipt:
     analyst: str
     event: Event
     cost: Loss
-    rest: str = field(repr=False)
+    rest: str
     hash: str
-    standing: Standing = field(repr=False, compare=False)
+    standing: Standing
     repeated: bool = False
+
+    def __hash__(self) -> int:
+        """Of the entry's hash; a standing has none."""
+        return hash(self.hash)
+
+    def __repr__(self) -> str:
+        """Leaves out the rest and the standing, which tell of others' charges."""
+        shown = [f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True) if name not in _UNTOLD]
+        return f"Receipt({', '.join(shown)})"
 
     @property
     def remaining(self) -> Loss:
@@ -162,9 +173,23 @@ def _mark(orders: tuple[Order, ...], question: str, replay_key: str) -> str:
     return digest(canonical(whole).encode())
 
 
-@lru_cache(maxsize=1024)
 def _order(account: Account, event: Event) -> Order:
     """An order depends on what never changes, so it is worked out once for each account and event."""
+    orders = _orders_for(event)
+    order = orders.get(account)
+    if order is None:
+        order = orders[account] = _priced(account, event)
+    return order
+
+
+@by_identity
+def _orders_for(_event: Event) -> dict[Account, Order]:
+    """Those that an event, itself and no other like it, came with before: a fraction in it takes long to hash."""
+    return {}
+
+
+@lru_cache(maxsize=1024)
+def _priced(account: Account, event: Event) -> Order:
     price = prices(event, account.budget, account.neighbours)
     return Order(account, event, canonical(events.to_json(event)), price, price.text)
 
@@ -205,12 +230,12 @@ def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
     rule = after.spent.holding(now.budget)
     if rule is None:
         raise _refusal(order, now, person)
-    written = [("standing", account, after.write())]
+    written: list[tuple[Place, Kept]] = [(("standing", account), after)]
     for capped in (Capped(asked.who, changes.place_of(account, asked.who), person), *allotted):
         charged = capped.state.charged(price)
         if not _within_cap(charged):
             raise _refusal(order, now, person, capped)
-        written.append((*capped.place, charged.write()))
+        written.append((capped.place, charged))
     rows.put(*written)
     cost, cost_text = _cost(order.price_text, type(rule.cap))
     rest = amounts_text(type(rule.cap), after.spent.rests(rule))
@@ -222,16 +247,7 @@ def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
         f'"question":{asked.question},"remaining":{rest}{mark}}}'
     )
     entry = rows.add("charge", body, who=asked.who, account=account, price=order.price_text, key=key)
-    return Receipt(
-        sequence=entry.sequence,
-        account=account,
-        analyst=asked.who,
-        event=order.event,
-        cost=cost,
-        rest=rest,
-        hash=entry.hash,
-        standing=after,
-    )
+    return Receipt(entry.sequence, account, asked.who, order.event, cost, rest, entry.hash, after)
 
 
 def _admitted(rows: Rows, account: str, who: str) -> tuple[Standing, Member]:

@@ -5,7 +5,6 @@ Any doubt stops writing: a book older than one already seen, one that does not m
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -26,9 +25,10 @@ class _Act:
         self._journal, self._places = journal, places
 
     def __enter__(self) -> Rows:
-        self._rows = rows = self._journal.begin()
+        journal = self._journal
+        self._rows = rows = journal.begin()
         try:
-            self._journal.begun(rows, self._places)
+            journal.begun(rows, self._places)
         except BaseException as error:
             self._journal.store.end(error)
             raise
@@ -50,7 +50,6 @@ class Journal:
         self.store = store
         self._seen = Head(0, GENESIS)
         self._stopped: LedgerTampered | None = None
-        self._lock = threading.Lock()
 
     def writing(self) -> _Act:
         """One durable transaction on a book that is no older than what was seen before."""
@@ -144,6 +143,6 @@ class Journal:
             raise self._stopped
 
     def note(self, head: Head) -> None:
-        """Remembers the newest head that was seen."""
-        with self._lock:
-            self._seen = max(self._seen, head)
+        """Remembers the newest head that was seen; any that was is good enough, so nobody waits to say so."""
+        if head.sequence > self._seen.sequence:
+            self._seen = head

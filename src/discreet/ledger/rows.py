@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import sha256
+from typing import Any
 
 from discreet.errors import LedgerTampered
 from discreet.ledger import schema
 from discreet.ledger.entry import GENESIS, Entry, Head
-from discreet.ledger.store import Place, Places, Rows, Stored
+from discreet.ledger.store import Kept, Place, Places, Rows, Stored, Value, as_text
 
 _ENTRY = "SELECT sequence, time, kind, account, who, price, key, about, body, hash FROM entries"
 _HEAD = "SELECT sequence, hash FROM entries"
@@ -20,8 +21,8 @@ _ANSWER = "SELECT sequence, charge, replay_key, payload FROM answers"
 _MOST_FORESEEN = 100  # SQLite has a limit of its own; what is left over is read when it is asked for
 _MOST_REMEMBERED = 1000  # states between two transactions
 
-Remembered = tuple[Head, dict[Place, str | None]]
-"""States as they were when some entry was the last; None for one that did not exist."""
+Remembered = tuple[Head, dict[Place, Any]]
+"""States as they were kept when some entry was the last; None for one that did not exist."""
 
 
 class SqliteRows(Rows):
@@ -39,16 +40,17 @@ class SqliteRows(Rows):
         self._connection = connection
         self._remembered = remembered
         self._tail: Head | None = None  # nobody else writes during a transaction
-        self._known: dict[Place, str | None] = {}
+        self._known: dict[Place, Any] = {}
 
     @property
     def remembered(self) -> Remembered:
         """What the next transaction may start from if this one is committed."""
-        return self.tail(), self._known if len(self._known) <= _MOST_REMEMBERED else {}
+        return self._tail or self.tail(), self._known if len(self._known) <= _MOST_REMEMBERED else {}
 
     def foresee(self, places: Places) -> None:
         """See `Rows.foresee`; beside remembered states the few that are missing are read when they are asked for."""
-        self.tail()
+        if self._tail is None:
+            self.tail()
         if not self._known:
             self._read(places()[:_MOST_FORESEEN])
 
@@ -64,9 +66,10 @@ class SqliteRows(Rows):
         """See `Rows.tail`."""
         if self._tail is None:
             row = self._connection.execute(_TAIL).fetchone()
-            self._tail = Head(*row) if row else Head(0, GENESIS)
-            if self._remembered is not None and self._remembered[0] == self._tail:
-                self._known = self._remembered[1]
+            if self._remembered is not None and self._remembered[0] == row:
+                self._tail, self._known = self._remembered
+            else:
+                self._tail = Head(*row) if row else Head(0, GENESIS)
         return self._tail
 
     def append(self, entry: Entry) -> None:
@@ -109,12 +112,22 @@ class SqliteRows(Rows):
         Raises:
             LedgerTampered: if the text does not fit its seal.
         """
-        if self._tail is None:
-            self.tail()
         place = scope, name
+        kept = self._known[place] if place in self._known else self._fetched(place)
+        return kept if kept is None or isinstance(kept, str) else as_text(kept)
+
+    def read(self, place: Place, parse: Callable[[str], Value]) -> Value | None:
+        """See `Rows.read`; raises as `get` does."""
+        kept: Value | str | None = self._known[place] if place in self._known else self._fetched(place)
+        if isinstance(kept, str):
+            kept = self._known[place] = parse(kept)
+        return kept
+
+    def _fetched(self, place: Place) -> Any:
+        self.tail()  # what is remembered belongs to a tail
         if place not in self._known:
             row = self._connection.execute(_STATE, place).fetchone()
-            self._known[place] = None if row is None else self._sealed(scope, name, *row)
+            self._known[place] = None if row is None else self._sealed(*place, *row)
         return self._known[place]
 
     def _sealed(self, scope: str, name: str, text: object, seal: object) -> str:
@@ -122,12 +135,13 @@ class SqliteRows(Rows):
             raise LedgerTampered(self.tail().sequence, f"the stored {scope} does not fit its seal")
         return text
 
-    def put(self, *states: tuple[str, str, str]) -> None:
+    def put(self, *states: tuple[Place, Kept]) -> None:
         """See `Rows.put`."""
         values: list[str] = []
-        for scope, name, text in states:
-            values += scope, name, text, _seal(scope, name, text)
-            self._known[scope, name] = text
+        for place, kept in states:
+            text = as_text(kept)
+            values += *place, text, _seal(*place, text)
+        self._known.update(states)
         self._connection.execute(_putting(len(states)), values)
 
     def states(self) -> Iterator[tuple[str, str, str]]:

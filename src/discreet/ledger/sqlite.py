@@ -78,7 +78,9 @@ class SqliteStore(Store):
             self._after_fork()
         self._write_lock.acquire()
         try:
-            self._refuse_doubtful_file()
+            if self.path in _BROKEN and self.path != MEMORY:
+                raise LedgerError("An earlier commit failed in this process", "Check the disk and start again.")
+            self._refuse_moved_file()
             self._writer.execute("BEGIN IMMEDIATE")
         except BaseException as error:
             self._write_lock.release()
@@ -147,11 +149,6 @@ class SqliteStore(Store):
                 self._writer.execute("ROLLBACK")
         except sqlite3.Error:  # the transaction is then still open: nothing may follow it
             _BROKEN.add(self.path)
-
-    def _refuse_doubtful_file(self) -> None:
-        if self.path in _BROKEN and self.path != MEMORY:
-            raise LedgerError("An earlier commit failed in this process", "Check the disk and start again.")
-        self._refuse_moved_file()
 
     def _refuse_moved_file(self) -> None:
         if self.path == MEMORY:

@@ -14,10 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from discreet.ledger.account import Member, Standing
 from discreet.ledger.entry import Entry, Head, seal
 from discreet.ledger.text import canonical
+
+Value = TypeVar("Value")
 
 
 def _now() -> str:
@@ -51,6 +54,15 @@ Place = tuple[str, str]
 
 Places = Callable[[], Sequence[Place]]
 """Tells places, if anybody needs to know."""
+
+
+Kept = str | Standing | Member
+"""A state as it is kept between charges: its text, or what the text says once somebody had to know."""
+
+
+def as_text(kept: Kept) -> str:
+    """A state as it is written in the book."""
+    return kept if isinstance(kept, str) else kept.write()
 
 
 class Rows(ABC):
@@ -103,8 +115,12 @@ class Rows(ABC):
         """A state: what the entries so far amount to."""
 
     @abstractmethod
-    def put(self, *states: tuple[str, str, str]) -> None:
-        """Replaces states, each given as (scope, name, text)."""
+    def read(self, place: Place, parse: Callable[[str], Value]) -> Value | None:
+        """What a state says; `parse` makes it from its text, and always is the same for a scope."""
+
+    @abstractmethod
+    def put(self, *states: tuple[Place, Kept]) -> None:
+        """Replaces states, each given as a text or as what it says."""
 
     @abstractmethod
     def states(self) -> Iterator[tuple[str, str, str]]:

@@ -21,7 +21,7 @@ from discreet.accounting.terms import terms
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import root_below
 from discreet.ledger import amounts
-from discreet.ledger.amounts import Amount, Amounts, within
+from discreet.ledger.amounts import Amount, Amounts, plus, within
 from discreet.ledger.identity import by_identity
 from discreet.ledger.text import NAMES
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP
@@ -60,13 +60,11 @@ class Tallies:
     @property
     def text(self) -> str:
         """The canonical JSON of `write`, put together by hand, and once: every charge writes several."""
-        if not self._written:
-            parts = [
-                f'"{kind}":null' if spent is None else f'"{kind}":"{amounts.write(spent)}"'
-                for kind, spent in self.sums.items()
-            ]
-            self._written.append("{" + ",".join(parts) + "}")
-        return self._written[0]
+        written = self._written
+        if not written:
+            parts = [_text(kind, spent) for kind, spent in self.sums.items()]
+            written.append(f"{{{','.join(parts)}}}")
+        return written[0]
 
     @classmethod
     def read(cls, fields: dict[str, str | None]) -> Tallies:
@@ -219,11 +217,25 @@ def _amounts(amount: Loss) -> Amounts:
 _cap = by_identity(_amounts)
 
 
+def _text(kind: str, spent: Amounts | None) -> str:
+    """What `amounts.write` writes, with its name."""
+    if spent is None:
+        return f'"{kind}":null'
+    top, bottom = spent[0]
+    if len(spent) == 1:
+        return f'"{kind}":"{top}/{bottom}"'
+    delta, below = spent[1]
+    return f'"{kind}":"{top}/{bottom} {delta}/{below}"'
+
+
 def _sum(spent: Amounts | None, more: Amounts | None) -> Amounts | None:
     if spent is None or more is None:
         return None
-    first = amounts.plus(spent[0], more[0])
-    return (first,) if len(spent) == 1 else _bounded(first, amounts.plus(spent[1], more[1]))
+    first = plus(spent[0], more[0])
+    if len(spent) == 1:
+        return (first,)
+    delta = more[1]
+    return _bounded(first, plus(spent[1], delta)) if delta[0] else (first, spent[1])
 
 
 def _times(spent: Amounts | None, count: int) -> Amounts | None:
