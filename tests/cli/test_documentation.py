@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,28 @@ from typer.main import get_command
 from discreet.cli import app
 from tests.cli.clinic import run
 
-COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
+TOP = get_command(app).commands  # type: ignore[attr-defined]
+BELOW = {f"{name} {below}": found for name in TOP for below, found in getattr(TOP[name], "commands", {}).items()}
+COMMANDS = TOP | BELOW
+ATTACKS = (
+    "uniqueness",
+    "linkage",
+    "k_anonymity",
+    "intersection",
+    "scoreboard",
+    "reconstruct",
+    "difference",
+    "trace",
+    "genome",
+    "membership",
+)
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_commands_and_their_options_are_documented(name: str) -> None:
-    _, _, section = DOCUMENT.partition(f"## discreet {name}\n")
-    section = section.partition("\n## ")[0]
+    _, _, section = DOCUMENT.partition(f"\n{'###' if ' ' in name else '##'} discreet {name}\n")
+    section = re.split(r"\n##+ ", section)[0]
     assert section
     options = [option for parameter in COMMANDS[name].params for option in parameter.opts if option.startswith("--")]
     assert [option for option in options if option not in section and option not in ("--config", "--help")] == []
@@ -25,10 +40,11 @@ def test_commands_and_their_options_are_documented(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_help_tells_what_a_command_does(name: str) -> None:
-    told = run(name, "--help")
+    told = run(*name.split(), "--help")
     assert told.code == 0
     assert COMMANDS[name].help.split(";")[0].split()[0] in told.out
 
 
 def test_all_commands_are_there() -> None:
-    assert {"init", "protect", "ask", "explain", "budget", "history", "verify"} <= set(COMMANDS)
+    assert {"init", "protect", "ask", "explain", "budget", "history", "verify", "attack", "audit"} <= set(COMMANDS)
+    assert set(BELOW) == {f"attack {name.replace('_', '-')}" for name in ATTACKS}
