@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ class Linkage(Finding):
     overstated: int | None
     right: float | None
     told: int | None
-    recovered: Pairs
+    recovered: Pairs = field(compare=False)
 
     def details(self) -> tuple[str, ...]:
         """The figures, and what they leave open."""
