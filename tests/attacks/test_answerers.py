@@ -112,7 +112,9 @@ def test_curator_answers_all_counts_for_one_charge(delta: Any) -> None:
 
 
 def test_private_answers_without_a_seed_differ() -> None:
-    answers = {tuple(Private(total=1).answer(SECRET, QUERIES)) for _ in range(3)}
+    answers = {
+        tuple(answerer.answer(SECRET, QUERIES)) for answerer in (Private(total=1), Private(total=1), Asked(total=1))
+    }
     assert len(answers) == 3
 
 

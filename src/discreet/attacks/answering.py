@@ -26,6 +26,8 @@ from discreet.exact import root_above
 from discreet.noise import Bits, source_of
 from discreet.privacy import Budget
 
+_MOST_COUNTS = 400  # in one question of at most 20,000 characters
+
 Whole = NDArray[np.int64]
 Answers = NDArray[np.float64]
 
@@ -120,8 +122,11 @@ class Asked(Answerer):
     def _answers(self, secret: Whole, queries: Whole, bits: Bits, /) -> NDArray[Any]:
         if queries.min() < 0:
             raise InvalidParameter("queries", "negative weights", "to be subsets", "A curator counts people.")
+        if len(queries) > _MOST_COUNTS:
+            hint = "One question holds no more; take fewer of them."
+            raise InvalidParameter("queries", f"{len(queries):,} rows", f"to be at most {_MOST_COUNTS}", hint)
         names = [f"a{place}" for place in range(len(queries))]
-        counted = ", ".join(f"COUNT(*) FILTER (WHERE secret = 1 AND {name} = 1) AS q{name}" for name in names)
+        counted = ", ".join(f"COUNT(*) FILTER (WHERE {name} = 1) AS q{name}" for name in names)
         curator = Curator(":memory:") if bits.private else Curator.for_tests(bits=bits)
         with TemporaryDirectory() as folder:
             path = Path(folder) / "people.csv"
@@ -135,7 +140,7 @@ class Asked(Answerer):
                 types=dict.fromkeys(["person", "secret", *names], "int"),
                 version="1",
             )
-            (row,) = curator.ask(f"SELECT {counted} FROM people", epsilon=self.total)  # noqa: S608 - names are ours
+            (row,) = curator.ask(f"SELECT {counted} FROM people WHERE secret = 1", epsilon=self.total)  # noqa: S608 - names are ours
         return np.array([float(row[f"q{name}"]) for name in names])
 
     @property

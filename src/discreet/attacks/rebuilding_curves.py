@@ -117,14 +117,14 @@ def reconstruction_by_guarantee(
     secret, queries = coins(size, bits=source), random_subsets(per_person * size, size, bits=source)
     places = [float(mu) for mu in np.geomspace(min(mus), max(mus), 40)]
     hits = [repeated(GaussianPrivate(mu=mu, blind=True), secret, queries, runs=runs, bits=source) for mu in mus]
-    at = places[len(places) // 2]
+    at = sorted(mus)[len(mus) // 2]
     return Curves(
         found={
             "least squares": tuple((mu, sampled(hit.success, hit.targets)) for mu, hit in zip(mus, hits, strict=True))
         },
         expected={
             "least squares": tuple((mu, solvers.phi(mu * math.sqrt(1 - 1 / per_person) / 4)) for mu in places),
-            "least squares, any number of queries": tuple((mu, solvers.phi(mu / 4)) for mu in places),
+            "least squares, many queries": tuple((mu, solvers.phi(mu / 4)) for mu in places),
             "most that anybody can guess": tuple((mu, right_guess_gaussian(mu)) for mu in places),
         },
         headline=f"A guarantee for all answers together ends reconstruction: at mu {at:.2g} nobody gets more than "

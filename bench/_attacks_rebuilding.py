@@ -1,0 +1,125 @@
+"""Reconstruction and differencing: how much is rebuilt, against the targets, and how long the largest one takes.
+
+Rates are of random bits: with n of them and r runs the standard error is at most 1 / (2 sqrt(n r)).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+from discreet import attacks
+from discreet.attacks import answerers
+from discreet.attacks.answerers import Answerer, GaussianPrivate, Noisy, Private
+from discreet.attacks.reconstruction import repeated
+from discreet.noise import SeededBits
+from discreet.noise.experiment import coins, uniforms
+
+PEOPLE, RUNS = 512, 20
+LARGE, LARGE_QUERIES, SECONDS = 2000, 8000, 60
+DELTA = 1e-6
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A measured number, what theory says, and where it must lie."""
+
+    what: str
+    measured: float
+    known: str
+    least: float | None = None
+    most: float | None = None
+    unit: str = "share"
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        shown = f"{self.measured:.1%}" if self.unit == "share" else f"{self.measured:.1f} {self.unit}"
+        target = "" if self.least is None else f">= {self._text(self.least)}"
+        target += "" if self.most is None else f"<= {self._text(self.most)}"
+        met = (self.least is None or self.measured >= self.least) and (self.most is None or self.measured <= self.most)
+        verdict = "" if not target else "[green]met[/]" if met else "[red]missed[/]"
+        return self.what, shown, self.known, target, verdict
+
+    def _text(self, value: float) -> str:
+        return f"{value:.0%}" if self.unit == "share" else f"{value:g} {self.unit}"
+
+
+Show = Callable[[str, list[Claim]], None]
+
+
+def show(title: str, claims: list[Claim]) -> None:
+    table = Table(title=title, title_justify="left")
+    table.add_column("what")
+    for heading in ("measured", "theory", "target", ""):
+        table.add_column(heading, justify="right")
+    for claim in claims:
+        table.add_row(*claim.cells)
+    Console(width=110).print(table)
+
+
+def rebuilt() -> list[Claim]:
+    """512 bits from 4 n random subset counts."""
+    bits = SeededBits(1)
+    secret, queries = coins(PEOPLE, bits=bits), answerers.random_subsets(4 * PEOPLE, PEOPLE, bits=bits)
+    named: list[tuple[str, Answerer, float | None, float | None]] = [
+        ("noise of 0.25 sqrt(n)", Noisy(sd=0.25 * math.sqrt(PEOPLE)), 0.9, None),
+        ("epsilon 1 for all, pure, Laplace", Private(total=1), None, 0.6),
+        (f"epsilon 1 for all, delta {DELTA:g}, normal", Private(total=1, delta=DELTA), None, 0.6),
+        ("mu 1 for all, noise sqrt(m)", GaussianPrivate(mu=1, blind=True), None, None),
+    ]
+    claims = []
+    for name, answerer, least, most in named:
+        found = repeated(answerer, secret, queries, runs=RUNS, bits=bits)
+        claims.append(Claim(name, found.success, theory(found) or f"{found.predicted or 0:.1%}", least, most))
+    return claims
+
+
+def large() -> list[Claim]:
+    """2,000 bits from 8,000 queries, and 20 people one database after another: elapsed seconds."""
+    bits = SeededBits(2)
+    secret, queries = coins(LARGE, bits=bits), answerers.random_subsets(LARGE_QUERIES, LARGE, bits=bits)
+    noise = 0.25 * math.sqrt(LARGE)
+    answers = Noisy(sd=noise).answer(secret, queries, bits=bits)
+    start = time.perf_counter()
+    found = attacks.reconstruct(queries, answers, noise=noise, truth=secret)
+    took = time.perf_counter() - start
+    few, asked = coins(20, bits=bits), answerers.random_subsets(400, 20, bits=bits)
+    rough = answerers.Bounded(alpha=4.0).answer(few, asked, bits=bits)
+    start = time.perf_counter()
+    tried = attacks.reconstruct(asked, rough, method="exhaustive", alpha=4.0, truth=few)
+    all_of_them = time.perf_counter() - start
+    return [
+        Claim(f"{LARGE:,} bits, {LARGE_QUERIES:,} queries: rebuilt", found.success, f"{found.predicted or 0:.1%}"),
+        Claim("  time", took, "", most=SECONDS, unit="s"),
+        Claim("all 2^20 databases, m=400: rebuilt", tried.success, ""),
+        Claim("  time", all_of_them, "", unit="s"),
+    ]
+
+
+def departures() -> list[Claim]:
+    """A leaver's number within a hundredth of the bounds, which a guess reaches in 2 % of all trials."""
+    bits = SeededBits(3)
+    others = 20_000 + 60_000 * uniforms(30, bits=bits)
+    compared = attacks.difference.compare(others, bounds=(0, 200_000), trials=10_000, bits=bits)
+    return [Claim(trial.defence, trial.finding.success, theory(trial.finding)) for trial in compared]
+
+
+def theory(finding: attacks.Finding) -> str:
+    if finding.bound is None:
+        return ""
+    return f"{finding.predicted or 0:.1%}, at most {finding.bound:.1%}"
+
+
+def run(show: Show = show) -> None:
+    show(f"Reconstruction: {PEOPLE} bits from {4 * PEOPLE:,} random subset counts, {RUNS} runs", rebuilt())
+    show("Reconstruction at size", large())
+    show("Differencing: a number from averages before and after, 10,000 trials", departures())
+
+
+if __name__ == "__main__":
+    run()
