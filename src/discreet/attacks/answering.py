@@ -26,7 +26,7 @@ from discreet.exact import root_above
 from discreet.noise import Bits, source_of
 from discreet.privacy import Budget
 
-_MOST_COUNTS = 400  # in one question of at most 20,000 characters
+_MOST_COUNTS = 300  # in one question of at most 5,000 words
 
 Whole = NDArray[np.int64]
 Answers = NDArray[np.float64]
