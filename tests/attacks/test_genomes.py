@@ -111,7 +111,7 @@ def test_rare_sites_and_withheld_ones_are_left_out(bits: SeededBits) -> None:
 
 def compared(bits: SeededBits, **other: Any) -> Any:
     crowd = Population(SITES, 2, bits)
-    setting: dict[str, Any] = {"epsilons": (0.1, 1, 1e6), "bits": bits} | other
+    setting: dict[str, Any] = {"epsilons": (0.1, 1, 1e6), "repeats": 2, "bits": bits} | other
     return genome.compare(crowd.people(N), crowd.people(1000), crowd.people(OUTSIDE), **setting)
 
 
@@ -138,7 +138,7 @@ def test_with_the_noise_off_the_bound_is_broken(
 def test_ad_hoc_defences_leave_members_open(bits: SeededBits) -> None:
     found = compared(bits)
     assert [trial.defence for trial in found][:5] == [
-        "nothing",
+        "no defence",
         "rounded to 1 %",
         "rounded to 5 %",
         "counts below 5 withheld",

@@ -95,13 +95,13 @@ def test_a_shadow_model_is_not_judged_by_itself(bits: SeededBits) -> None:
 
 
 def compared(bits: SeededBits, **other: Any) -> Any:
-    return membership.compare(*made(2 * HALF, bits), bounds=(-3, 3), bits=bits, **other)
+    return membership.compare(*made(2 * HALF, bits), bounds=(-3, 3), repeats=2, bits=bits, **other)
 
 
 @pytest.mark.parametrize("method", ["loss", "likelihood_ratio"])
 def test_private_models_stay_below_the_bound_and_a_tree_does_not(method: str, bits: SeededBits) -> None:
     found = compared(bits, method=method)
-    assert [trial.defence for trial in found] == ["nothing", "regularised", "epsilon 0.1", "epsilon 1", "epsilon 10"]
+    assert [trial.defence for trial in found] == ["no defence", "regularised", "epsilon 0.1", "epsilon 1", "epsilon 10"]
     for trial in found.private:
         assert trial.finding.bound == pytest.approx(posterior(trial.epsilon, 0.5), abs=1e-6)
         assert trial.finding.success * 2 * HALF <= binom.ppf(1 - 1e-4, 2 * HALF, trial.finding.bound)

@@ -100,16 +100,18 @@ def test_a_stranger_exceeds_the_threshold_at_most_as_often_as_allowed(rate: floa
 
 
 def compared(bits: SeededBits, **other: Any) -> Any:
-    d = 2000
+    d = 1000
     group, others, known = crowd(N, d, bits, 0.0), crowd(OUTSIDE, d, bits, 0.0), crowd(800, d, bits, 0.0)
-    return trace.compare(group, known, others, bounds=(-4, 4), epsilons=(0.1, 1, 100_000), bits=bits, **other)
+    return trace.compare(
+        group, known, others, bounds=(-4, 4), epsilons=(0.1, 1, 100_000), repeats=2, bits=bits, **other
+    )
 
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_private_means_stay_below_the_bound_and_raw_ones_do_not(law: str, bits: SeededBits) -> None:
     found = compared(bits, law=law)
     private = found["epsilon 1"]
-    assert found.raw.success > 0.9
+    assert found.raw.success > 0.6  # 0.87 predicted with 400 known people
     assert private.bound is not None
     # At the bound itself more than this many of 100 members would be accused once in 10,000 runs.
     assert private.success * N <= binom.ppf(1 - 1e-4, N, private.bound)
@@ -122,7 +124,7 @@ def test_private_means_stay_below_the_bound_and_raw_ones_do_not(law: str, bits: 
 def test_ad_hoc_defences_are_tried_and_named(bits: SeededBits) -> None:
     found = compared(bits)
     assert [trial.defence for trial in found] == [
-        "nothing",
+        "no defence",
         "rounded to 0.4",
         "one mean in ten",
         "epsilon 0.1",

@@ -7,7 +7,8 @@ coordinates, sigma the noise of a released mean per coordinate, alpha the rate o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,18 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from discreet import accounting, check
+from discreet.attacks.ceiling import ceiling
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
 from discreet.noise.experiment import shuffled
-from discreet.privacy.events import Event
+from discreet.privacy.events import Event, Pure
 from discreet.report.finding import Finding
 from discreet.report.words import rate
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+ENOUGH = 200  # strangers whose inner products tell the effective number within a percent or so
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +94,24 @@ def accuse(
     )
 
 
+def averaged(findings: Sequence[Tracing]) -> Tracing:
+    """Findings on several releases of the same data as one; the accused and the threshold are those of the last.
+
+    The guarantee bounds what happens on average over the noise: one draw of it can be lucky for many members at once.
+    """
+    wrong = [found.false_positives for found in findings if found.false_positives is not None]
+    return replace(
+        findings[-1],
+        success=float(np.mean([found.success for found in findings])),
+        targets=sum(found.targets for found in findings),
+        false_positives=float(np.mean(wrong)) if wrong else None,
+    )
+
+
 def bound_of(event: Event, false_positives: float) -> float:
     """The largest power of any test with so many false positives, against a release that this event describes."""
+    if isinstance(event, Pure):  # the same in closed form
+        return ceiling(float(event.epsilon), false_positives)
     return 1 - accounting.trade_off(event, false_positives)
 
 

@@ -16,6 +16,7 @@ from discreet.attacks.accusing import (
     Tracing,
     accuse,
     allowed_rate,
+    averaged,
     bound_of,
     effective_number,
     mask_of,
@@ -52,6 +53,7 @@ def compare(
     ploidy: int = 2,
     rounding: Iterable[float] = (0.01, 0.05),
     fewest: int = 5,
+    repeats: int = 10,
     rarest: float = 0.0,
     ancestry: int = 0,
     controls: Any = None,
@@ -77,6 +79,7 @@ def compare(
         ploidy: copies of each site in a person.
         rounding: steps of rounded releases.
         fewest: sites where the rarer allele was seen less often in the group are withheld.
+        repeats: private releases at each epsilon, over which findings are averaged.
         rarest: as for `genome`.
         ancestry: as for `genome`.
         controls: people who set the threshold; None takes half of the reference.
@@ -87,13 +90,13 @@ def compare(
         raise InvalidParameter("method", method, "to be about frequencies", "Use method='likelihood_ratio'.")
     inside, source = people(group=group).astype(np.int64), source_of(bits)
     outside = people(inside.shape[1], others=others)
+    chosen = sorted(float(check.positive(epsilons=epsilon)) for epsilon in epsilons)
+    times = check.integer(repeats=repeats, at_least=1)
     candidates = np.concatenate([inside, outside])
     start, stop = split(people(inside.shape[1], reference=reference), controls, source)
 
-    def trial(
-        defence: str, frequencies: Floats, *, noise: float = 0.0, event: Event | None = None, epsilon: Any = None
-    ) -> Trial:
-        found = genome(
+    def found(frequencies: Floats, noise: float = 0.0, event: Event | None = None) -> Tracing:
+        return genome(
             frequencies,
             start,
             candidates,
@@ -108,16 +111,16 @@ def compare(
             false_positives=false_positives,
             event=event,
         )
-        return Trial(defence=defence, epsilon=epsilon, finding=found)
 
     copies, counts = ploidy * len(inside), inside.sum(axis=0)
-    trials = [trial(name, frequencies) for name, frequencies in _ad_hoc(counts, copies, rounding, fewest).items()]
-    for epsilon in sorted(float(check.positive(epsilons=epsilon)) for epsilon in epsilons):
-        sums = noisy_sums(counts, ploidy, law, epsilon=epsilon, delta=delta, bits=source)
-        noise = sums.noise / copies
-        trials.append(
-            trial(f"epsilon {epsilon:g}", sums.values / copies, noise=noise, event=sums.event, epsilon=epsilon)
-        )
+
+    def private(epsilon: float) -> Tracing:
+        drawn = (noisy_sums(counts, ploidy, law, epsilon=epsilon, delta=delta, bits=source) for _ in range(times))
+        return averaged([found(sums.values / copies, sums.noise / copies, sums.event) for sums in drawn])
+
+    releases = _ad_hoc(counts, copies, rounding, fewest)
+    trials = [Trial(defence=name, epsilon=None, finding=found(released)) for name, released in releases.items()]
+    trials += [Trial(defence=f"epsilon {e:g}", epsilon=e, finding=private(e)) for e in chosen]
     alpha = allowed_rate(false_positives)
     return compared(trials, bound=lambda e: bound_of(private_law(law, e, delta, counts.size).event, alpha))
 
@@ -128,7 +131,7 @@ def _ad_hoc(counts: Any, copies: int, rounding: Iterable[float], fewest: int) ->
     rare = np.minimum(counts, copies - counts) < check.integer(fewest=fewest, at_least=0)
     steps = [float(check.positive(rounding=step)) for step in rounding]
     return {
-        "nothing": raw,
+        "no defence": raw,
         **{f"rounded to {100 * step:g} %": np.round(raw / step) * step for step in steps},
         f"counts below {fewest} withheld": np.where(rare, np.nan, raw),
         "one site in ten": np.where(np.arange(len(raw)) % 10 == 0, raw, np.nan),
@@ -238,7 +241,7 @@ def _released(released: Any, method: Method) -> Floats:
 
 def _genotypes(width: int, ploidy: int, **parameter: Any) -> Floats:
     table = people(width, **parameter)
-    if not np.isin(table, np.arange(ploidy + 1)).all():
+    if not ((table >= 0) & (table <= ploidy) & (table == np.floor(table))).all():
         name = next(iter(parameter))
         hint = "Pass counts of one allele, and ploidy=1 for haplotypes."
         raise InvalidParameter(name, "genotypes", f"to be whole numbers from 0 to {ploidy}", hint)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -72,6 +72,7 @@ def compare(
     bins: int = 8,
     method: Method = "likelihood_ratio",
     shadows: int = 16,
+    repeats: int = 10,
     bits: Bits | None = None,
 ) -> Comparison:
     """The attack on a model that learnt by heart, on a regularised one, and on private ones.
@@ -90,6 +91,7 @@ def compare(
         bins: of each feature in the private models.
         method: "likelihood_ratio" or "loss".
         shadows: how many shadow models, an even number.
+        repeats: private models at each epsilon, over which findings are averaged.
         bits: source of randomness.
     """
     pool, source = _pool(features=(features, labels)), source_of(bits)
@@ -97,9 +99,10 @@ def compare(
     inside, outside = pool.at(order[:half]), pool.at(order[half : 2 * half])
     classes = tuple(np.unique(pool.labels).tolist())
     chosen = sorted(float(check.positive(epsilons=epsilon)) for epsilon in epsilons)
+    times = check.integer(repeats=repeats, at_least=1)
 
-    def trial(defence: str, estimator: Any, epsilon: float | None = None) -> Trial:
-        found = membership(
+    def found(estimator: Any, epsilon: float | None = None) -> Membership:
+        return membership(
             trained(estimator, inside, source),
             (inside.features, inside.labels),
             (outside.features, outside.labels),
@@ -108,16 +111,32 @@ def compare(
             event=None if epsilon is None else Pure(epsilon),
             bits=source,
         )
-        return Trial(defence=defence, epsilon=epsilon, finding=found)
 
-    trials = [
-        trial("nothing", _tree(1) if model is None else model),
-        trial("regularised", _tree(max(1, half // 20)) if regularised is None else regularised),
-    ]
-    for epsilon in chosen:
-        private = PrivateBayes(epsilon=epsilon, bounds=bounds, bins=bins, classes=classes)
-        trials.append(trial(f"epsilon {epsilon:g}", private, epsilon))
+    def private(epsilon: float) -> Membership:
+        estimator = PrivateBayes(epsilon=epsilon, bounds=bounds, bins=bins, classes=classes)
+        return _averaged([found(estimator, epsilon) for _ in range(times)])
+
+    ad_hoc = {
+        "no defence": found(_tree(1) if model is None else model),
+        "regularised": found(_tree(max(1, half // 20)) if regularised is None else regularised),
+    }
+    trials = [Trial(defence=name, epsilon=None, finding=finding) for name, finding in ad_hoc.items()]
+    trials += [Trial(defence=f"epsilon {e:g}", epsilon=e, finding=private(e)) for e in chosen]
     return compared(trials, bound=lambda epsilon: posterior(epsilon, 0.5))
+
+
+def _averaged(findings: Sequence[Membership]) -> Membership:
+    """Findings on several models of the same data as one; the accused are those of the last."""
+    return replace(
+        findings[-1],
+        success=float(np.mean([found.success for found in findings])),
+        targets=sum(found.targets for found in findings),
+        gap=float(np.mean([found.gap for found in findings])),
+        power={allowed: float(np.mean([found.power[allowed] for found in findings])) for allowed in RATES},
+        false_positives={
+            allowed: float(np.mean([found.false_positives[allowed] for found in findings])) for allowed in RATES
+        },
+    )
 
 
 def _tree(leaf: int) -> Any:

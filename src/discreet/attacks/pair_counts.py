@@ -73,7 +73,7 @@ def compare(
         found = genotypes_from_pairs(released, n, truth=truth, epsilon=epsilon)
         return Trial(defence=defence, epsilon=epsilon, finding=found)
 
-    trials = [trial("nothing", counts), trial(f"rounded to {step}", (counts + step // 2) // step * step)]
+    trials = [trial("no defence", counts), trial(f"rounded to {step}", (counts + step // 2) // step * step)]
     trials += [trial(f"epsilon {epsilon:g}", _private(counts, epsilon, source), epsilon) for epsilon in chosen]
     return compared(trials, bound=lambda epsilon: ceiling(epsilon, chance))
 

@@ -57,7 +57,7 @@ def private_law(law: Law, epsilon: float, delta: check.Number, coordinates: int,
         return Guarantee(laplace, Pure(laplace.epsilon), math.sqrt(2) * float(laplace.event.scale))
     if law == "gaussian":
         move = largest * root_above(Fraction(coordinates))
-        gaussian = Gaussian(epsilon=epsilon, delta=delta, sensitivity=move, grid=1)
+        gaussian = Gaussian(epsilon=epsilon, delta=delta, sensitivity=move)
         return Guarantee(gaussian, gaussian.event, float(gaussian.sigma))
     raise InvalidParameter("law", law, "to be 'laplace' or 'gaussian'", "Laplace noise is pure, Gaussian has a delta.")
 

@@ -12,10 +12,12 @@ import numpy as np
 
 from discreet import check
 from discreet.attacks.accusing import (
+    ENOUGH,
     Floats,
     Tracing,
     accuse,
     allowed_rate,
+    averaged,
     bound_of,
     effective_number,
     mask_of,
@@ -54,6 +56,7 @@ def compare(
     law: Law = "laplace",
     delta: check.Number = 1e-6,
     rounding: float | None = None,
+    repeats: int = 10,
     controls: Any = None,
     false_positives: check.Number = 0.05,
     bits: Bits | None = None,
@@ -74,6 +77,7 @@ def compare(
         law: "laplace" (pure) or "gaussian" (with delta).
         delta: of the Gaussian law.
         rounding: step of the rounded release; None is a twentieth of the bounds' width.
+        repeats: private releases at each epsilon, over which findings are averaged.
         controls: people who set the threshold; None takes half of the reference.
         false_positives: allowed rate.
         bits: source of randomness.
@@ -84,11 +88,13 @@ def compare(
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InvalidParameter("bounds", bounds, "to be two finite numbers, the lower first", "Pass public bounds.")
     step = (high - low) / 20 if rounding is None else float(check.positive(rounding=rounding))
+    chosen = sorted(float(check.positive(epsilons=epsilon)) for epsilon in epsilons)
+    times = check.integer(repeats=repeats, at_least=1)
     candidates = np.concatenate([inside, outside])
     start, stop = split(people(inside.shape[1], reference=reference), controls, source)
 
-    def trial(defence: str, means: _Means, epsilon: float | None = None, columns: slice = slice(None)) -> Trial:
-        found = trace(
+    def found(means: _Means, columns: slice = slice(None)) -> Tracing:
+        return trace(
             means.values[columns],
             start[:, columns],
             candidates[:, columns],
@@ -99,20 +105,19 @@ def compare(
             false_positives=false_positives,
             event=means.event,
         )
-        return Trial(defence=defence, epsilon=epsilon, finding=found)
+
+    def private(epsilon: float) -> Tracing:
+        means = (_private(inside, (low, high), law, epsilon=epsilon, delta=delta, bits=source) for _ in range(times))
+        return averaged([found(release) for release in means])
 
     raw = inside.mean(axis=0)
-    some = slice(0, max(1, len(raw) // 10))
-    trials = [
-        trial("nothing", _Means(raw)),
-        trial(f"rounded to {step:g}", _Means(np.round(raw / step) * step)),
-        trial("one mean in ten", _Means(raw), columns=some),
-    ]
-    chosen = sorted(float(check.positive(epsilons=epsilon)) for epsilon in epsilons)
-    trials += [
-        trial(f"epsilon {e:g}", _private(inside, (low, high), law, epsilon=e, delta=delta, bits=source), e)
-        for e in chosen
-    ]
+    ad_hoc = {
+        "no defence": found(_Means(raw)),
+        f"rounded to {step:g}": found(_Means(np.round(raw / step) * step)),
+        "one mean in ten": found(_Means(raw), slice(0, max(1, len(raw) // 10))),
+    }
+    trials = [Trial(defence=name, epsilon=None, finding=finding) for name, finding in ad_hoc.items()]
+    trials += [Trial(defence=f"epsilon {e:g}", epsilon=e, finding=private(e)) for e in chosen]
     alpha = allowed_rate(false_positives)
     return compared(trials, bound=lambda e: bound_of(private_law(law, e, delta, raw.size).event, alpha))
 
@@ -174,12 +179,12 @@ def trace(
     used = scale > 0  # where everybody known is the same, nothing is told
     if not used.any():
         raise InvalidParameter("reference", start.shape, "to vary in some coordinate", "Pass more people.")
-    weights = (mean - centre)[used] / scale[used] ** 2
-    strangers = ((stop - centre)[:, used]) / scale[used]
+    weights = np.where(used, (mean - centre) / np.where(used, scale, 1.0) ** 2, 0.0)
+    strangers = (stop[:ENOUGH, used] - centre[used]) / scale[used]
     effective = effective_number(strangers @ strangers.T)
     return accuse(
-        (judged - centre)[:, used] @ weights,
-        (stop - centre)[:, used] @ weights,
+        judged @ weights - centre @ weights,
+        stop @ weights - centre @ weights,
         members=known,
         false_positives=alpha,
         event=event,
