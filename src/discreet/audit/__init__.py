@@ -10,15 +10,16 @@ from discreet.audit.query_finding import Audited, QueryAudit
 from discreet.audit.querying import query
 from discreet.audit.verdicts import Violation
 
-__all__ = ["Audit", "Exact", "Fit", "OneRun", "distinguish", "exact", "fits", "one_run"]
 __all__ = [
     "Audit",
     "Audited",
+    "Exact",
     "Fit",
     "OneRun",
     "QueryAudit",
     "Violation",
     "distinguish",
+    "exact",
     "fits",
     "one_run",
     "protected",
