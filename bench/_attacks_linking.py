@@ -12,68 +12,22 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+from _claims import DATA, Claim, show
 
 from discreet import attacks
 from discreet.attacks.tables import columns_of
 from discreet.noise import SeededBits
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 DRAWS, SEED = 10, 2026
 KNOWN, DAYS = 8, 14
 EPSILONS = (0.1, 1, 10)
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A measured share or time, and what it should be: at least or at most a target; none where nothing is claimed."""
-
-    what: str
-    value: float
-    least: float | None = None
-    most: float | None = None
-    unit: str = "%"
-    note: str = ""
-
-    def written(self, value: float) -> str:
-        return f"{value:.1%}" if self.unit == "%" else f"{value:.2f} {self.unit}"
-
-    @property
-    def target(self) -> str:
-        if self.least is not None:
-            return f">= {self.written(self.least)}"
-        return "" if self.most is None else f"<= {self.written(self.most)}"
-
-    @property
-    def verdict(self) -> str:
-        if self.least is None and self.most is None:
-            return ""
-        good = (self.least is None or self.value >= self.least) and (self.most is None or self.value <= self.most)
-        return "[green]met[/]" if good else "[red]missed[/]"
-
-
-Show = Callable[[str, list[Figure]], None]
-
-
-def show(title: str, figures: list[Figure]) -> None:
-    table = Table(title=title, title_justify="left")
-    for heading in ("what", "measured", "target", "", "note"):
-        table.add_column(heading)
-    for figure in figures:
-        table.add_row(figure.what, figure.written(figure.value), figure.target, figure.verdict, figure.note)
-    Console(width=None if sys.stdout.isatty() else 130).print(table)
-
-
-def country() -> list[Figure]:
+def country() -> list[Claim]:
     areas = columns_of(DATA / "zcta" / "zcta_demographics_acs2013.csv.gz")
     population = {"zip": areas["zcta"], "people": areas["total_population"]}
     pyramid = columns_of(DATA / "zcta" / "us_population_by_age_sex_1850_2000.csv")
@@ -83,22 +37,22 @@ def country() -> list[Figure]:
     share = attacks.share_unique(population, ages=ages)
     spent = time.perf_counter() - start
     return [
-        Figure("unique by ZIP area, birth date and sex", share, note=f"{len(areas['zcta']):,} areas"),
-        Figure("published, census of 1990", 0.87, note="Sweeney 2000"),
-        Figure("published, recomputed, census of 2000", 0.63, note="Golle 2006"),
-        Figure("time for all areas", spent, unit="s"),
+        Claim("unique by ZIP area, birth date and sex", share, note=f"{len(areas['zcta']):,} areas"),
+        Claim("published, census of 1990", 0.87, note="Sweeney 2000"),
+        Claim("published, recomputed, census of 2000", 0.63, note="Golle 2006"),
+        Claim("time for all areas", spent, unit="s"),
     ]
 
 
-def adult() -> list[Figure]:
+def adult() -> list[Claim]:
     table, quasi = columns_of(DATA / "adult" / "adult.csv.gz"), ["age", "sex", "race", "education"]
     alone = attacks.uniqueness(table, quasi)
     best = next(one for one in alone.coarsen if one.form != "dropped")
     found = attacks.uniqueness.compare(table, quasi, sensitive="occupation", epsilons=EPSILONS, bits=SeededBits(SEED))
     return [
-        Figure("unique by age, sex, race and education", alone.success, note=f"{alone.targets:,} people"),
-        Figure(f"with {best.column} in {best.form}", best.unique, note="the best way to keep all columns"),
-        Figure("occupation told by a guess of the commonest", found.raw.baseline),
+        Claim("unique by age, sex, race and education", alone.success, note=f"{alone.targets:,} people"),
+        Claim(f"with {best.column} in {best.form}", best.unique, note="the best way to keep all columns"),
+        Claim("occupation told by a guess of the commonest", found.raw.baseline),
         *_compared(found, "occupation told"),
     ]
 
@@ -113,7 +67,7 @@ def movies() -> dict[str, Any]:
     }
 
 
-def named(ratings: dict[str, Any]) -> list[Figure]:
+def named(ratings: dict[str, Any]) -> list[Claim]:
     """The scoreboard over all users, by what is known about them."""
     figures, bits = [], SeededBits(SEED)
     for error in (0.0, 1.0):
@@ -127,37 +81,35 @@ def named(ratings: dict[str, Any]) -> list[Figure]:
         note = f"least of {DRAWS} draws {min(rates):.1%}, wrongly {np.mean(wrong):.2%}"
         stars = "exact ratings" if not error else f"ratings off by up to {error:g}"
         what = f"named rightly by {KNOWN} ratings, dates off by up to {DAYS} days, {stars}"
-        figures.append(Figure(what, float(np.mean(rates)), least=None if error else 0.9, note=note))
+        figures.append(Claim(what, float(np.mean(rates)), least=None if error else 0.9, note=note))
         if not error:
-            figures.append(
-                Figure("time for 610 targets and 610 records", max(spent), most=60, unit="s", note="slowest")
-            )
+            figures.append(Claim("time for 610 targets and 610 records", max(spent), most=60, unit="s", note="slowest"))
     start = time.perf_counter()
     attacks.scoreboard(ratings, ratings)
-    figures.append(Figure("time with all 100,836 ratings known", time.perf_counter() - start, most=60, unit="s"))
+    figures.append(Claim("time with all 100,836 ratings known", time.perf_counter() - start, most=60, unit="s"))
     curve = attacks.scoreboard_by_items(ratings, items=(1, 2, 4, 8), days=(DAYS,), bits=bits)
     for (days, items), found in curve.findings.items():
-        figures.append(Figure(f"named rightly by {items}, dates off by up to {days} days", found.success))
+        figures.append(Claim(f"named rightly by {items}, dates off by up to {days} days", found.success))
     return figures
 
 
-def present(ratings: dict[str, Any]) -> list[Figure]:
+def present(ratings: dict[str, Any]) -> list[Claim]:
     found = attacks.scoreboard.compare(ratings, items=KNOWN, days=DAYS, epsilons=EPSILONS, bits=SeededBits(SEED))
     return _compared(found, "rightly said to be in or not")
 
 
-def _compared(found: attacks.Comparison, what: str) -> list[Figure]:
+def _compared(found: attacks.Comparison, what: str) -> list[Claim]:
     """Rates on all releases; on a private one at most the bound, four standard errors of a share allowed."""
     figures = []
     for trial in found:
         finding, bound = trial.finding, trial.finding.bound
         most = None if bound is None else bound + 4 * (bound * (1 - bound) / finding.targets) ** 0.5
         note = "" if bound is None else f"the guarantee allows {bound:.1%}"
-        figures.append(Figure(f"{what}: {trial.defence}", finding.success, most=most, note=note))
+        figures.append(Claim(f"{what}: {trial.defence}", finding.success, most=most, note=note))
     return figures
 
 
-def run(show: Show = show) -> None:
+def run() -> None:
     if not DATA.is_dir():
         print(f"No data in {DATA}: nothing is measured.")
         return

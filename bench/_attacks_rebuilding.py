@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 
-from rich.console import Console
-from rich.table import Table
+from _claims import Claim, show
 
 from discreet import attacks
 from discreet.attacks import answerers
@@ -19,47 +16,11 @@ from discreet.attacks.answerers import Answerer, GaussianPrivate, Noisy, Private
 from discreet.attacks.reconstruction import repeated
 from discreet.noise import SeededBits
 from discreet.noise.experiment import coins, uniforms
+from discreet.report.finding import sampled
 
 PEOPLE, RUNS = 512, 20
 LARGE, LARGE_QUERIES, SECONDS = 2000, 8000, 60
 DELTA = 1e-6
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A measured number, what theory says, and where it must lie."""
-
-    what: str
-    measured: float
-    known: str
-    least: float | None = None
-    most: float | None = None
-    unit: str = "share"
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        shown = f"{self.measured:.1%}" if self.unit == "share" else f"{self.measured:.1f} {self.unit}"
-        target = "" if self.least is None else f">= {self._text(self.least)}"
-        target += "" if self.most is None else f"<= {self._text(self.most)}"
-        met = (self.least is None or self.measured >= self.least) and (self.most is None or self.measured <= self.most)
-        verdict = "" if not target else "[green]met[/]" if met else "[red]missed[/]"
-        return self.what, shown, self.known, target, verdict
-
-    def _text(self, value: float) -> str:
-        return f"{value:.0%}" if self.unit == "share" else f"{value:g} {self.unit}"
-
-
-Show = Callable[[str, list[Claim]], None]
-
-
-def show(title: str, claims: list[Claim]) -> None:
-    table = Table(title=title, title_justify="left")
-    table.add_column("what")
-    for heading in ("measured", "theory", "target", ""):
-        table.add_column(heading, justify="right")
-    for claim in claims:
-        table.add_row(*claim.cells)
-    Console(width=110).print(table)
 
 
 def rebuilt() -> list[Claim]:
@@ -75,7 +36,7 @@ def rebuilt() -> list[Claim]:
     claims = []
     for name, answerer, least, most in named:
         found = repeated(answerer, secret, queries, runs=RUNS, bits=bits)
-        claims.append(Claim(name, found.success, theory(found) or f"{found.predicted or 0:.1%}", least, most))
+        claims.append(Claim(name, *sampled(found.success, found.targets), least=least, most=most, note=theory(found)))
     return claims
 
 
@@ -94,10 +55,10 @@ def large() -> list[Claim]:
     tried = attacks.reconstruct(asked, rough, method="exhaustive", alpha=4.0, truth=few)
     all_of_them = time.perf_counter() - start
     return [
-        Claim(f"{LARGE:,} bits, {LARGE_QUERIES:,} queries: rebuilt", found.success, f"{found.predicted or 0:.1%}"),
-        Claim("  time", took, "", most=SECONDS, unit="s"),
-        Claim("all 2^20 databases, m=400: rebuilt", tried.success, ""),
-        Claim("  time", all_of_them, "", unit="s"),
+        Claim(f"{LARGE:,} bits, {LARGE_QUERIES:,} queries: rebuilt", found.success, note=theory(found)),
+        Claim("  time", took, most=SECONDS, unit="s"),
+        Claim("all 2^20 databases, m=400: rebuilt", tried.success),
+        Claim("  time", all_of_them, unit="s"),
     ]
 
 
@@ -106,16 +67,15 @@ def departures() -> list[Claim]:
     bits = SeededBits(3)
     others = 20_000 + 60_000 * uniforms(30, bits=bits)
     compared = attacks.difference.compare(others, bounds=(0, 200_000), trials=10_000, bits=bits)
-    return [Claim(trial.defence, trial.finding.success, theory(trial.finding)) for trial in compared]
+    return [Claim(trial.defence, trial.finding.success, note=theory(trial.finding)) for trial in compared]
 
 
 def theory(finding: attacks.Finding) -> str:
-    if finding.bound is None:
-        return ""
-    return f"{finding.predicted or 0:.1%}, at most {finding.bound:.1%}"
+    told = [] if finding.predicted is None else [f"{finding.predicted:.1%} predicted"]
+    return ", ".join(told if finding.bound is None else [*told, f"at most {finding.bound:.1%} possible"])
 
 
-def run(show: Show = show) -> None:
+def run() -> None:
     show(f"Reconstruction: {PEOPLE} bits from {4 * PEOPLE:,} random subset counts, {RUNS} runs", rebuilt())
     show("Reconstruction at size", large())
     show("Differencing: a number from averages before and after, 10,000 trials", departures())

@@ -9,23 +9,18 @@ from __future__ import annotations
 
 import csv
 import math
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _claims import DATA, Claim, show
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table
 
 from discreet.attacks import Comparison, genome, membership
 from discreet.noise import Bits, SeededBits
 from discreet.noise.experiment import shuffled
 from discreet.report.finding import sampled
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 GROUP, SITES, GROUPS, SEED = 100, 5_000, 10, 2026
 RAREST, ANCESTRY = 0.05, 2
 EPSILONS = (0.1, 1, 10, 100, 1_000)
@@ -46,52 +41,6 @@ HEART = (
     (3, 7),
 )
 Genotypes = NDArray[np.uint8]
-Show = Callable[[str, list["Claim"]], None]
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A measured rate with its 95 % interval, and what it should be: at least a target, or at most a bound.
-
-    A target counts as met if the whole interval reaches it; a bound is not contradicted if part of the interval keeps
-    to it.
-    """
-
-    what: str
-    value: float
-    low: float
-    high: float
-    least: float | None = None
-    most: float | None = None
-    note: str = ""
-
-    @property
-    def measured(self) -> str:
-        return f"{self.value:.1%} ({self.low:.1%} to {self.high:.1%})"
-
-    @property
-    def target(self) -> str:
-        if self.least is not None:
-            return f">= {self.least:.1%}"
-        return "" if self.most is None else f"<= {self.most:.1%}"
-
-    @property
-    def verdict(self) -> str:
-        if self.least is not None:
-            return "[green]met[/]" if self.low >= self.least else "[red]missed[/]"
-        if self.most is None:
-            return ""
-        held = "[green]met[/]" if self.high <= self.most else "[green]not contradicted[/]"
-        return held if self.low <= self.most else "[red]missed[/]"
-
-
-def show(title: str, claims: list[Claim]) -> None:
-    table = Table(title=title, title_justify="left")
-    for heading in ("what", "measured", "target", "", "note"):
-        table.add_column(heading)
-    for claim in claims:
-        table.add_row(claim.what, claim.measured, claim.target, claim.verdict, claim.note)
-    Console(width=None if sys.stdout.isatty() else 130).print(table)
 
 
 def populations() -> dict[str, Genotypes]:
@@ -139,7 +88,7 @@ def measured(values: list[float], people: int = GROUP) -> tuple[float, float, fl
     return centre, max(0.0, min(centre - reach, low)), min(1.0, max(centre + reach, high))
 
 
-def raw(show: Show, people: dict[str, Genotypes]) -> None:
+def raw(people: dict[str, Genotypes]) -> None:
     """Power by population, and by the number of sites."""
     claims = []
     for name, table in people.items():
@@ -155,7 +104,7 @@ def raw(show: Show, people: dict[str, Genotypes]) -> None:
     show(f"Members of groups of {GROUP} accused at 5 % false positives, {GROUPS} groups", claims)
 
 
-def without_ancestry(show: Show, people: dict[str, Genotypes]) -> None:
+def without_ancestry(people: dict[str, Genotypes]) -> None:
     """The same without removing the main directions of ancestry: how much a mixed population hides."""
     claims = []
     for name, table in people.items():
@@ -165,7 +114,7 @@ def without_ancestry(show: Show, people: dict[str, Genotypes]) -> None:
     show(f"The same from {SITES:,} sites, main directions of ancestry not removed", claims)
 
 
-def protected(show: Show, table: Genotypes, law: str) -> None:
+def protected(table: Genotypes, law: str) -> None:
     """The same groups behind defences; every epsilon is for all frequencies together."""
     bits, found = SeededBits(SEED), []
     for _ in range(GROUPS):
@@ -193,7 +142,7 @@ def _row(found: list[Comparison], defence: str, bound: float | None) -> Claim:
     return Claim(defence, *power, most=bound, note=f"{np.mean(wrong):.1%} of strangers accused")
 
 
-def models(show: Show) -> None:
+def models() -> None:
     """Patients in the training data of a model: a tree, a pruned tree, private naive Bayes; features scaled to 0..1."""
     with (DATA / "heart_disease" / "processed_cleveland.csv").open() as file:
         rows = [row for row in csv.reader(file) if "?" not in row][1:]
@@ -211,16 +160,16 @@ def models(show: Show) -> None:
     show(f"Patients of {len(table)} told apart by whether a model was trained on them, {GROUPS} splits", claims)
 
 
-def run(show: Show = show) -> None:
+def run() -> None:
     if not DATA.is_dir():
         print("The data are not here: nothing measured.")
         return
     people = populations()
-    raw(show, people)
-    without_ancestry(show, people)
+    raw(people)
+    without_ancestry(people)
     for law in ("laplace", "gaussian"):
-        protected(show, people["EUR"], law)
-    models(show)
+        protected(people["EUR"], law)
+    models()
 
 
 if __name__ == "__main__":
