@@ -92,11 +92,12 @@ def _compare(
     usual = [Rounded(to=5), Noisy(sd=people**0.5 / 4), *([] if method == "hadamard" else [Suppressed(below=10)])]
     private = [Asked(total=each, delta=delta) if curator else Private(total=each, delta=delta) for each in epsilons]
     answerers = [Exact(), *(usual if defences is None else defences), *private]
+    inverse = solvers.normal_inverse(asked.astype(np.float64)) if method == "least_squares" else None
     trials = [
         Trial(
             defence=answerer.name,
             epsilon=answerer.epsilon,
-            finding=repeated(answerer, hidden, asked, method=method, runs=often, bits=source),
+            finding=repeated(answerer, hidden, asked, method=method, runs=often, bits=source, inverse=inverse),
         )
         for answerer in answerers
     ]
@@ -105,19 +106,26 @@ def _compare(
 
 
 def repeated(
-    answerer: Answerer, secret: Any, queries: Any, *, method: Method = "least_squares", runs: int, bits: Bits
+    answerer: Answerer,
+    secret: Any,
+    queries: Any,
+    *,
+    method: Method = "least_squares",
+    runs: int,
+    bits: Bits,
+    inverse: Floats | None = None,
 ) -> Reconstruction:
     """The attack on an answerer that is asked several times, with the average rate."""
-    given = [answerer.answer(secret, queries, bits=bits) for _ in range(runs if answerer.random else 1)]
-    known = {"method": method, "truth": secret, "noise": answerer.noise(queries)}
-    bound = answerer.bound(queries, prior=_commoner(secret_bits(secret)))
-    first = _reconstruct(queries, given[0], **known, bound=bound)
-    if len(given) > 1 and method == "least_squares":  # all runs share one matrix
-        found = solvers.solved(matrix(queries).astype(np.float64), np.column_stack(given)) > 0.5
-        rates = list(np.mean(found == np.asarray(secret)[:, None], axis=0))[1:]
-    else:
-        rates = [_reconstruct(queries, answers, **known).success for answers in given[1:]]
-    return replace(first, success=float(np.mean([first.success, *rates])), targets=first.targets * len(given))
+    right, asked = secret_bits(secret), matrix(queries).astype(np.float64)
+    shared = inverse if inverse is not None or method != "least_squares" else solvers.normal_inverse(asked)
+    noise, bound = answerer.noise(asked), answerer.bound(asked, prior=_commoner(right))
+    given = [answerer.answer(right, asked, bits=bits) for _ in range(runs if answerer.random else 1)]
+    found = [
+        _attack(asked, answers, method=method, truth=right, noise=noise, bound=bound, inverse=shared)
+        for answers in given
+    ]
+    rate_of_all = float(np.mean([each.success for each in found]))
+    return replace(found[0], success=rate_of_all, targets=found[0].targets * len(found))
 
 
 def _reconstruct(
@@ -153,28 +161,41 @@ def _reconstruct(
     """
     known = _answers(answers)
     asked = _asked(queries, known, method)
-    people = len(known) if asked is None else asked.shape[1]
-    right = None if truth is None else _truth(truth, people)
-    given = ~np.isnan(known)
-    if asked is not None:
-        asked, known = asked[given], known[given]
-    solution = _solution(asked, known, method, noise, alpha) if len(known) else _nothing(people)
-    expected = solution.expected
-    predicted = None if method == "exhaustive" else expected
+    right = None if truth is None else _truth(truth, len(known) if asked is None else asked.shape[1])
+    return _attack(asked, known, method=method, truth=right, noise=noise, alpha=alpha, bound=bound)
+
+
+def _attack(
+    asked: Floats | None,
+    answers: Floats,
+    *,
+    method: Method,
+    truth: NDArray[np.int64] | None,
+    noise: float | None,
+    alpha: float | None = None,
+    bound: float | None = None,
+    inverse: Floats | None = None,
+) -> Reconstruction:
+    people = len(answers) if asked is None else asked.shape[1]
+    if asked is not None and np.isnan(answers).any():
+        given = ~np.isnan(answers)
+        asked, answers, inverse = asked[given], answers[given], None
+    solution = _solution(asked, answers, method, noise=noise, alpha=alpha, inverse=inverse)
+    expected, bits = solution.expected, solution.bits
     return Reconstruction(
         attack="Reconstruction",
-        goal="bits rebuilt" if right is not None else "bits expected to be rebuilt",
-        success=float(np.mean(solution.bits == right)) if right is not None else 0.5 if expected is None else expected,
-        baseline=0.5 if right is None else _commoner(right),
+        goal="bits rebuilt" if truth is not None else "bits expected to be rebuilt",
+        success=float(np.mean(bits == truth)) if truth is not None else 0.5 if expected is None else expected,
+        baseline=0.5 if truth is None else _commoner(truth),
         targets=people,
-        predicted=predicted,
+        predicted=None if method == "exhaustive" else expected,
         bound=bound,
-        recovered=solution.bits,
+        recovered=bits,
         method=method,
-        queries=len(known),
-        measured=right is not None,
+        queries=len(answers),
+        measured=truth is not None,
         certain=solution.certain,
-        residual=_residual(asked, known, solution.bits),
+        residual=_residual(asked, answers, bits),
     )
 
 
@@ -187,20 +208,23 @@ def _usual(people: int, method: Method, bits: Bits) -> NDArray[np.int64]:
 
 
 def _solution(
-    asked: Floats | None, answers: Floats, method: Method, noise: float | None, alpha: float | None
+    asked: Floats | None,
+    answers: Floats,
+    method: Method,
+    *,
+    noise: float | None,
+    alpha: float | None,
+    inverse: Floats | None,
 ) -> solvers.Solution:
     if method == "hadamard" or asked is None:
         return solvers.hadamard(asked, answers, alpha=alpha, noise=noise)
+    if not len(answers):  # all were withheld
+        return solvers.Solution(bits=np.zeros(asked.shape[1], dtype=np.int8), expected=None)
     if method == "exhaustive":
         return solvers.exhaustive(asked, answers, alpha=alpha, noise=noise)
     if method == "linear_program":
         return solvers.linear_program(asked, answers, alpha=alpha, noise=noise)
-    return solvers.least_squares(asked, answers, noise=noise)
-
-
-def _nothing(people: int) -> solvers.Solution:
-    """All answers were withheld."""
-    return solvers.Solution(bits=np.zeros(people, dtype=np.int8), expected=None)
+    return solvers.least_squares(asked, answers, noise=noise, inverse=inverse)
 
 
 def _answers(answers: Any) -> Floats:

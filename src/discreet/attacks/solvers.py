@@ -45,23 +45,51 @@ def phi(z: float) -> float:
     return float(ndtr(z))
 
 
-def least_squares(queries: Floats, answers: Floats, *, noise: float | None) -> Solution:
+def least_squares(queries: Floats, answers: Floats, *, noise: float | None, inverse: Floats | None = None) -> Solution:
     """The real numbers with the least squared error, rounded at one half (Dinur, Nissim 2003).
 
-    With m random subsets, n people and independent errors of standard deviation s, each number is off by about
-    2 s / sqrt(m - n), so that Phi(sqrt(m - n) / (4 s)) of the bits come out right. Without `noise`, s is estimated from
-    the residuals.
+    Independent normal errors of standard deviation s leave person i's number off by s sqrt(c_i), with c the diagonal of
+    (A'A)^-1, so that a share of mean Phi(1 / (2 s sqrt(c_i))) of the bits come out right. With m random subsets of n
+    people that is about Phi(sqrt(m - n) / (4 s)). Without `noise`, s is estimated from the residuals.
+
+    Args:
+        queries: a row for each.
+        answers: one for each.
+        noise: s, if it is known.
+        inverse: (A'A)^-1, if it is at hand.
     """
     rows, people = queries.shape
-    found = solved(queries, answers)
-    if rows <= people:
-        return Solution(bits=_rounded(found), expected=None)
-    residual = float(np.linalg.norm(answers - queries @ found)) / math.sqrt(rows - people)
-    return Solution(bits=_rounded(found), expected=predicted(rows, people, residual if noise is None else noise))
+    known = normal_inverse(queries) if inverse is None else inverse
+    if known is None:
+        return Solution(bits=_rounded(np.asarray(np.linalg.lstsq(queries, answers)[0])), expected=None)
+    found = known @ (queries.T @ answers)
+    spread = noise
+    if noise is None and rows > people:
+        spread = float(np.linalg.norm(answers - queries @ found)) / math.sqrt(rows - people)
+    return Solution(bits=_rounded(found), expected=None if spread is None else _right(known, spread))
+
+
+def normal_inverse(queries: Floats) -> Floats | None:
+    """(A'A)^-1; None if there is none, as when some people were only asked about together."""
+    rows, people = queries.shape
+    if rows < people:
+        return None
+    gram = queries.T @ queries
+    with suppress(np.linalg.LinAlgError):
+        pivots = np.linalg.cholesky(gram).diagonal()
+        if pivots.min() > _SMALLEST_PIVOT * pivots.max():
+            return np.asarray(np.linalg.inv(gram))
+    return None
+
+
+def _right(inverse: Floats, noise: float) -> float:
+    if noise <= 0:
+        return 1.0
+    return float(np.mean(ndtr(0.5 / (noise * np.sqrt(inverse.diagonal())))))
 
 
 def predicted(rows: int, people: int, noise: float) -> float:
-    """The share of bits that least squares gets right: Phi(sqrt(m - n) / (4 s)).
+    """The share of bits that least squares gets right from many random subsets: Phi(sqrt(m - n) / (4 s)).
 
     >>> round(predicted(512, 128, 0.25 * 128**0.5), 3), round(predicted(1280, 128, 2 * 128**0.5), 3)
     (0.958, 0.646)
@@ -160,20 +188,6 @@ def inconsistent(alpha: float | None) -> InvalidParameter:
     return InvalidParameter(
         "alpha", alpha, "to be kept in all answers by some database", "Raise alpha, or leave it out for the best fit."
     )
-
-
-def solved(queries: Floats, answers: Floats) -> Floats:
-    """Least squares by normal equations, whose entries are whole; the shortest of all solutions if they have many.
-
-    Answers may have several columns, one for each time that the queries were asked.
-    """
-    if len(queries) >= queries.shape[1]:
-        gram = queries.T @ queries
-        with suppress(np.linalg.LinAlgError):
-            pivots = np.linalg.cholesky(gram).diagonal()
-            if pivots.min() > _SMALLEST_PIVOT * pivots.max():
-                return np.asarray(np.linalg.solve(gram, queries.T @ answers))
-    return np.asarray(np.linalg.lstsq(queries, answers)[0])  # some people were only asked about together
 
 
 def _rounded(values: Floats) -> Bools:
