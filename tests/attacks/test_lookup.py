@@ -71,7 +71,7 @@ def test_open_releases_by_brute_force() -> None:
 def test_rows_tell_nearly_everything_and_private_counts_stay_below_the_bound() -> None:
     found = _compared()
     assert found.raw.success > 0.99
-    assert _told(found, "nothing").without < found.raw.baseline + 0.05  # illness depends on nothing here
+    assert _told(found, "no defence").without < found.raw.baseline + 0.05  # illness depends on nothing here
     assert found["epsilon 0.1"].success < found.raw.baseline + 0.05
     assert found["epsilon 10"].success > 0.9  # a large epsilon protects nobody
     assert _above(found) == []
@@ -146,7 +146,7 @@ def test_a_family_of_k() -> None:
     found = k_anonymity.compare(
         people(800), quasi=QUASI, sensitive="illness", k=(3, 50), epsilons=(1,), rounds=2, bits=SeededBits(2)
     )
-    assert [trial.defence for trial in found][:3] == ["nothing", "3-anonymous", "50-anonymous"]
+    assert [trial.defence for trial in found][:3] == ["no defence", "3-anonymous", "50-anonymous"]
     assert found.raw.success > found["3-anonymous"].success > found["50-anonymous"].success
 
 

@@ -25,6 +25,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import root_above
 from discreet.noise import Bits, source_of
 from discreet.privacy import Budget
+from discreet.report.finding import RAW
 
 _MOST_COUNTS = 300  # in one question of at most 5,000 words
 
@@ -43,7 +44,7 @@ class Answerer:
     @property
     def name(self) -> str:
         """The defence, for people."""
-        return "nothing"
+        return RAW
 
     @property
     def epsilon(self) -> float | None:

@@ -14,7 +14,7 @@ from discreet.attacks.ceiling import compared, posterior
 from discreet.attacks.inference import Clipped, Inference, by_chance, evenly, inferred, near_twice, sensible, span
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
-from discreet.report.finding import Comparison, Trial
+from discreet.report.finding import RAW, Comparison, Trial
 
 _ATTACK = "Differencing"
 
@@ -79,7 +79,7 @@ def _compare(
         return Trial(defence=name, epsilon=None if epsilon is None else float(epsilon), finding=finding)
 
     found = [
-        tried("nothing", before, after),
+        tried(RAW, before, after),
         tried(f"rounded to {step:g}", np.round(before / step) * step, np.round(after / step) * step),
         tried(f"fewer than {smallest} withheld", *_withheld(before, after, size, smallest)),
         tried("clipped", (stay.sum() + leave) / size, np.full(trials, stay.mean())),

@@ -31,7 +31,7 @@ from discreet.attacks.protected import Law, noisy_sums, private_law
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.privacy.events import Event
-from discreet.report.finding import Comparison, Trial
+from discreet.report.finding import RAW, Comparison, Trial
 
 Method = Literal["likelihood_ratio", "distance", "correlations"]
 NAMES = {
@@ -131,7 +131,7 @@ def _ad_hoc(counts: Any, copies: int, rounding: Iterable[float], fewest: int) ->
     rare = np.minimum(counts, copies - counts) < check.integer(fewest=fewest, at_least=0)
     steps = [float(check.positive(rounding=step)) for step in rounding]
     return {
-        "no defence": raw,
+        RAW: raw,
         **{f"rounded to {100 * step:g} %": np.round(raw / step) * step for step in steps},
         f"counts below {fewest} withheld": np.where(rare, np.nan, raw),
         "one site in ten": np.where(np.arange(len(raw)) % 10 == 0, raw, np.nan),

@@ -18,7 +18,7 @@ from discreet.attacks.tables import Columns, chosen, columns_of
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import uniforms
-from discreet.report.finding import Comparison, Finding, Trial
+from discreet.report.finding import RAW, Comparison, Finding, Trial
 from discreet.report.words import rate
 
 
@@ -89,7 +89,7 @@ def compare(
         )
     better = max((pair.overlaid(k, holders=(holder,)) for holder in (0, 1)), key=lambda found: found.success)
     open_ones = [
-        Trial(defence="nothing", epsilon=None, finding=pair.overlaid(1)),
+        Trial(defence=RAW, epsilon=None, finding=pair.overlaid(1)),
         Trial(defence=f"{k}-anonymous, one", epsilon=None, finding=better),
         Trial(defence=f"{k}-anonymous, both", epsilon=None, finding=pair.overlaid(k)),
     ]

@@ -18,7 +18,7 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import uniforms
-from discreet.report.finding import Comparison, Finding, Trial
+from discreet.report.finding import RAW, Comparison, Finding, Trial
 
 Exactly = NDArray[np.object_]
 
@@ -90,7 +90,7 @@ def _compare(
         return Trial(defence=name, epsilon=None if epsilon is None else float(epsilon), finding=finding)
 
     found = [
-        tried("nothing", every, exact),
+        tried(RAW, every, exact),
         tried(f"rounded to {step}", every, np.round(exact / step) * step),
         tried(f"fewer than {smallest} withheld", few, exact[large]),
     ]

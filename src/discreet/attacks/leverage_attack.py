@@ -16,7 +16,7 @@ from discreet.attacks.inference import Clipped, Inference, by_chance, evenly, in
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid
 from discreet.noise import Bits, source_of
-from discreet.report.finding import Comparison, Trial
+from discreet.report.finding import RAW, Comparison, Trial
 
 Floats = NDArray[np.float64]
 
@@ -98,7 +98,7 @@ def _compare(
     before, after = fitted(everybody, with_one), fitted(everybody, without)
     inside = np.clip(everybody, float(ends[0]), float(ends[1]))
     found = [
-        tried("nothing", before, after),
+        tried(RAW, before, after),
         tried(f"rounded to {digits} digits", np.round(before, digits), np.round(after, digits)),
         tried("clipped", fitted(inside, with_one), fitted(inside, without)),
         *(tried(f"epsilon {float(each):g}", noisy(with_one, each), noisy(without, each), each) for each in budgets),

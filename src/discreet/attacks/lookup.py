@@ -22,7 +22,7 @@ from discreet.attacks.tables import Columns
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of
-from discreet.report.finding import Comparison, Finding, Trial
+from discreet.report.finding import RAW, Comparison, Finding, Trial
 from discreet.report.words import rate
 
 Counts = NDArray[np.int64]
@@ -142,7 +142,7 @@ def compare_lookups(
     check.integer(rounds=rounds, at_least=1)
     found = _looked_up(people, {})
     open_ones = (
-        _plain(people, attack, "nothing", found, least=1),
+        _plain(people, attack, RAW, found, least=1),
         *(_anonymous(people, attack, least) for least in k),
         _plain(people, attack, f"counts below {threshold} left out", found, least=threshold),
     )

@@ -27,7 +27,7 @@ from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import shuffled
 from discreet.privacy.events import Event, Pure
-from discreet.report.finding import Comparison, Finding, Trial
+from discreet.report.finding import RAW, Comparison, Finding, Trial
 from discreet.report.words import rate
 
 Method = Literal["likelihood_ratio", "loss"]
@@ -117,7 +117,7 @@ def compare(
         return _averaged([found(estimator, epsilon) for _ in range(times)])
 
     ad_hoc = {
-        "no defence": found(_tree(1) if model is None else model),
+        RAW: found(_tree(1) if model is None else model),
         "regularised": found(_tree(max(1, half // 20)) if regularised is None else regularised),
     }
     trials = [Trial(defence=name, epsilon=None, finding=finding) for name, finding in ad_hoc.items()]

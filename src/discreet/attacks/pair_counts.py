@@ -16,7 +16,7 @@ from discreet.attacks.ceiling import ceiling, compared
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of
-from discreet.report.finding import Comparison, Finding, Trial
+from discreet.report.finding import RAW, Comparison, Finding, Trial
 
 Integers = NDArray[np.int64]
 
@@ -73,7 +73,7 @@ def compare(
         found = genotypes_from_pairs(released, n, truth=truth, epsilon=epsilon)
         return Trial(defence=defence, epsilon=epsilon, finding=found)
 
-    trials = [trial("no defence", counts), trial(f"rounded to {step}", (counts + step // 2) // step * step)]
+    trials = [trial(RAW, counts), trial(f"rounded to {step}", (counts + step // 2) // step * step)]
     trials += [trial(f"epsilon {epsilon:g}", _private(counts, epsilon, source), epsilon) for epsilon in chosen]
     return compared(trials, bound=lambda epsilon: ceiling(epsilon, chance))
 

@@ -23,7 +23,7 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import coins, uniforms
-from discreet.report.finding import Comparison, Finding, Trial
+from discreet.report.finding import RAW, Comparison, Finding, Trial
 from discreet.report.words import rate
 
 Said = NDArray[np.bool_]
@@ -118,7 +118,7 @@ def compare(
         return lambda inside: release.said(inside, source)
 
     ways = {
-        "nothing": records(lambda released: released),
+        RAW: records(lambda released: released),
         "dates left out": records(_without_dates),
         "half of the ratings left out": records(lambda released: _halved(released, source), kept=0.5),
     }

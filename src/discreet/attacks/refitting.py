@@ -22,7 +22,7 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import shuffled
-from discreet.report.finding import Comparison, Finding, Trial
+from discreet.report.finding import RAW, Comparison, Finding, Trial
 
 Floats = NDArray[np.float64]
 
@@ -108,7 +108,7 @@ def _compare(
 
     same = np.tile(released, (len(tried), 1))
     found = [
-        Trial(defence="nothing", epsilon=None, finding=scored(same, predicted=1.0)),
+        Trial(defence=RAW, epsilon=None, finding=scored(same, predicted=1.0)),
         Trial(defence=f"rounded to {digits} digits", epsilon=None, finding=scored(np.round(same, digits))),
     ]
     for epsilon, law in zip(budgets, laws, strict=True):

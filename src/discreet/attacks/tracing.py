@@ -32,7 +32,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Grid
 from discreet.noise import Bits, source_of
 from discreet.privacy.events import Event
-from discreet.report.finding import Comparison, Trial
+from discreet.report.finding import RAW, Comparison, Trial
 
 STEPS = 1024  # of the grid on which sums are protected, to the width of the bounds
 
@@ -112,7 +112,7 @@ def compare(
 
     raw = inside.mean(axis=0)
     ad_hoc = {
-        "no defence": found(_Means(raw)),
+        RAW: found(_Means(raw)),
         f"rounded to {step:g}": found(_Means(np.round(raw / step) * step)),
         "one mean in ten": found(_Means(raw), slice(0, max(1, len(raw) // 10))),
     }

@@ -16,6 +16,9 @@ from discreet.report.charts import Spec
 from discreet.report.render import chart
 from discreet.report.words import rate
 
+RAW = "no defence"
+"""The name of a release that nothing protects."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
