@@ -11,7 +11,7 @@ from discreet.errors import DiscreetError
 from discreet.plan.schema import ColumnSchema, TableSchema
 from discreet.plan.types import Type
 
-MOST = 4
+MOST = 2
 """Columns of a kind that are asked about, so that a wide table is not asked for ever."""
 
 

@@ -51,7 +51,8 @@ def strangers(schema: TableSchema, bits: Bits) -> dict[str, Callable[[], list[Ro
     return {
         "a stranger at the upper ends of all bounds, in many groups": lambda: _greedy(columns, places, 1),
         "a stranger at the lower ends of all bounds, in many groups": lambda: _greedy(columns, places, 0),
-        "a stranger far beyond all bounds": lambda: _beyond(columns, bits),
+        "a stranger far above all bounds": lambda: _beyond(columns, places, 1),
+        "a stranger far below all bounds": lambda: _beyond(columns, places, 0),
         "a stranger of whom nothing is known": lambda: [{c.name: None for c in columns}] * 2,
         "a stranger with odd values": lambda: odd(12),
         "a stranger with very many rows in one place": lambda: _greedy(columns, [0] * VERY_MANY, 1),
@@ -98,18 +99,33 @@ def _id(kind: Type, place: int) -> Any:
 
 
 def _greedy(columns: Sequence[ColumnSchema], places: Sequence[int], end: int) -> list[Row]:
-    """Numbers at one end, and another group in every few rows."""
-    rows: list[Row] = []
-    for place in places:
-        group, row, stride = place // IN_EACH, {}, 1
-        for column in columns:
-            if column.keys is not None:
-                row[column.name] = column.keys[group // stride % len(column.keys)]
-                stride *= min(len(column.keys), 3)
-            else:
-                row[column.name] = _at_end(column, end, group)
-        rows.append(row)
-    return rows
+    """Numbers at one end of their bounds, and another group in every few rows."""
+    return [
+        _in_groups(columns, place // IN_EACH, lambda column, group: _at_end(column, end, group)) for place in places
+    ]
+
+
+def _beyond(columns: Sequence[ColumnSchema], places: Sequence[int], end: int) -> list[Row]:
+    """Numbers beyond one end of their bounds, in groups that were declared, and in one that nobody declared."""
+    rows = [
+        _in_groups(columns, place // IN_EACH, lambda column, group: _outside(column, end, group)) for place in places
+    ]
+    nowhere = {c.name: "nobody declared this" for c in columns if c.type is Type.TEXT}
+    return [*rows, *({**row, **nowhere} for row in rows[:IN_EACH])]
+
+
+def _in_groups(
+    columns: Sequence[ColumnSchema], group: int, end: int, other: Callable[[ColumnSchema, int, int], Any]
+) -> Row:
+    """A row of one of many groups: declared keys take turns, the others are left to a function of end and group."""
+    row, stride = Row(), 1
+    for column in columns:
+        if column.keys is None:
+            row[column.name] = other(column, end, group)
+        else:
+            row[column.name] = column.keys[group // stride % len(column.keys)]
+            stride *= min(len(column.keys), 3)
+    return row
 
 
 def _at_end(column: ColumnSchema, end: int, group: int) -> Any:
@@ -123,22 +139,19 @@ def _at_end(column: ColumnSchema, end: int, group: int) -> Any:
     return known[(group + end) % len(known)]
 
 
-def _beyond(columns: Sequence[ColumnSchema], bits: Bits) -> list[Row]:
-    """Outside of bounds, and in groups that nobody declared."""
-    return [{column.name: _one_of(_outside(column), bits) for column in columns} for _ in range(IN_EACH * 4)]
-
-
-def _outside(column: ColumnSchema) -> Sequence[Any]:
+def _outside(column: ColumnSchema, end: int, group: int) -> Any:
+    """Just outside the bounds, far outside, or infinite, by turns."""
+    turn = group % 3
     if column.type is Type.FLOAT:
-        return 1e300, -1e300, math.inf, -math.inf, math.nan
+        low, high = (0.0, 0.0) if column.bounds is None else _ends(column.type, column.bounds)
+        return ((-1e300, low - 1, -math.inf), (1e300, high + 1, math.inf))[end][turn]
     if column.type is Type.INT:
-        if column.bounds is None:
-            return _LARGEST, _SMALLEST
-        low, high = _ends(column.type, column.bounds)
-        return max(low - 1, _SMALLEST), min(high + 1, _LARGEST), _LARGEST, _SMALLEST
-    if column.type is Type.TEXT:
-        return "nobody declared this", "", "\u202e"
-    return [value for value in ODD[column.type] if value is not None]
+        low, high = (0, 0) if column.bounds is None else _ends(column.type, column.bounds)
+        return ((_SMALLEST, max(low - 1, _SMALLEST)), (_LARGEST, min(high + 1, _LARGEST)))[end][turn % 2]
+    if column.type in (Type.DATE, Type.TIMESTAMP):
+        known = [value for value in ODD[column.type] if value is not None]
+        return min(known) if end == 0 else max(known)
+    return _at_end(column, end, group)
 
 
 def _odd(column: ColumnSchema) -> Sequence[Any]:

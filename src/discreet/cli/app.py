@@ -219,7 +219,7 @@ def audit(
     sql: Annotated[list[str] | None, typer.Option(help="A question to audit; repeat it for each.")] = None,
     epsilon: Annotated[str, typer.Option(help="What each question may cost.")] = "1",
     delta: Delta = None,
-    neighbours: Annotated[int, typer.Option(help="Pairs of neighbouring tables to try.")] = 50,
+    neighbours: Annotated[int, typer.Option(help="Pairs of neighbouring tables to try.")] = 20,
     rows: Annotated[int, typer.Option(help="Of larger tables, so many rows of whole units are taken.")] = 2000,
     json: Json = False,
     report: Annotated[Path | None, typer.Option(help="Also write a page for everybody.", dir_okay=False)] = None,
