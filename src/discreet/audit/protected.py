@@ -117,7 +117,7 @@ def ample(budget: Loss) -> Loss:
     """A budget of the same kind and delta with room for everything.
 
     >>> print(ample(Budget(epsilon=1, delta="1e-6")))
-    epsilon=1000000000, delta=0.000001
+    epsilon=1000000000, delta=1e-06
     """
     delta = budget.delta if isinstance(budget, ApproxDP | ZCDP) else 0
     if isinstance(budget, ZCDP):

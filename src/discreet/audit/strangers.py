@@ -100,16 +100,12 @@ def _id(kind: Type, place: int) -> Any:
 
 def _greedy(columns: Sequence[ColumnSchema], places: Sequence[int], end: int) -> list[Row]:
     """Numbers at one end of their bounds, and another group in every few rows."""
-    return [
-        _in_groups(columns, place // IN_EACH, lambda column, group: _at_end(column, end, group)) for place in places
-    ]
+    return [_in_groups(columns, place // IN_EACH, end, _at_end) for place in places]
 
 
 def _beyond(columns: Sequence[ColumnSchema], places: Sequence[int], end: int) -> list[Row]:
     """Numbers beyond one end of their bounds, in groups that were declared, and in one that nobody declared."""
-    rows = [
-        _in_groups(columns, place // IN_EACH, lambda column, group: _outside(column, end, group)) for place in places
-    ]
+    rows = [_in_groups(columns, place // IN_EACH, end, _outside) for place in places]
     nowhere = {c.name: "nobody declared this" for c in columns if c.type is Type.TEXT}
     return [*rows, *({**row, **nowhere} for row in rows[:IN_EACH])]
 

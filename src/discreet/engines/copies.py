@@ -114,10 +114,10 @@ class _Stored:
         extra, shown = f"{self._table}_{self._made}", ", ".join(map(quoted, self._names))
         self._connection.execute(f"CREATE TABLE {extra} AS SELECT {shown} FROM {self._table} LIMIT 0")
         kinds = [kind for _, kind, *_ in self._connection.execute(f"DESCRIBE {extra}").fetchall()]
-        cells = ", ".join(f"TRY_CAST(? AS {kind})" for kind in kinds)
+        cells = "(" + ", ".join(f"TRY_CAST(? AS {kind})" for kind in kinds) + ")"
         if more:
-            rows = [[row.get(name) for name in self._names] for row in more]
-            self._connection.executemany(f"INSERT INTO {extra} VALUES ({cells})", rows)
+            values = [row.get(name) for row in more for name in self._names]
+            self._connection.execute(f"INSERT INTO {extra} VALUES {', '.join([cells] * len(more))}", values)
         listed = ", ".join(str(int(place)) for place in without) or "-1"
         sql = (
             f"SELECT {shown} FROM {self._table} WHERE {quoted(_PLACE)} NOT IN ({listed}) "
