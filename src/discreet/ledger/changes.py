@@ -99,7 +99,7 @@ def place_of_project(account: str, name: str) -> Place:
 
 def frozen(states: States) -> bool:
     """Whether the book is read-only until a steward resumes it."""
-    text = states.get(*BOOK)
+    text = states.get("book", "")
     return text is not None and bool(parsed(text)["frozen"])
 
 

@@ -21,7 +21,7 @@ from discreet.errors import (
     NotPermitted,
 )
 from discreet.ledger import changes, policy
-from discreet.ledger.account import Account, Member, Standing
+from discreet.ledger.account import FAILURE_CREDITS, Account, Member, Standing
 from discreet.ledger.balance import Remaining
 from discreet.ledger.entry import Entry, digest
 from discreet.ledger.identity import by_identity
@@ -105,12 +105,8 @@ class Order:
     price_text: str
 
 
-class Capped(NamedTuple):
-    """Somebody whose own sums a charge is added to, and where they stand in the book."""
-
-    who: str
-    place: Place
-    state: Member
+Capped = tuple[str, Place, Member]
+"""Somebody whose own sums a charge is added to, too: a name, a place in the book, and what stands there."""
 
 
 class Request(NamedTuple):
@@ -231,11 +227,11 @@ def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
     if rule is None:
         raise _refusal(order, now, person)
     written: list[tuple[Place, Kept]] = [(("standing", account), after)]
-    for capped in (Capped(asked.who, changes.place_of(account, asked.who), person), *allotted):
-        charged = capped.state.charged(price)
+    for who, at, state in ((asked.who, changes.place_of(account, asked.who), person), *allotted):
+        charged = state.charged(price)
         if not _within_cap(charged):
-            raise _refusal(order, now, person, capped)
-        written.append((capped.place, charged))
+            raise _refusal(order, now, person, (who, state))
+        written.append((at, charged))
     rows.put(*written)
     cost, cost_text = _cost(order.price_text, type(rule.cap))
     rest = amounts_text(type(rule.cap), after.spent.rests(rule))
@@ -252,7 +248,7 @@ def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
 
 def _admitted(rows: Rows, account: str, who: str) -> tuple[Standing, Member]:
     now = _standing(rows, account)
-    if now.locked:
+    if now.failures >= FAILURE_CREDITS:
         raise AccountLocked(account, now.failures)
     person = changes.member(rows, account, who, now)
     policy.require_asking(rows, account, who, person, now)
@@ -271,7 +267,7 @@ def _allotted(rows: Rows, account: str, project: str, now: Standing) -> tuple[Ca
     if state is None:
         hint = "A steward allots it a share first."
         raise NotPermitted(f"project {project}", f"spend on account {account!r}", hint)
-    return (Capped(f"project {project}", changes.place_of_project(account, project), state),)
+    return ((f"project {project}", changes.place_of_project(account, project), state),)
 
 
 def _standing(rows: Rows, account: str) -> Standing:
@@ -285,12 +281,15 @@ def _within_cap(charged: Member) -> bool:
     return charged.cap is None or charged.spent.holding(charged.cap) is not None
 
 
-def _refusal(order: Order, now: Standing, person: Member, capped: Capped | None = None) -> InsufficientBudget:
+def _refusal(
+    order: Order, now: Standing, person: Member, capped: tuple[str, Member] | None = None
+) -> InsufficientBudget:
     """Names a rule that can tell both what was asked and what is left, if there is one, and what to do instead."""
     spent, cap, reason, caps = now.spent, now.budget, "Nothing was spent on account", [person]
-    if capped is not None and capped.state.cap is not None:
-        spent, cap, reason = capped.state.spent, capped.state.cap, f"That is the cap of {capped.who!r} on account"
-        caps.append(capped.state)
+    who, state = capped or ("", person)
+    if capped is not None and state.cap is not None:
+        spent, cap, reason = state.spent, state.cap, f"That is the cap of {who!r} on account"
+        caps.append(state)
     hint = f"{reason} {order.account.name!r}. {_advice(now, caps)}"
     for rule in rules(cap):
         cost = order.price.of(rule)

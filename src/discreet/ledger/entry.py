@@ -93,7 +93,7 @@ class Head(NamedTuple):
 
 def seal(previous: str, sequence: int, fields: tuple[str, str, str, str, str, str, int, str]) -> Entry:
     """The entry that follows another: its fields (time to body) with their hash."""
-    return Entry(sequence, *fields, chained(previous, (sequence, *fields, "")))
+    return Entry._make((sequence, *fields, chained(previous, (sequence, *fields, ""))))
 
 
 def chained(previous: str, entry: Entry | tuple[int, str, str, str, str, str, str, int, str, str]) -> str:

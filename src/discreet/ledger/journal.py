@@ -25,13 +25,7 @@ class _Act:
         self._journal, self._places = journal, places
 
     def __enter__(self) -> Rows:
-        journal = self._journal
-        self._rows = rows = journal.begin()
-        try:
-            journal.begun(rows, self._places)
-        except BaseException as error:
-            self._journal.store.end(error)
-            raise
+        self._rows = rows = self._journal.begin(self._places)
         return rows
 
     def __exit__(
@@ -59,23 +53,24 @@ class Journal:
         """The same for everything that a frozen book refuses; `places` tells the states that will be looked at."""
         return _Act(self, places)
 
-    def begin(self) -> Rows:
-        """The rows of a new transaction, unless this process has stopped writing."""
+    def begin(self, places: Places | None) -> Rows:
+        """The rows of a new transaction, unless the book cannot be trusted."""
         if self._stopped is not None:
             raise LedgerTampered(self._stopped.sequence, "the book was found altered; this process writes no more")
-        return self.store.begin()
-
-    def begun(self, rows: Rows, places: Places | None) -> None:
-        """Looks ahead, and refuses to go on with a book that cannot be trusted."""
-        if rows.tail() != self._seen:
-            self._refuse_older(rows)
-        if places is None:
-            return
-        rows.foresee(places)
-        if changes.frozen(rows):
-            raise LedgerError(
-                "The book is read-only: it did not match its anchor", "A steward compares it, then resumes."
-            )
+        rows = self.store.begin()
+        try:
+            if rows.tail() != self._seen:
+                self._refuse_older(rows)
+            if places is not None:
+                rows.foresee(places)
+                if changes.frozen(rows):
+                    raise LedgerError(
+                        "The book is read-only: it did not match its anchor", "A steward compares it, then resumes."
+                    )
+        except BaseException as error:
+            self.store.end(error)
+            raise
+        return rows
 
     @contextmanager
     def reading(self) -> Iterator[Rows]:

@@ -138,9 +138,9 @@ class SqliteRows(Rows):
     def put(self, *states: tuple[Place, Kept]) -> None:
         """See `Rows.put`."""
         values: list[str] = []
-        for place, kept in states:
-            text = as_text(kept)
-            values += *place, text, _seal(*place, text)
+        for (scope, name), kept in states:
+            text = kept if isinstance(kept, str) else kept.write()
+            values += scope, name, text, _seal(scope, name, text)
         self._known.update(states)
         self._connection.execute(_putting(len(states)), values)
 

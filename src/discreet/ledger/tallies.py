@@ -48,7 +48,8 @@ class Tallies:
         return _zero(type(budget), _amounts(budget))
 
     def __add__(self, other: Tallies) -> Tallies:
-        return Tallies({kind: _sum(spent, other.sums[kind]) for kind, spent in self.sums.items()})
+        more = other.sums
+        return Tallies({kind: _sum(spent, more[kind]) for kind, spent in self.sums.items()})
 
     def __mul__(self, count: int) -> Tallies:
         return Tallies({kind: _times(spent, count) for kind, spent in self.sums.items()})
