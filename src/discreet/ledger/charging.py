@@ -32,6 +32,7 @@ from discreet.privacy import Loss, PureDP, events
 from discreet.privacy.events import Event
 
 _UNTOLD = ("rest", "standing")
+_MOST_ACCOUNTS = 64  # that one event is remembered with
 
 
 class Receipt(NamedTuple):
@@ -174,6 +175,8 @@ def _order(account: Account, event: Event) -> Order:
     orders = _orders_for(event)
     order = orders.get(account)
     if order is None:
+        if len(orders) >= _MOST_ACCOUNTS:
+            orders.clear()
         order = orders[account] = _priced(account, event)
     return order
 

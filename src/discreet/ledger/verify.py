@@ -95,8 +95,8 @@ def is_answer_of(entry: Entry, stored: Stored) -> bool:
 
 def _difference(rows: Rows, states: changes.MemoryStates) -> str | None:
     """The scope of a state that is stored otherwise than computed."""
-    stored = {(scope, name): text for scope, name, text in rows.states()}
-    for place in sorted(stored.keys() | states.texts.keys()):
-        if stored.get(place) != states.texts.get(place):
+    stored, computed = {(scope, name): text for scope, name, text in rows.states()}, states.texts
+    for place in sorted(stored.keys() | computed.keys()):
+        if stored.get(place) != computed.get(place):
             return place[0]
     return None
