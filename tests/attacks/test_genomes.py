@@ -171,3 +171,33 @@ def test_what_does_not_fit_is_refused(name: str, change: dict[str, Any]) -> None
     with pytest.raises(InvalidParameter) as caught:
         genome(given.pop("released"), given.pop("reference"), given.pop("candidates"), **given)
     assert caught.value.name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("method", {"method": "correlations"}),
+        ("group", {"group": np.full((4, 3), 0.5)}),
+        ("group", {"group": np.full((4, 3), 3)}),
+        ("others", {"others": np.ones((4, 2))}),
+        ("ploidy", {"ploidy": 3}),
+        ("law", {"law": "uniform"}),
+        ("epsilons", {"epsilons": (0,)}),
+        ("repeats", {"repeats": 0}),
+        ("fewest", {"fewest": -1}),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(name: str, change: dict[str, Any]) -> None:
+    table = np.tile(np.array([[0, 1, 0], [1, 0, 0], [1, 1, 1], [0, 0, 1]]), (10, 1))
+    given: dict[str, Any] = {"group": table, "reference": table, "others": table} | change
+    with pytest.raises(InvalidParameter) as caught:
+        genome.compare(given.pop("group"), given.pop("reference"), given.pop("others"), **given)
+    assert caught.value.name == name
+
+
+def test_the_chart_sets_members_beside_strangers(bits: SeededBits) -> None:
+    found = compared(bits)
+    rows = found["epsilon 1"].spec()["data"]["values"]
+    assert [row["name"] for row in rows][:2] == ["members", "strangers"]
+    assert {row["name"]: row["value"] for row in rows}["members, most possible"] == found["epsilon 1"].bound
+    assert found.spec()["data"]["values"]

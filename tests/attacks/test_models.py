@@ -1,5 +1,6 @@
 """Membership in training data: models that learnt by heart tell, private ones do not."""
 
+import sys
 from itertools import product
 from typing import Any
 
@@ -182,6 +183,13 @@ def test_what_does_not_fit_is_refused(name: str, change: dict[str, Any]) -> None
     with pytest.raises(InvalidParameter) as caught:
         membership(given.pop("model"), given.pop("members"), given.pop("others"), **given)
     assert caught.value.name == name
+
+
+def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.base", None)
+    rows = ([[0.0], [1.0], [2.0]], [0, 1, 0])
+    with pytest.raises(InvalidParameter, match=r"discreet\[learn\]"):
+        membership(PrivateBayes().fit(*rows), rows, rows)
 
 
 def test_a_private_model_refuses_bad_bounds_and_unknown_arguments() -> None:

@@ -95,7 +95,7 @@ def test_one_person_moves_all_counts_by_no_more_than_the_noise_is_for() -> None:
         ("pairs", [[1, 0], [1, 1]], {}),
         ("pairs", [[0.5]], {}),
         ("pairs", [1, 2], {}),
-        ("n", [[1]], {"n": 13}),
+        ("n", [[1]], {"n": 15}),
         ("truth", [[1]], {"truth": [[2]]}),
         ("truth", [[1]], {"truth": [[1]]}),
     ],

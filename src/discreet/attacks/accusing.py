@@ -21,7 +21,9 @@ from discreet.errors import InvalidParameter
 from discreet.noise import Bits
 from discreet.noise.experiment import shuffled
 from discreet.privacy.events import Event, Pure
-from discreet.report.finding import Finding
+from discreet.report import lab
+from discreet.report.charts import Spec
+from discreet.report.finding import Finding, sampled
 from discreet.report.words import rate
 
 Floats = NDArray[np.float64]
@@ -41,6 +43,7 @@ class Tracing(Finding):
         threshold: the score above which a candidate is accused.
         allowed: the rate of false positives that the threshold was set for.
         false_positives: the share of candidates outside the group who were accused; None if unknown.
+        strangers: how many candidates outside the group that share was measured on.
         coordinates: how many numbers of the release were used.
         effective: how many independent coordinates tell as much, for the prediction.
     """
@@ -48,6 +51,7 @@ class Tracing(Finding):
     threshold: float
     allowed: float
     false_positives: float | None
+    strangers: int
     coordinates: int
     effective: float
 
@@ -58,6 +62,18 @@ class Tracing(Finding):
             return (used,)
         wrong = f"{rate(self.false_positives)} of those outside were accused, {rate(self.allowed)} allowed."
         return wrong, used
+
+    def spec(self) -> Spec:
+        """The chart as a dictionary of Vega-Lite: members accused beside strangers accused."""
+        if self.false_positives is None:
+            return super().spec()
+        found = {
+            "members": sampled(self.success, self.targets),
+            "strangers": sampled(self.false_positives, self.strangers),
+        }
+        marks = {"members, as predicted": self.predicted, "members, most possible": self.bound}
+        known = {name: value for name, value in marks.items() if value is not None}
+        return lab.rates(found, known, headline=self.headline, across="accused")
 
 
 def accuse(
@@ -90,6 +106,7 @@ def accuse(
         threshold=threshold,
         allowed=false_positives,
         false_positives=float(np.mean(outside)) if len(outside) else None,
+        strangers=len(outside),
         **figures,
     )
 
@@ -105,6 +122,7 @@ def averaged(findings: Sequence[Tracing]) -> Tracing:
         success=float(np.mean([found.success for found in findings])),
         targets=sum(found.targets for found in findings),
         false_positives=float(np.mean(wrong)) if wrong else None,
+        strangers=sum(found.strangers for found in findings),
     )
 
 

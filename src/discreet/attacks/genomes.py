@@ -88,12 +88,13 @@ def compare(
     """
     if method == "correlations":
         raise InvalidParameter("method", method, "to be about frequencies", "Use method='likelihood_ratio'.")
-    inside, source = people(group=group).astype(np.int64), source_of(bits)
-    outside = people(inside.shape[1], others=others)
+    per_person, source = check.integer(ploidy=ploidy, at_least=1, at_most=2), source_of(bits)
+    inside = _genotypes(None, per_person, group=group).astype(np.int64)
+    outside = _genotypes(inside.shape[1], per_person, others=others)
     chosen = sorted(float(check.positive(epsilons=epsilon)) for epsilon in epsilons)
     times = check.integer(repeats=repeats, at_least=1)
     candidates = np.concatenate([inside, outside])
-    start, stop = split(people(inside.shape[1], reference=reference), controls, source)
+    start, stop = split(_genotypes(inside.shape[1], per_person, reference=reference), controls, source)
 
     def found(frequencies: Floats, noise: float = 0.0, event: Event | None = None) -> Tracing:
         return genome(
@@ -103,7 +104,7 @@ def compare(
             members=np.arange(len(candidates)) < len(inside),
             n=len(inside),
             method=method,
-            ploidy=ploidy,
+            ploidy=per_person,
             noise=noise,
             rarest=rarest,
             ancestry=ancestry,
@@ -112,10 +113,10 @@ def compare(
             event=event,
         )
 
-    copies, counts = ploidy * len(inside), inside.sum(axis=0)
+    copies, counts = per_person * len(inside), inside.sum(axis=0)
 
     def private(epsilon: float) -> Tracing:
-        drawn = (noisy_sums(counts, ploidy, law, epsilon=epsilon, delta=delta, bits=source) for _ in range(times))
+        drawn = (noisy_sums(counts, per_person, law, epsilon=epsilon, delta=delta, bits=source) for _ in range(times))
         return averaged([found(sums.values / copies, sums.noise / copies, sums.event) for sums in drawn])
 
     releases = _ad_hoc(counts, copies, rounding, fewest)
@@ -239,7 +240,7 @@ def _released(released: Any, method: Method) -> Floats:
     return numbers
 
 
-def _genotypes(width: int, ploidy: int, **parameter: Any) -> Floats:
+def _genotypes(width: int | None, ploidy: int, **parameter: Any) -> Floats:
     table = people(width, **parameter)
     if not ((table >= 0) & (table <= ploidy) & (table == np.floor(table))).all():
         name = next(iter(parameter))

@@ -20,7 +20,7 @@ from discreet.report.finding import RAW, Comparison, Finding, Trial
 
 Integers = NDArray[np.int64]
 
-MOST = 12  # people: every possible column of the table, 2^people, is tried at every site
+MOST = 14  # people: every possible column of the table, 2^people, is tried at every site
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +97,7 @@ def genotypes_from_pairs(pairs: Any, n: int, *, truth: Any = None, epsilon: floa
 
     Args:
         pairs: a symmetric matrix of whole numbers, sites by sites.
-        n: people, at most 12.
+        n: people, at most 14.
         truth: the table itself, to keep score.
         epsilon: of the release of all counts, for the bound.
 
