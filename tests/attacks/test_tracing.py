@@ -77,6 +77,12 @@ def test_without_truth_the_share_of_accused_is_reported(bits: SeededBits) -> Non
     assert found.success == len(found.recovered) / (N + OUTSIDE)
 
 
+def test_a_group_of_unknown_size_is_traced_without_a_prediction(bits: SeededBits) -> None:
+    found = attacked(1000, 0.0, bits, n=None)
+    assert found.predicted is None
+    assert found.success > 0.6
+
+
 def test_a_coordinate_that_never_varies_is_left_out(bits: SeededBits) -> None:
     group, known = crowd(20, 30, bits), crowd(60, 30, bits)
     group[:, 3] = known[:, 3] = 7.0

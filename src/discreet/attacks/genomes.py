@@ -145,7 +145,7 @@ def genome(
     reference: Any,
     candidates: Any,
     *,
-    n: int,
+    n: int | None = None,
     method: Method = "likelihood_ratio",
     ploidy: int = 2,
     members: Any = None,
@@ -173,7 +173,8 @@ def genome(
         released: a frequency for each site (NaN where none was released), or a matrix of correlations.
         reference: genotypes of people of the same population, one row each, none of them in the group.
         candidates: genotypes of those to judge.
-        n: how many people are in the group.
+        n: how many people are in the group; None if nobody knows: scores then take as many as the reference has, and
+            nothing is predicted.
         method: which score.
         ploidy: copies of each site in a person: 2, or 1 for haplotypes.
         members: which candidates are in the group, to keep score: a mask or places; None if nobody knows.
@@ -194,7 +195,7 @@ def genome(
         raise InvalidParameter("method", method, f"to be one of {', '.join(SCORES)}", "See the documentation of each.")
     setting = Setting(
         ploidy=check.integer(ploidy=ploidy, at_least=1, at_most=1 if method == "correlations" else 2),
-        n=check.integer(n=n, at_least=1),
+        n=len(reference) if n is None else check.integer(n=n, at_least=1),
         noise=float(check.not_negative(noise=noise, floats="exact")),
         rarest=float(check.share(rarest=rarest)),
         ancestry=check.integer(ancestry=ancestry, at_least=0),
@@ -215,7 +216,9 @@ def genome(
         attack=NAMES[method],
         coordinates=found.coordinates,
         effective=effective,
-        predicted=None if method == "distance" else _predicted(found, setting, len(start), effective, alpha),
+        predicted=None
+        if n is None or method == "distance"
+        else _predicted(found, setting, len(start), effective, alpha),
     )
 
 

@@ -141,7 +141,7 @@ def trace(
     reference: Any,
     candidates: Any,
     *,
-    n: int,
+    n: int | None = None,
     members: Any = None,
     noise: float = 0.0,
     controls: Any = None,
@@ -159,7 +159,7 @@ def trace(
         released_mean: one number for each coordinate.
         reference: people of the same population, one row each, none of them in the group.
         candidates: whom to judge, one row each.
-        n: how many people are in the group.
+        n: how many people are in the group, for the prediction; None if nobody knows.
         members: which candidates are in the group, to keep score: a mask or places; None if nobody knows.
         noise: standard deviation of the noise of each released number, for the prediction.
         controls: people outside who set the threshold; None takes half of the reference.
@@ -174,7 +174,8 @@ def trace(
     start, stop = split(people(len(mean), reference=reference), controls, bits)
     judged = people(len(mean), candidates=candidates)
     known, alpha = mask_of(members, len(judged)), allowed_rate(false_positives)
-    size, spread = check.integer(n=n, at_least=1), float(check.not_negative(noise=noise, floats="exact"))
+    size = None if n is None else check.integer(n=n, at_least=1)
+    spread = float(check.not_negative(noise=noise, floats="exact"))
     centre, scale = start.mean(axis=0), start.std(axis=0, ddof=1)
     used = scale > 0  # where everybody known is the same, nothing is told
     if not used.any():
@@ -191,7 +192,9 @@ def trace(
         attack="Tracing from means",
         coordinates=int(used.sum()),
         effective=effective,
-        predicted=power(
+        predicted=None
+        if size is None
+        else power(
             int(used.sum()),
             size,
             noise=spread * math.sqrt(np.mean(scale[used] ** -2.0)),

@@ -217,7 +217,7 @@ def trace(
     reference: Annotated[Path, typer.Argument(help="People of the same population, a row each.", dir_okay=False)],
     candidates: Annotated[Path, typer.Argument(help="Those to judge, a row each.", dir_okay=False)],
     *,
-    people: Annotated[int, typer.Option(help="How many people the means are of.")],
+    people: Annotated[int | None, typer.Option(help="How many people the means are of, for a prediction.")] = None,
     false_positives: Annotated[float, typer.Option(help="How many strangers may be accused.")] = 0.05,
     json: Json = False,
     html: Html = None,
