@@ -330,29 +330,45 @@ def test_words_figures_and_charts() -> None:
 # ------------------------------------------------------------------------------------------------- the certified bound
 
 
-def noise(scale: Fraction, *numbers: int) -> Noise:
+def noise(scale: Fraction, *numbers: int, law: str = "laplace") -> Noise:
     found: Any = object.__new__(Measure)
-    for name, value in {"form": None, "law": "laplace", "scales": (scale,) * len(numbers), "event": None}.items():
+    for name, value in {"form": None, "law": law, "scales": (scale,) * len(numbers), "event": None}.items():
         object.__setattr__(found, name, value)
     return Noise(found, [()], [numbers], [()], 1)
+
+
+def true_epsilon(weights: Callable[[Any], Any], move: int, delta: float, most: float) -> float:
+    """The smallest at which the hockey-stick divergence of a law and its translation is at most delta."""
+    k = np.arange(-2000, 2001)
+    whole = weights(k).sum()
+    law, moved = weights(k) / whole, weights(k - move) / whole
+    low, high = 0.0, most
+    for _ in range(100):
+        middle = (low + high) / 2
+        apart = float(np.maximum(law - np.exp(middle) * moved, 0).sum())
+        low, high = (middle, high) if apart > delta else (low, middle)
+    return high
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "0.01", "0.2"])
+@pytest.mark.parametrize(("sigma", "move"), [("2", 1), ("2", 5), ("1/2", 2), ("30", 40)])
+def test_no_gaussian_certificate_exceeds_the_true_epsilon(sigma: str, move: int, delta: str) -> None:
+    """A tail is the best event for one number, but it is not the one that the divergence is largest at."""
+    s = float(Fraction(sigma))
+    high = true_epsilon(lambda k: np.exp(-(k**2) / (2 * s * s)), move, float(delta), 60.0)
+    inputs = [[noise(Fraction(sigma), number, law="gaussian")] for number in (0, move)]
+    for one, other in (inputs, inputs[::-1]):
+        bound = epsilon_below(one, other, Fraction(delta))
+        assert bound <= high + 1e-9
+        assert bound > high / 2 or high < 0.1
+    assert epsilon_below(inputs[0], inputs[1], Fraction(0)) == 0
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-6", "0.01", "0.2"])
 @pytest.mark.parametrize(("scale", "move"), [("2", 1), ("2", 3), ("1/2", 2), ("7", 20)])
 def test_no_certificate_exceeds_the_true_epsilon(scale: str, move: int, delta: str) -> None:
-    """The true epsilon of one number: the smallest at which the hockey-stick divergence is at most delta."""
     b, d = float(Fraction(scale)), float(delta)
-    k = np.arange(-2000, 2001)
-    logs = np.log(math.tanh(1 / (2 * b))) - np.abs(k) / b
-    moved = np.log(math.tanh(1 / (2 * b))) - np.abs(k - move) / b
-
-    def divergence(epsilon: float) -> float:
-        return float(np.maximum(np.exp(logs) - np.exp(epsilon + moved), 0).sum())
-
-    low, high = 0.0, move / b
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if divergence(middle) > d else (low, middle)
+    high = true_epsilon(lambda k: np.exp(-np.abs(k) / b), move, d, move / b)
     bound = epsilon_below([noise(Fraction(scale), 0)], [noise(Fraction(scale), move)], Fraction(delta))
     assert bound <= high + 1e-9
     assert bound == pytest.approx(move / b) if not d else bound < move / b

@@ -9,6 +9,10 @@ P = prod 1 / (1 + q_i) on the first and of P e^-s on the second, with s = sum d_
     epsilon >= s + log(1 - delta / P),
 
 for all coordinates together or for any part of them. With delta = 0 that is s itself, and it is exact.
+
+For discrete Gaussian noise one number is looked at by itself, the one that moved farthest in units of its sigma: the
+event that it is at least t has a probability of P on one table and P' on the other, both sums of the law's own terms,
+and epsilon >= log((P - delta) / P') for every t.
 """
 
 from __future__ import annotations
@@ -17,13 +21,17 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
+
 from discreet.audit.recording import Noise
-from discreet.curator.measure import Measure
+from discreet.curator.measure import Law, Measure
 from discreet.exact import float_below
+
+LARGEST_SIGMA, REACH = 20_000, 20
 
 
 def epsilon_below(one: Sequence[Noise], other: Sequence[Noise], delta: Fraction) -> float:
-    """The largest such bound on the epsilon of these releases; 0 if there is none, as for Gaussian noise alone.
+    """The largest such bound on the epsilon of these releases; 0 if there is none, as for drawn points alone.
 
     Groups must be public: what is released of private ones depends on what is selected.
 
@@ -32,7 +40,13 @@ def epsilon_below(one: Sequence[Noise], other: Sequence[Noise], delta: Fraction)
         other: the same on its neighbour.
         delta: that the question claims.
     """
-    moves = sorted((move for a, b in zip(one, other, strict=True) for move in _moves(a, b)), key=lambda move: -move[0])
+    pairs = list(zip(one, other, strict=True))
+    return max(_laplace(pairs, delta), _gaussian(pairs, delta))
+
+
+def _laplace(pairs: Sequence[tuple[Noise, Noise]], delta: Fraction) -> float:
+    """Of all numbers together, or of those that moved farthest."""
+    moves = sorted((move for pair in pairs for move in _moves(*pair, "laplace")), key=lambda move: -move[0])
     if not delta:
         return max(0.0, float_below(sum((ratio for ratio, _ in moves), Fraction(0))))
     best, total, chance = 0.0, 0.0, 1.0
@@ -45,10 +59,25 @@ def epsilon_below(one: Sequence[Noise], other: Sequence[Noise], delta: Fraction)
     return best
 
 
-def _moves(one: Noise, other: Noise) -> list[tuple[Fraction, float]]:
-    """How far each number moved in units of its noise, with its scale, where it moved and its noise is Laplace."""
+def _gaussian(pairs: Sequence[tuple[Noise, Noise]], delta: Fraction) -> float:
+    """Of the number that moved farthest; 0 where sigma is too large to add up its law term by term."""
+    moves = [move for pair in pairs for move in _moves(*pair, "gaussian")]
+    ratio, sigma = max(moves, default=(Fraction(0), math.inf))
+    if not delta or sigma > LARGEST_SIGMA:
+        return 0.0
+    moved, reach = round(float(ratio) * sigma), math.ceil(REACH * sigma)
+    places = np.arange(-reach, reach + moved + 1)
+    tails = [np.cumsum(np.exp(-0.5 * (places - d) ** 2 / sigma**2)[::-1])[::-1] for d in (moved, 0)]
+    likely, rare = tails[0] / tails[0][0], tails[1] / tails[1][0]
+    above = likely * (1 - 1e-9) - float(delta)  # the sums are exact to a few units in the last of 16 digits
+    best = np.log(above[above > 0] / (rare[above > 0] * (1 + 1e-9))).max(initial=0.0)
+    return max(0.0, float(best) * (1 - 1e-9))
+
+
+def _moves(one: Noise, other: Noise, law: Law) -> list[tuple[Fraction, float]]:
+    """How far each number moved in units of its noise, with its scale, where it moved and its noise has this law."""
     release = one.release
-    if not isinstance(release, Measure) or release.law != "laplace":
+    if not isinstance(release, Measure) or release.law != law:
         return []
     a, b = one.inputs(), other.inputs()
     nothing = (0,) * len(release.scales)

@@ -42,12 +42,17 @@ def paid_and_used(shares: Mapping[str, float], *, headline: str) -> Spec:
         "mark": {"type": "rule", "strokeWidth": 2, "strokeDash": [5, 4], "style": "landmark"},
         "encoding": {"x": along | {"field": "share"}},
     }
+    named: Spec = {
+        "data": {"values": [{"share": 1.0}]},
+        "mark": {"type": "text", "align": "right", "dx": -4, "dy": -8, "style": "landmark-text"},
+        "encoding": {"x": along | {"field": "share"}, "y": {"value": 0}, "text": {"value": "all that was paid"}},
+    }
     return {
         "$schema": SCHEMA,
-        "title": {"text": wrap(headline, _WRAP)},
+        "title": {"text": wrap(headline, _WRAP), "offset": 24},
         "width": WIDTH,
         "height": _ROW * max(1, len(rows)),
         "autosize": {"type": "pad"},
         "data": {"values": rows},
-        "layer": [bar, line],
+        "layer": [bar, line, named],
     }
