@@ -23,6 +23,11 @@ HOW = (
     "by noise; and how far apart the exact numbers behind the noise are was measured, and compared with what the noise "
     "is made to hide. That is what was paid for: every question costs a part of a budget, and more noise costs less."
 )
+EPSILON = (
+    "Epsilon says how much one person's data may change what is published: no outcome may become more than e^epsilon "
+    "times likelier through them, and smaller is safer. The last column is a proven lower limit of the true epsilon, where "
+    "one can be told from these pairs; it must not be larger than what the question may cost."
+)
 KEEP = "This page depends on the data, if only a little: it is for those who look after them, and not for publication."
 _COLUMNS = ("question", "outcome", "used of what was paid", "epsilon at least")
 _FAULTS = ("what", "expected", "found", "the two tables", "question")
@@ -46,11 +51,12 @@ def parts_of(audit: QueryAudit) -> list[Html]:
     """One audit: the verdict, figures, the chart, the questions, and what was found against them."""
     relation = "added or taken away" if audit.relation is Neighbours.ADD_REMOVE else "replaced"
     pieces = [
-        blocks.paragraph(f"{audit.headline}."),
+        blocks.paragraph(
+            f"{audit.headline}. The tables of a pair differ in one {plain(audit.unit)}, who was {relation}."
+        ),
         blocks.facts(
             {
                 "pairs of tables": f"{audit.neighbours:,}",
-                "they differ in": f"one {plain(audit.unit)}, {relation}",
                 "questions": f"{len(audit.questions):,}",
                 "most used of what was paid": percent(audit.share),
                 "violations": f"{len(audit.violations):,}",
@@ -61,7 +67,7 @@ def parts_of(audit: QueryAudit) -> list[Html]:
     with suppress(MissingExtra):  # the page says everything without its chart, too
         caption = "At the dashed line noise hides exactly what it was paid for; beyond it would be a violation."
         pieces.append(blocks.figure(audit.spec(), caption=caption, description=audit.summary()))
-    pieces.append(_questions(audit))
+    pieces += [_questions(audit), blocks.paragraph(EPSILON, kind="small")]
     if audit.violations:
         rows = [(v.kind, v.expected, v.found, v.neighbour, plain(v.question)) for v in audit.violations[:100]]
         pieces.append(blocks.table(_FAULTS, rows, caption="Violations"))
