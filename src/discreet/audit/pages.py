@@ -25,8 +25,8 @@ HOW = (
 )
 EPSILON = (
     "Epsilon says how much one person's data may change what is published: no outcome may become more than e^epsilon "
-    "times likelier through them, and smaller is safer. The last column is a proven lower limit of the true epsilon, where "
-    "one can be told from these pairs; it must not be larger than what the question may cost."
+    "times likelier through them, and smaller is safer. The last column is a proven lower limit of the true epsilon, "
+    "where one can be told from these pairs; it must not be larger than what the question may cost."
 )
 KEEP = "This page depends on the data, if only a little: it is for those who look after them, and not for publication."
 _COLUMNS = ("question", "outcome", "used of what was paid", "epsilon at least")
