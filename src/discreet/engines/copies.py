@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import duckdb
 
-from discreet.engines.duckdb import loaded
+from discreet.engines.duckdb import hardened, loaded
 from discreet.engines.sources import source_of
 from discreet.engines.sql import quoted
 
@@ -86,7 +86,8 @@ class _Stored:
 
     @classmethod
     def of(cls, table: Any, columns: Collection[str] | None) -> _Stored:
-        connection = duckdb.connect()
+        connection = hardened()
+        connection.execute("SET preserve_insertion_order = true")  # so that a seed tries the same again
         text = loaded(connection, source_of(table), "given")
         connection.execute(f"CREATE TABLE whole AS SELECT row_number() OVER () - 1 AS {quoted(_PLACE)}, * FROM {text}")
         names = [name for name, *_ in connection.execute("DESCRIBE whole").fetchall() if name != _PLACE]

@@ -176,7 +176,7 @@ class DuckDB(Engine):
 
     def _described(self, source: Source) -> dict[str, tuple[Type, str]]:
         """The readable columns of a source, from its format."""
-        with duckdb.connect(config=dict(_HARDENED)) as connection:
+        with hardened() as connection:
             try:
                 text = _PREPARE[type(source)](connection, source, "t0")
                 rows = connection.execute(f"DESCRIBE SELECT * FROM {text}").fetchall()
@@ -285,6 +285,11 @@ _PREPARE: Mapping[type, Callable[[duckdb.DuckDBPyConnection, Any, str], str]] = 
     FileTable: _file_table,
 }
 """What stands after FROM, and what must be done before."""
+
+
+def hardened() -> duckdb.DuckDBPyConnection:
+    """An empty database in memory that loads nothing by itself."""
+    return duckdb.connect(config=dict(_HARDENED))
 
 
 def loaded(connection: duckdb.DuckDBPyConnection, source: Source, name: str) -> str:
