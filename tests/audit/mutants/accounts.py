@@ -55,7 +55,7 @@ def deltas_add_up() -> None:
 def a_sample_hides_whom_it_holds() -> None:
     event = events.PoissonSampled(RATE, COUNTED.event)
     count = sampled_count(SeededBits(31))
-    assert audit.distinguish(count, [0] * 9, [0] * 9 + [1], runs=2000, confidence=SURE, event=event).passed
+    assert audit.distinguish(count, [0] * 9, [0] * 9 + [1], runs=1200, confidence=SURE, event=event).passed
 
 
 def _once(patch: Any) -> None:

@@ -26,7 +26,7 @@ from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.audit.neighbouring import runner
 
 SURE = 1 - 1e-6
-RUNS = 1200
+RUNS = 600
 KEYS = PartitionSelection(epsilon=1, delta=1e-5, method="laplace")
 QUESTIONS = SparseVector(epsilon=1, sensitivity=1, threshold=0)
 

@@ -29,7 +29,7 @@ from tests.redteam.clinics import APPROXIMATE, CROWD, clinic, noises, row
 from tests.redteam.test_budget import Failing
 
 SURE = 1 - 1e-6
-NEIGHBOURS = 12
+NEIGHBOURS = 8
 SUM, COUNT = "SELECT SUM(charge) AS s FROM visits", "SELECT COUNT(*) AS n FROM visits"
 GROUPS = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 PRIVATE = "SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind"
@@ -79,7 +79,7 @@ def _hides(place: int) -> None:
         return [int(n) for n in measure.release(np.array([statistics], dtype=object), bits)[0]]
 
     moved = [n + (i == place) for i, n in enumerate(exact)]
-    assert audit.distinguish(release, exact, moved, runs=800, confidence=SURE, event=measure.event).passed
+    assert audit.distinguish(release, exact, moved, runs=400, confidence=SURE, event=measure.event).passed
 
 
 @catcher("audit.distinguish")
