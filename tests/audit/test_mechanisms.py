@@ -23,12 +23,13 @@ from discreet.mechanisms import (
     RandomizedResponse,
     SparseVector,
 )
+from discreet.mechanisms.selection import Selection
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours as Relation
 from tests.audit.neighbouring import neighbours, runner
 from tests.conformance.specimens import SPECIMENS, Specimen
 from tests.conformance.test_mechanisms import exported
-from tests.statistical.laws import FALSE_ALARM, WRONG
+from tests.statistical.laws import FALSE_ALARM, WRONG, Categorical
 
 NAMED = [pytest.param(specimen, id=f"{place}-{specimen.name}") for place, specimen in enumerate(SPECIMENS)]
 
@@ -109,3 +110,18 @@ def test_noise_follows_the_law_that_was_priced(specimen: Specimen, bits: SeededB
     assert audit.fits(draws, kind(scale), level=FALSE_ALARM).passed
     for wrong in WRONG:
         assert not audit.fits(draws, kind(wrong * scale), level=FALSE_ALARM).passed
+
+
+@pytest.mark.parametrize("specimen", [one for one in NAMED if isinstance(built(one), Selection)])
+def test_choices_follow_the_law_that_was_written_out(specimen: Specimen, bits: SeededBits) -> None:
+    """The exact law of the auditor against the code; that of a claim with four times the epsilon is refused."""
+    mechanism: Any = specimen.mechanism()
+    scores = neighbours(mechanism).a
+    draws = [mechanism.release(scores, bits=bits) for _ in range(3000)]
+    sharper: Any = specimen.mechanism(epsilon=4 * mechanism.epsilon)
+    laws = [
+        Categorical(tuple(float(one.p.high) for one in LAWS[type(each)](each, scores, scores)(40).listed))
+        for each in (mechanism, sharper)
+    ]
+    assert audit.fits(draws, laws[0], level=FALSE_ALARM).passed
+    assert not audit.fits(draws, laws[1], level=FALSE_ALARM).passed

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import singledispatch
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +21,9 @@ from numpy.typing import NDArray
 
 Column = NDArray[Any]
 """Floats with NaN where an output has no such number, or texts with "" where it has no such text."""
+
+Atoms = Iterator[tuple[str, float | str]]
+"""Names with a number or a text each."""
 
 ROOT = "output"
 _ENTRIES = 16  # of an array or a mapping; beyond, only its length, its sum and its keys count
@@ -85,31 +89,40 @@ def _column(cells: list[Any]) -> Column:
     return np.array(["" if cell is None else str(cell) for cell in cells], dtype=object)
 
 
-def _atoms(path: str, output: Any) -> Iterator[tuple[str, float | str]]:
+def _atoms(path: str, output: Any) -> Atoms:
     """All that can be said of an output, by name."""
-    if isinstance(output, bool | int | float | np.number | np.bool_):
+    number = isinstance(output, bool | int | float | np.number | np.bool_)
+    if not number or path == ROOT:
+        yield f"kind of {path}", output.kind if isinstance(output, Raised) else type(output).__name__
+    if number:
         yield path, _number(output)
-        return
-    yield f"kind of {path}", output.kind if isinstance(output, Raised) else type(output).__name__
-    if isinstance(output, str | bytes):
-        yield f"text of {path}", repr(output)
-    elif isinstance(output, Mapping):
-        yield from _mapping(path, output)
-    elif isinstance(output, AbstractSet):
-        yield from _sequence(path, sorted(map(repr, output)))
-    elif isinstance(output, np.ndarray):
-        yield f"shape of {path}", repr(output.shape)
-        yield from _sequence(path, output.ravel().tolist())
-    elif isinstance(output, Sequence):
-        yield from _sequence(path, output)
-    elif dataclasses.is_dataclass(output) and not isinstance(output, Raised):
+    else:
+        yield from _parts(output, path)
+
+
+@singledispatch
+def _parts(output: Any, path: str) -> Atoms:
+    """What an output is made of: its fields, or what it looks like."""
+    if dataclasses.is_dataclass(output):
         for part in dataclasses.fields(output):
             yield from _atoms(f"{path}.{part.name}", getattr(output, part.name))
-    elif not isinstance(output, Raised) and output is not None:
+    else:
         yield f"text of {path}", repr(output)
 
 
-def _mapping(path: str, output: Mapping[Any, Any]) -> Iterator[tuple[str, float | str]]:
+@_parts.register
+def _(_output: Raised | None, _path: str) -> Atoms:
+    """Its kind tells all."""
+    yield from ()
+
+
+@_parts.register
+def _(output: str | bytes, path: str) -> Atoms:
+    yield f"text of {path}", repr(output)
+
+
+@_parts.register
+def _(output: Mapping, path: str) -> Atoms:  # type: ignore[type-arg]
     keys = sorted(output, key=repr)
     yield f"length of {path}", float(len(keys))
     yield f"keys of {path}", repr(keys)
@@ -117,7 +130,19 @@ def _mapping(path: str, output: Mapping[Any, Any]) -> Iterator[tuple[str, float 
         yield from _atoms(f"{path}[{key!r}]", output[key])
 
 
-def _sequence(path: str, output: Sequence[Any]) -> Iterator[tuple[str, float | str]]:
+@_parts.register
+def _(output: AbstractSet, path: str) -> Atoms:  # type: ignore[type-arg]
+    yield from _parts(sorted(map(repr, output)), path)
+
+
+@_parts.register
+def _(output: np.ndarray, path: str) -> Atoms:
+    yield f"shape of {path}", repr(output.shape)
+    yield from _parts(output.ravel().tolist(), path)
+
+
+@_parts.register
+def _(output: Sequence, path: str) -> Atoms:  # type: ignore[type-arg]
     yield f"length of {path}", float(len(output))
     if output and all(isinstance(entry, bool | int | float) for entry in output):
         yield f"sum of {path}", _number(sum(output))

@@ -47,7 +47,8 @@ class Lower(ABC):
     def headline(self) -> str:
         """The finding as the title of a chart."""
         verdict = "not refuted" if self.passed else "refuted"
-        return f"{self.mechanism}: at least {self.epsilon_lower:.3g}, claimed {self.epsilon_claimed:.3g}: {verdict}"
+        found = f"epsilon is at least {self.epsilon_lower:.3g}, claimed {self.epsilon_claimed:.3g}"
+        return f"{self.mechanism}: {found}: {verdict}"
 
     def summary(self) -> str:
         """The finding in plain sentences, with what it does not say."""
@@ -166,5 +167,5 @@ class OneRun(Lower):
         low, high = clopper_pearson(np.array(self.correct), self.guesses, 1 - self.confidence)
         found = {"right guesses": (self.correct / self.guesses, float(low), float(high))}
         allowed = 1 / (1 + math.exp(-min(self.epsilon_claimed, 700.0)))
-        marks = {"chance": 0.5, "expected at the claim": allowed}
-        return lab.rates(found, marks, headline=self.headline, across="guesses")
+        marks = {"chance": 0.5, "most on average at the claim": allowed}
+        return lab.rates(found, marks, headline=self.headline, across="right guesses")
