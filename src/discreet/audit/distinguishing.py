@@ -83,9 +83,7 @@ def distinguish(
     call = _call(mechanism, source_of(bits))
     name = type(mechanism).__name__ if isinstance(mechanism, Mechanism) else _name(mechanism)
     found = [(_run(call, a), _run(call, b)) for _ in range(each)]
-    fit, choose, count = (
-        _runs(part) for part in (found[: each // 4], found[each // 4 : each // 2], found[each // 2 :])
-    )
+    fit, choose, count = (_runs(part) for part in _split(found))
     outside = float(1 - chance)
     chosen = search(fit, choose, _score(claim, choose.each, outside))
     falls = chosen.falls(count.columns, 2 * count.each)
@@ -132,6 +130,12 @@ def _run(call: Callable[[Any], Any], value: Any) -> Any:
         return call(value)
     except Exception as error:  # noqa: BLE001 - that and how a run fails is what an attacker sees
         return Raised(type(error).__name__)
+
+
+def _split(pairs: list[tuple[Any, Any]]) -> tuple[list[tuple[Any, Any]], ...]:
+    """Runs to fit, to choose and to count by: none is in two parts, or the bound would mean nothing."""
+    quarter, half = len(pairs) // 4, len(pairs) // 2
+    return pairs[:quarter], pairs[quarter:half], pairs[half:]
 
 
 def _runs(pairs: list[tuple[Any, Any]]) -> Runs:

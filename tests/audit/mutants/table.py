@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.audit.mutants import accounts, choosing, curators, noises
+from tests.audit.mutants import accounts, auditors, choosing, curators, noises
 from tests.audit.mutants.registry import Mutant
 
-MUTANTS = [*noises.MUTANTS, *choosing.MUTANTS, *accounts.MUTANTS, *curators.MUTANTS]
+MUTANTS = [*noises.MUTANTS, *choosing.MUTANTS, *accounts.MUTANTS, *curators.MUTANTS, *auditors.MUTANTS]
 
 _HEAD = """# Mutants
 

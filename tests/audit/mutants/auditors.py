@@ -1,0 +1,65 @@
+"""Mistakes in the auditor itself, which would certify what is not so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discreet import audit
+from discreet.audit import distinguishing, limits
+from discreet.noise import SeededBits, uniform_below
+from tests.audit.mutants.registry import Mutant, catcher, setting
+from tests.audit.test_limits import best_adversary
+
+AUDITS = 20
+
+
+@catcher("audits of one law")
+def nothing_is_certified_where_nothing_differs() -> None:
+    """Two equal laws on 64 values, claimed to be equal: each of 20 audits fails with at most 5 %; 5 with 0.3 %."""
+    bits = SeededBits(51)
+
+    def draw(_: Any) -> int:
+        return uniform_below(64, bits=bits)
+
+    failed = sum(not audit.distinguish(draw, 0, 1, epsilon=0, runs=200).passed for _ in range(AUDITS))
+    assert failed < 5
+
+
+@catcher("linear program")
+def no_mechanism_beats_the_bound_of_one_run() -> None:
+    for correct in (8, 10):
+        best = best_adversary(10, 10, correct, 1.0, 0.01)
+        assert best <= limits.one_run_chance(10, 10, correct, epsilon=1.0, delta=0.01) + 1e-7
+
+
+def _all_of_them(pairs: list[Any]) -> tuple[list[Any], ...]:
+    return pairs, pairs, pairs
+
+
+def _shares(first: Any, second: Any, runs: int, outside: float) -> tuple[Any, Any]:
+    del outside
+    return np.asarray(first) / runs, np.maximum(np.asarray(second) / runs, 0.5 / runs)
+
+
+MUTANTS = [
+    Mutant(
+        "events counted where they were chosen",
+        "The runs that choose an event also count it, so that accidents look like leaks.",
+        setting(distinguishing, "_split", _all_of_them),
+        nothing_is_certified_where_nothing_differs,
+    ),
+    Mutant(
+        "shares instead of limits",
+        "Counts are divided by runs, without a margin for chance.",
+        setting(limits, "ends", _shares),
+        nothing_is_certified_where_nothing_differs,
+    ),
+    Mutant(
+        "one run without delta",
+        "The bound of one run leaves out what delta allows.",
+        setting(limits, "_steepest", lambda *_: 0.0),
+        no_mechanism_beats_the_bound_of_one_run,
+    ),
+]
