@@ -7,10 +7,11 @@ Data that are not there are said to be missing, and what needs them is left out.
 
 from __future__ import annotations
 
+import _attacks_auditing
 import _attacks_linking
 import _attacks_rebuilding
 import _attacks_tracing
 
 if __name__ == "__main__":
-    for part in (_attacks_linking, _attacks_rebuilding, _attacks_tracing):
+    for part in (_attacks_linking, _attacks_rebuilding, _attacks_tracing, _attacks_auditing):
         part.run()
