@@ -190,6 +190,28 @@ def test_the_grain_is_the_lowest_binary_digit() -> None:
     assert columns_of([17, 32])["low bits of output"].tolist() == [1, 0]
 
 
+def test_low_bits_of_large_whole_numbers_are_seen(bits: SeededBits) -> None:
+    """Noise in steps of two, added to a number that no float holds: the parity tells."""
+    mechanism = Laplace(epsilon=1, sensitivity=1, grid=2)
+    large = 1 << 70
+
+    def release(value: int) -> int:
+        return large + value + int(mechanism.release(0, bits=bits))
+
+    found = audit.distinguish(release, 0, 1, epsilon=1, runs=200, confidence=SURE)
+    assert not found.passed
+    assert "low bits" in found.event or "grain" in found.event
+
+
+def test_infinities_are_values(bits: SeededBits) -> None:
+    def release(value: float) -> float:
+        u = float(uniforms(1, bits=bits)[0])
+        return float("inf") if u < value else u
+
+    found = audit.distinguish(release, 0.0, 0.5, epsilon=1, runs=400, confidence=SURE)
+    assert not found.passed
+
+
 def test_bins_take_what_they_never_saw() -> None:
     bins = Bins.of("output", np.arange(1000, dtype=float))
     assert bins.count <= 66

@@ -221,6 +221,12 @@ def test_what_cannot_be_compared_is_refused(mechanism: Mechanism, a: Any, b: Any
         audit.exact(mechanism, a, b)
 
 
+def test_a_curve_has_no_epsilon_without_a_delta() -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        audit.exact(Gaussian(epsilon=1, delta=1e-5, sensitivity=1), 0, 1, delta=0)
+    assert refused.value.name == "delta"
+
+
 def test_another_claim_can_be_judged() -> None:
     mechanism = Laplace(epsilon=2, sensitivity=1)
     assert not audit.exact(mechanism, 0, 1, epsilon=1).passed

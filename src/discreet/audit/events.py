@@ -47,7 +47,8 @@ class Bins:
         if column.dtype.kind != "f" or values.size <= _BINS:
             kept = np.sort(values[np.argsort(-counts, kind="stable")[:_BINS]])
             return cls(name, kept, None)
-        return cls(name, None, np.unique(np.quantile(known, np.linspace(0, 1, _BINS)[1:-1])))
+        finite = known[np.isfinite(known)]  # infinities fall into the first and the last bin
+        return cls(name, None, np.unique(np.quantile(finite, np.linspace(0, 1, _BINS)[1:-1])))
 
     @property
     def count(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -112,6 +113,9 @@ def exact(
 the claimed 0. Other neighbours may cost more.
     """
     claim = claim_of(mechanism, epsilon=epsilon, delta=delta, event=event, neighbours=Neighbours(neighbours))
+    if math.isinf(claim.epsilon):
+        hint = "At this delta the event has no epsilon: pass a larger one, e.g. delta=1e-5."
+        raise InvalidParameter("delta", delta, "to be one at which something is claimed", hint)
     at = Fraction(claim.epsilon)
     recipe = _law(mechanism, a, b, at)
 

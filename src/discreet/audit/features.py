@@ -46,14 +46,22 @@ def columns_of(outputs: Sequence[Any]) -> dict[str, Column]:
     for name, column in list(found.items()):
         if column.dtype.kind == "f":
             found[f"grain of {name}"], found[f"low bits of {name}"] = _grains(column)
+    if plain is not None and all(isinstance(output, int | np.integer) for output in outputs):
+        whole = [int(output) for output in outputs]  # of any size: a float would lose the low bits of large ones
+        found[f"low bits of {ROOT}"] = np.array([float(abs(number) % _LOW) for number in whole])
+        found[f"grain of {ROOT}"] = np.array([_trailing(number) for number in whole])
     return found
+
+
+def _trailing(number: int) -> float:
+    return float((number & -number).bit_length() - 1) if number else _NO_GRAIN
 
 
 def _plain(outputs: Sequence[Any]) -> Column | None:
     """The fast way for what most mechanisms give: one number."""
     kinds = set(map(type, outputs))
     if kinds <= {int, float, bool, np.int64, np.float64, np.bool_}:
-        return np.array([float(output) for output in outputs])
+        return np.array([_number(output) for output in outputs])
     return None
 
 
