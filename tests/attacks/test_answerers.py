@@ -82,7 +82,7 @@ def test_released_noise_has_the_stated_spread() -> None:
     for answerer in named:
         errors = [answerer.answer(secret, queries, bits=bits) - queries @ secret for _ in range(20)]
         assert float(np.std(errors)) == pytest.approx(answerer.noise(queries), rel=4 * 0.0112)
-        assert answerer.random
+        assert answerer.varies
 
 
 def test_ad_hoc_answers() -> None:
@@ -96,7 +96,7 @@ def test_ad_hoc_answers() -> None:
     assert np.array_equal(withheld[exact >= 3], exact[exact >= 3])
     bounded = Bounded(alpha=0.5).answer(SECRET, QUERIES, bits=SeededBits(1))
     assert float(np.abs(bounded - exact).max()) <= 0.5
-    assert not any(answerer.random for answerer in (Exact(), Rounded(to=5), Suppressed(below=3)))
+    assert not any(answerer.varies for answerer in (Exact(), Rounded(to=5), Suppressed(below=3)))
 
 
 @pytest.mark.parametrize("delta", [0, "1e-6"])

@@ -90,7 +90,7 @@ class Noisy(Answerer):
         return f"noise of {self.sd:.3g}"
 
     @property
-    def random(self) -> bool:
+    def varies(self) -> bool:
         """Asking again gives other answers."""
         return True
 
@@ -116,7 +116,7 @@ class Bounded(Answerer):
         return f"errors up to {self.alpha:.3g}"
 
     @property
-    def random(self) -> bool:
+    def varies(self) -> bool:
         """Asking again gives other answers."""
         return True
 
@@ -186,7 +186,7 @@ class Private(Answerer):
         return gaussian if gaussian.sigma < laplace_spread(laplace.event.scale) else laplace
 
     @property
-    def random(self) -> bool:
+    def varies(self) -> bool:
         """Asking again gives other answers."""
         return True
 
@@ -229,7 +229,7 @@ class GaussianPrivate(Answerer):
         return Gaussian.with_multiplier(noise_multiplier=1 / check.positive(mu=self.mu), sensitivity=norm, grid=1)
 
     @property
-    def random(self) -> bool:
+    def varies(self) -> bool:
         """Asking again gives other answers."""
         return True
 

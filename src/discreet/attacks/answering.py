@@ -52,7 +52,7 @@ class Answerer:
         return None
 
     @property
-    def random(self) -> bool:
+    def varies(self) -> bool:
         """Whether asking again gives other answers."""
         return False
 
@@ -116,7 +116,7 @@ class Asked(Answerer):
         return float(self.total)
 
     @property
-    def random(self) -> bool:
+    def varies(self) -> bool:
         """Asking again gives other answers."""
         return True
 

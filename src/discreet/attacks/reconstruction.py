@@ -119,7 +119,7 @@ def repeated(
     right, asked = secret_bits(secret), matrix(queries).astype(np.float64)
     shared = inverse if inverse is not None or method != "least_squares" else solvers.normal_inverse(asked)
     noise, bound = answerer.noise(asked), answerer.bound(asked, prior=_commoner(right))
-    given = [answerer.answer(right, asked, bits=bits) for _ in range(runs if answerer.random else 1)]
+    given = [answerer.answer(right, asked, bits=bits) for _ in range(runs if answerer.varies else 1)]
     found = [
         _attack(asked, answers, method=method, truth=right, noise=noise, bound=bound, inverse=shared)
         for answers in given
