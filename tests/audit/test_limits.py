@@ -30,9 +30,9 @@ def test_published_values_of_the_two_sample_bound() -> None:
 
 
 def test_published_values_of_one_run() -> None:
-    published = one_run_epsilon(1000, 100, 95, delta=1e-5, outside=0.05, chance=published_one_run_chance)
+    published = one_run_epsilon(1000, 100, 95, delta=1e-5, outside=0.05)
     assert published == pytest.approx(2.1652, abs=DIGITS)
-    assert one_run_epsilon(1000, 100, 95, delta=1e-5, outside=0.05) > published
+    assert one_run_epsilon(1000, 100, 95, delta=1e-5, outside=0.05, chance=one_run_chance) > published
     assert one_run_epsilon(1000, 100, 100, delta=0, outside=0.05) == pytest.approx(3.4930, abs=DIGITS)
 
 
