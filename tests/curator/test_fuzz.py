@@ -28,7 +28,7 @@ from tests.redteam.judge import Pair, same_answers
 from tests.redteam.salts import same_salt
 from tests.redteam.worlds import World, world
 
-QUICK, ALL = 300, 2000
+QUICK, ALL = 150, 2000
 BATCH = 25  # questions of one test
 SAME_WORLD = 5  # questions of one pair of tables
 ACCEPTED = Fraction(95, 100)

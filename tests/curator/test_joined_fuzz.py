@@ -41,7 +41,7 @@ from tests.redteam.judge import Pair
 from tests.redteam.locality import without_own
 from tests.redteam.salts import same_salt
 
-QUICK, ALL = 300, 5000
+QUICK, ALL = 150, 5000
 BATCH, LONG = 25, 100  # questions of one test
 SAME_WORLD = 5  # questions of one pair of states
 ACCEPTED = Fraction(90, 100)

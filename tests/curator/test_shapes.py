@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.curator import Curator
@@ -27,6 +27,7 @@ from discreet.plan.types import Type
 from discreet.privacy import Budget, Neighbours
 from tests.curator.hospital import TYPES, Data, add_patient, data, schemas, without
 from tests.curator.nearness import check_alone, check_moves
+from tests.effort import tried
 
 _TEXT = """
 SELECT AVG(n) AS m, COUNT(*) AS people FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient);
@@ -133,7 +134,7 @@ def check_without(sql: str, seed: int, limits: Limits, neighbours: Neighbours, w
 
 
 @pytest.mark.parametrize("sql", QUESTIONS, ids=IDS)
-@settings(max_examples=40)
+@tried(40)
 @SOMEBODY
 def test_one_person_moves_no_input_farther_than_charged(
     sql: str, seed: int, limits: Limits, neighbours: Neighbours, who: int

@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.curator import Curator, joint, nonlinear
@@ -22,6 +22,7 @@ from discreet.plan.aggregates import Needs, Variance, centred, paired
 from discreet.plan.schema import Limits
 from discreet.privacy import Budget
 from tests.curator.test_coverage import AGES, CLIPPED, GROUPS, TIMES, curator, error, hits
+from tests.effort import tried
 from tests.plan.test_aggregates import X, Y, needs
 from tests.plan.test_joint import KINDS, layout
 
@@ -87,7 +88,7 @@ def test_variances_at_the_ends_and_of_nothing(ages: tuple[int | None, ...]) -> N
 huge = st.integers(-(10**60), 10**60)
 
 
-@settings(max_examples=60)
+@tried(60)
 @given(
     st.lists(st.lists(huge | st.integers(-5, 5), min_size=8, max_size=8), min_size=1, max_size=4),
     st.sampled_from([X, Y]),
@@ -239,7 +240,7 @@ def test_pairs_with_much_budget_are_those_of_plain_sql() -> None:
             assert [row[name] for name in (*JOINT, "n")] == pytest.approx(truth, rel=1e-3)
 
 
-@settings(max_examples=60)
+@tried(60)
 @given(
     st.lists(st.lists(huge | st.integers(-5, 5), min_size=6, max_size=6), min_size=1, max_size=4),
     st.sampled_from(["laplace", "gaussian"]),

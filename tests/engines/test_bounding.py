@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.engines import DuckDB, Memory
@@ -13,6 +13,7 @@ from discreet.engines.choosing import BUCKET, BUCKETS, P, Salt, digest, stays
 from discreet.errors import InvalidParameter
 from discreet.plan.reading import Bounding, Groups, Reading, Statistic
 from discreet.plan.types import Type
+from tests.effort import tried
 from tests.engines.tables import EDGES, B, Bench, D, F, N, S, T, arrow, bounding, call, col, lit
 
 HIGH = 10
@@ -162,7 +163,7 @@ def test_one_unit_moves_no_more_than_its_limits(
     assert_moved(answers[1], answers[0], groups=groups, rows=rows_each)
 
 
-@settings(max_examples=25)
+@tried(25)
 @given(rows=st.lists(cells, max_size=30), groups=st.integers(1, 3), rows_each=st.integers(1, 3))
 def test_engines_agree_on_random_tables(rows: list[dict[str, Any]], groups: int, rows_each: int) -> None:
     memory = Memory()

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement, product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.engines import DuckDB, Memory
@@ -20,6 +20,7 @@ from discreet.plan.schema import Limits
 from discreet.plan.stability import Contribution
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours
+from tests.effort import tried
 from tests.engines.tables import EDGES, B, Bench, D, F, N, S, T, arrow, bounding, call, col
 from tests.engines.test_bounding import COLUMNS, crowd
 
@@ -56,7 +57,7 @@ def test_doubles_are_refused(bench: Bench) -> None:
         bench.engine.read(Reading(table="t", statistics=(Statistic(kind="distinct", argument=col("x", F)),)))
 
 
-@settings(max_examples=40)
+@tried(40)
 @given(
     rows=st.lists(
         st.fixed_dictionaries(

@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.engines import DuckDB, Memory, statement
 from discreet.errors import InvalidParameter
 from discreet.plan.reading import Bounding, Reading, Statistic
+from tests.effort import tried
 from tests.engines.tables import EDGES, WIDE, Bench, F, N, arrow, bounding, col
 
 TYPES = {"u": N, "g": N, "x": N, "y": F}
@@ -73,7 +74,7 @@ cells = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=25)
+@tried(25)
 @given(rows=st.lists(cells, max_size=25), limits=st.builds(bounding, st.integers(1, 2), st.integers(1, 3)))
 def test_engines_agree_on_random_tables(rows: list[dict[str, Any]], limits: Bounding) -> None:
     referee = Memory()

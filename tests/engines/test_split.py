@@ -7,13 +7,14 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.engines import Memory
 from discreet.engines import memory as memory_module
 from discreet.errors import InvalidParameter
 from discreet.plan.reading import Bounding, Groups, Only, Reading, Split, Statistic
+from tests.effort import tried
 from tests.engines.tables import B, Bench, F, N, T, bounding, call, col, lit
 from tests.engines.test_bounding import COLUMNS, X, crowd, table
 
@@ -108,7 +109,7 @@ def check_moves(who: int, groups: int, rows: int, salt: str) -> None:
     assert max(change.values(), default=0) <= rows
 
 
-@settings(max_examples=30)
+@tried(30)
 @given(who=st.integers(36, 39), groups=st.integers(1, 4), rows=st.integers(1, 3), salt=st.text("ab", max_size=2))
 def test_one_unit_moves_few_rows_of_few_groups(who: int, groups: int, rows: int, salt: str) -> None:
     check_moves(who, groups, rows, salt)
