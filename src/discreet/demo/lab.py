@@ -20,7 +20,7 @@ from discreet.report import Comparison, Finding
 from discreet.report.words import rate
 
 EPSILONS = ("0.1", "1", "3", "10")
-BITS, SUBSETS = 256, 4
+BITS, SUBSETS, RUNS = 256, 4, 60
 GROUP, SITES, KNOWN, STRANGERS = 100, 3_000, 400, 1_000
 _SEED = 5
 
@@ -76,7 +76,7 @@ def renamed(bits: Bits | None) -> Exhibit:
 def rebuilt(bits: Bits | None) -> Exhibit:
     """Counts of subsets give every answer away."""
     secret = shuffled(BITS, bits=SeededBits(_SEED)) % 2  # as many yes as no
-    comparison = attacks.reconstruct.compare(secret, epsilons=EPSILONS, bits=bits)
+    comparison = attacks.reconstruct.compare(secret, epsilons=EPSILONS, runs=RUNS, bits=bits)
     told = (
         f"{BITS} made-up people answered yes or no to a question that nobody likes to answer in public. Published are "
         f"{SUBSETS * BITS:,} counts: how many of some randomly chosen people said yes. No count names anybody, yet "
