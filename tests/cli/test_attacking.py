@@ -84,6 +84,7 @@ def test_ratings_with_dates_in_seconds_find_people(files: Path) -> None:
     told = run("attack", "scoreboard", "ratings.csv", "known.csv", "--seconds", "--json")
     assert json.loads(told.out)["recovered"] == {"0": "0"}
     assert run("attack", "scoreboard", "ratings.csv", "--seconds", "--items", "5").code == 0
+    assert "epsilon 2" in run("attack", "scoreboard", "ratings.csv", "--seconds", "--compare", "--epsilon", "2").out
 
 
 def test_bits_are_rebuilt(files: Path) -> None:

@@ -149,11 +149,17 @@ def scoreboard(
     seconds: Annotated[bool, typer.Option("--seconds", help="Dates are numbers of seconds.")] = False,
     items: Annotated[int, typer.Option(help="Without KNOWN: ratings that are known of each person.")] = 8,
     days: Annotated[int, typer.Option(help="Without KNOWN: by how many days known dates are off, at most.")] = 14,
+    compare: Annotated[bool, typer.Option("--compare", help="Say who is in the data, from several releases.")] = False,
+    epsilon: Epsilon = None,
     json: Json = False,
     html: Html = None,
 ) -> None:
     """Find people's records of ratings by a few ratings that are roughly known."""
     ratings, given = _rated(file, day, seconds), None if known is None else _rated(known, day, seconds)
+    if compare:
+        released = partial(attacks.scoreboard.compare, ratings, items=items, days=days, epsilons=epsilon or EPSILONS)
+        attacked(partial(released, user=user, item=item, rating=rating, day=day), as_json=json, html=html)
+        return
 
     def run() -> attacks.Scoreboard:
         about = given or attacks.known_ratings(
