@@ -12,6 +12,7 @@ from discreet import accounting
 from discreet.privacy import events
 from discreet.privacy.events import Event
 from tests.accounting import oracle
+from tests.effort import tried
 
 G, L, S = events.Gaussian, events.Laplace, events.PoissonSampled
 LISTS: list[list[tuple[Event, int]]] = [
@@ -51,7 +52,7 @@ bases = st.builds(G, noise) | st.builds(L, noise)
 releases = st.tuples(bases | st.builds(S, rates, bases), st.integers(1, 40))
 
 
-@settings(max_examples=25)
+@tried(25)
 @given(listed=st.lists(releases, min_size=1, max_size=3), exponent=st.sampled_from([2, 5, 8]))
 def test_random_lists(listed: list[tuple[Event, int]], exponent: int) -> None:
     check_bracket(listed, 10.0**-exponent, grid=1e-3)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.curator import divide as divide_module
@@ -28,6 +28,7 @@ from discreet.plan.stability import Contribution
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours
 from tests.curator.test_draw import KEY, Table, blocks_of, counted
+from tests.effort import tried
 
 SHARES = tuple(map(Fraction, ("1/4", "1/2", "3/4", "19/20")))
 ROW = Contribution(limits=Limits(), grouped=False, neighbours=Neighbours.ADD_REMOVE)
@@ -66,7 +67,7 @@ def loss(part: Part, values: Sequence[int], place: int) -> Fraction:
 tables = st.lists(st.integers(0, 9), max_size=12)
 
 
-@settings(max_examples=60)
+@tried(60)
 @given(
     values=tables,
     shift=st.integers(0, 3),

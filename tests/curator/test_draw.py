@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.curator import draw as draw_module
@@ -22,6 +22,7 @@ from discreet.mechanisms import Quantile
 from discreet.noise import SeededBits
 from discreet.plan.aggregates import Steps, Target, shift_of
 from discreet.privacy import events
+from tests.effort import tried
 
 KEY: Key = ("A",)
 NOTHING = events.Composed([])
@@ -80,7 +81,7 @@ picks = st.builds(
 )
 
 
-@settings(max_examples=60)
+@tried(60)
 @given(values=tables, wanted=picks, shift=st.integers(0, 4), which=st.integers(0, 2**32))
 def test_a_proposal_and_its_acceptance_together_have_the_point_s_own_weight(
     values: list[int], wanted: Pick, shift: int, which: int
@@ -114,7 +115,7 @@ def test_a_proposal_and_its_acceptance_together_have_the_point_s_own_weight(
             assert own == least
 
 
-@settings(max_examples=40)
+@tried(40)
 @given(values=tables, share=st.sampled_from(["0", "1/10", "1/2", "1"]), seed=st.integers(0, 10**6))
 def test_with_everything_open_it_is_the_mechanism_bit_by_bit(values: list[int], share: str, seed: int) -> None:
     mechanism = Quantile(epsilon=1, quantile=share, bounds=(0, 21), grid=Grid.integers())
@@ -200,7 +201,7 @@ def test_data_that_change_between_two_looks_are_noticed() -> None:
         draw({KEY: histogram}, [pick()], table.look, SeededBits(1))
 
 
-@settings(max_examples=50)
+@tried(50)
 @given(width=st.integers(1, 1 << 61))
 def test_blocks_are_public_and_few(width: int) -> None:
     shift = shift_of(Steps(0, -5, width - 5))

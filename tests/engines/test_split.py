@@ -42,7 +42,7 @@ LIMITS = [None, (1, 1), (1, 3), (3, 1), (2, 2), (17, 2), (10**9, 10**9)]
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-@pytest.mark.parametrize("shift", [0, 3])
+@pytest.mark.parametrize("shift", [0, pytest.param(3, marks=pytest.mark.slow)])
 def test_every_engine_counts_the_same(bench: Bench, limits: tuple[int, int] | None, shift: int) -> None:
     for rows in (table(13, 150, 11), crowd()[:400], []):
         bench.load(rows, COLUMNS)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter, UnknownTable, UnsupportedQuery
@@ -25,6 +25,7 @@ from discreet.plan.functions import FUNCTIONS
 from discreet.plan.nodes import Call, Column, Expression, Literal
 from discreet.plan.sql import parse
 from discreet.plan.types import Type
+from tests.effort import tried
 from tests.plan.expressions import expressions, rows, sql
 from tests.plan.tables import SCHEMAS, VISITS
 
@@ -88,7 +89,7 @@ def branching(draw: st.DrawFn, depth: int = 3) -> Expression:
     return call("multiply", first, first) if name == "square" else call(name, first, second)
 
 
-@settings(max_examples=400)
+@tried(400)
 @given(branching(), rows(BOUNDED))
 def test_bounds_hold_every_value_of_a_branch(expression: Expression, row: dict[str, Any]) -> None:
     found, value = bounds(expression, VISITS), evaluate(expression, row)
