@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import csr_array, eye_array, hstack
 from scipy.special import ndtr
 
 from discreet.errors import InvalidParameter
@@ -107,6 +105,9 @@ def linear_program(queries: Floats, answers: Floats, *, alpha: float | None, noi
     Raises:
         InvalidParameter: if no numbers keep all errors within alpha.
     """
+    from scipy.optimize import linprog  # noqa: PLC0415 - a quarter of a second that every other command would wait
+    from scipy.sparse import csr_array, eye_array, hstack  # noqa: PLC0415 - likewise
+
     rows, people = queries.shape
     if alpha is None:
         spread = hstack([csr_array(queries), eye_array(rows), -eye_array(rows)], format="csr")
