@@ -38,7 +38,7 @@ def finding_page(*parts: Finding | Comparison) -> str:
     inside = [piece for part in parts for piece in (found(part) if isinstance(part, Finding) else compared(part))]
     if any(isinstance(part, Comparison) for part in parts):
         inside.append(blocks.paragraph(EPSILON, kind="small"))
-    lead = f"What somebody who holds the release can find out: {first.goal}."
+    lead = "What somebody who holds this release can find out about the people in it."
     return page(first.attack, *inside, lead=lead)
 
 
