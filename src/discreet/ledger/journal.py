@@ -5,6 +5,7 @@ Any doubt stops writing: a book older than one already seen, one that does not m
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -44,6 +45,7 @@ class Journal:
         self.store = store
         self._seen = Head(0, GENESIS)
         self._stopped: LedgerTampered | None = None
+        self._lock = threading.Lock()
 
     def writing(self) -> _Act:
         """One durable transaction on a book that is no older than what was seen before."""
@@ -138,6 +140,6 @@ class Journal:
             raise self._stopped
 
     def note(self, head: Head) -> None:
-        """Remembers the newest head that was seen; any that was is good enough, so nobody waits to say so."""
-        if head.sequence > self._seen.sequence:
-            self._seen = head
+        """Remembers the newest head that was seen."""
+        with self._lock:
+            self._seen = max(self._seen, head)
