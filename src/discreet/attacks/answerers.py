@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.answering import Answerer, Asked, Whole, laplace_spread, norms
+from discreet.attacks.answering import Answerer, Asked, Guaranteed, Whole, laplace_spread, norms
 from discreet.attacks.guessing import right_guess, right_guess_gaussian
 from discreet.exact import root_above
 from discreet.mechanisms import Gaussian, Laplace
@@ -80,6 +80,7 @@ class Noisy(Answerer):
     """Adds normal errors of standard deviation `sd`, drawn anew for every query: a defence that keeps no account."""
 
     sd: float
+    varies: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check.not_negative(sd=self.sd)
@@ -88,11 +89,6 @@ class Noisy(Answerer):
     def name(self) -> str:
         """The defence, for people."""
         return f"noise of {self.sd:.3g}"
-
-    @property
-    def varies(self) -> bool:
-        """Asking again gives other answers."""
-        return True
 
     def _answers(self, secret: Whole, queries: Whole, bits: Bits, /) -> NDArray[Any]:
         return np.asarray(queries @ secret + self.sd * normals(len(queries), bits=bits))
@@ -106,6 +102,7 @@ class Bounded(Answerer):
     """Adds errors spread evenly between -`alpha` and `alpha`."""
 
     alpha: float
+    varies: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check.not_negative(alpha=self.alpha)
@@ -114,11 +111,6 @@ class Bounded(Answerer):
     def name(self) -> str:
         """The defence, for people."""
         return f"errors up to {self.alpha:.3g}"
-
-    @property
-    def varies(self) -> bool:
-        """Asking again gives other answers."""
-        return True
 
     def _answers(self, secret: Whole, queries: Whole, bits: Bits, /) -> NDArray[Any]:
         return np.asarray(queries @ secret + self.alpha * (2 * uniforms(len(queries), bits=bits) - 1))
@@ -147,34 +139,18 @@ class Suppressed(Answerer):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Private(Answerer):
+class Private(Guaranteed):
     """Answers all queries together under one (epsilon, delta).
 
     Formal guarantee: with delta = 0, exact discrete Laplace noise for the largest L1 norm of a person's column of
     weights. With delta above 0, that or normal noise rounded to whole numbers for the largest L2 norm, by the exact
     profile (Balle, Wang 2018), whichever is smaller. The queries are chosen before the first answer.
-
-    Attributes:
-        total: epsilon of the whole set of queries, when one person's bit is replaced.
-        delta: likewise.
     """
-
-    total: check.Number
-    delta: check.Number = 0
-
-    def __post_init__(self) -> None:
-        check.positive(epsilon=self.total)
-        check.not_negative(delta=self.delta)
 
     @property
     def name(self) -> str:
         """The defence, for people."""
         return f"epsilon {float(self.total):g}"
-
-    @property
-    def epsilon(self) -> float | None:
-        """Of all answers together."""
-        return float(self.total)
 
     def mechanism(self, queries: Any) -> Laplace | Gaussian:
         """The law with the least noise for these queries."""
@@ -184,11 +160,6 @@ class Private(Answerer):
             return laplace
         gaussian = Gaussian(epsilon=self.total, delta=self.delta, sensitivity=second, grid=1)
         return gaussian if gaussian.sigma < laplace_spread(laplace.event.scale) else laplace
-
-    @property
-    def varies(self) -> bool:
-        """Asking again gives other answers."""
-        return True
 
     def _answers(self, secret: Whole, queries: Whole, bits: Bits, /) -> NDArray[Any]:
         return np.asarray(self.mechanism(queries).release(queries @ secret, bits=bits))
@@ -214,6 +185,7 @@ class GaussianPrivate(Answerer):
 
     mu: check.Number
     blind: bool = False
+    varies: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check.positive(mu=self.mu)
@@ -227,11 +199,6 @@ class GaussianPrivate(Answerer):
         """Normal noise of norm / mu."""
         norm = root_above(Fraction(len(queries))) if self.blind else norms(queries)[1]
         return Gaussian.with_multiplier(noise_multiplier=1 / check.positive(mu=self.mu), sensitivity=norm, grid=1)
-
-    @property
-    def varies(self) -> bool:
-        """Asking again gives other answers."""
-        return True
 
     def _answers(self, secret: Whole, queries: Whole, bits: Bits, /) -> NDArray[Any]:
         return np.asarray(self.mechanism(queries).release(queries @ secret, bits=bits))

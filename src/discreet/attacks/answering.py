@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,12 @@ class Answerer:
 
     Guarantees are about one person whose bit is *replaced*. That moves the answers as far as adding or removing a
     person who has a 1 does, by the weights of the person's column, so that noise for the one is noise for the other.
+
+    Attributes:
+        varies: whether asking again gives other answers.
     """
+
+    varies: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
@@ -50,11 +55,6 @@ class Answerer:
     def epsilon(self) -> float | None:
         """Of all answers together; None without a guarantee."""
         return None
-
-    @property
-    def varies(self) -> bool:
-        """Whether asking again gives other answers."""
-        return False
 
     def answer(self, secret: Any, queries: Any, *, bits: Bits | None = None) -> Answers:
         """One number for each query; NaN where an answer is withheld."""
@@ -88,7 +88,30 @@ class Answerer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked(Answerer):
+class Guaranteed(Answerer):
+    """Answers all queries together under one guarantee.
+
+    Attributes:
+        total: epsilon of the whole set of queries, when one person's bit is replaced.
+        delta: likewise.
+    """
+
+    total: check.Number
+    delta: check.Number = 0
+    varies: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check.positive(epsilon=self.total)
+        check.not_negative(delta=self.delta)
+
+    @property
+    def epsilon(self) -> float | None:
+        """Of all answers together."""
+        return float(self.total)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked(Guaranteed):
     """Asks a curator: one SELECT with a COUNT for each query, over a table whose other columns are public attributes.
 
     Attribute j of a person is 1 if they are in subset j, so that weights are 0 and 1. One charge covers all counts.
@@ -98,27 +121,10 @@ class Asked(Answerer):
     alone: the same holds when a bit is replaced.
     """
 
-    total: check.Number
-    delta: check.Number = 0
-
-    def __post_init__(self) -> None:
-        check.positive(epsilon=self.total)
-        check.not_negative(delta=self.delta)
-
     @property
     def name(self) -> str:
         """The defence, for people."""
         return f"curator, epsilon {float(self.total):g}"
-
-    @property
-    def epsilon(self) -> float | None:
-        """Of all answers together."""
-        return float(self.total)
-
-    @property
-    def varies(self) -> bool:
-        """Asking again gives other answers."""
-        return True
 
     def _answers(self, secret: Whole, queries: Whole, bits: Bits, /) -> NDArray[Any]:
         if queries.min() < 0:

@@ -32,14 +32,15 @@ def ceiling(epsilon: float, baseline: float, *, delta: float = 0.0) -> float:
 
 
 def posterior(epsilon: float, prior: float) -> float:
-    """The largest share of right guesses about one of two values of which one has this prior, against pure DP.
+    """The most that a guess with this prior can be right after a release, against pure DP.
 
-    Formal guarantee: whatever is released, the odds of the two values grow by at most e^epsilon if data with one and
-    with the other differ by an epsilon-private step: the posterior is at most p e^epsilon / (1 - p + p e^epsilon).
+    Formal guarantee: whatever is released, the odds of what is guessed (a value, a range of them) against everything
+    else grow by at most e^epsilon if data with the one and with the other differ by an epsilon-private step: the
+    posterior is at most p e^epsilon / (1 - p + p e^epsilon).
 
     Args:
-        epsilon: between data with the one value and data with the other.
-        prior: of the likelier value, at least one half.
+        epsilon: between data with what is guessed and data with anything else in its place.
+        prior: of the best guess.
 
     >>> round(posterior(1, 0.5), 4)
     0.7311
