@@ -11,7 +11,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from discreet import accounting, attacks, audit, engines, errors, exact, ledger, mechanisms, noise, plan, privacy
+    from discreet import (
+        accounting,
+        attacks,
+        audit,
+        engines,
+        errors,
+        exact,
+        learn,
+        ledger,
+        mechanisms,
+        noise,
+        plan,
+        privacy,
+        statistics,
+    )
     from discreet.curator import Answer, Curator
     from discreet.curator.choices import choose_epsilon
     from discreet.plan.frame import (
@@ -42,11 +56,13 @@ _ROOMS = (
     "engines",
     "errors",
     "exact",
+    "learn",
     "ledger",
     "mechanisms",
     "noise",
     "plan",
     "privacy",
+    "statistics",
 )
 _NAMES = {
     "Answer": "discreet.curator",
@@ -76,6 +92,7 @@ __all__ = [
     "engines",
     "errors",
     "exact",
+    "learn",
     "ledger",
     "maximum",
     "mean",
@@ -87,6 +104,7 @@ __all__ = [
     "plan",
     "privacy",
     "quantile",
+    "statistics",
     "stddev",
     "sum",
     "variance",

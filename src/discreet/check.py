@@ -110,6 +110,24 @@ def integer(*, at_least: int | None = None, at_most: int | None = None, **parame
     return result
 
 
+def limits(**parameter: object) -> tuple[Fraction, Fraction]:
+    """The parameter as public limits (low, high), low below high.
+
+    >>> limits(bounds=None)
+    Traceback (most recent call last):
+    discreet.errors.InvalidParameter: Expected bounds=None to be a pair (low, high). Pass public limits, e.g. \
+bounds=(0, 100); they are never read from the data.
+    """
+    name, value = _only(parameter)
+    hint = f"Pass public limits, e.g. {name}=(0, 100); they are never read from the data."
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise InvalidParameter(name, value, "to be a pair (low, high)", hint)
+    low, high = (rational(**{name: bound}) for bound in value)
+    if low >= high:
+        raise InvalidParameter(name, f"({value[0]}, {value[1]})", "to have low < high", hint)
+    return low, high
+
+
 def instance(kind: type[T], **parameter: object) -> T:
     """The parameter, if it is of the wanted class."""
     name, value = _only(parameter)

@@ -24,7 +24,6 @@ from discreet.privacy.frozen import assign
 _FINE = 1 << 20  # points between the bounds unless a grid is given
 _MOST_POINTS = 1 << 60
 _LONGEST = 1 << 30  # of the quantile's denominator: scores stay in int64 for 2^32 values
-_BOUNDS_HINT = "Pass public limits, e.g. bounds=(0, 100); they are never read from the data."
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -71,7 +70,7 @@ class Quantile(Mechanism):
         grid: Grid | check.Number | None = None,
         neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     ) -> None:
-        low, high = _limits(bounds)
+        low, high = check.limits(bounds=bounds)
         share = check.share(quantile=quantile)
         if share.denominator > _LONGEST:
             raise InvalidParameter("quantile", quantile, "to have at most nine digits", "Round it.")
@@ -180,15 +179,6 @@ class Quantile(Mechanism):
         first, last = self.ends
         ends = self.grid.value(first), self.grid.value(last)
         return Estimate(released, *ends, self.event, confidence=chance, private=source.private)
-
-
-def _limits(bounds: object) -> tuple[Fraction, Fraction]:
-    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-        raise InvalidParameter("bounds", bounds, "to be a pair (low, high)", _BOUNDS_HINT)
-    low, high = (check.rational(bounds=bound) for bound in bounds)
-    if low >= high:
-        raise InvalidParameter("bounds", f"({bounds[0]}, {bounds[1]})", "to have low < high", _BOUNDS_HINT)
-    return low, high
 
 
 def _clamped(entry: object, low: Fraction, high: Fraction) -> Any:

@@ -1,0 +1,120 @@
+"""How rows of features become integer vectors: a public affine map, a public norm, and a constant for the intercept."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import check
+from discreet.errors import InvalidParameter
+from discreet.statistics.rows import RADIUS, matrix, whole, within
+
+Floats = NDArray[np.float64]
+
+_HINT = (
+    "Pass norm_bound=1.0 if rows are at most that long, or bounds=(low, high), one pair for all features or one for "
+    "each; both are public and never read from the data."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """Everything public that is known of rows before any is seen.
+
+    A row x becomes z = (x - centre) / spread, clipped to the length `norm`; with an intercept the constant `constant`
+    is appended. In integers it is round(z / unit), shrunk so that ||row||^2 <= RADIUS^2 holds exactly.
+
+    Attributes:
+        centre: of each feature.
+        spread: of each feature.
+        norm: the length that z may have.
+        constant: the entry of the intercept; 0 if there is none.
+    """
+
+    centre: Floats
+    spread: Floats
+    norm: float
+    constant: float
+
+    @property
+    def count(self) -> int:
+        """How many features there are."""
+        return int(self.centre.size)
+
+    @property
+    def width(self) -> int:
+        """How many entries an integer row has."""
+        return self.count + (self.constant > 0)
+
+    @property
+    def unit(self) -> float:
+        """What an integer 1 stands for in z: longest row over RADIUS."""
+        return float(np.hypot(self.norm, self.constant)) / RADIUS
+
+    def rows(self, X: Any) -> NDArray[np.int64]:
+        """Rows as integer vectors of length at most RADIUS, the constant included; missing values are the centre.
+
+        Each row is a function of itself alone.
+        """
+        given = matrix(X)
+        steps = whole(given - self.centre, 1 / (self.spread * self.unit))
+        constant = int(self.constant / self.unit)
+        radius = math.isqrt(RADIUS * RADIUS - constant * constant)
+        kept = within(steps, radius)
+        if not constant:
+            return kept
+        return np.hstack([kept, np.full((len(kept), 1), constant, dtype=np.int64)])
+
+    def coefficients(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Weights of z and of the constant (in the last axis), as weights of x and an intercept: post-processing."""
+        weights = theta[..., : self.count] / self.spread
+        shift = -np.sum(weights * self.centre, axis=-1)
+        return weights, shift + (theta[..., -1] * self.constant if self.constant else 0.0)
+
+
+def features(count: int, *, bounds: Any = None, norm_bound: Any = None, constant: float = 0.0) -> Features:
+    """What is public about rows, from the parameters of a learner.
+
+    With `norm_bound` alone rows are taken as they are and clipped to that length. With `bounds` each feature is moved
+    to [-1, 1] first; the length is then sqrt(count) unless `norm_bound` says less, in these units.
+
+    Args:
+        count: how many features there are, which is public.
+        bounds: a pair (low, high) of numbers or of arrays with one number for each feature.
+        norm_bound: how long a row may be.
+        constant: the entry of the intercept, as a multiple of the length; 0 for none.
+
+    Raises:
+        InvalidParameter: if both are missing, or one does not fit.
+    """
+    if bounds is None and norm_bound is None:
+        raise InvalidParameter("norm_bound", None, "or bounds to be given", _HINT)
+    centre, spread = np.zeros(count), np.ones(count)
+    norm = float(np.sqrt(count))
+    if bounds is not None:
+        low, high = _ends(bounds, count)
+        centre, spread = (low + high) / 2, (high - low) / 2
+    if norm_bound is not None:
+        asked = float(check.positive(norm_bound=norm_bound))
+        norm = min(norm, asked) if bounds is not None else asked
+    return Features(centre=centre, spread=spread, norm=norm, constant=norm * constant)
+
+
+def _ends(bounds: Any, count: int) -> tuple[Floats, Floats]:
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise InvalidParameter("bounds", bounds, "to be a pair (low, high)", _HINT)
+    ends = []
+    for end in bounds:
+        try:
+            array = np.asarray(end, dtype=np.float64)
+            ends.append(np.broadcast_to(array, (count,)).astype(np.float64))
+        except (TypeError, ValueError):
+            raise InvalidParameter("bounds", bounds, f"to be numbers, one or {count} at each end", _HINT) from None
+    low, high = ends
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        raise InvalidParameter("bounds", bounds, "to be finite with low < high", _HINT)
+    return low, high

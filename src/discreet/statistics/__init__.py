@@ -1,0 +1,11 @@
+"""Private statistics of arrays: each returns an `Estimate`, a number with an interval and the event of its release.
+
+Bounds are public and never read from the data; noise is exact; nothing depends on the number of rows unless it is
+public. Values in `discreet.statistics.diagnostics` are private: for the steward's eyes, never published.
+"""
+
+from discreet.statistics.spending import Spending
+
+__all__ = [
+    "Spending",
+]
