@@ -21,8 +21,8 @@ _FURTHEST = 1 << 26  # an entry further out is clipped to here first; a row that
 MOST_FEATURES = 1 << 10  # squares of so many entries add up below 2^63
 
 
-def within(steps: Integers, radius: int = RADIUS) -> Integers:
-    """Integer rows, those longer than the radius shrunk: ||row||^2 <= radius^2 holds exactly.
+def within(steps: Integers, radius: int | Integers = RADIUS) -> Integers:
+    """Integer rows, those longer than the radius (of all, or of each) shrunk: ||row||^2 <= radius^2 holds exactly.
 
     A row k with s = ||k||^2 > radius^2 becomes trunc(k radius / r), r = ceil(sqrt(s)), whose squares add up to at most
     k^2 radius^2 / s, that is radius^2: nothing is added to the sensitivity for rounding.
@@ -32,19 +32,35 @@ def within(steps: Integers, radius: int = RADIUS) -> Integers:
     """
     near = np.clip(steps, -_FURTHEST, _FURTHEST).astype(np.int64)
     squares = np.sum(near * near, axis=1)
-    lengths = _ceil_root(squares)
-    far = squares > radius * radius
-    shrunk = np.sign(near) * (np.abs(near) * radius // np.maximum(lengths, 1)[:, None])
+    lengths = ceil_root(squares)
+    radii = np.broadcast_to(np.asarray(radius, dtype=np.int64), squares.shape)
+    far = squares > radii * radii
+    shrunk = np.sign(near) * (np.abs(near) * radii[:, None] // np.maximum(lengths, 1)[:, None])
     return np.where(far[:, None], shrunk, near)
 
 
-def _ceil_root(squares: Integers) -> Integers:
+def ceil_root(squares: Integers) -> Integers:
     """The smallest integers whose squares are at least these numbers below 2^63."""
     root = np.floor(np.sqrt(squares.astype(np.float64))).astype(np.int64)  # off by one at most
     root = np.where(root * root > squares, root - 1, root)
     root = np.where((root + 1) * (root + 1) <= squares, root + 1, root)
     short = root * root < squares
     return np.asarray(root + short, dtype=np.int64)
+
+
+def rounded_within(values: NDArray[np.float64], radius: int) -> Integers:
+    """Real vectors as integer ones with ||k||^2 <= radius^2 exactly, for gradients that were clipped in floats.
+
+    The nearest integers if they fit; else those toward zero, which are no longer than the vector; and should its float
+    clip have left it a little too long, the ones that `within` makes of them. Nothing is added to the sensitivity.
+
+    >>> rounded_within(np.array([[4.8, -4.4, 4.64], [1.6, 0.2, -0.7]]), 8).tolist()
+    [[4, -4, 4], [2, 0, -1]]
+    """
+    given = np.clip(np.nan_to_num(values, nan=0.0), -_FURTHEST, _FURTHEST)
+    nearest = np.floor(given + 0.5).astype(np.int64)
+    fits = np.sum(nearest * nearest, axis=1) <= radius * radius
+    return np.where(fits[:, None], nearest, within(np.trunc(given).astype(np.int64), radius))
 
 
 def whole(values: NDArray[np.float64], scale: NDArray[np.float64] | float) -> Integers:
