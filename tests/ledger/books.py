@@ -80,6 +80,7 @@ class Faulty:
 
 
 def spoil(book: Book, statement: str, *, after: bool = False) -> None:
-    """Lets statements of the writing connection fail that begin like this, after their work if asked."""
+    """Lets statements of the writing connection and cursor fail that begin like this, after their work if asked."""
     store: Any = book._journal.store
     store._writer = Faulty(store._writer, statement, after=after)
+    store._cursor = Faulty(store._cursor, statement, after=after)

@@ -34,11 +34,18 @@ class SqliteRows(Rows):
     Args:
         connection: in a transaction.
         remembered: states as they were at some head.
+        cursor: for statements that are over at once; made anew, it costs as much as a short statement.
     """
 
-    def __init__(self, connection: sqlite3.Connection, remembered: Remembered | None = None) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        remembered: Remembered | None = None,
+        cursor: sqlite3.Cursor | None = None,
+    ) -> None:
         self._connection = connection
         self._remembered = remembered
+        self._cursor = cursor or connection.cursor()
         self._tail: Head | None = None  # nobody else writes during a transaction
         self._known: dict[Place, Any] = {}
 
@@ -65,7 +72,7 @@ class SqliteRows(Rows):
     def tail(self) -> Head:
         """See `Rows.tail`."""
         if self._tail is None:
-            row = self._connection.execute(_TAIL).fetchone()
+            row = self._cursor.execute(_TAIL).fetchone()
             if self._remembered is not None and self._remembered[0] == row:
                 self._tail, self._known = self._remembered
             else:
@@ -74,7 +81,7 @@ class SqliteRows(Rows):
 
     def append(self, entry: Entry) -> None:
         """See `Rows.append`."""
-        self._connection.execute("INSERT INTO entries VALUES (?,?,?,?,?,?,?,?,?,?)", entry)
+        self._cursor.execute("INSERT INTO entries VALUES (?,?,?,?,?,?,?,?,?,?)", entry)
         self._tail = Head(entry.sequence, entry.hash)
 
     def entry(self, sequence: int) -> Entry | None:
@@ -142,7 +149,7 @@ class SqliteRows(Rows):
             text = kept if isinstance(kept, str) else kept.write()
             values += scope, name, text, _seal(scope, name, text)
         self._known.update(states)
-        self._connection.execute(_putting(len(states)), values)
+        self._cursor.execute(_putting(len(states)), values)
 
     def states(self) -> Iterator[tuple[str, str, str]]:
         """See `Rows.states`."""

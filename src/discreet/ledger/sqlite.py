@@ -49,6 +49,7 @@ class SqliteStore(Store):
         self._process = os.getpid()
         self._remembered: Remembered | None = None
         self._writer = self._open()
+        self._cursor = self._writer.cursor()
         self._write_lock = threading.RLock()
         self._reader, self._read_lock = self._writer, self._write_lock
         if self.path != MEMORY:
@@ -81,12 +82,12 @@ class SqliteStore(Store):
             if self.path in _BROKEN and self.path != MEMORY:
                 raise LedgerError("An earlier commit failed in this process", "Check the disk and start again.")
             self._refuse_moved_file()
-            self._writer.execute("BEGIN IMMEDIATE")
+            self._cursor.execute("BEGIN IMMEDIATE")
         except BaseException as error:
             self._write_lock.release()
             _retell(error)
             raise
-        self._rows = SqliteRows(self._writer, self._remembered)
+        self._rows = SqliteRows(self._writer, self._remembered, self._cursor)
         self._remembered = None  # until what follows is committed
         return self._rows
 
@@ -134,7 +135,7 @@ class SqliteStore(Store):
 
     def _commit(self) -> None:
         try:
-            self._writer.execute("COMMIT")
+            self._cursor.execute("COMMIT")
         except sqlite3.Error as error:
             _BROKEN.add(self.path)
             self._roll_back()
