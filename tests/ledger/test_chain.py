@@ -14,6 +14,7 @@ from discreet.accounting import Filter
 from discreet.errors import LedgerError, LedgerTampered, NotPermitted
 from discreet.ledger import Book, Head, restore
 from discreet.ledger.entry import GENESIS, Entry, chained
+from discreet.ledger.journal import Journal
 from discreet.ledger.tallies import Tallies, prices
 from discreet.noise import SeededBits, uniform_below
 from discreet.privacy import Budget, Neighbours, PureDP, events
@@ -219,6 +220,34 @@ def test_a_process_notices_that_its_book_grew_younger(path: Path, tmp_path: Path
             old.backup(file)
         with pytest.raises(LedgerTampered):
             book.charge("patients", TENTH)
+
+
+def freeze(book: Book) -> None:
+    with pytest.raises(LedgerTampered):
+        book.check_anchor(Head(1, "f" * 64))
+
+
+def check_freezing_stops_who_just_charged(path: Path) -> None:
+    with Book(str(path)) as book, Book(str(path)) as other:
+        for freezer in (book, other):
+            book.charge("patients", TENTH)
+            freeze(freezer)
+            for _ in range(2):
+                with pytest.raises(LedgerError, match="read-only"):
+                    book.charge("patients", TENTH)
+            freezer.resume(note="compared")
+
+
+def test_freezing_stops_who_just_charged(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_freezing_stops_who_just_charged(path)
+    honest = Journal.note
+
+    def forgetful(journal: Journal, head: Head, **_: bool) -> None:
+        honest(journal, head, acted=True)  # also after a freeze
+
+    monkeypatch.setattr(Journal, "note", forgetful)
+    with pytest.raises(pytest.fail.Exception):
+        check_freezing_stops_who_just_charged(path)
 
 
 def test_backup_and_restore(path: Path, tmp_path: Path) -> None:

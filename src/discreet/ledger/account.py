@@ -16,6 +16,7 @@ from discreet.ledger.tallies import CURRENCIES, Price, Tallies, rules
 from discreet.ledger.text import canonical, loss_text, parsed, read_loss, read_unit, write_loss, write_unit
 from discreet.privacy import Loss, Neighbours, Unit
 
+_new = tuple.__new__  # makes a named tuple without the function around it
 FAILURE_CREDITS = 3
 """Failed questions until an account locks: failing is one bit about the data that nobody paid for."""
 
@@ -118,7 +119,7 @@ class Standing(NamedTuple):
         budget, period, spent, lifetime, failures, listed = self
         after = price.added(spent)
         life = after if lifetime is spent else price.added(lifetime)
-        return Standing(budget, period, after, life, failures, listed)
+        return _new(Standing, (budget, period, after, life, failures, listed))
 
     def amended(self, budget: Loss) -> Standing:
         """With another budget of the same currency, and everything spent so far still counted."""
@@ -178,7 +179,7 @@ class Member(NamedTuple):
         """After one more charge."""
         period, spent, lifetime, role, cap = self
         after = price.added(spent)
-        return Member(period, after, after if lifetime is spent else price.added(lifetime), role, cap)
+        return _new(Member, (period, after, after if lifetime is spent else price.added(lifetime), role, cap))
 
     def write(self) -> str:
         """The member as canonical JSON, put together by hand as well."""

@@ -76,7 +76,8 @@ def within(spent: Amounts, limits: Amounts) -> bool:
     >>> within(((1, 3), (0, 1)), ((1, 3), (0, 1))), within(((1, 3), (1, 9)), ((1, 2), (1, 10)))
     (True, False)
     """
-    return at_most(spent[0], limits[0]) and (len(spent) == 1 or at_most(spent[1], limits[1]))
+    (top, bottom), (most, below) = spent[0], limits[0]
+    return top * below <= most * bottom and (len(spent) == 1 or at_most(spent[1], limits[1]))
 
 
 def rest(limit: Amount, spent: Amount) -> Amount:
@@ -92,6 +93,16 @@ def rest(limit: Amount, spent: Amount) -> Amount:
         return ZERO
     common = gcd(top, bottom)
     return top // common, bottom // common
+
+
+def rests(limits: Amounts, spent: Amounts) -> Amounts:
+    """What is left of each limit.
+
+    >>> rests(((1, 2), (1, 9)), ((1, 3), (0, 1)))
+    ((1, 6), (1, 9))
+    """
+    first = rest(limits[0], spent[0])
+    return (first,) if len(limits) == 1 else (first, rest(limits[1], spent[1]))
 
 
 def write(amounts: Amounts) -> str:

@@ -250,7 +250,7 @@ class Book:
 
     def _charged(self, asked: charging.Request) -> tuple[Receipt, ...]:
         with self._journal.acting(asked.places) as rows:
-            return charging.earlier(rows, asked) or charging.charge(rows, asked)
+            return (asked.key and charging.earlier(rows, asked)) or charging.charge(rows, asked)
 
     def fail(self, *receipts: Receipt) -> None:
         """Notes that a question failed after its charge: one of three credits of the account; then it locks."""

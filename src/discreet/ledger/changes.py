@@ -72,7 +72,9 @@ def standing(states: States, account: str) -> Standing | None:
 def member(states: States, account: str, who: str, now: Standing) -> Member:
     """A person on an account, in its present period; somebody new if they never asked and were never appointed."""
     known = states.read(place_of(account, who), Member.read)
-    return Member.of(now) if known is None else known.in_period(now)
+    if known is None:
+        return Member.of(now)
+    return known if known.period == now.period else known.in_period(now)
 
 
 def put_member(states: States, account: str, who: str, person: Member) -> None:

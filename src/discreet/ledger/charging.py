@@ -22,6 +22,7 @@ from discreet.errors import (
 )
 from discreet.ledger import changes, policy
 from discreet.ledger.account import FAILURE_CREDITS, Account, Member, Standing
+from discreet.ledger.amounts import rests
 from discreet.ledger.balance import Remaining
 from discreet.ledger.entry import Entry, digest
 from discreet.ledger.identity import by_identity
@@ -31,6 +32,7 @@ from discreet.ledger.text import amounts_text, at_most, canonical, loss_text, na
 from discreet.privacy import Loss, PureDP, events
 from discreet.privacy.events import Event
 
+_new = tuple.__new__  # makes a named tuple without the function around it
 _UNTOLD = ("rest", "standing")
 _MOST_ACCOUNTS = 64  # that one event is remembered with
 
@@ -153,14 +155,8 @@ def request(
     orders = tuple([_order(find(account), charges[account]) for account in sorted(charges)])
     asked = text(question=question)
     mark = "" if key is None else _mark(orders, asked, replay_key)
-    return Request(
-        orders,
-        name(analyst=analyst),
-        quoted(asked),
-        "" if key is None else name(key=key),
-        mark,
-        name(project=project) if project else "",
-    )
+    who, for_whom = name(analyst=analyst), name(project=project) if project else ""
+    return _new(Request, (orders, who, quoted(asked), "" if key is None else name(key=key), mark, for_whom))
 
 
 def _mark(orders: tuple[Order, ...], question: str, replay_key: str) -> str:
@@ -173,17 +169,17 @@ def _mark(orders: tuple[Order, ...], question: str, replay_key: str) -> str:
 def _order(account: Account, event: Event) -> Order:
     """An order depends on what never changes, so it is worked out once for each account and event."""
     orders = _orders_for(event)
-    order = orders.get(account)
-    if order is None:
+    order = orders.get(account.name)
+    if order is None or (order.account is not account and order.account != account):  # of another book
         if len(orders) >= _MOST_ACCOUNTS:
             orders.clear()
-        order = orders[account] = _priced(account, event)
+        order = orders[account.name] = _priced(account, event)
     return order
 
 
 @by_identity
-def _orders_for(_event: Event) -> dict[Account, Order]:
-    """Those that an event, itself and no other like it, came with before: a fraction in it takes long to hash."""
+def _orders_for(_event: Event) -> dict[str, Order]:
+    """By account, what an event itself came with before, no other like it: a fraction in it takes long to hash."""
     return {}
 
 
@@ -201,6 +197,8 @@ def charge(rows: Rows, asked: Request) -> tuple[Receipt, ...]:
         AccountLocked: if an account's failure credits are used up.
         NotPermitted: if the analyst may not ask.
     """
+    if len(asked.orders) == 1:
+        return (_charge_one(rows, asked, 0),)
     return tuple([_charge_one(rows, asked, place) for place in range(len(asked.orders))])
 
 
@@ -226,9 +224,10 @@ def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
     allotted = _allotted(rows, account, asked.project, now)
     price = Price(order.price)
     after = now.charged(price)
-    rule = after.spent.holding(now.budget)
-    if rule is None:
+    held = after.spent.held(now.budget)
+    if held is None:
         raise _refusal(order, now, person)
+    rule, spent, limits = held
     written: list[tuple[Place, Kept]] = [(("standing", account), after)]
     for who, at, state in ((asked.who, changes.place_of(account, asked.who), person), *allotted):
         charged = state.charged(price)
@@ -237,7 +236,7 @@ def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
         written.append((at, charged))
     rows.put(*written)
     cost, cost_text = _cost(order.price_text, type(rule.cap))
-    rest = amounts_text(type(rule.cap), after.spent.rests(rule))
+    rest = amounts_text(type(rule.cap), rests(limits, spent))
     key = "" if place else asked.key
     mark = f',"request":"{asked.digest}"' if key else ""
     project = f'"project":{quoted(asked.project)},' if asked.project else ""
@@ -246,7 +245,7 @@ def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
         f'"question":{asked.question},"remaining":{rest}{mark}}}'
     )
     entry = rows.add("charge", body, who=asked.who, account=account, price=order.price_text, key=key)
-    return Receipt(entry.sequence, account, asked.who, order.event, cost, rest, entry.hash, after)
+    return _new(Receipt, (entry[0], account, asked.who, order.event, cost, rest, entry[9], after, False))
 
 
 def _admitted(rows: Rows, account: str, who: str) -> tuple[Standing, Member]:
@@ -274,7 +273,7 @@ def _allotted(rows: Rows, account: str, project: str, now: Standing) -> tuple[Ca
 
 
 def _standing(rows: Rows, account: str) -> Standing:
-    now = changes.standing(rows, account)
+    now = rows.read(("standing", account), Standing.read)
     if now is None:
         raise InternalError("An account lost its standing.")
     return now

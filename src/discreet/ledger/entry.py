@@ -17,6 +17,7 @@ from discreet.errors import InvalidParameter, LedgerTampered
 GENESIS = "0" * 64
 """What stands before the first entry."""
 
+_new = tuple.__new__  # makes a named tuple without the function around it
 _HEAD = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
 
 
@@ -93,7 +94,7 @@ class Head(NamedTuple):
 
 def seal(previous: str, sequence: int, fields: tuple[str, str, str, str, str, str, int, str]) -> Entry:
     """The entry that follows another: its fields (time to body) with their hash."""
-    return Entry._make((sequence, *fields, chained(previous, (sequence, *fields, ""))))
+    return _new(Entry, (sequence, *fields, chained(previous, (sequence, *fields, ""))))
 
 
 def chained(previous: str, entry: Entry | tuple[int, str, str, str, str, str, str, int, str, str]) -> str:

@@ -35,7 +35,7 @@ class _Act:
         head = self._rows.tail() if error is None else None
         self._journal.store.end(error)
         if head is not None:
-            self._journal.note(head)
+            self._journal.note(head, acted=self._places is not None)
 
 
 class Journal:
@@ -43,7 +43,7 @@ class Journal:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._seen = Head(0, GENESIS)
+        self._seen = self._acted = Head(0, GENESIS)
         self._stopped: LedgerTampered | None = None
         self._lock = threading.Lock()
 
@@ -61,9 +61,10 @@ class Journal:
             raise LedgerTampered(self._stopped.sequence, "the book was found altered; this process writes no more")
         rows = self.store.begin()
         try:
-            if rows.tail() != self._seen:
+            head = rows.tail()
+            if head != self._seen:
                 self._refuse_older(rows)
-            if places is not None:
+            if places is not None and head != self._acted:
                 rows.foresee(places)
                 if changes.frozen(rows):
                     raise LedgerError(
@@ -139,7 +140,10 @@ class Journal:
             self._stopped = LedgerTampered(seen.sequence, "the book is older than what this process has seen")
             raise self._stopped
 
-    def note(self, head: Head) -> None:
-        """Remembers the newest head that was seen."""
+    def note(self, head: Head, *, acted: bool = False) -> None:
+        """Remembers the newest head that was seen, and the last that was reached by an act: nothing froze it."""
         with self._lock:
-            self._seen = max(self._seen, head)
+            if acted:
+                self._acted = head
+            if head > self._seen:  # noqa: PLR1730 - max takes much longer
+                self._seen = head

@@ -18,6 +18,7 @@ _HEAD = "SELECT sequence, hash FROM entries"
 _TAIL = f"{_HEAD} ORDER BY sequence DESC LIMIT 1"
 _STATE = "SELECT text, seal FROM states WHERE scope = ? AND name = ?"
 _ANSWER = "SELECT sequence, charge, replay_key, payload FROM answers"
+_new = tuple.__new__  # makes a named tuple without the function around it
 _MOST_FORESEEN = 100  # SQLite has a limit of its own; what is left over is read when it is asked for
 _MOST_REMEMBERED = 1000  # states between two transactions
 
@@ -82,7 +83,7 @@ class SqliteRows(Rows):
     def append(self, entry: Entry) -> None:
         """See `Rows.append`."""
         self._cursor.execute("INSERT INTO entries VALUES (?,?,?,?,?,?,?,?,?,?)", entry)
-        self._tail = Head(entry.sequence, entry.hash)
+        self._tail = _new(Head, (entry[0], entry[9]))
 
     def entry(self, sequence: int) -> Entry | None:
         """See `Rows.entry`."""
@@ -125,7 +126,9 @@ class SqliteRows(Rows):
 
     def read(self, place: Place, parse: Callable[[str], Value]) -> Value | None:
         """See `Rows.read`; raises as `get` does."""
-        kept: Value | str | None = self._known[place] if place in self._known else self._fetched(place)
+        kept: Value | str | None = self._known.get(place)
+        if kept is None and place not in self._known:
+            kept = self._fetched(place)
         if isinstance(kept, str):
             kept = self._known[place] = parse(kept)
         return kept

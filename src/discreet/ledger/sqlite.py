@@ -79,7 +79,7 @@ class SqliteStore(Store):
             self._after_fork()
         self._write_lock.acquire()
         try:
-            if self.path in _BROKEN and self.path != MEMORY:
+            if _BROKEN and self.path in _BROKEN and self.path != MEMORY:
                 raise LedgerError("An earlier commit failed in this process", "Check the disk and start again.")
             self._refuse_moved_file()
             self._cursor.execute("BEGIN IMMEDIATE")
@@ -155,7 +155,7 @@ class SqliteStore(Store):
         if self.path == MEMORY:
             return
         found = os.stat(self.path)
-        if (found.st_dev, found.st_ino) != self._identity:
+        if found[1:3] != self._identity:
             raise LedgerError("The ledger file was moved or replaced while it was open", "Open it again, verify it.")
 
     def _after_fork(self) -> None:
@@ -194,8 +194,8 @@ def _name(error: sqlite3.Error) -> str:
 
 
 def _identity(path: str) -> tuple[int, int]:
-    found = os.stat(path)
-    return found.st_dev, found.st_ino
+    """Of the file at a path: its inode and device."""
+    return os.stat(path)[1:3]
 
 
 def _ready_file(path: str, *, create: bool) -> None:

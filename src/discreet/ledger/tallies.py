@@ -30,9 +30,11 @@ from discreet.privacy.events import Event
 CURRENCIES: dict[type[Loss], str] = {PureDP: "pure", ApproxDP: "approximate", ZCDP: "concentrated"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Tallies:
     """One sum for each rule, by the name of its currency in order; None where a charge had no price under that rule.
+
+    Nothing changes one; it is not frozen only because every charge makes one, and a frozen one takes longer to make.
 
     >>> from discreet.privacy.events import Pure
     >>> (Tallies.zero(PureDP(1)) + prices(Pure(0.1), PureDP(1), Neighbours.ADD_REMOVE)).write()
@@ -40,7 +42,7 @@ class Tallies:
     """
 
     sums: dict[str, Amounts | None]
-    _written: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
+    _written: str | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
     def zero(cls, budget: Loss) -> Tallies:
@@ -48,8 +50,10 @@ class Tallies:
         return _zero(type(budget), _amounts(budget))
 
     def __add__(self, other: Tallies) -> Tallies:
-        more = other.sums
-        return Tallies({kind: _sum(spent, more[kind]) for kind, spent in self.sums.items()})
+        sums, more = self.sums.copy(), other.sums
+        for kind in sums:
+            sums[kind] = _sum(sums[kind], more[kind])
+        return Tallies(sums)
 
     def __mul__(self, count: int) -> Tallies:
         return Tallies({kind: _times(spent, count) for kind, spent in self.sums.items()})
@@ -62,10 +66,19 @@ class Tallies:
     def text(self) -> str:
         """The canonical JSON of `write`, put together by hand, and once: every charge writes several."""
         written = self._written
-        if not written:
-            parts = [_text(kind, spent) for kind, spent in self.sums.items()]
-            written.append(f"{{{','.join(parts)}}}")
-        return written[0]
+        if written is None:
+            written, apart = "{", ""
+            for kind, spent in self.sums.items():
+                if spent is None:
+                    written += f'{apart}"{kind}":null'
+                elif len(spent) == 1:
+                    written += f'{apart}"{kind}":"{spent[0][0]}/{spent[0][1]}"'
+                else:
+                    (top, bottom), (delta, below) = spent
+                    written += f'{apart}"{kind}":"{top}/{bottom} {delta}/{below}"'
+                apart = ","
+            written = self._written = written + "}"
+        return written
 
     @classmethod
     def read(cls, fields: dict[str, str | None]) -> Tallies:
@@ -81,10 +94,15 @@ class Tallies:
 
     def holding(self, budget: Loss) -> filters.Rule | None:
         """The first rule of a budget that these sums keep, or None if they keep none."""
+        held = self.held(budget)
+        return None if held is None else held[0]
+
+    def held(self, budget: Loss) -> tuple[filters.Rule, Amounts, Amounts] | None:
+        """The same rule with its sum and its cap."""
         for kind, rule, limits in _limits(budget):
             spent = self.sums[kind]
             if spent is not None and within(spent, limits):
-                return rule
+                return rule, spent, limits
         return None
 
     def of(self, rule: filters.Rule) -> Loss | None:
@@ -105,14 +123,8 @@ class Tallies:
 
     def left(self, rule: filters.Rule) -> Loss:
         """What one rule leaves; never negative, and a rest below the smallest amount there is counts as nothing."""
-        return loss(type(rule.cap), self.rests(rule))
-
-    def rests(self, rule: filters.Rule) -> Amounts:
-        """The amounts of what one rule leaves."""
-        spent, limits = self._sum(rule), _cap(rule.cap)
-        spent = spent or limits
-        first = amounts.rest(limits[0], spent[0])
-        return (first,) if len(limits) == 1 else (first, amounts.rest(limits[1], spent[1]))
+        limits = _amounts(rule.cap)
+        return loss(type(rule.cap), amounts.rests(limits, self._sum(rule) or limits))
 
     def largest_pure(self, budget: Loss) -> Fraction:
         """The largest epsilon that a single pure question may still have; rounded down where it is irrational.
@@ -213,20 +225,6 @@ def _limits(budget: Loss) -> tuple[tuple[str, filters.Rule, Amounts], ...]:
 
 def _amounts(amount: Loss) -> Amounts:
     return tuple([getattr(amount, name).as_integer_ratio() for name in NAMES[type(amount)]])
-
-
-_cap = by_identity(_amounts)
-
-
-def _text(kind: str, spent: Amounts | None) -> str:
-    """What `amounts.write` writes, with its name."""
-    if spent is None:
-        return f'"{kind}":null'
-    top, bottom = spent[0]
-    if len(spent) == 1:
-        return f'"{kind}":"{top}/{bottom}"'
-    delta, below = spent[1]
-    return f'"{kind}":"{top}/{bottom} {delta}/{below}"'
 
 
 def _sum(spent: Amounts | None, more: Amounts | None) -> Amounts | None:

@@ -7,7 +7,7 @@ loss is an object that names its amounts, and the names say which kind it is.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -29,7 +29,6 @@ NAMES: dict[type[Loss], tuple[str, ...]] = {
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _DECODER = json.JSONDecoder()
-_quote = json.encoder.encode_basestring_ascii
 
 
 def canonical(content: object) -> str:
@@ -41,9 +40,8 @@ def canonical(content: object) -> str:
     return _ENCODER.encode(content)
 
 
-def quoted(text: str) -> str:
-    """The canonical JSON of a text."""
-    return _quote(text)
+quoted: Callable[[str], str] = json.encoder.encode_basestring_ascii
+"""The canonical JSON of a text."""
 
 
 def parsed(text: str) -> Any:
