@@ -4,8 +4,16 @@ Bounds are public and never read from the data; noise is exact; nothing depends 
 public. Values in `discreet.statistics.diagnostics` are private: for the steward's eyes, never published.
 """
 
+from discreet.statistics.m_estimators import huber_location, m_estimate
+from discreet.statistics.scores import Biweight, Huber, Logistic, Score
 from discreet.statistics.spending import Spending
 
 __all__ = [
+    "Biweight",
+    "Huber",
+    "Logistic",
+    "Score",
     "Spending",
+    "huber_location",
+    "m_estimate",
 ]

@@ -1,0 +1,206 @@
+"""Bounded scores of M-estimators, and their integer versions: what one value adds is an exact integer.
+
+A score psi(u) of u = (x - theta) / scale is positive where x lies above theta, so that adding a mean score to theta
+moves it toward the data.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import check
+from discreet.errors import InvalidParameter
+from discreet.privacy.frozen import assign
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+SLOPE_UNIT = 1 << 10  # what a slope of 1 is in integers
+_BINS = 256  # of a table, in a difference of one scale
+_FURTHEST = 64.0  # a table reaches no further, in scales
+
+
+class Score(ABC):
+    """A bounded score: its values, its slopes, and how far from zero it is constant.
+
+    Subclass it for a score of your own; everything is evaluated on public tables, never on the data.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def reach(self) -> float:
+        """Beyond this distance the score is (nearly) constant; at most 64."""
+
+    @abstractmethod
+    def psi(self, u: Floats) -> Floats:
+        """The score at differences in units of the scale."""
+
+    @abstractmethod
+    def slope(self, u: Floats) -> Floats:
+        """Its derivative."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Huber(Score):
+    """psi(u) = clip(u, -k, k); k = 1.345 has 95 % efficiency for normal data (Huber 1964).
+
+    >>> Huber().psi(np.array([-3.0, 0.5, 3.0])).tolist()
+    [-1.345, 0.5, 1.345]
+    """
+
+    k: float
+
+    def __init__(self, k: check.Number = 1.345) -> None:
+        assign(self, k=float(check.positive(k=k)))
+
+    @property
+    def reach(self) -> float:
+        """Beyond k it is constant."""
+        return self.k
+
+    def psi(self, u: Floats) -> Floats:
+        """The difference, clipped."""
+        return np.asarray(np.clip(u, -self.k, self.k))
+
+    def slope(self, u: Floats) -> Floats:
+        """1 within k, 0 beyond."""
+        return (np.abs(u) < self.k).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Logistic(Score):
+    """psi(u) = tanh(u / 2): the score of the logistic law, smooth and monotone."""
+
+    @property
+    def reach(self) -> float:
+        """Within 1e-6 of constant from here on."""
+        return 16.0
+
+    def psi(self, u: Floats) -> Floats:
+        """tanh(u / 2)."""
+        return np.asarray(np.tanh(u / 2))
+
+    def slope(self, u: Floats) -> Floats:
+        """(1 - tanh^2(u / 2)) / 2."""
+        return np.asarray((1 - np.tanh(u / 2) ** 2) / 2)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Biweight(Score):
+    """psi(u) = u (1 - (u / c)^2)^2 within c, 0 beyond: what is far away has no say (Tukey; c = 4.685 for 95 %)."""
+
+    c: float
+
+    def __init__(self, c: check.Number = 4.685) -> None:
+        assign(self, c=float(check.positive(c=c)))
+
+    @property
+    def reach(self) -> float:
+        """Beyond c it is 0; a bin more, so that the table ends with zeros."""
+        return self.c + 2 / _BINS
+
+    def psi(self, u: Floats) -> Floats:
+        """The difference, faded out toward c."""
+        inside = np.maximum(1 - (u / self.c) ** 2, 0)
+        return np.asarray(u * inside**2)
+
+    def slope(self, u: Floats) -> Floats:
+        """(1 - v)(1 - 5 v) with v = (u / c)^2: negative from c / sqrt 5 on."""
+        square = (u / self.c) ** 2
+        return np.where(square < 1, (1 - square) * (1 - 5 * square), 0.0)
+
+
+def score_of(psi: object) -> Score:
+    """The argument, if it is a score."""
+    if not isinstance(psi, Score):
+        raise InvalidParameter("psi", psi, "to be a Score", "Pass e.g. psi=Huber(), or a Score of your own.")
+    return psi
+
+
+@dataclass(frozen=True)
+class WholeScore:
+    """A score of integer differences: entry floor(d / bin) of a public table, or the clipped difference itself.
+
+    Formal guarantee: |psi| <= `bound`, slopes lie in `slope_range` and squares in [0, bound], in integers, for every
+    difference: these are the sensitivities of sums over values.
+
+    Attributes:
+        score: the real score.
+        scale: how many steps one scale has.
+    """
+
+    score: Score
+    scale: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.score.reach <= _FURTHEST:
+            raise InvalidParameter("reach", self.score.reach, f"between 0 and {_FURTHEST:g}", "Rescale the score.")
+
+    @property
+    def bound(self) -> int:
+        """The largest |psi|, in steps."""
+        return self._clip if self._clip is not None else int(np.abs(self._psi).max())
+
+    @property
+    def slope_range(self) -> tuple[int, int]:
+        """The smallest and the largest slope, in units of 1 / SLOPE_UNIT."""
+        return min(0, int(self._slope.min())), max(1, int(self._slope.max()))
+
+    def psi(self, differences: Integers) -> Integers:
+        """Scores of differences, both in steps."""
+        if self._clip is not None:
+            return np.asarray(np.clip(differences, -self._clip, self._clip))
+        return np.asarray(self._psi[self._bins(differences)])
+
+    def slopes(self, differences: Integers) -> Integers:
+        """Slopes at differences."""
+        if self._clip is not None:
+            return SLOPE_UNIT * (np.abs(differences) < self._clip).astype(np.int64)
+        return np.asarray(self._slope[self._bins(differences)])
+
+    def squares(self, differences: Integers) -> Integers:
+        """psi^2 / bound, rounded down: from 0 to `bound`."""
+        found = self.psi(differences)
+        return np.asarray(found * found // self.bound)
+
+    @cached_property
+    def _clip(self) -> int | None:
+        return max(1, round(self.score.k * self.scale)) if isinstance(self.score, Huber) else None
+
+    @property
+    def _bin(self) -> int:
+        return max(1, self.scale // _BINS)
+
+    @property
+    def _half(self) -> int:
+        return math.ceil(self.score.reach * self.scale / self._bin)
+
+    def _bins(self, differences: Integers) -> Integers:
+        half = self._half
+        return np.asarray(np.clip(differences // self._bin, -half, half - 1) + half)
+
+    def _table(self, values: Floats, unit: int) -> Integers:
+        if values.shape != (2 * self._half,) or not (np.abs(values) <= 1 << 10).all() or not values.any():
+            hint = "psi and slope take an array and return one of the same shape; a score is bounded and not all 0."
+            raise InvalidParameter("score", self.score, "to be bounded by 1024", hint)
+        return np.rint(values * unit).astype(np.int64)
+
+    @cached_property
+    def _points(self) -> Floats:
+        return np.asarray((np.arange(-self._half, self._half) + 0.5) * (self._bin / self.scale), dtype=np.float64)
+
+    @cached_property
+    def _psi(self) -> Integers:
+        return self._table(np.asarray(self.score.psi(self._points), dtype=np.float64), self.scale)
+
+    @cached_property
+    def _slope(self) -> Integers:
+        return self._table(np.asarray(self.score.slope(self._points), dtype=np.float64), SLOPE_UNIT)
