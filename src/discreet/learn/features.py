@@ -96,7 +96,7 @@ def features(count: int, *, bounds: Any = None, norm_bound: Any = None, constant
     centre, spread = np.zeros(count), np.ones(count)
     norm = float(np.sqrt(count))
     if bounds is not None:
-        low, high = _ends(bounds, count)
+        low, high = ends(bounds, count)
         centre, spread = (low + high) / 2, (high - low) / 2
     if norm_bound is not None:
         asked = float(check.positive(norm_bound=norm_bound))
@@ -104,17 +104,22 @@ def features(count: int, *, bounds: Any = None, norm_bound: Any = None, constant
     return Features(centre=centre, spread=spread, norm=norm, constant=norm * constant)
 
 
-def _ends(bounds: Any, count: int) -> tuple[Floats, Floats]:
+def ends(bounds: Any, count: int, name: str = "bounds", hint: str = _HINT) -> tuple[Floats, Floats]:
+    """Public limits (low, high), numbers or arrays, as one pair for each of so many columns.
+
+    Raises:
+        InvalidParameter: if they are no such pair, or not finite with low < high.
+    """
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-        raise InvalidParameter("bounds", bounds, "to be a pair (low, high)", _HINT)
-    ends = []
+        raise InvalidParameter(name, bounds, "to be a pair (low, high)", hint)
+    found = []
     for end in bounds:
         try:
             array = np.asarray(end, dtype=np.float64)
-            ends.append(np.broadcast_to(array, (count,)).astype(np.float64))
+            found.append(np.broadcast_to(array, (count,)).astype(np.float64))
         except (TypeError, ValueError):
-            raise InvalidParameter("bounds", bounds, f"to be numbers, one or {count} at each end", _HINT) from None
-    low, high = ends
+            raise InvalidParameter(name, bounds, f"to be numbers, one or {count} at each end", hint) from None
+    low, high = found
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        raise InvalidParameter("bounds", bounds, "to be finite with low < high", _HINT)
+        raise InvalidParameter(name, bounds, "to be finite with low < high", hint)
     return low, high
