@@ -5,7 +5,10 @@ row is seen. Needs scikit-learn: ``pip install 'discreet[learn]'``.
 """
 
 from discreet.learn.base import Learner
+from discreet.learn.linear_regression import LinearRegression, Ridge
 
 __all__ = [
     "Learner",
+    "LinearRegression",
+    "Ridge",
 ]

@@ -40,8 +40,8 @@ def solve(moments: Moments, label: int, *, penalty: Floats, intercept: bool) -> 
     """The coefficients of one label, from moments with noise.
 
     With A, v the noisy moments and P the penalty, H = A + P, the coefficients theta that the exact moments give
-    satisfy v = H theta + e - E theta, where e and E are the noise of v and A. The entries of e - E theta have a variance
-    of s^2 = cross_sigma^2 + sigma^2 ||theta||^2 / 2 (a little more along theta), which is known. So theta is
+    satisfy v = H theta + e - E theta, where e and E are the noise of v and A. The entries of e - E theta have variance
+    s^2 = cross_sigma^2 + sigma^2 ||theta||^2 / 2 (a little more along theta), which is known. So theta is
     estimated as from a linear model with known noise: the posterior mean for theta ~ N(0, tau^2 I), that minimises
     ||v - H theta||^2 / s^2 + ||theta||^2 / tau^2, tau chosen by maximal likelihood of v. It exists whatever the noise
     did to H, is close to H^-1 v where that is reliable, and close to 0 where it is not: an adaptive ridge, as in Wang

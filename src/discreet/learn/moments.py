@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """What is public about numeric labels: label j is centre_j + spread_j u with u in [-1, 1], an integer up to `radius`.
+    """What is public about numeric labels: label j is centre_j + spread_j u, u in [-1, 1], an integer up to `radius`.
 
     Attributes:
         centre: of each label.
@@ -46,6 +46,10 @@ class Labels:
         """Labels as integers, not clipped yet; what is missing is 0."""
         with np.errstate(over="ignore"):
             return whole(y - self.centre, self.radius / self.spread)
+
+    def clipped(self, steps: Integers) -> Integers:
+        """Labels within their bounds."""
+        return np.clip(steps, -self.radius, self.radius)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +99,9 @@ def joint_rows(public: Features, X: Any, labels: Labels | None = None, y: Floats
     near = _shrunk(rows, lengths)
     if labels is None or y is None:
         return near
-    kept = np.clip(_shrunk(labels.steps(y), lengths), -labels.radius, labels.radius)
-    known = ~np.isnan(y).any(axis=1)
-    return np.hstack([near, kept]) * known[:, None]
+    kept = labels.clipped(_shrunk(labels.steps(y), lengths))
+    known = ~np.any(np.isnan(y), axis=1, keepdims=True)
+    return np.hstack([near, kept]) * known
 
 
 def _squares(rows: Integers) -> Integers:
