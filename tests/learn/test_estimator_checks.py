@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from discreet.learn import LinearRegression, Ridge
 
-COMMON = {"epsilon": 1e4, "delta": 1e-6}
+COMMON: dict[str, Any] = {"epsilon": 1e4, "delta": 1e-6}
 QUIET = "an error would tell that one row has such a label; it is clipped, or counts nowhere"
 REGRESSION: dict[str, str] = {"check_supervised_y_no_nan": QUIET}
 CASES: list[tuple[Any, dict[str, str]]] = [

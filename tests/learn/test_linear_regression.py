@@ -92,12 +92,12 @@ def test_a_forgotten_factor_under_replace_is_seen(monkeypatch: pytest.MonkeyPatc
 
 
 def test_labels_that_are_not_clipped_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Labels, "clipped", lambda self, steps: steps)
+    monkeypatch.setattr(Labels, "clipped", lambda _self, steps: steps)
     assert worst("add_remove") > 1
 
 
 def test_labels_left_out_of_the_sensitivity_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moments, "squared_norm", lambda labels: RADIUS**2)
+    monkeypatch.setattr(moments, "squared_norm", lambda _labels: RADIUS**2)
     assert worst("add_remove") > 1
 
 
@@ -159,7 +159,7 @@ def test_the_event_is_the_plan_and_costs_no_more_than_asked(neighbours: str) -> 
     X, y, _ = rows_and_labels(1, n=50)
     found = model(neighbours=neighbours).fit(X, y)
     assert found.event_ == model(neighbours=neighbours).plan_event(4)
-    assert 0.999 < found.privacy_spent_.epsilon <= 1
+    assert 0.999 < getattr(found.privacy_spent_, "epsilon", 2) <= 1
     assert not found.private_
     assert LinearRegression(norm_bound=3, label_bounds=(-5, 5)).fit(X, y).private_
 

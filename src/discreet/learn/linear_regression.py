@@ -56,6 +56,13 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
     array([ 2., -1.])
     """
 
+    coef_: Floats
+    intercept_: Any
+    coef_centre_: Floats
+    coef_error_: Floats
+    coef_interval_: tuple[Floats, Floats]
+    freedom_: float
+
     def __init__(
         self,
         *,

@@ -101,7 +101,7 @@ def joint_rows(public: Features, X: Any, labels: Labels | None = None, y: Floats
         return near
     kept = labels.clipped(_shrunk(labels.steps(y), lengths))
     known = ~np.any(np.isnan(y), axis=1, keepdims=True)
-    return np.hstack([near, kept]) * known
+    return np.where(known, np.hstack([near, kept]), 0)
 
 
 def _squares(rows: Integers) -> Integers:
