@@ -11,4 +11,11 @@ __all__ = [
     "Learner",
     "LinearRegression",
     "Ridge",
+from discreet.learn.logistic import LogisticRegression
+from discreet.learn.svc import LinearSVC
+
+__all__ = [
+    "Learner",
+    "LinearSVC",
+    "LogisticRegression",
 ]

@@ -1,0 +1,218 @@
+"""What linear classifiers share: public features, private classes, a method, and weights in the units of the data."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+
+from discreet import check
+from discreet.errors import InvalidParameter, InvalidValue
+from discreet.learn.base import Learner
+from discreet.learn.descent import STEPS, Descent
+from discreet.learn.features import Features, features
+from discreet.learn.labels import ClassPlan, codes
+from discreet.learn.losses import Loss
+from discreet.learn.objective_perturbation import ObjectivePerturbation
+from discreet.learn.output_perturbation import OutputPerturbation
+from discreet.learn.survey import Survey, fine_rows
+from discreet.noise import Bits
+from discreet.privacy import Neighbours, events
+from discreet.privacy.events import Event
+from discreet.statistics.glm import Design
+from discreet.statistics.rows import RADIUS
+from discreet.statistics.spending import Spending
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+SURVEY_SHARE = Fraction(1, 20)
+MOST_STEPS = 10_000
+
+
+class Method(Enum):
+    """How weights are made private."""
+
+    AUTO = "auto"
+    GRADIENT = "gradient"
+    OUTPUT = "output"
+    OBJECTIVE = "objective"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Method:
+        raise InvalidParameter("method", value, "to be 'auto', 'gradient', 'output' or 'objective'")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradientDescent:
+    """A survey of the rows, and a noisy descent over rows around their middle; see `Survey` and `Descent`.
+
+    Attributes:
+        survey: the first release.
+        descent: all others.
+        ridge: the weight of ||theta||^2 / 2.
+    """
+
+    survey: Survey
+    descent: Descent
+    ridge: float
+
+    @classmethod
+    def of(cls, spending: Spending, neighbours: Neighbours, *, steps: int, ridge: float) -> GradientDescent:
+        """The method that uses all of a budget."""
+        return cls(
+            survey=Survey.of(spending.share(SURVEY_SHARE), neighbours),
+            descent=Descent.of(spending.share(1 - SURVEY_SHARE), neighbours, steps=steps),
+            ridge=ridge,
+        )
+
+    @property
+    def event(self) -> Event:
+        """What all of it costs."""
+        return events.Composed([self.survey.event, self.descent.event])
+
+    def weights(self, X: Floats, targets: Integers, public: Features, loss: Loss, bits: Bits) -> tuple[Floats, Floats]:
+        """Weights of normalised features and shifts, one row and one shift for each output."""
+        fine = fine_rows(X, public)
+        place = self.survey.release(fine, centred=public.constant > 0, bits=bits)
+        design = Design.of(place.rows(fine), clip=self.descent.clip)
+        shape = (place.width,) if loss.outputs == 1 else (loss.outputs, place.width)
+        theta = self.descent.run(
+            lambda weights: design.gradient(loss.residuals(design.margins(weights), targets)),
+            shape,
+            count=place.count,
+            curvature=loss.curvature,
+            ridge=self.ridge,
+            bits=bits,
+        )
+        return place.weights(theta.reshape(loss.outputs, place.width), public.norm)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Perturbation:
+    """A minimiser with noise in its output or in its objective, over rows as they were declared."""
+
+    inner: OutputPerturbation | ObjectivePerturbation
+
+    @property
+    def event(self) -> Event:
+        """What all of it costs."""
+        return self.inner.event
+
+    def weights(self, X: Floats, targets: Integers, public: Features, loss: Loss, bits: Bits) -> tuple[Floats, Floats]:
+        """Weights of normalised features and shifts, one row and one shift for each output."""
+        theta = self.inner.run(public.rows(X), targets, loss, bits) / (RADIUS * public.unit)
+        shifts = theta[:, -1] * public.constant if public.constant else np.zeros(len(theta))
+        return theta[:, : public.count], shifts
+
+
+class LinearClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-learn has no annotations
+    """A classifier by linear functions of the features; subclasses say with which loss."""
+
+    methods = frozenset(Method)
+    norm_bound: Any
+    bounds: Any
+    classes: Any
+    method: Any
+    fit_intercept: Any
+    C: Any
+    steps: Any
+
+    @abstractmethod
+    def _loss(self, classes: int) -> Loss:
+        """The loss for so many classes."""
+
+    def plan_event(self, n_features: int) -> Event:
+        """The event of a fit on so many features, whatever the classes turn out to be."""
+        self._public(n_features)
+        plan = self._classes()
+        return plan.composed(self._recipe(plan.rest).event)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fits the weights; missing features are the middle of their bounds, labels of unknown classes count nowhere.
+
+        Raises:
+            InvalidParameter: if a parameter is missing or wrong, before anything is paid for; or if fewer than two
+                classes are found.
+        """
+        plan, bits = self._classes(), self._bits()
+        recipe = self._recipe(plan.rest)
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+        y = _labels(y)
+        check_consistent_length(X, y)
+        public = self._public(self.n_features_in_)
+        event = plan.composed(recipe.event)
+        self.classes_ = plan.read(y, bits)
+        loss = self._loss(len(self.classes_))
+        weights, shifts = recipe.weights(X, codes(y, self.classes_), public, loss, bits)
+        self.coef_ = weights / public.spread
+        self.intercept_ = shifts - np.sum(self.coef_ * public.centre, axis=1)
+        self.centre_ = public.centre
+        self._account(event, bits)
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Margins: of the second of two classes, or one column for each of more."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
+        margins = np.where(np.isfinite(X), X, self.centre_) @ self.coef_.T + self.intercept_
+        return np.asarray(margins[:, 0] if margins.shape[1] == 1 else margins)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the largest margin."""
+        margins = self.decision_function(X)
+        places = (margins > 0).astype(np.int64) if margins.ndim == 1 else np.argmax(margins, axis=1)
+        return np.asarray(self.classes_[places])
+
+    def _classes(self) -> ClassPlan:
+        return ClassPlan.of(self.classes, epsilon=self.epsilon, delta=self.delta, neighbours=self._relation)
+
+    def _public(self, count: int) -> Features:
+        """What is known of rows; without an intercept nothing may be moved, so bounds become symmetric around 0."""
+        bounds = self.bounds
+        if bounds is not None and not self.fit_intercept:
+            moved = features(count, bounds=bounds)
+            widest = np.abs(moved.centre) + moved.spread
+            bounds = (-widest, widest)
+        constant = 1 / np.sqrt(count) if self.fit_intercept else 0.0
+        return features(count, bounds=bounds, norm_bound=self.norm_bound, constant=float(constant))
+
+    def _recipe(self, spending: Spending) -> GradientDescent | Perturbation:
+        method = self._method(spending)
+        ridge = None if self.C is None else float(1 / check.positive(C=self.C))
+        if method is Method.GRADIENT:
+            steps = STEPS if self.steps is None else self.steps
+            steps = check.integer(steps=steps, at_least=1, at_most=MOST_STEPS)
+            return GradientDescent.of(spending, self._relation, steps=steps, ridge=ridge or 0.0)
+        if ridge is not None and ridge < 1:
+            hint = "C is in units of rows of length 1; more than 1 needs more noise than the weights are large."
+            raise InvalidParameter("C", self.C, f"<= 1 for method={method.value!r}", hint)
+        kind = OutputPerturbation if method is Method.OUTPUT else ObjectivePerturbation
+        return Perturbation(inner=kind(spending=spending, neighbours=self._relation, ridge=ridge))
+
+    def _method(self, spending: Spending) -> Method:
+        """The method asked for; of all methods gradients have the least error, and need a delta."""
+        method = Method(self.method)
+        if method not in self.methods:
+            allowed = sorted(each.value for each in self.methods)
+            raise InvalidParameter("method", self.method, f"to be one of {allowed}", "Its loss bends too sharply.")
+        if method is Method.AUTO:
+            return Method.OUTPUT if spending.is_pure else Method.GRADIENT
+        if method is Method.GRADIENT and spending.is_pure:
+            hint = "Gaussian noise has no pure guarantee: pass e.g. delta=1e-6, or method='output'."
+            raise InvalidParameter("delta", self.delta, "> 0 for method='gradient'", hint)
+        return method
+
+
+def _labels(y: Any) -> NDArray[Any]:
+    """Labels of any kind; one that is missing is of no class."""
+    if y is None:
+        raise InvalidValue("to have labels", "This estimator requires y to be passed, but the target y is None.")
+    return np.asarray(column_or_1d(y, warn=True))
