@@ -6,16 +6,13 @@ row is seen. Needs scikit-learn: ``pip install 'discreet[learn]'``.
 
 from discreet.learn.base import Learner
 from discreet.learn.linear_regression import LinearRegression, Ridge
-
-__all__ = [
-    "Learner",
-    "LinearRegression",
-    "Ridge",
 from discreet.learn.logistic import LogisticRegression
 from discreet.learn.svc import LinearSVC
 
 __all__ = [
     "Learner",
+    "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
+    "Ridge",
 ]
