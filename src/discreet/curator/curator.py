@@ -16,6 +16,7 @@ from discreet.curator.config import FILE, load
 from discreet.curator.door import Door
 from discreet.curator.enrol import check_known, check_sources, enrol
 from discreet.curator.explain import ROWS, Explanation, explanation
+from discreet.curator.fitting import WAIT, Fitting
 from discreet.curator.fluent import CuratedFrame
 from discreet.curator.found import remarks
 from discreet.curator.magnitudes import supposing
@@ -23,7 +24,6 @@ from discreet.curator.notes import notes
 from discreet.curator.perform import Performance, Told, perform
 from discreet.curator.prepared import Prepared
 from discreet.curator.preparing import LimitsWish, Wish
-from discreet.curator.recalling import Recalling
 from discreet.curator.rehearse import INVENTED, NOTE, SALT, rehearsal
 from discreet.curator.stored import Asked
 from discreet.curator.terms import CONFIDENCE, terms
@@ -38,11 +38,8 @@ from discreet.plan.schema import Bounds
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 
-WAIT = 10.0
-"""Seconds to wait for an answer that somebody else computes under the same idempotency key."""
 
-
-class Curator(Recalling):
+class Curator(Fitting):
     """Holds tables and their budgets, and answers questions about them with differential privacy.
 
     Formal guarantee: all answers about the people of one account, to whomever and however chosen, satisfy the account's

@@ -1,13 +1,15 @@
 """The door: every exact number that leaves an engine passes here, and meets its noise.
 
-There are five ways out, and no sixth: noise on statistics, a selection of private keys, points drawn by their ranks,
-several points drawn together, candidates drawn by their counts. An audit stands in this door with a `Door` of its own,
-which only curators for tests let in (see `discreet.curator.watching`).
+There are six ways out, and no seventh: noise on statistics, a selection of private keys, points drawn by their ranks,
+several points drawn together, candidates drawn by their counts, a learner fitted to rows. An audit stands in this door
+with a `Door` of its own, which only curators for tests let in (see `discreet.curator.watching`).
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +23,7 @@ from discreet.curator.nonlinear import Integers
 from discreet.curator.pick import Aim, Pick
 from discreet.curator.tree import Tree
 from discreet.mechanisms import PartitionSelection
-from discreet.noise import Bits
+from discreet.noise import Bits, uniform_below
 from discreet.plan.reading import Groups
 
 
@@ -56,3 +58,14 @@ class Door:
     def votes(self, recipe: Modal, groups: Groups, keys: Sequence[Key]) -> list[int]:
         """One candidate for each of these groups."""
         return recipe.release(groups, keys, self.bits)
+
+    def fit(self, learner: Any, X: NDArray[np.float64], y: NDArray[Any] | None) -> Any:
+        """A learner fitted to exact rows; its noise is secure, or has a seed if the door's bits are seeded.
+
+        What it warns of can depend on rows, so nobody is warned.
+        """
+        if not self.bits.private and learner.random_state is None:
+            learner.set_params(random_state=uniform_below(1 << 31, bits=self.bits))
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return learner.fit(X) if y is None else learner.fit(X, y)

@@ -1,0 +1,193 @@
+"""Fitted learners as text and back: JSON with parameters, fitted attributes and the event; no pickle, no code.
+
+A text names one of this library's own learners and holds plain data (`plain`). What the text says of its privacy is
+what its author says: keep a model where nobody else can write.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import InvalidParameter
+from discreet.learn.base import Learner
+from discreet.learn.plain import MARK, read, refuse, write
+from discreet.privacy import Loss
+from discreet.privacy.events import Event
+
+FORMAT = "discreet learner"
+VERSION = 1
+LONGEST = 1 << 28  # characters of a text
+OF_THE_CALL = frozenset(("cost_", "remaining_", "replayed_", "notes_"))
+"""Attributes that tell of one call to a curator and of its account; they are never saved."""
+
+_FITTED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
+_ROOM = "discreet.learn"
+
+
+def kinds() -> dict[str, type[Learner]]:
+    """The learners by name: those that `discreet.learn` exports. A name is never given to another meaning."""
+    room = importlib.import_module(_ROOM)
+    found = {name: getattr(room, name) for name in room.__all__}
+    return {name: kind for name, kind in found.items() if _is_learner(kind)}
+
+
+def _is_learner(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Learner) and kind is not Learner
+
+
+def name_of(model: object) -> str:
+    """The name of a learner's class.
+
+    Raises:
+        InvalidParameter: if it is none of this library's own learners, or a subclass of one.
+    """
+    for name, kind in kinds().items():
+        if type(model) is kind:
+            return name
+    hint = f"Pass one of {', '.join(kinds())} itself: others' code is not accounted for."
+    raise InvalidParameter("estimator", type(model).__name__, "to be a learner of discreet.learn", hint)
+
+
+def parameters(model: Learner) -> dict[str, Any]:
+    """The parameters of a learner as they are stored in it, whatever its methods say."""
+    own = vars(model)
+    names = type(model)._get_param_names()
+    missing = [name for name in names if name not in own]
+    if missing:
+        raise InvalidParameter("estimator", ", ".join(missing), "to be parameters that are set")
+    return {name: own[name] for name in names}
+
+
+def write_parameters(model: Learner) -> dict[str, Any]:
+    """A learner that is not fitted as plain data: its name and parameters.
+
+    Raises:
+        InvalidParameter: if a parameter is no plain data.
+    """
+    name = name_of(model)
+    known = parameters(model)
+    return {
+        MARK: "learner",
+        "class": name,
+        "params": {p: write(v, p, other=write_parameters) for p, v in known.items()},
+    }
+
+
+def read_parameters(content: dict[str, Any]) -> Learner:
+    """A new learner with parameters that were written.
+
+    Raises:
+        InvalidParameter: if anything about it is not understood.
+    """
+    if content.keys() != {MARK, "class", "params"} or content[MARK] != "learner":
+        refuse(", ".join(map(str, content)), "to be a learner and its parameters")
+    return _made(content["class"], content["params"])
+
+
+def fresh(model: Learner) -> Learner:
+    """A new learner with the same parameters and nothing else, made of copies."""
+    return read_parameters(write_parameters(model))
+
+
+def to_json(model: Learner) -> str:
+    """A fitted learner as text.
+
+    Raises:
+        InvalidParameter: if it is not fitted, is none of this library's learners, or holds what is no plain data.
+    """
+    if not hasattr(model, "event_"):
+        raise InvalidParameter("model", type(model).__name__, "to be fitted", "Call fit first.")
+    text = json.dumps({"format": FORMAT, "version": VERSION, "model": _written(model)}, allow_nan=False)
+    if len(text) > LONGEST:
+        raise InvalidParameter("model", f"{len(text)} characters", f"<= {LONGEST} characters")
+    return text
+
+
+def from_json(text: str | bytes) -> Learner:
+    """The fitted learner that a text describes.
+
+    Raises:
+        InvalidParameter: if anything about the text is not understood.
+    """
+    if len(text) > LONGEST:
+        refuse(f"{len(text)} characters", f"to have at most {LONGEST}")
+    try:
+        content = json.loads(text, parse_constant=lambda literal: refuse(literal, "to hold finite numbers"))
+    except InvalidParameter:
+        raise
+    except (ValueError, RecursionError):
+        refuse("this text", "to be JSON")
+    if not isinstance(content, dict) or content.keys() != {"format", "version", "model"}:
+        refuse("this text", "to have format, version and model")
+    if content["format"] != FORMAT or type(content["version"]) is not int or content["version"] != VERSION:
+        refuse(str(content["version"])[:40], f"to be of version {VERSION} of this format")
+    model = _read_model(content["model"])
+    known = vars(model)
+    account = isinstance(known.get("event_"), Event) and isinstance(known.get("privacy_spent_"), Loss)
+    if not account or type(known.get("private_")) is not bool:
+        refuse(type(model).__name__, "to have an event, a cost and a mark")
+    return model
+
+
+def save(model: Learner, path: str | os.PathLike[str]) -> None:
+    """Writes a fitted learner to a file.
+
+    Raises:
+        InvalidParameter: as `to_json`; nothing is written then.
+    """
+    Path(path).write_text(to_json(model), encoding="ascii")
+
+
+def load(path: str | os.PathLike[str]) -> Learner:
+    """Reads a fitted learner from a file; nothing in the file is executed.
+
+    Raises:
+        InvalidParameter: as `from_json`.
+    """
+    file = Path(path)
+    if file.stat().st_size > LONGEST:
+        refuse(f"{file.stat().st_size} bytes", f"to have at most {LONGEST}")
+    try:
+        return from_json(file.read_text(encoding="ascii"))
+    except UnicodeDecodeError:
+        refuse("this file", "to hold ASCII")
+
+
+def _written(model: Any) -> dict[str, Any]:
+    """A learner within plain data: parameters, and attributes that `fit` made."""
+    content = write_parameters(model)
+    names = [name for name in vars(model) if name not in content["params"] and name not in OF_THE_CALL]
+    odd = [name for name in names if not _FITTED.fullmatch(name)]
+    if odd:
+        raise InvalidParameter("model", ", ".join(odd), "to be fitted attributes, whose names end in _")
+    fitted = {name: write(vars(model)[name], name, other=_written) for name in sorted(names)}
+    return {**content, MARK: "model", "fitted": fitted}
+
+
+def _read_model(content: Any) -> Learner:
+    if not isinstance(content, dict) or content.get(MARK) not in ("model", "learner"):
+        refuse(type(content).__name__, "to be a learner")
+    if content[MARK] == "learner":
+        return read_parameters(content)
+    if content.keys() != {MARK, "class", "params", "fitted"} or not isinstance(content["fitted"], dict):
+        refuse(", ".join(map(str, content)), "to have class, params and fitted")
+    model = _made(content["class"], content["params"])
+    for name, value in content["fitted"].items():
+        if not _FITTED.fullmatch(name) or hasattr(type(model), name) or name in OF_THE_CALL:
+            refuse(name[:40], "to be a fitted attribute")
+        setattr(model, name, read(value, other=_read_model))
+    return model
+
+
+def _made(name: Any, params: Any) -> Learner:
+    kind = kinds().get(name) if isinstance(name, str) else None
+    if kind is None:
+        refuse(str(name)[:40], f"to be one of {', '.join(kinds())}")
+    if not isinstance(params, dict) or set(params) != set(kind._get_param_names()):
+        refuse(name, f"to have the parameters {', '.join(kind._get_param_names())}")
+    return kind(**{param: read(value, other=_read_model) for param, value in params.items()})
