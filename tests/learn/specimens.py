@@ -1,0 +1,71 @@
+"""One instance of every learner, with public bounds and a few rows: what tests of all learners are given.
+
+A learner that `discreet.learn` exports needs an entry in `SPECIMENS`. Where it fails one of scikit-learn's own checks on
+purpose, the reason stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier, is_regressor
+
+from discreet import learn
+from discreet.learn.base import Learner
+from discreet.learn.store import kinds
+from discreet.noise import SeededBits
+from discreet.noise.experiment import normals
+
+QUIET = "an error would tell that one row has such a label: it is clipped, or counts nowhere"
+
+COMMON: Mapping[str, Any] = {"epsilon": 1e4, "delta": 1e-6}
+ROWS, FEATURES = 40, 3
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """How a learner is made, and what scikit-learn expects of it that it refuses."""
+
+    name: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    public: tuple[str, ...] = ("bounds", "norm_bound")
+    excused: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> type[Learner]:
+        """Its class."""
+        return kinds()[self.name]
+
+    def make(self, **changed: Any) -> Learner:
+        """An instance."""
+        return self.kind(**{**COMMON, **self.params, **changed})
+
+    @property
+    def data(self) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
+        """Rows within the bounds, two classes that differ, a target of numbers that follows the first feature."""
+        X = np.clip(normals((ROWS, FEATURES), bits=SeededBits(5)), -3, 3)
+        model = self.make()
+        if is_classifier(model):
+            return X, np.where(X[:, 0] + X[:, 1] > 0, "yes", "no")
+        return X, np.clip(2 * X[:, 0], -4, 4) if is_regressor(model) else None
+
+    def fit(self, X: Any = None, y: Any = None, **changed: Any) -> Any:
+        """A fitted instance, with a seed unless another is given; its classes are public if it has any."""
+        given, labels = self.data
+        model = self.make(**{"random_state": 7, **changed})
+        if is_classifier(model) and "classes" in model.get_params() and "classes" not in changed:
+            model.set_params(classes=["no", "yes"])
+        X, y = (given, labels) if X is None else (X, y)
+        return model.fit(X) if y is None else model.fit(X, y)
+
+
+_BOXED = {"bounds": (-3.0, 3.0)}
+_TABLE = (
+    Specimen("LinearRegression", {**_BOXED, "label_bounds": (-10, 10)}, excused={"check_supervised_y_no_nan": QUIET}),
+    Specimen("Ridge", {**_BOXED, "label_bounds": (-10, 10)}, excused={"check_supervised_y_no_nan": QUIET}),
+)
+SPECIMENS = tuple(specimen for specimen in _TABLE if hasattr(learn, specimen.name))
