@@ -7,6 +7,7 @@ public. Values in `discreet.statistics.diagnostics` are private: for the steward
 from discreet.statistics.m_estimators import huber_location, m_estimate
 from discreet.statistics.scores import Biweight, Huber, Logistic, Score
 from discreet.statistics.spending import Spending
+from discreet.statistics.trimmed import smooth_median, trimmed_mean
 
 __all__ = [
     "Biweight",
@@ -16,4 +17,6 @@ __all__ = [
     "Spending",
     "huber_location",
     "m_estimate",
+    "smooth_median",
+    "trimmed_mean",
 ]
