@@ -14,8 +14,8 @@ from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.statistics import smooth_sensitivity as smooth
-from discreet.statistics.column import Column, column
 from discreet.statistics.centre import CentrePlan, known_target, only_replace, some_values
+from discreet.statistics.column import Column, column
 from discreet.statistics.spending import Spending
 
 _HALF = Fraction(1, 2)
