@@ -19,9 +19,9 @@ from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.privacy import Neighbours
 from discreet.statistics import smooth_sensitivity as smooth
+from discreet.statistics.centre import some_values
 from discreet.statistics.column import column, vector
 from discreet.statistics.influence import HUBER, Functional, functional
-from discreet.statistics.centre import some_values
 
 _DUST = Fraction(1, 10**300)  # of a step: what is smaller counts as 0
 
