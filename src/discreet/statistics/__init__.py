@@ -4,6 +4,7 @@ Bounds are public and never read from the data; noise is exact; nothing depends 
 public. Values in `discreet.statistics.diagnostics` are private: for the steward's eyes, never published.
 """
 
+from discreet.statistics.blocks import subsample_and_aggregate
 from discreet.statistics.m_estimators import huber_location, m_estimate
 from discreet.statistics.scores import Biweight, Huber, Logistic, Score
 from discreet.statistics.spending import Spending
@@ -18,5 +19,6 @@ __all__ = [
     "huber_location",
     "m_estimate",
     "smooth_median",
+    "subsample_and_aggregate",
     "trimmed_mean",
 ]
