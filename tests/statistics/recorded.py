@@ -12,6 +12,8 @@ import pytest
 
 from discreet.mechanisms import Gaussian, KNorm, Laplace, Quantile
 from discreet.mechanisms.laplace import DiscreteLaplace
+from discreet.privacy import events
+from discreet.statistics.symmetric_noise import SymmetricNoise
 
 WATCHED = (Laplace, DiscreteLaplace, Gaussian, KNorm, Quantile)
 
@@ -37,7 +39,13 @@ def watched(answers: Callable[[int], Any]) -> Iterator[Seen]:
             return int(given)
         return np.full(np.shape(value), given) if np.shape(value) else given
 
+    def release_matrix(self: Any, sums: Any, bits: Any) -> Any:  # noqa: ARG001 - called with it
+        seen.mechanisms.append(self)
+        seen.values.append(sums)
+        return answers(len(seen.values) - 1) * np.eye(len(sums)) * 1e6
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SymmetricNoise, "release", release_matrix)
         for kind in WATCHED:
             patch.setattr(kind, "release", release)
         yield seen
@@ -55,3 +63,12 @@ def overruns(first: Seen, second: Seen) -> list[float]:
         distance = float(np.linalg.norm(np.atleast_1d(moved).astype(float).ravel(), order))
         found.append(distance / float(mechanism.sensitivity))
     return found
+
+
+def flat(event: events.Event) -> list[events.Event]:
+    """The single releases of an event, in order."""
+    if isinstance(event, events.Composed):
+        return [single for part in event.events for single in flat(part)]
+    if isinstance(event, events.Repeated):
+        return flat(event.event) * event.count
+    return [event]

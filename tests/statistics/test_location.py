@@ -22,7 +22,7 @@ from discreet.statistics.descent import Path, deviation, number_noise, pure_part
 from discreet.statistics.location import LocationPlan
 from discreet.statistics.scores import Huber, Score, WholeScore
 from discreet.statistics.widths import half_width
-from tests.statistics.recorded import overruns, watched
+from tests.statistics.recorded import flat, overruns, watched
 
 SCORES = [st.Huber(), st.Huber(0.2), st.Logistic(), st.Biweight()]
 RELATIONS = ["add_remove", "replace"]
@@ -60,7 +60,7 @@ def worst(relation: str, psi: Score, **budget: Any) -> float:
 @pytest.mark.parametrize("psi", SCORES, ids=str)
 @pytest.mark.parametrize("budget", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}], ids=["pure", "gaussian"])
 def test_neighbours_move_every_sum_by_its_sensitivity_at_most(relation: str, psi: Score, budget: Any) -> None:
-    assert worst(relation, psi, **budget) <= 1
+    assert 0.5 < worst(relation, psi, **budget) <= 1
 
 
 def test_a_sensitivity_without_its_factor_two_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,11 +72,7 @@ def test_a_sensitivity_without_its_factor_two_is_found(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("options", [{}, {"start": 0.5}, {"steps": 3, "start": 0}, {"target": "sample"}], ids=str)
 def test_the_event_is_what_was_drawn(relation: str, options: Any) -> None:
     estimate, seen = run(BASE, relation, st.Huber(), epsilon=1, **options)
-    assert isinstance(estimate.event, events.Composed)
-    told: list[events.Event] = []
-    for event in estimate.event.events:
-        told += [event.event] * event.count if isinstance(event, events.Repeated) else [event]
-    assert told == [mechanism.event for mechanism in seen.mechanisms]
+    assert flat(estimate.event) == [mechanism.event for mechanism in seen.mechanisms]
     assert accounting.epsilon(estimate.event, 0, neighbours=Neighbours(relation)) == 1
 
 

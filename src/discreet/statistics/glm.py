@@ -32,6 +32,7 @@ _HALF_TABLE = 2048  # tables reach margins from -16 to 16 and are constant beyon
 _LARGEST_WEIGHT = 1 << 30  # |<x, theta_int>| <= 2^12 * 2^30 * sqrt(2^10) < 2^53
 _LARGEST_RESIDUAL = 1 << 20
 _LARGEST_CLIP = 1 << 31
+_LARGEST_CURVATURE = 1 << 38
 _LARGEST_SUM = 1 << 52
 _EXP_ONE = 1 << 20  # what exp(0) is in the table of softmax
 
@@ -78,14 +79,14 @@ class Design:
         """The sum of r x over the rows, a vector, or for a matrix of residuals a row for each of its columns."""
         if residuals.ndim == 1:
             held = np.clip(residuals, -self.limits, self.limits)
-            return np.asarray(_sums(held[:, None], self.rows)[0])
-        return _sums(within(residuals, self.limits), self.rows)
+            return np.asarray(_sums(held[:, None], self.rows, _LARGEST_CLIP * 2)[0])
+        return _sums(within(residuals, self.limits), self.rows, _LARGEST_CLIP * 2)
 
     def curvature(self, weights: Integers, limit: int) -> Integers:
         """The sum of w x x^T over the rows, with |w| ||x||^2 <= limit."""
-        largest = check.integer(limit=limit, at_least=1, at_most=_LARGEST_CLIP) // np.maximum(self.squares, 1)
+        largest = check.integer(limit=limit, at_least=1, at_most=_LARGEST_CURVATURE) // np.maximum(self.squares, 1)
         kept = np.clip(weights, -largest, largest).astype(np.float64)
-        return _sums(self.rows * kept[:, None], self.rows)
+        return _sums(self.rows * kept[:, None], self.rows, limit)
 
 
 def gradient_sums(
@@ -171,11 +172,11 @@ def _floor_root(squares: Integers) -> Integers:
     return ceil_root(squares + 1) - 1
 
 
-def _sums(left: NDArray[Any], right: Floats) -> Integers:
-    """left^T right: a row's share is below 2^32, so 2^19 rows are summed exactly as floats, those as integers."""
+def _sums(left: NDArray[Any], right: Floats, largest: int) -> Integers:
+    """left^T right: as many rows as stay below 2^52, of at most `largest` each, are summed as floats, those as ints."""
     total = np.zeros((left.shape[1], right.shape[1]), dtype=np.int64)
-    for start in range(0, len(right), 1 << 19):
-        part = slice(start, start + (1 << 19))
-        chunk = exact_product(left[part].T.astype(np.float64), right[part], _LARGEST_SUM)
-        total += chunk.astype(np.int64)
+    count = _LARGEST_SUM // largest
+    for start in range(0, len(right), count):
+        part = slice(start, start + count)
+        total += exact_product(left[part].T.astype(np.float64), right[part], _LARGEST_SUM).astype(np.int64)
     return total
