@@ -19,8 +19,8 @@ __all__ = [
     "Spending",
     "huber_location",
     "m_estimate",
+    "m_regression",
     "smooth_median",
     "subsample_and_aggregate",
     "trimmed_mean",
-    "m_regression",
 ]
