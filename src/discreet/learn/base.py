@@ -13,7 +13,7 @@ from discreet import accounting, check
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, SeededBits, source_of
 from discreet.privacy import ApproxDP, Loss, Neighbours, PureDP
-from discreet.privacy.events import Event
+from discreet.privacy.events import Approx, Composed, Event
 from discreet.statistics.spending import Spending
 
 
@@ -86,5 +86,17 @@ def spent(event: Event, epsilon: Any, delta: Any, neighbours: Neighbours) -> Los
     slack = Fraction(0) if delta is None else check.not_negative(delta=delta)
     found = Fraction(accounting.epsilon(event, slack, neighbours=neighbours))
     if found > budget:
+        found = _apart(event, slack, neighbours)
+    if found > budget:
         raise InvalidParameter("epsilon", epsilon, f">= {float(found)}, what the plan costs")
     return PureDP(found) if slack == 0 else ApproxDP(found, slack)
+
+
+def _apart(event: Event, delta: Fraction, neighbours: Neighbours) -> Fraction:
+    """The cost if promises of an epsilon and a delta are added to the rest: basic composition, for huge epsilons."""
+    parts = event.events if isinstance(event, Composed) else (event,)
+    promises = [part for part in parts if isinstance(part, Approx)]
+    rest = [part for part in parts if not isinstance(part, Approx)]
+    left = delta - sum((part.delta for part in promises), Fraction(0))
+    cost = accounting.epsilon(Composed(rest), left, neighbours=neighbours) if rest else 0.0
+    return Fraction(cost) + sum((part.epsilon for part in promises), Fraction(0))

@@ -72,7 +72,8 @@ class ClassPlan:
             found = labels[self.selection.select(counts.astype(np.int64), bits=bits)]
         if found is None or len(found) < 2:
             count = 0 if found is None else len(found)
-            raise InvalidParameter("classes", f"{count} class(es)", "to be at least two", _HINT)
+            hint = f"{_HINT} Labels of one class, or of a continuous target, leave nothing to tell apart."
+            raise InvalidParameter("classes", f"{count} class(es)", "to be at least two", hint)
         return found
 
 

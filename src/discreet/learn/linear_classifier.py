@@ -20,7 +20,7 @@ from discreet.learn.descent import STEPS, Descent
 from discreet.learn.features import Features, features
 from discreet.learn.labels import ClassPlan, codes
 from discreet.learn.losses import Loss
-from discreet.learn.objective_perturbation import ObjectivePerturbation
+from discreet.learn.objective_perturbation import ObjectivePerturbation, two_smooth_classes
 from discreet.learn.output_perturbation import OutputPerturbation
 from discreet.learn.survey import Survey, fine_rows
 from discreet.noise import Bits
@@ -133,7 +133,7 @@ class LinearClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # sciki
         """The event of a fit on so many features, whatever the classes turn out to be."""
         self._public(n_features)
         plan = self._classes()
-        return plan.composed(self._recipe(plan.rest).event)
+        return plan.composed(self._recipe(plan).event)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fits the weights; missing features are the middle of their bounds, labels of unknown classes count nowhere.
@@ -143,7 +143,7 @@ class LinearClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # sciki
                 classes are found.
         """
         plan, bits = self._classes(), self._bits()
-        recipe = self._recipe(plan.rest)
+        recipe = self._recipe(plan)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
         y = _labels(y)
         check_consistent_length(X, y)
@@ -184,7 +184,8 @@ class LinearClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # sciki
         constant = 1 / np.sqrt(count) if self.fit_intercept else 0.0
         return features(count, bounds=bounds, norm_bound=self.norm_bound, constant=float(constant))
 
-    def _recipe(self, spending: Spending) -> GradientDescent | Perturbation:
+    def _recipe(self, plan: ClassPlan) -> GradientDescent | Perturbation:
+        spending = plan.rest
         method = self._method(spending)
         ridge = None if self.C is None else float(1 / check.positive(C=self.C))
         if method is Method.GRADIENT:
@@ -194,8 +195,11 @@ class LinearClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # sciki
         if ridge is not None and ridge < 1:
             hint = "C is in units of rows of length 1; more than 1 needs more noise than the weights are large."
             raise InvalidParameter("C", self.C, f"<= 1 for method={method.value!r}", hint)
-        kind = OutputPerturbation if method is Method.OUTPUT else ObjectivePerturbation
-        return Perturbation(inner=kind(spending=spending, neighbours=self._relation, ridge=ridge))
+        if method is Method.OUTPUT:
+            return Perturbation(inner=OutputPerturbation(spending=spending, neighbours=self._relation, ridge=ridge))
+        if plan.declared is not None:
+            two_smooth_classes(self._loss(len(plan.declared)))
+        return Perturbation(inner=ObjectivePerturbation(spending=spending, neighbours=self._relation, ridge=ridge))
 
     def _method(self, spending: Spending) -> Method:
         """The method asked for; of all methods gradients have the least error, and need a delta."""

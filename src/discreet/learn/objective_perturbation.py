@@ -91,8 +91,7 @@ class ObjectivePerturbation:
 
     def run(self, rows: Integers, codes: Integers, loss: Loss, bits: Bits) -> Floats:
         """The noisy weights, (1, entries of a row)."""
-        if not (loss.one_signed and loss.twice_smooth):
-            raise InvalidParameter("method", "objective", "to come with two classes and a logistic loss", _HINT)
+        two_smooth_classes(loss)
         size = rows.shape[1]
         ridge = self._ridge(len(rows), size, bits)
         epsilon, delta = self._minimum
@@ -125,6 +124,16 @@ class ObjectivePerturbation:
         least = float_above(pure_regularisation(epsilon, curvature=Fraction(1, 4)))
         sigma = float(gaussian_sigma(epsilon, delta))
         return max(1.0, least, 0.1 * (sigma * size) ** 2 / about)
+
+
+def two_smooth_classes(loss: Loss) -> None:
+    """Refuses losses that the theorem does not speak of.
+
+    With more than two classes the gradient of a row has no fixed direction; without a second derivative there is no
+    Jacobian.
+    """
+    if not (loss.one_signed and loss.twice_smooth):
+        raise InvalidParameter("method", "objective", "to come with two classes and a logistic loss", _HINT)
 
 
 def inexactness(objective: Objective, rounding: float) -> Fraction:
