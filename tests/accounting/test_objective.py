@@ -30,9 +30,7 @@ QUARTER = Fraction(1, 4)
 )
 def test_noise_of_the_objective(epsilon: str, delta: str, ridge: int, both: float, one: float) -> None:
     for sign, expected in ((False, both), (True, one)):
-        found = objective_sigma(
-            epsilon, delta, gradient=1, curvature=QUARTER, regularisation=ridge, one_signed=sign
-        )
+        found = objective_sigma(epsilon, delta, gradient=1, curvature=QUARTER, regularisation=ridge, one_signed=sign)
         assert float(found) == pytest.approx(expected, abs=1e-6)
 
 
@@ -93,9 +91,7 @@ def profile_of_a_fit(rows: list[float], others: list[float], sigma: float, epsil
         (Neighbours.REPLACE, [([1.0], [-1.0]), ([1.0, 0.5], [0.5, -1.0])]),
     ],
 )
-def test_the_exact_profile_keeps_to_delta(
-    relation: Neighbours, pairs: list[tuple[list[float], list[float]]]
-) -> None:
+def test_the_exact_profile_keeps_to_delta(relation: Neighbours, pairs: list[tuple[list[float], list[float]]]) -> None:
     epsilon, delta = 1.0, 0.01
     sigma = float(
         objective_sigma(

@@ -124,7 +124,7 @@ def _hinge(margins: Floats, codes: Integers) -> tuple[Floats, Floats]:
     slope = np.where(signs == 0, 0.0, _hinge_slope(away))
     bend = np.square(np.clip(1 + WIDTH - away, 0.0, 2 * WIDTH)) / (4 * WIDTH)
     losses = bend + np.clip(1 - WIDTH - away, 0.0, None)
-    return np.where(signs == 0, 0.0, losses).sum(axis=1), signs * slope
+    return np.where(signs == 0, 0.0, losses).sum(axis=1), np.asarray(signs * slope, dtype=np.float64)
 
 
 def _signs(codes: Integers, outputs: int) -> Integers:

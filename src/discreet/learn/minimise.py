@@ -71,27 +71,30 @@ class Objective:
         """How wrong a computed gradient is at most, at weights of such a length.
 
         A margin is off by gamma_d ||w||, a slope by the curvature times that and by the library's error; a sum of n
-        slopes times rows, added in blocks of 2^12, by gamma of the block's and the blocks' number times n G.
+        slopes times rows, added in blocks of 2^12, by gamma of the block's and the blocks' number times n G. The last
+        term is for the few additions that follow, a step of the descent included.
         """
         outputs = math.sqrt(self.loss.outputs)
         slope = self.loss.curvature * outputs * self.features * _ROUNDOFF * length + outputs * _LIBRARY
         summed = (_BLOCK + count / _BLOCK + 8) * _ROUNDOFF * (self.loss.slope + slope)
-        rest = 8 * _ROUNDOFF * (self.ridge * length + self.tilt_bound + count * self.loss.slope)
-        return count * (slope + summed) + rest
+        largest = self.ridge * length + self.tilt_bound + count * (self.loss.slope + self.loss.curvature * length)
+        return count * (slope + summed) + 8 * _ROUNDOFF * largest
 
     def minimiser(self, rows: Integers, codes: Integers, tilt: Floats | None = None) -> Floats:
         """The weights, (outputs, features)."""
         if len(rows) > MOST_ROWS:
             raise InvalidParameter("rows", "their number", f"to be at most {MOST_ROWS}", "Use method='gradient'.")
         problem = _Problem(self, rows.astype(np.float64) / RADIUS, codes, 0.0 if tilt is None else tilt)
-        found = problem.quick()
-        slope = problem.gradient(found)
-        length = float(np.linalg.norm(found))
-        if np.isfinite(slope).all() and length <= 2 * self.furthest:
-            certain = float(np.linalg.norm(slope)) * (1 + 1e-9) + self.error(length, len(rows))
-            if certain <= self.tolerance:
+        with np.errstate(all="ignore"):  # a warning would tell about rows
+            found = problem.quick()
+            length = float(np.linalg.norm(found))
+            if length <= 2 * self.furthest and self._is_certain(problem.gradient(found), length, len(rows)):
                 return found
-        return problem.slow()
+            return problem.slow()
+
+    def _is_certain(self, gradient: Floats, length: float, count: int) -> bool:
+        """Whether weights of such a length and gradient are a minimiser within the tolerance; NaN is not."""
+        return float(np.linalg.norm(gradient)) * (1 + 1e-9) + self.error(length, count) <= self.tolerance
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import check
 from discreet.accounting import gaussian_sigma
 from discreet.accounting.objective import left_over, objective_sigma, pure_regularisation
 from discreet.errors import InvalidParameter
@@ -60,8 +61,8 @@ class ObjectivePerturbation:
 
     @property
     def _budget(self) -> tuple[Fraction, Fraction]:
-        loss = self.spending.loss
-        return loss.epsilon, loss.delta  # type: ignore[union-attr]  # an ApproxDP, seen above
+        loss = check.instance(ApproxDP, loss=self.spending.loss)
+        return loss.epsilon, loss.delta
 
     @property
     def _counts(self) -> bool:
