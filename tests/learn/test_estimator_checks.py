@@ -8,13 +8,18 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from discreet.learn import LinearRegression, Ridge
+from discreet.learn import PCA, GaussianNB, LinearRegression, Ridge, StandardScaler
 
 COMMON: dict[str, Any] = {"epsilon": 1e4, "delta": 1e-6}
 QUIET = "an error would tell that one row has such a label; it is clipped, or counts nowhere"
-REGRESSION: dict[str, str] = {"check_supervised_y_no_nan": QUIET}
+NO_ROWS = "an error would tell that there are no rows, and their number is private"
+EMPTY = {"check_estimators_empty_data_messages": NO_ROWS}
+REGRESSION: dict[str, str] = {"check_supervised_y_no_nan": QUIET, **EMPTY}
 CASES: list[tuple[Any, dict[str, str]]] = [
     (LinearRegression(norm_bound=20, label_bounds=(-10, 10), **COMMON), REGRESSION),
+    (GaussianNB(bounds=(-20, 20), **{**COMMON, "epsilon": 300}), {}),
+    (PCA(norm_bound=20, **COMMON), EMPTY),
+    (StandardScaler(bounds=(-20, 20), **COMMON), EMPTY),
     (Ridge(norm_bound=20, label_bounds=(-10, 10), **COMMON), REGRESSION),
 ]
 

@@ -7,12 +7,18 @@ row is seen. Needs scikit-learn: ``pip install 'discreet[learn]'``.
 from discreet.learn.base import Learner
 from discreet.learn.linear_regression import LinearRegression, Ridge
 from discreet.learn.logistic import LogisticRegression
+from discreet.learn.naive_bayes import GaussianNB
+from discreet.learn.pca import PCA
+from discreet.learn.scaler import StandardScaler
 from discreet.learn.svc import LinearSVC
 
 __all__ = [
+    "PCA",
+    "GaussianNB",
     "Learner",
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
     "Ridge",
+    "StandardScaler",
 ]

@@ -222,7 +222,7 @@ def _targets(y: Any) -> Floats:
     if given.ndim not in (1, 2) or given.dtype.kind not in "biufO":
         raise InvalidValue("to be numeric labels", "Pass one number for each row, or a row of numbers.")
     try:
-        return given.astype(np.float64).reshape(len(given), -1)
+        return (given if given.ndim == 2 else given[:, None]).astype(np.float64)
     except (TypeError, ValueError):
         raise InvalidValue("to be numeric labels", "Pass one number for each row, or a row of numbers.") from None
 

@@ -1,0 +1,160 @@
+"""Naive Bayes for numbers: private counts, means and variances of each class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+
+from discreet import check
+from discreet.errors import InvalidParameter, InvalidValue
+from discreet.learn.base import Learner
+from discreet.learn.column_moments import ColumnMoments, column_steps, release_columns
+from discreet.learn.labels import ClassPlan, codes
+from discreet.learn.scaler import limits_of
+from discreet.privacy.events import Event, Gaussian
+
+Floats = NDArray[np.float64]
+
+
+class GaussianNB(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-learn has no annotations
+    """Naive Bayes with normal features and differential privacy.
+
+    Formal guarantee: counts, sums and centred squares of clipped integer features of each class are one Gaussian
+    release; a row is in one class, and a replaced row may move to another, see `column_moments.shares`. Classes are
+    public, or found for a part of the budget, see `ClassPlan`. All else is post-processing: means and variances are
+    drawn towards those of all classes as far as noise explains that they differ (James and Stein 1961), and the noise
+    of a mean is added to its variance.
+
+    Args:
+        epsilon: what a fit may cost.
+        delta: strictly between 0 and 1.
+        bounds: public limits (low, high) of the features, numbers or arrays.
+        classes: the public classes; None to find them privately.
+        priors: public probabilities of the classes, in their sorted order; None to use private counts.
+        var_smoothing: this part of the largest variance is added to all.
+        neighbours: "add_remove" or "replace".
+        random_state: None for secure noise, an int for a seed that protects nobody.
+
+    Attributes after `fit`, beside those of `Learner`:
+        classes_, class_count_, class_prior_: classes, their noisy counts (at least 1) and probabilities.
+        theta_, var_: means and variances, a row for each class.
+
+    >>> X = np.arange(4000.0).reshape(-1, 2) % 10
+    >>> y = (X[:, 0] > 4).astype(int)
+    >>> model = GaussianNB(epsilon=1, bounds=(0, 10), classes=[0, 1], random_state=1).fit(X, y)
+    >>> model.predict([[1.0, 2.0], [8.0, 9.0]])
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        bounds: Any = None,
+        classes: Any = None,
+        priors: Any = None,
+        var_smoothing: Any = 1e-9,
+        neighbours: Any = "add_remove",
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.classes = classes
+        self.priors = priors
+        self.var_smoothing = var_smoothing
+        self.neighbours = neighbours
+        self.random_state = random_state
+
+    def plan_event(self, n_features: int) -> Event:
+        """The event of a fit on so many features: one Gaussian release, after finding the classes if need be."""
+        limits_of(self.bounds, n_features)
+        plan = self._plan()
+        return plan.composed(Gaussian(noise_multiplier=plan.rest.noise_multiplier))
+
+    def fit(self, X: Any, y: Any) -> GaussianNB:
+        """Fits the model; rows of other classes count nowhere, missing values are the middle of their bounds."""
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+        if y is None:
+            raise InvalidValue("to be labels; GaussianNB requires y to be passed, but the target y is None", "Pass y.")
+        labels = column_or_1d(y, warn=True)
+        check_consistent_length(X, labels)
+        event, bits, plan = self.plan_event(self.n_features_in_), self._bits(), self._plan()
+        low, high = limits_of(self.bounds, self.n_features_in_)
+        smoothing = float(check.not_negative(var_smoothing=self.var_smoothing))
+        self.classes_ = plan.read(labels, bits)
+        priors = self._priors()
+        found = release_columns(
+            column_steps(X, low, high),
+            codes(labels, self.classes_),
+            len(self.classes_),
+            spending=plan.rest,
+            neighbours=self._relation,
+            bits=bits,
+        )
+        self._keep(found, low, high, smoothing)
+        self.class_prior_ = found.count / found.count.sum() if priors is None else priors
+        self._account(event, bits)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The likeliest class of each row."""
+        joint = self.predict_joint_log_proba(X)
+        return self.classes_[np.argmax(joint, axis=1)]
+
+    def predict_joint_log_proba(self, X: Any) -> Floats:
+        """log P(class) + log density of the row in it, a column for each class."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+        known = ~np.isnan(X)[:, None, :]
+        away = np.where(known, (np.nan_to_num(X)[:, None, :] - self.theta_) ** 2 / self.var_, 0.0)
+        spread = np.where(known, np.log(2 * np.pi * self.var_), 0.0)
+        return np.asarray(np.log(self.class_prior_) - 0.5 * np.sum(away + spread, axis=2))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Log probabilities of the classes."""
+        joint = self.predict_joint_log_proba(X)
+        return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of the classes."""
+        return np.exp(self.predict_log_proba(X))
+
+    def _plan(self) -> ClassPlan:
+        return ClassPlan.of(self.classes, epsilon=self.epsilon, delta=self.delta, neighbours=self._relation)
+
+    def _priors(self) -> Floats | None:
+        """The public probabilities of the classes, if there are any."""
+        if self.priors is None:
+            return None
+        found = np.asarray(self.priors, dtype=np.float64)
+        if found.shape != self.classes_.shape or not (found > 0).all() or not np.isclose(found.sum(), 1):
+            hint = "Pass one positive number for each class, or None."
+            raise InvalidParameter("priors", self.priors, "to be probabilities of the classes", hint)
+        return found
+
+    def _keep(self, found: ColumnMoments, low: Floats, high: Floats, smoothing: float) -> None:
+        """The model in the units of the data."""
+        half = (high - low) / 2
+        mean = _drawn(found.mean, found.count, found.mean_error[:, None] * np.ones_like(found.mean))
+        variance = np.maximum(_drawn(found.variance, found.count, found.variance_error), 0.0)
+        variance = variance + found.mean_error[:, None] ** 2
+        self.theta_ = (low + high) / 2 + half * mean
+        self.var_ = half**2 * variance
+        self.var_ = self.var_ + smoothing * self.var_.max()
+        self.class_count_ = found.count
+
+
+def _drawn(values: Floats, count: Floats, error: Floats) -> Floats:
+    """Values of classes drawn to their weighted mean, by the share of their distance that noise explains."""
+    middle = np.average(values, axis=0, weights=count)
+    away = values - middle
+    noise = np.sum(error**2, axis=1, keepdims=True)
+    signal = np.maximum(np.sum(away**2, axis=1, keepdims=True), 1e-300)
+    return np.asarray(middle + np.clip(1 - noise / signal, 0, 1) * away)
