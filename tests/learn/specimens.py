@@ -21,6 +21,7 @@ from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 
 QUIET = "an error would tell that one row has such a label: it is clipped, or counts nowhere"
+NO_ROWS = "an error would tell that there are no rows, and their number is private"
 
 COMMON: Mapping[str, Any] = {"epsilon": 1e4, "delta": 1e-6}
 ROWS, FEATURES = 40, 3
@@ -64,8 +65,13 @@ class Specimen:
 
 
 _BOXED = {"bounds": (-3.0, 3.0)}
+_EMPTY = {"check_estimators_empty_data_messages": NO_ROWS}
+_NUMERIC = {"check_supervised_y_no_nan": QUIET, **_EMPTY}
 _TABLE = (
-    Specimen("LinearRegression", {**_BOXED, "label_bounds": (-10, 10)}, excused={"check_supervised_y_no_nan": QUIET}),
-    Specimen("Ridge", {**_BOXED, "label_bounds": (-10, 10)}, excused={"check_supervised_y_no_nan": QUIET}),
+    Specimen("GaussianNB", {**_BOXED, "epsilon": 300}),
+    Specimen("LinearRegression", {**_BOXED, "label_bounds": (-10, 10)}, excused=_NUMERIC),
+    Specimen("PCA", _BOXED, excused=_EMPTY),
+    Specimen("Ridge", {**_BOXED, "label_bounds": (-10, 10)}, excused=_NUMERIC),
+    Specimen("StandardScaler", _BOXED, excused=_EMPTY),
 )
 SPECIMENS = tuple(specimen for specimen in _TABLE if hasattr(learn, specimen.name))

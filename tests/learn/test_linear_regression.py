@@ -179,7 +179,7 @@ def test_several_labels_and_a_penalty() -> None:
     X, y, _ = rows_and_labels(3)
     both = np.column_stack([y, 2 * X[:, 0] + 10])
     bounds = ([-9, 0], [9, 20])
-    found = Ridge(3000.0, epsilon=1e5, norm_bound=8.0, label_bounds=bounds, random_state=1).fit(X, both)
+    found = Ridge(alpha=3000.0, epsilon=1e5, norm_bound=8.0, label_bounds=bounds, random_state=1).fit(X, both)
     exact = ExactRidge(3000.0).fit(X, both)
     assert found.coef_ == pytest.approx(exact.coef_, abs=0.01)
     assert found.intercept_ == pytest.approx(exact.intercept_, abs=0.02)

@@ -55,7 +55,7 @@ MIX = np.linalg.qr(normals((4, 4), bits=SeededBits(9)))[0]
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_components_means_and_variances(neighbours: str) -> None:
     X = rows(1)
-    model = PCA(2, norm_bound=8.0, epsilon=2, neighbours=neighbours, random_state=1).fit(X)
+    model = PCA(n_components=2, norm_bound=8.0, epsilon=2, neighbours=neighbours, random_state=1).fit(X)
     exact = decomposition.PCA(2).fit(X)
     assert np.abs(np.sum(model.components_ * exact.components_, axis=1)) == pytest.approx([1, 1], abs=0.05)
     assert model.explained_variance_ == pytest.approx(exact.explained_variance_, rel=0.15)
@@ -72,7 +72,7 @@ def test_with_little_noise_it_is_the_exact_one_in_other_units_too() -> None:
     assert np.abs(np.sum(model.components_ * exact.components_, axis=1)) == pytest.approx(np.ones(4), abs=0.01)
     assert model.explained_variance_[:3] == pytest.approx(exact.explained_variance_[:3], rel=0.02)
     assert model.inverse_transform(model.transform(X)) == pytest.approx(X)
-    white = PCA(2, epsilon=1e5, bounds=bounds, whiten=True, random_state=1).fit(X)
+    white = PCA(n_components=2, epsilon=1e5, bounds=bounds, whiten=True, random_state=1).fit(X)
     assert white.transform(X).std(axis=0) == pytest.approx([1, 1], abs=0.02)
     assert white.get_feature_names_out().tolist() == ["pca0", "pca1"]
 
@@ -84,6 +84,11 @@ def test_noise_alone_breaks_nothing() -> None:
 
 
 def test_refusals() -> None:
-    for model in (PCA(), PCA(4, norm_bound=1), PCA(0, norm_bound=1), PCA(norm_bound=1, delta=0)):
+    for model in (
+        PCA(),
+        PCA(n_components=4, norm_bound=1),
+        PCA(n_components=0, norm_bound=1),
+        PCA(norm_bound=1, delta=0),
+    ):
         with pytest.raises(InvalidParameter):
             model.fit(np.ones((4, 3)))

@@ -185,8 +185,8 @@ class Ridge(LinearRegression):
 
     def __init__(
         self,
-        alpha: Any = 1.0,
         *,
+        alpha: Any = 1.0,
         epsilon: Any = 1.0,
         delta: Any = 1e-6,
         bounds: Any = None,

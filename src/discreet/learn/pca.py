@@ -46,14 +46,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):  # type: 
         n_components_: how many components there are.
 
     >>> X = np.array([[1.0, 1.0], [-1.0, -1.0], [0.1, -0.1]] * 300)
-    >>> PCA(1, epsilon=4, norm_bound=2.0, random_state=1).fit(X).components_.round(1)
+    >>> PCA(n_components=1, epsilon=4, norm_bound=2.0, random_state=1).fit(X).components_.round(1)
     array([[0.7, 0.7]])
     """
 
     def __init__(
         self,
-        n_components: Any = None,
         *,
+        n_components: Any = None,
         epsilon: Any = 1.0,
         delta: Any = 1e-6,
         bounds: Any = None,
