@@ -1,7 +1,7 @@
 """One instance of every learner, with public bounds and a few rows: what tests of all learners are given.
 
-A learner that `discreet.learn` exports needs an entry in `SPECIMENS`. Where it fails one of scikit-learn's own checks on
-purpose, the reason stands here.
+A learner that `discreet.learn` exports needs an entry here, with the reason for each of scikit-learn's own checks that
+it fails on purpose.
 """
 
 from __future__ import annotations

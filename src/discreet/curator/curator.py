@@ -16,7 +16,7 @@ from discreet.curator.config import FILE, load
 from discreet.curator.door import Door
 from discreet.curator.enrol import check_known, check_sources, enrol
 from discreet.curator.explain import ROWS, Explanation, explanation
-from discreet.curator.fitting import WAIT, Fitting
+from discreet.curator.fitting import Fitting
 from discreet.curator.fluent import CuratedFrame
 from discreet.curator.found import remarks
 from discreet.curator.magnitudes import supposing
@@ -37,6 +37,9 @@ from discreet.plan.nodes import Question, Value
 from discreet.plan.schema import Bounds
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
+
+WAIT = 10.0
+"""Seconds to wait for an answer that somebody else computes under the same idempotency key."""
 
 
 class Curator(Fitting):

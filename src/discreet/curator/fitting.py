@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from discreet.curator.models import Training
 
 WAIT = 10.0
-"""Seconds to wait for a model that somebody else fits under the same idempotency key."""
+"""Seconds to wait for what somebody else computes under the same idempotency key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

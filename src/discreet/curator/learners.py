@@ -95,7 +95,10 @@ def _check_seed(learner: Learner, private: bool) -> None:
 def _check_number_of_rows(learner: Learner, rows: TrainingRows, rows_per_unit: int) -> None:
     """One row for each unit, unless the learner accounts for more; all rows, where their number is public."""
     most = check.integer(rows_per_unit=rows_per_unit, at_least=1, at_most=10**6)
-    if most > 1 and not getattr(type(learner), "accounts_rows_per_unit", False):
+    accounts = getattr(type(learner), "accounts_rows_per_unit", False) and "rows_per_unit" in parameters(learner)
+    if accounts:
+        learner.set_params(rows_per_unit=most)
+    if most > 1 and not accounts:
         hint = "Each person counts with one row here; fold several into one: SELECT ... GROUP BY the id, in FROM."
         raise InvalidParameter("rows_per_unit", rows_per_unit, "to be 1 for this learner", hint)
     if rows.schema.neighbours is Neighbours.REPLACE and not (rows.whole and rows.schema.unit is None):

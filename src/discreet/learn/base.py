@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from discreet import accounting, check
 from discreet.errors import InvalidParameter
+from discreet.exact import float_above
 from discreet.noise import Bits, SeededBits, source_of
 from discreet.privacy import ApproxDP, Loss, Neighbours, PureDP
 from discreet.privacy.events import Approx, Composed, Event
@@ -85,9 +86,10 @@ def spent(event: Event, epsilon: Any, delta: Any, neighbours: Neighbours) -> Los
     budget = check.positive(epsilon=epsilon)
     slack = Fraction(0) if delta is None else check.not_negative(delta=delta)
     found = Fraction(accounting.epsilon(event, slack, neighbours=neighbours))
-    if found > budget:
+    most = Fraction(float_above(budget))  # what is found is a float, rounded up
+    if found > most:
         found = _apart(event, slack, neighbours)
-    if found > budget:
+    if found > most:
         raise InvalidParameter("epsilon", epsilon, f">= {float(found)}, what the plan costs")
     return PureDP(found) if slack == 0 else ApproxDP(found, slack)
 

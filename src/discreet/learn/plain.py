@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.errors import InvalidParameter
-from discreet.privacy import GDP, ZCDP, ApproxDP, Loss, Neighbours, PureDP, events
+from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP, events
 from discreet.privacy.events import Event
 
 DEEPEST = 32
@@ -30,7 +30,7 @@ LONGEST_WHOLE = 1 << 12  # bits of a whole number
 MARK = "$"
 
 _HINT = "Numbers, texts, lists, dicts and NumPy arrays of numbers or texts are plain data."
-_LOSSES: dict[str, type[Loss]] = {"pure": PureDP, "approx": ApproxDP, "zcdp": ZCDP, "gdp": GDP}
+_LOSSES: dict[str, type[Loss]] = {"pure": PureDP, "approx": ApproxDP, "zcdp": ZCDP}
 
 
 def write(value: Any, name: str = "value", depth: int = 0, other: Callable[[Any], Any] | None = None) -> Any:
@@ -40,7 +40,7 @@ def write(value: Any, name: str = "value", depth: int = 0, other: Callable[[Any]
         value: plain data.
         name: what it is called in errors.
         depth: how many values it stands in.
-        other: writes what is no plain data, or raises.
+        other: writes what is no plain data; None if it cannot either.
 
     Raises:
         InvalidParameter: if it is no plain data, or too deep.
@@ -58,9 +58,10 @@ def write(value: Any, name: str = "value", depth: int = 0, other: Callable[[Any]
     writer = _WRITERS.get(kind)
     if writer is not None:
         return writer(value, name)
-    if other is None:
+    found = None if other is None else other(value)
+    if found is None:
         raise InvalidParameter(name, type(value).__name__, "to be plain data", _HINT)
-    return other(value)
+    return found
 
 
 def read(content: Any, other: Callable[[dict[str, Any]], Any] | None = None, depth: int = 0) -> Any:

@@ -74,8 +74,12 @@ def write_parameters(model: Learner) -> dict[str, Any]:
     return {
         MARK: "learner",
         "class": name,
-        "params": {p: write(v, p, other=write_parameters) for p, v in known.items()},
+        "params": {p: write(v, p, other=_nested) for p, v in known.items()},
     }
+
+
+def _nested(value: Any) -> dict[str, Any] | None:
+    return write_parameters(value) if isinstance(value, Learner) else None
 
 
 def read_parameters(content: dict[str, Any]) -> Learner:
@@ -102,6 +106,7 @@ def to_json(model: Learner) -> str:
     """
     if not hasattr(model, "event_"):
         raise InvalidParameter("model", type(model).__name__, "to be fitted", "Call fit first.")
+    name_of(model)
     text = json.dumps({"format": FORMAT, "version": VERSION, "model": _written(model)}, allow_nan=False)
     if len(text) > LONGEST:
         raise InvalidParameter("model", f"{len(text)} characters", f"<= {LONGEST} characters")
@@ -158,8 +163,10 @@ def load(path: str | os.PathLike[str]) -> Learner:
         refuse("this file", "to hold ASCII")
 
 
-def _written(model: Any) -> dict[str, Any]:
-    """A learner within plain data: parameters, and attributes that `fit` made."""
+def _written(model: Any) -> dict[str, Any] | None:
+    """A learner within plain data: parameters, and attributes that `fit` made; None if it is no learner."""
+    if not isinstance(model, Learner):
+        return None
     content = write_parameters(model)
     names = [name for name in vars(model) if name not in content["params"] and name not in OF_THE_CALL]
     odd = [name for name in names if not _FITTED.fullmatch(name)]
