@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,12 @@ import pytest
 
 from discreet.mechanisms import Gaussian, KNorm, Laplace, Quantile
 from discreet.mechanisms.laplace import DiscreteLaplace
-from discreet.privacy import events
+from discreet.privacy import Neighbours, events
 from discreet.statistics.symmetric_noise import SymmetricNoise
 
 WATCHED = (Laplace, DiscreteLaplace, Gaussian, KNorm, Quantile)
+Given = list[tuple[Fraction, Any]]
+BOTH = [Neighbours.ADD_REMOVE, Neighbours.REPLACE]
 
 
 @dataclass
@@ -72,3 +76,50 @@ def flat(event: events.Event) -> list[events.Event]:
     if isinstance(event, events.Repeated):
         return flat(event.event) * event.count
     return [event]
+
+
+def given_to_noise(monkeypatch: pytest.MonkeyPatch, statistic: Callable[[], object]) -> Given:
+    """Pairs of noise scale and exact value, in the order of the draws; every draw returns 0, whatever the value."""
+    found: Given = []
+
+    def laplace(self: Laplace, value: Any, **_: object) -> Any:
+        found.append((self.event.scale * self.grid.step, value))
+        return np.zeros(np.shape(value)) if np.ndim(value) else 0
+
+    def gaussian(self: Gaussian, value: Any, **_: object) -> Any:
+        found.append((self.sigma, value))
+        return np.zeros(np.shape(value)) if np.ndim(value) else 0
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Laplace, "release", laplace)
+        patch.setattr(Gaussian, "release", gaussian)
+        statistic()
+    return found
+
+
+def pure_loss(one: Given, other: Given) -> Fraction:
+    """Sum of |move| / scale: the epsilon that Laplace noise costs between the two."""
+    assert [scale for scale, _ in one] == [scale for scale, _ in other]
+    return sum((_moves(a, b, 1) / scale for (scale, a), (_, b) in zip(one, other, strict=True)), Fraction(0))
+
+
+def squared_mu(one: Given, other: Given) -> Fraction:
+    """Sum of (move / sigma)^2: the mu^2 that normal noise costs between the two."""
+    assert [scale for scale, _ in one] == [scale for scale, _ in other]
+    return sum((_moves(a, b, 2) / scale**2 for (scale, a), (_, b) in zip(one, other, strict=True)), Fraction(0))
+
+
+def _moves(one: Any, other: Any, power: int) -> Fraction:
+    pairs = zip(np.ravel(np.asarray(one, dtype=object)), np.ravel(np.asarray(other, dtype=object)), strict=True)
+    return sum((abs(Fraction(int(a)) - Fraction(int(b))) ** power for a, b in pairs), Fraction(0))
+
+
+def neighbouring(values: Sequence[Any], neighbours: Neighbours, size: int = 2) -> Iterator[tuple[list[Any], list[Any]]]:
+    """All pairs of neighbouring tables of at most so many values besides the one that differs."""
+    for count in range(size + 1):
+        for rest in combinations_with_replacement(values, count):
+            for mine in values:
+                if neighbours is Neighbours.ADD_REMOVE:
+                    yield [*rest, mine], list(rest)
+                else:
+                    yield from (([*rest, mine], [*rest, other]) for other in values)

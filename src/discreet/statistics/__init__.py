@@ -8,6 +8,7 @@ from discreet.statistics.blocks import subsample_and_aggregate
 from discreet.statistics.m_estimators import huber_location, m_estimate
 from discreet.statistics.m_regression import m_regression
 from discreet.statistics.scores import Biweight, Huber, Logistic, Score
+from discreet.statistics.mean import mean
 from discreet.statistics.spending import Spending
 from discreet.statistics.trimmed import smooth_median, trimmed_mean
 
@@ -23,4 +24,5 @@ __all__ = [
     "smooth_median",
     "subsample_and_aggregate",
     "trimmed_mean",
+    "mean",
 ]

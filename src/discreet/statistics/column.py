@@ -61,6 +61,13 @@ class Column:
         """What steps stand for, in the units of the data; fractions of steps are welcome."""
         return float(self.low) + float(self.step) * np.asarray(steps, dtype=float)
 
+    def from_centred(self, centred: Any, bounds: Any) -> list[float]:
+        """What numbers on the scale from -1 to 1 stand for, held to the bounds."""
+        middle, half = float(self.low + self.high) / 2, float(self.high - self.low) / 2
+        lowest, highest = (float(end) for end in check.limits(bounds=bounds))
+        found: list[float] = np.clip(middle + half * np.asarray(centred), lowest, highest).tolist()
+        return found
+
 
 def column(
     values: Any,
