@@ -11,6 +11,9 @@ from discreet.statistics.scores import Biweight, Huber, Logistic, Score
 from discreet.statistics.mean import mean
 from discreet.statistics.spending import Spending
 from discreet.statistics.trimmed import smooth_median, trimmed_mean
+from discreet.statistics.spread import standard_deviation, variance
+
+std = standard_deviation
 
 __all__ = [
     "Biweight",
@@ -25,4 +28,7 @@ __all__ = [
     "subsample_and_aggregate",
     "trimmed_mean",
     "mean",
+    "standard_deviation",
+    "std",
+    "variance",
 ]
