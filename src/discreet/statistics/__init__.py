@@ -5,6 +5,7 @@ public. Values in `discreet.statistics.diagnostics` are private: for the steward
 """
 
 from discreet.statistics.blocks import subsample_and_aggregate
+from discreet.statistics.heavy_tails import heavy_tailed_mean
 from discreet.statistics.m_estimators import huber_location, m_estimate
 from discreet.statistics.m_regression import m_regression
 from discreet.statistics.scores import Biweight, Huber, Logistic, Score
@@ -21,6 +22,7 @@ __all__ = [
     "Logistic",
     "Score",
     "Spending",
+    "heavy_tailed_mean",
     "huber_location",
     "m_estimate",
     "m_regression",
