@@ -8,13 +8,11 @@ from discreet.statistics.blocks import subsample_and_aggregate
 from discreet.statistics.heavy_tails import heavy_tailed_mean
 from discreet.statistics.m_estimators import huber_location, m_estimate
 from discreet.statistics.m_regression import m_regression
-from discreet.statistics.scores import Biweight, Huber, Logistic, Score
 from discreet.statistics.mean import mean
+from discreet.statistics.scores import Biweight, Huber, Logistic, Score
 from discreet.statistics.spending import Spending
-from discreet.statistics.trimmed import smooth_median, trimmed_mean
 from discreet.statistics.spread import standard_deviation, variance
-
-std = standard_deviation
+from discreet.statistics.trimmed import smooth_median, trimmed_mean
 
 __all__ = [
     "Biweight",
@@ -26,11 +24,10 @@ __all__ = [
     "huber_location",
     "m_estimate",
     "m_regression",
+    "mean",
     "smooth_median",
+    "standard_deviation",
     "subsample_and_aggregate",
     "trimmed_mean",
-    "mean",
-    "standard_deviation",
-    "std",
     "variance",
 ]
