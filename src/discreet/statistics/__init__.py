@@ -9,6 +9,10 @@ from discreet.statistics.heavy_tails import heavy_tailed_mean
 from discreet.statistics.m_estimators import huber_location, m_estimate
 from discreet.statistics.m_regression import m_regression
 from discreet.statistics.mean import mean
+from discreet.statistics.binomial import binomial_test
+from discreet.statistics.m_estimators import huber_location, m_estimate
+from discreet.statistics.m_regression import m_regression
+from discreet.statistics.results import TestResult
 from discreet.statistics.scores import Biweight, Huber, Logistic, Score
 from discreet.statistics.spending import Spending
 from discreet.statistics.spread import standard_deviation, variance
@@ -21,6 +25,8 @@ __all__ = [
     "Score",
     "Spending",
     "heavy_tailed_mean",
+    "TestResult",
+    "binomial_test",
     "huber_location",
     "m_estimate",
     "m_regression",
