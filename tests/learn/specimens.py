@@ -70,6 +70,8 @@ _NUMERIC = {"check_supervised_y_no_nan": QUIET, **_EMPTY}
 _TABLE = (
     Specimen("GaussianNB", {**_BOXED, "epsilon": 300}),
     Specimen("LinearRegression", {**_BOXED, "label_bounds": (-10, 10)}, excused=_NUMERIC),
+    Specimen("LinearSVC", {**_BOXED, "steps": 30}),
+    Specimen("LogisticRegression", {**_BOXED, "steps": 30}),
     Specimen("PCA", _BOXED, excused=_EMPTY),
     Specimen("Ridge", {**_BOXED, "label_bounds": (-10, 10)}, excused=_NUMERIC),
     Specimen("StandardScaler", _BOXED, excused=_EMPTY),

@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import check_estimator
 
 from discreet.audit import distinguish
 from discreet.errors import InvalidParameter
@@ -206,16 +205,6 @@ def test_a_survey_that_is_not_paid_for_would_be_seen(monkeypatch: pytest.MonkeyP
     spy = Spy(monkeypatch)
     model = LogisticRegression(norm_bound=1, classes=[0, 1], steps=7, random_state=1).fit(X, y)
     assert model.event_ != events.Composed([spy.drawn[0].event, events.Repeated(spy.drawn[1].event, 7)])
-
-
-def test_scikit_learn_agrees_about_logistic_regression() -> None:
-    check_estimator(LogisticRegression(epsilon=1000, bounds=(-20, 20), steps=30))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_scikit_learn_agrees(kind: type[Any]) -> None:
-    check_estimator(kind(epsilon=1000, bounds=(-20, 20)))
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
@@ -85,13 +86,19 @@ def spent(event: Event, epsilon: Any, delta: Any, neighbours: Neighbours) -> Los
     """
     budget = check.positive(epsilon=epsilon)
     slack = Fraction(0) if delta is None else check.not_negative(delta=delta)
-    found = Fraction(accounting.epsilon(event, slack, neighbours=neighbours))
+    found = _priced(event, slack, neighbours)
     most = Fraction(float_above(budget))  # what is found is a float, rounded up
     if found > most:
         found = _apart(event, slack, neighbours)
     if found > most:
         raise InvalidParameter("epsilon", epsilon, f">= {float(found)}, what the plan costs")
     return PureDP(found) if slack == 0 else ApproxDP(found, slack)
+
+
+@lru_cache(maxsize=256)
+def _priced(event: Event, delta: Fraction, neighbours: Neighbours) -> Fraction:
+    """The least epsilon of an event; a learner that is fitted again has the same one."""
+    return Fraction(accounting.epsilon(event, delta, neighbours=neighbours))
 
 
 def _apart(event: Event, delta: Fraction, neighbours: Neighbours) -> Fraction:

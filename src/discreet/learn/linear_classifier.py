@@ -150,8 +150,10 @@ class LinearClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # sciki
         public = self._public(self.n_features_in_)
         event = plan.composed(recipe.event)
         self.classes_ = plan.read(y, bits)
-        loss = self._loss(len(self.classes_))
-        weights, shifts = recipe.weights(X, codes(y, self.classes_), public, loss, bits)
+        loss, targets = self._loss(len(self.classes_)), codes(y, self.classes_)
+        if self._relation is Neighbours.ADD_REMOVE:  # else their number is public, and they have no gradient
+            X, targets = X[targets >= 0], targets[targets >= 0]
+        weights, shifts = recipe.weights(X, targets, public, loss, bits)
         self.coef_ = weights / public.spread
         self.intercept_ = shifts - np.sum(self.coef_ * public.centre, axis=1)
         self.centre_ = public.centre
