@@ -4,14 +4,12 @@ Bounds are public and never read from the data; noise is exact; nothing depends 
 public. Values in `discreet.statistics.diagnostics` are private: for the steward's eyes, never published.
 """
 
+from discreet.statistics.binomial import binomial_test
 from discreet.statistics.blocks import subsample_and_aggregate
 from discreet.statistics.heavy_tails import heavy_tailed_mean
 from discreet.statistics.m_estimators import huber_location, m_estimate
 from discreet.statistics.m_regression import m_regression
 from discreet.statistics.mean import mean
-from discreet.statistics.binomial import binomial_test
-from discreet.statistics.m_estimators import huber_location, m_estimate
-from discreet.statistics.m_regression import m_regression
 from discreet.statistics.results import TestResult
 from discreet.statistics.scores import Biweight, Huber, Logistic, Score
 from discreet.statistics.spending import Spending
@@ -24,9 +22,9 @@ __all__ = [
     "Logistic",
     "Score",
     "Spending",
-    "heavy_tailed_mean",
     "TestResult",
     "binomial_test",
+    "heavy_tailed_mean",
     "huber_location",
     "m_estimate",
     "m_regression",
