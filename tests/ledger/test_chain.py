@@ -242,7 +242,7 @@ def test_freezing_stops_who_just_charged(path: Path, monkeypatch: pytest.MonkeyP
     check_freezing_stops_who_just_charged(path)
     honest = Journal.note
 
-    def forgetful(journal: Journal, head: Head, **_: bool) -> None:
+    def forgetful(journal: Journal, head: Head, *_: bool) -> None:
         honest(journal, head, acted=True)  # also after a freeze
 
     monkeypatch.setattr(Journal, "note", forgetful)

@@ -25,7 +25,6 @@ from discreet.ledger.account import FAILURE_CREDITS, Account, Member, Standing
 from discreet.ledger.amounts import rests
 from discreet.ledger.balance import Remaining
 from discreet.ledger.entry import Entry, digest
-from discreet.ledger.identity import by_identity
 from discreet.ledger.store import Kept, Place, Rows
 from discreet.ledger.tallies import CURRENCIES, Price, Tallies, loss, prices, rules
 from discreet.ledger.text import amounts_text, at_most, canonical, loss_text, name, parsed, quoted, read_loss, text
@@ -34,7 +33,9 @@ from discreet.privacy.events import Event
 
 _new = tuple.__new__  # makes a named tuple without the function around it
 _UNTOLD = ("rest", "standing")
-_MOST_ACCOUNTS = 64  # that one event is remembered with
+_MOST_ORDERS = 256
+_ORDERS: dict[tuple[int, str], tuple[Event, Order]] = {}
+"""By event and name: a fraction in an event takes long to hash. Each is kept here, so no other can get its identity."""
 
 
 class Receipt(NamedTuple):
@@ -152,11 +153,12 @@ def request(
     """
     if not charges:
         raise InvalidParameter("charges", "nothing", "to name at least one account")
-    orders = tuple([_order(find(account), charges[account]) for account in sorted(charges)])
-    asked = text(question=question)
-    mark = "" if key is None else _mark(orders, asked, replay_key)
-    who, for_whom = name(analyst=analyst), name(project=project) if project else ""
-    return _new(Request, (orders, who, quoted(asked), "" if key is None else name(key=key), mark, for_whom))
+    names = charges if len(charges) == 1 else sorted(charges)
+    orders = tuple([_order(find(account), charges[account]) for account in names])
+    who, asked, sign, mark = name(analyst=analyst), text(question=question), "", ""
+    if key is not None:
+        sign, mark = name(key=key), _mark(orders, asked, replay_key)
+    return _new(Request, (orders, who, quoted(asked), sign, mark, name(project=project) if project else ""))
 
 
 def _mark(orders: tuple[Order, ...], question: str, replay_key: str) -> str:
@@ -168,19 +170,14 @@ def _mark(orders: tuple[Order, ...], question: str, replay_key: str) -> str:
 
 def _order(account: Account, event: Event) -> Order:
     """An order depends on what never changes, so it is worked out once for each account and event."""
-    orders = _orders_for(event)
-    order = orders.get(account.name)
-    if order is None or (order.account is not account and order.account != account):  # of another book
-        if len(orders) >= _MOST_ACCOUNTS:
-            orders.clear()
-        order = orders[account.name] = _priced(account, event)
+    known = _ORDERS.get((id(event), account.name))
+    if known is not None and (known[1].account is account or known[1].account == account):
+        return known[1]
+    if len(_ORDERS) >= _MOST_ORDERS:
+        _ORDERS.clear()
+    order = _priced(account, event)
+    _ORDERS[id(event), account.name] = event, order
     return order
-
-
-@by_identity
-def _orders_for(_event: Event) -> dict[str, Order]:
-    """By account, what an event itself came with before, no other like it: a fraction in it takes long to hash."""
-    return {}
 
 
 @lru_cache(maxsize=1024)
@@ -221,7 +218,7 @@ def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
     order = asked.orders[place]
     account = order.account.name
     now, person = _admitted(rows, account, asked.who)
-    allotted = _allotted(rows, account, asked.project, now)
+    allotted = _allotted(rows, account, asked.project, now) if asked.project else ()
     price = Price(order.price)
     after = now.charged(price)
     held = after.spent.held(now.budget)
@@ -258,13 +255,11 @@ def _admitted(rows: Rows, account: str, who: str) -> tuple[Standing, Member]:
 
 
 def _allotted(rows: Rows, account: str, project: str, now: Standing) -> tuple[Capped, ...]:
-    """The project that a charge is for, if it is for one.
+    """The project that a charge is for.
 
     Raises:
         NotPermitted: if no steward has allotted the project anything on this account.
     """
-    if not project:
-        return ()
     state = changes.project(rows, account, project, now)
     if state is None:
         hint = "A steward allots it a share first."

@@ -35,7 +35,7 @@ class _Act:
         head = self._rows.tail() if error is None else None
         self._journal.store.end(error)
         if head is not None:
-            self._journal.note(head, acted=self._places is not None)
+            self._journal.note(head, self._places is not None)
 
 
 class Journal:
@@ -140,7 +140,7 @@ class Journal:
             self._stopped = LedgerTampered(seen.sequence, "the book is older than what this process has seen")
             raise self._stopped
 
-    def note(self, head: Head, *, acted: bool = False) -> None:
+    def note(self, head: Head, acted: bool = False) -> None:
         """Remembers the newest head that was seen, and the last that was reached by an act: nothing froze it."""
         with self._lock:
             if acted:

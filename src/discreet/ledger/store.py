@@ -25,8 +25,8 @@ Value = TypeVar("Value")
 
 def _now() -> str:
     """The time in milliseconds, in ISO 8601."""
-    seconds, thousandths = divmod(time.time_ns() // 1_000_000, 1000)
-    return f"{_second(seconds)}.{thousandths:03d}+00:00"
+    thousandths = time.time_ns() // 1_000_000
+    return f"{_second(thousandths // 1000)}.{str(thousandths)[-3:]}+00:00"
 
 
 @lru_cache(maxsize=1)
