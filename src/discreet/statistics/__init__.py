@@ -16,6 +16,8 @@ from discreet.statistics.spending import Spending
 from discreet.statistics.spread import standard_deviation, variance
 from discreet.statistics.trimmed import smooth_median, trimmed_mean
 
+std = standard_deviation
+
 __all__ = [
     "Biweight",
     "Huber",
@@ -31,6 +33,7 @@ __all__ = [
     "mean",
     "smooth_median",
     "standard_deviation",
+    "std",
     "subsample_and_aggregate",
     "trimmed_mean",
     "variance",
