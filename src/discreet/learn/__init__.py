@@ -5,6 +5,7 @@ row is seen. Needs scikit-learn: ``pip install 'discreet[learn]'``.
 """
 
 from discreet.learn.base import Learner
+from discreet.learn.kmeans import KMeans
 from discreet.learn.linear_regression import LinearRegression, Ridge
 from discreet.learn.logistic import LogisticRegression
 from discreet.learn.naive_bayes import GaussianNB
@@ -15,6 +16,7 @@ from discreet.learn.svc import LinearSVC
 __all__ = [
     "PCA",
     "GaussianNB",
+    "KMeans",
     "Learner",
     "LinearRegression",
     "LinearSVC",
