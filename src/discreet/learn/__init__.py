@@ -6,21 +6,37 @@ row is seen. Needs scikit-learn: ``pip install 'discreet[learn]'``.
 
 from discreet.learn.base import Learner
 from discreet.learn.kmeans import KMeans
+from discreet.learn.boosting import AdditiveClassifier
+from discreet.learn.choice import Choice, choose_model
+from discreet.learn.forest import RandomForestClassifier
+from discreet.learn.holdout import Holdout
 from discreet.learn.linear_regression import LinearRegression, Ridge
 from discreet.learn.logistic import LogisticRegression
 from discreet.learn.naive_bayes import GaussianNB
 from discreet.learn.pca import PCA
+from discreet.learn.reuse import Reuse, reuse
 from discreet.learn.scaler import StandardScaler
+from discreet.learn.search import GridSearchCV
 from discreet.learn.svc import LinearSVC
+from discreet.learn.trees import DecisionTreeClassifier
 
 __all__ = [
     "PCA",
+    "AdditiveClassifier",
+    "Choice",
+    "DecisionTreeClassifier",
     "GaussianNB",
     "KMeans",
+    "GridSearchCV",
+    "Holdout",
     "Learner",
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
+    "RandomForestClassifier",
+    "Reuse",
     "Ridge",
     "StandardScaler",
+    "choose_model",
+    "reuse",
 ]

@@ -64,18 +64,23 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annot
 
     def _bits(self) -> Bits:
         """The source of randomness: secure, unless a seed was asked for."""
-        if self.random_state is None:
-            return source_of(None)
-        if isinstance(self.random_state, bool) or not isinstance(self.random_state, Integral):
-            hint = "None is secure; an int is a seed, for tests, and its results protect nobody."
-            raise InvalidParameter("random_state", self.random_state, "to be None or an int", hint)
-        return SeededBits(int(self.random_state))
+        return bits_of(self.random_state)
 
     def _account(self, event: Event, bits: Bits) -> None:
         """Keeps what was released and what it cost; the last step of every fit."""
         self.event_ = event
         self.privacy_spent_ = spent(event, self.epsilon, self.delta, self._relation)
         self.private_ = bits.private
+
+
+def bits_of(random_state: Any) -> Bits:
+    """The source of randomness for a `random_state`: secure for None, seeded for an int."""
+    if random_state is None:
+        return source_of(None)
+    if isinstance(random_state, bool) or not isinstance(random_state, Integral):
+        hint = "None is secure; an int is a seed, for tests, and its results protect nobody."
+        raise InvalidParameter("random_state", random_state, "to be None or an int", hint)
+    return SeededBits(int(random_state))
 
 
 def spent(event: Event, epsilon: Any, delta: Any, neighbours: Neighbours) -> Loss:

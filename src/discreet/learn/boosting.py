@@ -1,0 +1,272 @@
+"""Boosting of one feature at a time: an additive model on public cells, the strongest of our models of tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from discreet import check
+from discreet.exact import root_above
+from discreet.learn.base import Learner
+from discreet.learn.cells import Cells, Integers
+from discreet.learn.labelled import read_labelled, read_rows
+from discreet.learn.labels import ClassPlan, codes
+from discreet.learn.softmax import ONE, UNIT, shares
+from discreet.mechanisms import Gaussian
+from discreet.noise import Bits
+from discreet.privacy import Neighbours, events
+from discreet.privacy.events import Event
+from discreet.statistics.rows import within
+
+COUNTS = Fraction(1, 10)  # of mu^2, for the counts of cells by which they are merged
+ENOUGH = 8  # a merged cell holds this many times the noise of its sum, if there are so many rows
+PARTS = 32  # merged cells of a feature, at most about
+BOLD = 2.0  # the largest step
+STEADY = 130  # rows for each unit of noise at which steps have length 1
+PLENTY = 450  # rows for each unit of noise from which residuals are best left as they are
+FURTHEST = 32 * ONE  # of one feature's vote
+
+
+class AdditiveClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-learn has no annotations
+    """A classifier that adds up votes, one for each feature, each a step function: boosting of stumps.
+
+    First the number of rows in each public cell is released, and neighbouring cells are merged until each is worth more
+    than the noise. Then, feature by feature and round by round, the sum of residuals (label minus predicted
+    probability) in each merged cell is released, and the feature's votes move by it. Votes are released values: they
+    may be shown, drawn and corrected by hand.
+
+    Args:
+        epsilon, delta: what one fit may cost; a delta is needed.
+        bounds: public limits (low, high), one pair or one for each feature. Codes of categories 0 to k - 1 get cells of
+            their own if `cells` is at least k.
+        classes: the public labels; None to find them for a part of the budget.
+        rounds: how often each feature is visited.
+        cells: into how many equal parts the bounds are cut.
+        residual_bound: residuals are shortened to this length; less of it means less noise and less pull by rows that
+            are badly wrong. None is 1/2, or 1 if the released counts say that there are rows enough.
+        neighbours: "add_remove" or "replace".
+        random_state: None for secure noise, an int for a seed that protects nobody.
+
+    Attributes:
+        classes_: the labels.
+        terms_: the votes, by feature, cell and output; one output for two classes, else one for each class.
+
+    Formal guarantee: a row lies in one cell of each of d features, so one row added moves all counts by sqrt(d), one
+    replaced by sqrt(2 d), in the L2 norm. Its residuals are whole numbers of length at most c, in one cell: a row moves
+    one feature's sums by c, a replaced one by 2 c (both may lie in the same cell and pull opposite ways). Residuals
+    depend on the row and on released votes alone. Every release is exact Gaussian noise, and mu-GDP adds up in squares
+    over the counts and `rounds` * d sums (Dong, Roth, Su 2022, Corollary 3.3), which are an adaptive composition fixed
+    in advance. Boosting with noisy histograms: Nori, Caruana, Bu, Shen, Kulkarni 2021; here releases go through exact
+    integers and steps are larger.
+
+    >>> model = AdditiveClassifier(epsilon=3, delta=1e-6, bounds=(0, 1), classes=[0, 1], random_state=0)
+    >>> X = np.linspace(0, 1, 4000)[:, None]
+    >>> round(model.fit(X, (abs(X[:, 0] - 0.5) < 0.25).astype(int)).score(X, abs(X[:, 0] - 0.5) < 0.25), 1)
+    1.0
+    >>> model.event_ == model.plan_event(1)
+    True
+    """
+
+    classes_: NDArray[Any]
+    terms_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        bounds: Any = None,
+        classes: Any = None,
+        rounds: int = 8,
+        cells: int = 64,
+        residual_bound: Any = None,
+        neighbours: Any = "add_remove",
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.classes = classes
+        self.rounds = rounds
+        self.cells = cells
+        self.residual_bound = residual_bound
+        self.neighbours = neighbours
+        self.random_state = random_state
+
+    def plan_event(self, n_features: int) -> Event:
+        """The event of a fit on so many features."""
+        plan = self._class_plan()
+        return plan.composed(self._releases(plan, n_features).event)
+
+    def fit(self, X: Any, y: Any) -> AdditiveClassifier:
+        """Fits the votes of all features.
+
+        Args:
+            X: rows of numbers; missing ones count as the middle of the bounds.
+            y: labels; rows whose label is none of the classes count nowhere.
+        """
+        plan = self._class_plan()
+        X, y = read_labelled(self, X, y)
+        releases = self._releases(plan, X.shape[1])
+        public = Cells.of(X.shape[1], self.bounds, releases.cells)
+        bits = self._bits()
+        self.classes_ = plan.read(y, bits)
+        labels = codes(y, self.classes_)
+        self.terms_ = _boosted(public.places(X[labels >= 0]), labels[labels >= 0], len(self.classes_), releases, bits)
+        self._account(plan.composed(releases.event), bits)
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The sum of all votes: for the second of two classes, else a column for each class."""
+        check_is_fitted(self)
+        X = read_rows(self, X)
+        places = Cells.of(X.shape[1], self.bounds, self.terms_.shape[1]).places(X)
+        votes = sum(self.terms_[j][places[:, j]] for j in range(X.shape[1]))
+        return np.asarray(votes)[:, 0] if len(self.classes_) == 2 else np.asarray(votes)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class."""
+        votes = self.decision_function(X)
+        columns = np.column_stack([np.zeros(len(votes)), votes]) if votes.ndim == 1 else votes
+        powers = np.exp(columns - columns.max(axis=1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row."""
+        votes = self.decision_function(X)
+        return np.asarray(self.classes_[(votes > 0).astype(int) if votes.ndim == 1 else votes.argmax(axis=1)])
+
+    def _class_plan(self) -> ClassPlan:
+        return ClassPlan.of(self.classes, epsilon=self.epsilon, delta=self.delta, neighbours=self._relation)
+
+    def _releases(self, plan: ClassPlan, n_features: int) -> _Releases:
+        rounds = check.integer(rounds=self.rounds, at_least=1, at_most=10**6)
+        bound = None if self.residual_bound is None else check.positive(residual_bound=self.residual_bound)
+        replaced = self._relation is Neighbours.REPLACE
+        return _Releases(
+            features=n_features,
+            rounds=rounds,
+            cells=check.integer(cells=self.cells, at_least=2, at_most=1 << 16),
+            bound=None if bound is None else max(1, math.floor(min(bound, Fraction(2)) * UNIT)),
+            replaced=replaced,
+            counts=Gaussian.with_multiplier(
+                noise_multiplier=plan.rest.share(COUNTS).noise_multiplier,
+                sensitivity=root_above(Fraction(2 * n_features if replaced else n_features)),
+            ),
+            multiplier=plan.rest.share((1 - COUNTS) / (rounds * n_features)).noise_multiplier,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Releases:
+    """All that a fit draws, known beforehand but for the unit of residuals, which the noise follows."""
+
+    features: int
+    rounds: int
+    cells: int
+    bound: int | None
+    replaced: bool
+    counts: Gaussian
+    multiplier: Fraction
+
+    @property
+    def event(self) -> Event:
+        visits = events.Repeated(events.Gaussian(self.multiplier), self.rounds * self.features)
+        return events.Composed([self.counts.event, visits])
+
+    def bound_for(self, rows: float) -> int:
+        """The length of residuals, in units, for a released number of rows."""
+        if self.bound is not None:
+            return self.bound
+        return UNIT if rows >= PLENTY * float(self.sums(UNIT).sigma) / UNIT else UNIT // 2
+
+    def sums(self, bound: int) -> Gaussian:
+        """The noise of one visit to a feature."""
+        sensitivity = 2 * bound if self.replaced else bound
+        return Gaussian.with_multiplier(noise_multiplier=self.multiplier, sensitivity=sensitivity)
+
+
+def _boosted(places: Integers, labels: Integers, classes: int, releases: _Releases, bits: Bits) -> NDArray[np.float64]:
+    """The votes, by feature, cell and output."""
+    noisy = np.asarray(releases.counts.release(_histograms(places, releases.cells), bits=bits))
+    rows = max(0.0, float(np.median(noisy.sum(axis=1))))
+    bound = releases.bound_for(rows)
+    mechanism = releases.sums(bound)
+    noise = float(mechanism.sigma) / UNIT
+    merged = [_merged(counts, noise) for counts in noisy]
+    groups = [np.maximum(np.bincount(kept, weights=row), 0.0) for kept, row in zip(merged, noisy, strict=True)]
+    visits = _Visits(
+        step=min(BOLD, rows / (STEADY * noise)),
+        noise=noise,
+        bound=bound,
+        inside=[kept[places[:, j]] for j, kept in enumerate(merged)],
+        groups=groups,
+    )
+    votes = visits.run(labels, 1 if classes == 2 else classes, releases.rounds, mechanism, bits)
+    return np.stack([votes[j][kept] for j, kept in enumerate(merged)]) / ONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Visits:
+    """The rounds: `inside` and the labels are private, all else is released or public."""
+
+    step: float
+    noise: float
+    bound: int
+    inside: list[Integers]
+    groups: list[NDArray[np.float64]]
+
+    def run(self, labels: Integers, outputs: int, rounds: int, mechanism: Gaussian, bits: Bits) -> list[Integers]:
+        votes = [np.zeros((len(group), outputs), dtype=np.int64) for group in self.groups]
+        scores = np.zeros((len(labels), outputs), dtype=np.int64)
+        for _ in range(rounds):
+            for j, group in enumerate(self.groups):
+                sums = _sums(self.inside[j], _residuals(scores, labels, self.bound), len(group))
+                released = np.asarray(mechanism.release(sums, bits=bits), dtype=np.float64) / UNIT
+                moves = np.rint(ONE * self.step * released / (group + self.noise)[:, None]).astype(np.int64)
+                moved = np.clip(votes[j] + moves, -FURTHEST, FURTHEST)
+                scores += (moved - votes[j])[self.inside[j]]
+                votes[j] = moved
+        return votes
+
+
+def _histograms(places: Integers, cells: int) -> Integers:
+    """How many rows lie in each cell, for each feature."""
+    return np.stack([np.bincount(column, minlength=cells) for column in places.T]).astype(np.int64)
+
+
+def _merged(counts: Sequence[int], noise: float) -> Integers:
+    """The group of each cell: neighbours go together until they hold enough. It reads released counts only."""
+    enough = max(float(np.sum(counts)) / PARTS, ENOUGH * noise)
+    groups, current, held = np.zeros(len(counts), dtype=np.int64), 0, 0.0
+    for place, count in enumerate(counts):
+        groups[place] = current
+        held += count
+        if held >= enough and place < len(counts) - 1:
+            current, held = current + 1, 0.0
+    if held < enough / 2 and current > 0:
+        groups[groups == current] = current - 1
+    return groups
+
+
+def _residuals(scores: Integers, labels: Integers, bound: int) -> Integers:
+    """Label minus predicted share, in units, each row shortened to the bound: a function of the row and of votes."""
+    outputs = scores.shape[1]
+    expected = shares(scores)
+    first = 1 if outputs == 1 else 0  # of two classes the second one is followed
+    right = (labels[:, None] == np.arange(first, first + outputs)).astype(np.int64)
+    return within(UNIT * right - expected, bound)
+
+
+def _sums(groups: Integers, residuals: Integers, count: int) -> Integers:
+    """The sum of residuals in each group, by output: whole numbers, which floats add up exactly below 2^53."""
+    columns = [np.bincount(groups, weights=column, minlength=count) for column in residuals.T]
+    return np.stack(columns, axis=1).astype(np.int64)

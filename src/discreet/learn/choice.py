@@ -1,0 +1,90 @@
+"""The best of some models, chosen privately by their errors on rows that none of them was trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import column_or_1d
+
+from discreet import check
+from discreet.errors import InvalidParameter
+from discreet.mechanisms import PermuteAndFlip
+from discreet.noise import Bits, source_of
+from discreet.privacy import Neighbours
+from discreet.privacy.events import Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A model that was chosen, and what that released.
+
+    Attributes:
+        index: its place in the list.
+        model: the model.
+        event: the description of the release, for accounting.
+        private: False if the choice was seeded.
+    """
+
+    index: int
+    model: Any
+    event: Event
+    private: bool
+
+
+def choose_model(
+    models: Sequence[Any],
+    X: Any,
+    y: Any,
+    *,
+    epsilon: check.Number,
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+    bits: Bits | None = None,
+) -> Choice:
+    """A classifier that errs rarely on private rows.
+
+    Args:
+        models: fitted classifiers with `predict`, none of which depends on these rows other than through releases that
+            were paid for.
+        X: private rows; one with a number that is missing or infinite counts as an error of every model.
+        y: their labels.
+        epsilon: what the choice may cost.
+        neighbours: the relation to protect.
+        bits: the source of randomness; None is the secure one.
+
+    Formal guarantee: epsilon-DP. A row adds 0 or 1 to the number of errors of each model, so under ADD_REMOVE all
+    scores move in one direction by at most 1, and permute-and-flip needs half of the noise; a replaced row moves each
+    by at most 1 either way. Every row is predicted by itself: a prediction made in a batch may depend, in its last
+    bits, on the rest of the batch.
+
+    >>> from sklearn.dummy import DummyClassifier
+    >>> models = [DummyClassifier(strategy="constant", constant=c).fit([[0], [0]], [0, 1]) for c in (0, 1)]
+    >>> choose_model(models, [[0.0]] * 200, [1] * 190 + [0] * 10, epsilon=1).index
+    1
+    """
+    relation = Neighbours(neighbours)
+    if not len(models):
+        raise InvalidParameter("models", "no models", "at least one")
+    mechanism = PermuteAndFlip(epsilon=epsilon, sensitivity=1, monotone=relation is Neighbours.ADD_REMOVE)
+    source = source_of(bits)
+    rows, labels = np.asarray(X), np.asarray(column_or_1d(y))
+    if len(rows) != len(labels):
+        raise InvalidParameter("y", f"{len(labels)} labels", f"one for each of the rows of X, {len(rows)}")
+    scores = [-int(errors(model, rows, labels).sum()) for model in models]
+    index = int(mechanism.choose(scores, bits=source))
+    return Choice(index=index, model=models[index], event=mechanism.event, private=source.private)
+
+
+def errors(model: Any, rows: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int64]:
+    """1 for each row on which a classifier is wrong, else 0; each a function of its row alone."""
+    right = [bool(predicted == label) for predicted, label in zip(predictions(model, rows), labels, strict=True)]
+    return 1 - np.array(right, dtype=np.int64)
+
+
+def predictions(model: Any, rows: NDArray[Any]) -> list[Any]:
+    """What a model predicts for each row by itself; None for a row with a number that is missing or infinite."""
+    usable = np.isfinite(rows).all(axis=1) if rows.dtype.kind in "biuf" else np.ones(len(rows), dtype=bool)
+    return [model.predict(rows[i : i + 1])[0] if usable[i] else None for i in range(len(rows))]

@@ -1,0 +1,253 @@
+"""Hyper-parameters chosen at their full price: every candidate that was fitted is paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import MetaEstimatorMixin, clone, is_classifier
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from discreet import check
+from discreet.accounting.tuning import Tries
+from discreet.errors import InternalError, InvalidParameter
+from discreet.learn.base import Learner
+from discreet.learn.choice import errors
+from discreet.learn.labelled import read_labelled
+from discreet.learn.search_plan import SearchPlan, search_plan
+from discreet.learn.tries import draw_tries
+from discreet.mechanisms import PermuteAndFlip
+from discreet.noise import Bits, bernoulli, uniform_below
+from discreet.noise.experiment import shuffled
+from discreet.privacy import Neighbours, events
+from discreet.privacy.events import Event
+from discreet.statistics.spending import Spending
+
+OWN = ("epsilon", "delta", "neighbours", "random_state")  # parameters that the search sets itself
+
+
+def _has(name: str) -> Callable[[Any], bool]:
+    return lambda search: hasattr(getattr(search, "best_estimator_", search.estimator), name)
+
+
+class GridSearchCV(MetaEstimatorMixin, Learner):  # type: ignore[misc]  # scikit-learn has no annotations
+    """The best of a grid of parameters of a classifier, under one budget for all that was tried.
+
+    A part of the rows is held out, at random; candidates are fitted on the others and compared by their errors on it.
+    Only the winner is shown: not the scores, nor how many were tried, nor how long it took.
+
+    Args:
+        estimator: a private classifier (a `Learner`); its own epsilon and delta are replaced by what a fit may cost.
+        param_grid: lists of values by parameter, as in scikit-learn; public.
+        epsilon, delta: what all of it may cost together.
+        tries: how many candidates are drawn, in the mean, if they are drawn at random. None leaves the choice between
+            the two ways open, with twice as many draws as there are candidates.
+        holdout: the share of rows that is held out.
+        neighbours: "add_remove" or "replace".
+        random_state: None for secure randomness, an int for a seed that protects nobody.
+
+    Attributes:
+        best_estimator_: the winner, fitted on the rows that were not held out.
+        best_params_: its parameters.
+
+    Formal guarantee: (epsilon, delta)-DP, pure if delta = 0. Whether a row is held out is decided by a coin that reads
+    no row, or by its place if their number is public; given that, neighbours differ in the fitted part or in the
+    held-out part, never in both, so that the worse of the two prices counts. The fitted part pays for its fits; what
+    follows from them by reading held-out rows is post-processing. The held-out part pays for comparing: models that
+    were fitted on other rows are public to it. One of two ways is taken, by public facts, whichever leaves more for a
+    fit:
+
+    * every candidate is fitted, which composes, and one is chosen by permute-and-flip;
+    * candidates are drawn with replacement, fitted and scored with noise, a random number of times, and the best is
+      shown: about three times the price of one, however large the grid (`accounting.tuning`, Papernot and Steinke
+      2022).
+
+    >>> from discreet.learn import DecisionTreeClassifier
+    >>> tree = DecisionTreeClassifier(bounds=(0, 1), classes=[0, 1])
+    >>> X = np.linspace(0, 1, 2000)[:, None]
+    >>> search = GridSearchCV(tree, {"max_depth": [1, 2, 3]}, epsilon=6, delta=0, random_state=0)
+    >>> print(search.fit(X, X[:, 0] > 0.5).privacy_spent_, search.score(X, X[:, 0] > 0.5) > 0.95)
+    epsilon=6 True
+    """
+
+    best_estimator_: Any
+    best_params_: dict[str, Any]
+    classes_: NDArray[Any]
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        tries: Any = None,
+        holdout: Any = 0.2,
+        neighbours: Any = "add_remove",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.delta = delta
+        self.tries = tries
+        self.holdout = holdout
+        self.neighbours = neighbours
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        """Those of the estimator."""
+        return get_tags(self.estimator)
+
+    def plan_event(self, n_features: int) -> Event:
+        """The event of a search on so many features; it fails if no candidate could be afforded."""
+        self._plan(n_features)
+        return self._event()
+
+    def _event(self) -> Event:
+        budget = Spending.of(self.epsilon, self.delta)
+        if budget.is_pure:
+            return events.Pure(budget.pure_epsilon)
+        return events.Approx(check.positive(epsilon=self.epsilon), check.probability(delta=self.delta))
+
+    def fit(self, X: Any, y: Any) -> GridSearchCV:
+        """Searches the grid.
+
+        Args:
+            X: rows of numbers.
+            y: labels.
+        """
+        share = check.probability(holdout=self.holdout)
+        X, y = read_labelled(self, X, y)
+        plan = self._plan(X.shape[1])
+        bits = self._bits()
+        held = self._held(len(X), share, bits)
+        data = _Parts(X[~held], y[~held], X[held], y[held])
+        index, best = self._composed(plan, data, bits) if plan.tries is None else self._tried(plan, data, bits)
+        self.best_params_ = self._candidates()[index]
+        self.best_estimator_ = best
+        self.classes_ = best.classes_
+        self._account(self._event(), bits)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The predictions of the winner."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict(X))
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probabilities of the winner."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict_proba(X))
+
+    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The margins of the winner."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.decision_function(X))
+
+    def score(self, X: Any, y: Any) -> float:
+        """The accuracy of the winner; it reads these rows and is not private."""
+        check_is_fitted(self, "best_estimator_")
+        return float(self.best_estimator_.score(X, y))
+
+    def _candidates(self) -> list[dict[str, Any]]:
+        if not is_classifier(self.estimator) or not isinstance(self.estimator, Learner):
+            raise InvalidParameter("estimator", self.estimator, "to be one of discreet's classifiers")
+        found = [dict(one) for one in ParameterGrid(self.param_grid)]
+        for name in OWN:
+            if any(name in one for one in found):
+                hint = f"The search decides it: pass {name} to GridSearchCV."
+                raise InvalidParameter("param_grid", name, "not to be among the parameters", hint)
+        if not found:
+            raise InvalidParameter("param_grid", self.param_grid, "to have at least one candidate")
+        return found
+
+    def _model(self, plan: SearchPlan, candidate: Mapping[str, Any], seed: int | None) -> Any:
+        own = {"epsilon": plan.epsilon, "delta": plan.delta, "neighbours": self.neighbours, "random_state": seed}
+        return clone(self.estimator).set_params(**candidate, **own)
+
+    def _held(self, rows: int, share: Fraction, bits: Bits) -> NDArray[np.bool_]:
+        if self._relation is Neighbours.ADD_REMOVE:
+            return np.asarray(bernoulli(share, rows, bits=bits))
+        return shuffled(rows, bits=bits) < int(share * rows)
+
+    def _composed(self, plan: SearchPlan, data: _Parts, bits: Bits) -> tuple[int, Any]:
+        models = [self._fitted(plan, index, data, bits) for index in range(len(self._candidates()))]
+        monotone = self._relation is Neighbours.ADD_REMOVE
+        chooser = PermuteAndFlip(epsilon=check.positive(epsilon=self.epsilon), sensitivity=1, monotone=monotone)
+        index = int(chooser.choose([-data.errors(model) for model in models], bits=bits))
+        return index, _usable(models[index])
+
+    def _tried(self, plan: SearchPlan, data: _Parts, bits: Bits) -> tuple[int, Any]:
+        """The best of a random number of tries.
+
+        Among equal scores the first counts: tries are alike in law, so that this is a fair lot among equals.
+        """
+        best: tuple[int, int, Any] | None = None
+        candidates = len(self._candidates())
+        for _ in range(draw_tries(plan.tries or Tries.of_mean(1), bits)):
+            index = uniform_below(candidates, bits=bits)
+            model = self._fitted(plan, index, data, bits)
+            score = -int(plan.score_noise.release(data.errors(model), bits=bits))
+            if best is None or score > best[0]:
+                best = (score, index, model)
+        if best is None:
+            raise InternalError("A number of tries is at least one.")
+        return best[1], _usable(best[2])
+
+    def _fitted(self, plan: SearchPlan, index: int, data: _Parts, bits: Bits) -> Any:
+        model = self._model(plan, self._candidates()[index], None if bits.private else bits.integer(32))
+        planned = model.plan_event(data.X.shape[1])
+        try:
+            model.fit(data.X, data.y)
+        except InvalidParameter:  # too few classes were found: a release as well, and the worst of models
+            return None
+        if model.event_ != planned:
+            raise InternalError("A learner released something else than it had planned.")
+        return model
+
+    def _plan(self, n_features: int) -> SearchPlan:
+        """What a fit may cost, by the way that leaves more for it."""
+        candidates = self._candidates()
+
+        def released(plan: SearchPlan) -> list[Event]:
+            return [self._model(plan, one, None).plan_event(n_features) for one in candidates]
+
+        return search_plan(
+            released,
+            candidates=len(candidates),
+            epsilon=check.positive(epsilon=self.epsilon),
+            delta=check.not_negative(delta=self.delta or 0),
+            tries=self.tries,
+            neighbours=self._relation,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Rows to fit on, and rows held out."""
+
+    X: NDArray[Any]
+    y: NDArray[Any]
+    held: NDArray[Any]
+    held_y: NDArray[Any]
+
+    def errors(self, model: Any) -> int:
+        """How many held-out rows a model gets wrong; all of them if there is no model."""
+        return len(self.held_y) if model is None else int(errors(model, self.held, self.held_y).sum())
+
+
+def _usable(model: Any) -> Any:
+    if model is None:
+        hint = "Classes are public: pass classes=[0, 1] to the estimator."
+        raise InvalidParameter("classes", "fewer than two", "to be found by at least one fit", hint)
+    return model

@@ -1,0 +1,93 @@
+"""What one fit of a search may cost: planned from public facts, by the cheaper of two ways to pay for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet import accounting
+from discreet.accounting.tuning import Tries, tuned_epsilon
+from discreet.check import Number
+from discreet.errors import InvalidParameter
+from discreet.mechanisms import Gaussian, Laplace
+from discreet.privacy import Neighbours
+from discreet.privacy.events import Event
+from discreet.statistics.spending import Spending
+
+CAREFUL = 1 - Fraction(1, 1 << 30)  # of a share, so that prices rounded up stay within the budget
+FEW = 8  # candidates; more of them are never cheaper one by one
+_FINER = 7  # halvings in the search for the budget of one fit: to a part in 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPlan:
+    """What one fit may cost; `tries` is None if every candidate is fitted once."""
+
+    epsilon: Fraction
+    delta: Fraction
+    tries: Tries | None
+
+    @property
+    def score_noise(self) -> Laplace | Gaussian:
+        """The noise of a number of errors, which one row moves by at most 1."""
+        spending = Spending.of(self.epsilon, self.delta)
+        if spending.is_pure:
+            return Laplace(epsilon=self.epsilon, sensitivity=1)
+        return Gaussian.with_multiplier(noise_multiplier=spending.noise_multiplier, sensitivity=1)
+
+
+def search_plan(
+    released: Callable[[SearchPlan], list[Event]],
+    *,
+    candidates: int,
+    epsilon: Fraction,
+    delta: Fraction,
+    tries: Number | None,
+    neighbours: Neighbours,
+) -> SearchPlan:
+    """The plan that leaves most for one fit.
+
+    Args:
+        released: what each candidate would release under a plan.
+        candidates: how many there are.
+        epsilon: of the whole search.
+        delta: of the whole search.
+        tries: how many are drawn in the mean; None if each may also be fitted once.
+        neighbours: the relation to protect.
+    """
+    law = Tries.of_mean(2 * candidates if tries is None else tries)
+    once = SearchPlan(epsilon=epsilon, delta=delta / (2 * candidates), tries=None)
+    often = SearchPlan(epsilon=epsilon, delta=delta / Fraction(2 * law.mean).limit_denominator(1000), tries=law)
+
+    def composed(plan: SearchPlan) -> bool:
+        return accounting.epsilon(released(plan), delta, neighbours=neighbours) <= epsilon
+
+    def tried(plan: SearchPlan) -> bool:
+        return tuned_epsilon([*released(plan), plan.score_noise.event], law, delta, neighbours=neighbours) <= epsilon
+
+    if delta == 0:
+        by_turns = _with(once, CAREFUL * epsilon / candidates)
+        by_lot = _with(often, CAREFUL * epsilon / (2 + law.eta))
+    else:
+        by_lot = _largest(tried, often)
+        by_turns = _largest(composed, once) if tries is None and candidates <= FEW else _with(once, Fraction(0))
+    return by_turns if tries is None and by_turns.epsilon >= by_lot.epsilon else by_lot
+
+
+def _with(plan: SearchPlan, epsilon: Fraction) -> SearchPlan:
+    return SearchPlan(epsilon=epsilon, delta=plan.delta, tries=plan.tries)
+
+
+def _largest(holds: Callable[[SearchPlan], bool], plan: SearchPlan) -> SearchPlan:
+    """The plan with an epsilon near the largest that was seen to hold, at most its own; costs grow with it."""
+    total = plan.epsilon
+    low, high = total, total
+    while not holds(_with(plan, low)):
+        low, high = low / 2, low
+        if low < total / 2**40:
+            raise InvalidParameter("epsilon", float(total), "large enough for one fit", "Search a smaller grid.")
+    for _ in range(_FINER if low < high else 0):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(_with(plan, middle)) else (low, middle)
+    return _with(plan, low)
