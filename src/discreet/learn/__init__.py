@@ -5,11 +5,11 @@ row is seen. Needs scikit-learn: ``pip install 'discreet[learn]'``.
 """
 
 from discreet.learn.base import Learner
-from discreet.learn.kmeans import KMeans
 from discreet.learn.boosting import AdditiveClassifier
 from discreet.learn.choice import Choice, choose_model
 from discreet.learn.forest import RandomForestClassifier
 from discreet.learn.holdout import Holdout
+from discreet.learn.kmeans import KMeans
 from discreet.learn.linear_regression import LinearRegression, Ridge
 from discreet.learn.logistic import LogisticRegression
 from discreet.learn.naive_bayes import GaussianNB
@@ -26,9 +26,9 @@ __all__ = [
     "Choice",
     "DecisionTreeClassifier",
     "GaussianNB",
-    "KMeans",
     "GridSearchCV",
     "Holdout",
+    "KMeans",
     "Learner",
     "LinearRegression",
     "LinearSVC",
