@@ -7,6 +7,7 @@ public. Values in `discreet.statistics.diagnostics` are private: for the steward
 from discreet.statistics.binomial import binomial_test
 from discreet.statistics.blocks import subsample_and_aggregate
 from discreet.statistics.heavy_tails import heavy_tailed_mean
+from discreet.statistics.iterative import iterative_mean
 from discreet.statistics.m_estimators import huber_location, m_estimate
 from discreet.statistics.m_regression import m_regression
 from discreet.statistics.mean import mean
@@ -15,6 +16,7 @@ from discreet.statistics.scores import Biweight, Huber, Logistic, Score
 from discreet.statistics.spending import Spending
 from discreet.statistics.spread import standard_deviation, variance
 from discreet.statistics.trimmed import smooth_median, trimmed_mean
+from discreet.statistics.whitening import iterative_covariance
 
 std = standard_deviation
 
@@ -28,6 +30,8 @@ __all__ = [
     "binomial_test",
     "heavy_tailed_mean",
     "huber_location",
+    "iterative_covariance",
+    "iterative_mean",
     "m_estimate",
     "m_regression",
     "mean",
