@@ -134,9 +134,9 @@ class CentrePlan:
         smooth = centre / SLOWER if beta is None else check.positive(beta=beta)
         wide = _spread_beta(part, *ranks)
         return cls(
-            noise=Lomax(epsilon=centre, beta=smooth, floor=floor, inflation=INFLATION),
-            scale=SmoothLogarithm.of(beta=smooth, epsilon=part),
-            spread=SmoothLogarithm.of(beta=wide, epsilon=part) if population else None,
+            noise=_lomax(centre, smooth, floor),
+            scale=_logarithm(smooth, part),
+            spread=_logarithm(wide, part) if population else None,
             spread_beta=wide,
             outside=outside,
         )
@@ -147,13 +147,15 @@ class CentrePlan:
         parts: list[Event] = [self.noise.event, self.scale.mechanism.event]
         return events.Composed([*parts, self.spread.mechanism.event] if self.spread else parts)
 
-    def released(self, centre: Fraction, sensitivity: Fraction, bound: Fraction, freedom: int, bits: Bits) -> Interval:
+    def released(
+        self, centre: Fraction, sensitivity: Fraction, bound: Callable[[], Fraction], freedom: int, bits: Bits
+    ) -> Interval:
         """The ends of the interval around the noisy centre, in steps.
 
         Args:
             centre: exact.
             sensitivity: its smooth sensitivity, from `smooth_sensitivity`, raised to the floor of the noise.
-            bound: what the deviation of the sampling error does not exceed; `spread_beta`-smooth.
+            bound: gives what the deviation of the sampling error does not exceed; `spread_beta`-smooth.
             freedom: of Student's law for that error.
             bits: the source of randomness.
         """
@@ -163,9 +165,19 @@ class CentrePlan:
         part = float(self.outside) / (1 if self.spread is None else 2)
         half = scale * lomax_pivot(power, self.scale.scale, part) + float(self.noise.grid.step)
         if self.spread is not None:
-            spread = math.exp(self.spread.release(bound, bits))
+            spread = math.exp(self.spread.release(bound(), bits))
             half += spread * student_pivot(freedom, self.spread.scale, part)
         return Interval(value - half, value + half)
+
+
+@lru_cache(maxsize=256)
+def _lomax(epsilon: Fraction, beta: Fraction, floor: Fraction) -> Lomax:
+    return Lomax(epsilon=epsilon, beta=beta, floor=floor, inflation=INFLATION)
+
+
+@lru_cache(maxsize=256)
+def _logarithm(beta: Fraction, epsilon: Fraction) -> SmoothLogarithm:
+    return SmoothLogarithm.of(beta=beta, epsilon=epsilon)
 
 
 def _spread_beta(epsilon: Fraction, inside: int, beyond: int) -> Fraction:

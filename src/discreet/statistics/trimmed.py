@@ -159,8 +159,11 @@ def _release(values: Column, cut: int, plan: CentrePlan, error: tuple[int, float
     centre = Fraction(int(steps[cut : n - cut].sum()), kept)
     sensitivity = smooth.trimmed_mean(steps, width, cut, plan.noise.beta, plan.noise.floor)
     beyond, factor = error
-    gap = _widest(steps, width, (cut + 1, n - cut), beyond, plan.spread_beta)
-    found = plan.released(centre, sensitivity, gap * Fraction(factor), max(kept, n // 2), bits)
+
+    def bound() -> Fraction:
+        return _widest(steps, width, (cut + 1, n - cut), beyond, plan.spread_beta) * Fraction(factor)
+
+    found = plan.released(centre, sensitivity, bound, max(kept, n // 2), bits)
     low, high, step = float(values.low), float(values.high), float(values.step)
     ends = low + step * np.array([found.low - 1, found.high + 1])  # values were rounded to steps
     value, *inside = np.clip([ends.mean(), *ends], low, high).tolist()

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from tests.audit.mutants import accounts, auditors, choosing, curators, noises
+from tests.audit.mutants import accounts, auditors, choosing, curators, noises, robust
 from tests.audit.mutants.registry import Mutant
 
-MUTANTS = [*noises.MUTANTS, *choosing.MUTANTS, *accounts.MUTANTS, *curators.MUTANTS, *auditors.MUTANTS]
+MUTANTS = [
+    *noises.MUTANTS,
+    *choosing.MUTANTS,
+    *accounts.MUTANTS,
+    *curators.MUTANTS,
+    *auditors.MUTANTS,
+    *robust.MUTANTS,
+]
 
 _HEAD = """# Mutants
 
