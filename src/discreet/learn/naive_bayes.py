@@ -20,6 +20,8 @@ from discreet.privacy.events import Event, Gaussian
 
 Floats = NDArray[np.float64]
 
+_LEAST = 0.05  # of the variance of noise is granted to what it hides
+
 
 class GaussianNB(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-learn has no annotations
     """Naive Bayes with normal features and differential privacy.
@@ -142,19 +144,26 @@ class GaussianNB(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-lear
     def _keep(self, found: ColumnMoments, low: Floats, high: Floats, smoothing: float) -> None:
         """The model in the units of the data."""
         half = (high - low) / 2
-        mean = _drawn(found.mean, found.count, found.mean_error[:, None] * np.ones_like(found.mean))
-        variance = np.maximum(_drawn(found.variance, found.count, found.variance_error), 0.0)
-        variance = variance + found.mean_error[:, None] ** 2
+        errors = np.broadcast_to(found.mean_error[:, None], found.mean.shape)
+        mean, left = _drawn(found.mean, found.count, errors)
+        variance = np.maximum(_drawn(found.variance, found.count, found.variance_error)[0], 0.0) + left
         self.theta_ = (low + high) / 2 + half * mean
         self.var_ = half**2 * variance
         self.var_ = self.var_ + smoothing * self.var_.max()
         self.class_count_ = found.count
 
 
-def _drawn(values: Floats, count: Floats, error: Floats) -> Floats:
-    """Values of classes drawn to their weighted mean, by the share of their distance that noise explains."""
-    middle = np.average(values, axis=0, weights=count)
-    away = values - middle
-    noise = np.sum(error**2, axis=1, keepdims=True)
-    signal = np.maximum(np.sum(away**2, axis=1, keepdims=True), 1e-300)
-    return np.asarray(middle + np.clip(1 - noise / signal, 0, 1) * away)
+def _drawn(values: Floats, count: Floats, error: Floats) -> tuple[Floats, float]:
+    """Values of classes drawn to their weighted mean, by the share of their distance that noise explains.
+
+    Also the variance that noise leaves to them, on average: one number for all, as it says nothing about a class.
+
+    Distances have the variance tau^2 + error^2, tau^2 the same for all classes and features; each is multiplied by
+    tau^2 / (tau^2 + error^2). A little of it is kept even if noise explains all, because its direction still tells.
+    """
+    away = values - np.average(values, axis=0, weights=count)
+    precision = 1 / np.maximum(error, 1e-12) ** 2
+    excess = float(np.average(away**2 - error**2, weights=precision))
+    spread = max(excess, _LEAST / float(np.mean(precision)))
+    part = error**2 / (spread + error**2)
+    return np.asarray(values - away * part), float(np.average(spread * part, weights=precision))
