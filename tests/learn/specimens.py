@@ -69,12 +69,15 @@ _EMPTY = {"check_estimators_empty_data_messages": NO_ROWS}
 _NUMERIC = {"check_supervised_y_no_nan": QUIET, **_EMPTY}
 _UNPAID = {"check_clustering": "labels of the training rows would be stored, and nobody paid for them"}
 _TABLE = (
+    Specimen("AdditiveClassifier", {"bounds": (-10.0, 10.0), "rounds": 4, "cells": 16, "epsilon": 1000}),
+    Specimen("DecisionTreeClassifier", {"bounds": (-10.0, 10.0), "epsilon": 1000}),
     Specimen("GaussianNB", {**_BOXED, "epsilon": 300}),
     Specimen("KMeans", {**_BOXED, "n_clusters": 3}, excused={**_EMPTY, **_UNPAID}),
     Specimen("LinearRegression", {**_BOXED, "label_bounds": (-10, 10)}, excused=_NUMERIC),
     Specimen("LinearSVC", {**_BOXED, "steps": 30}),
     Specimen("LogisticRegression", {**_BOXED, "steps": 30}),
     Specimen("PCA", _BOXED, excused=_EMPTY),
+    Specimen("RandomForestClassifier", {"bounds": (-10.0, 10.0), "epsilon": 1000, "n_estimators": 2}),
     Specimen("Ridge", {**_BOXED, "label_bounds": (-10, 10)}, excused=_NUMERIC),
     Specimen("StandardScaler", _BOXED, excused=_EMPTY),
 )

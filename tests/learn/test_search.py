@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections import Counter
 from fractions import Fraction
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeClassifier as PublicTree
+from sklearn.utils.estimator_checks import check_estimator
 
 from discreet import accounting
 from discreet.accounting.tuning import Tries, tuned_epsilon
@@ -210,3 +212,13 @@ def test_no_model_for_want_of_classes_is_a_refusal_of_the_search() -> None:
     tree = DecisionTreeClassifier(bounds=(0, 1))
     with pytest.raises(InvalidParameter, match="by at least one fit"):
         GridSearchCV(tree, {"max_depth": [1]}, epsilon=1, random_state=0).fit(TABLE[:20], LABELS[:20])
+
+
+@pytest.mark.slow
+def test_scikit_learn_accepts_a_search() -> None:
+    tree = DecisionTreeClassifier(bounds=(-10, 10))
+    one = GridSearchCV(tree, {"max_depth": [3, 4]}, epsilon=2000, delta=1e-6, tries=2, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about checks that are skipped
+        results = check_estimator(one, on_fail=None)
+    assert [f"{found['check_name']}: {found['exception']!r}" for found in results if found["status"] == "failed"] == []

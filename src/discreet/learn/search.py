@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet import check
 from discreet.accounting.tuning import Tries
 from discreet.errors import InternalError, InvalidParameter
-from discreet.learn.base import Learner
+from discreet.learn.base import Learner, bits_of, spent
 from discreet.learn.choice import errors
 from discreet.learn.labelled import read_labelled
 from discreet.learn.search_plan import SearchPlan, search_plan
@@ -26,7 +26,7 @@ from discreet.learn.tries import draw_tries
 from discreet.mechanisms import PermuteAndFlip
 from discreet.noise import Bits, bernoulli, uniform_below
 from discreet.noise.experiment import shuffled
-from discreet.privacy import Neighbours, events
+from discreet.privacy import Loss, Neighbours, events
 from discreet.privacy.events import Event
 from discreet.statistics.spending import Spending
 
@@ -37,7 +37,7 @@ def _has(name: str) -> Callable[[Any], bool]:
     return lambda search: hasattr(getattr(search, "best_estimator_", search.estimator), name)
 
 
-class GridSearchCV(MetaEstimatorMixin, Learner):  # type: ignore[misc]  # scikit-learn has no annotations
+class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotations
     """The best of a grid of parameters of a classifier, under one budget for all that was tried.
 
     A part of the rows is held out, at random; candidates are fitted on the others and compared by their errors on it.
@@ -56,6 +56,7 @@ class GridSearchCV(MetaEstimatorMixin, Learner):  # type: ignore[misc]  # scikit
     Attributes:
         best_estimator_: the winner, fitted on the rows that were not held out.
         best_params_: its parameters.
+        event_, privacy_spent_, private_: as for every learner.
 
     Formal guarantee: (epsilon, delta)-DP, pure if delta = 0. Whether a row is held out is decided by a coin that reads
     no row, or by its place if their number is public; given that, neighbours differ in the fitted part or in the
@@ -80,6 +81,9 @@ class GridSearchCV(MetaEstimatorMixin, Learner):  # type: ignore[misc]  # scikit
     best_estimator_: Any
     best_params_: dict[str, Any]
     classes_: NDArray[Any]
+    event_: Event
+    privacy_spent_: Loss
+    private_: bool
 
     def __init__(
         self,
@@ -106,6 +110,10 @@ class GridSearchCV(MetaEstimatorMixin, Learner):  # type: ignore[misc]  # scikit
         """Those of the estimator."""
         return get_tags(self.estimator)
 
+    @property
+    def _relation(self) -> Neighbours:
+        return Neighbours(self.neighbours)
+
     def plan_event(self, n_features: int) -> Event:
         """The event of a search on so many features; it fails if no candidate could be afforded."""
         self._plan(n_features)
@@ -127,14 +135,16 @@ class GridSearchCV(MetaEstimatorMixin, Learner):  # type: ignore[misc]  # scikit
         share = check.probability(holdout=self.holdout)
         X, y = read_labelled(self, X, y)
         plan = self._plan(X.shape[1])
-        bits = self._bits()
+        bits = bits_of(self.random_state)
         held = self._held(len(X), share, bits)
         data = _Parts(X[~held], y[~held], X[held], y[held])
         index, best = self._composed(plan, data, bits) if plan.tries is None else self._tried(plan, data, bits)
         self.best_params_ = self._candidates()[index]
         self.best_estimator_ = best
         self.classes_ = best.classes_
-        self._account(self._event(), bits)
+        self.event_ = self._event()
+        self.privacy_spent_ = spent(self.event_, self.epsilon, self.delta, self._relation)
+        self.private_ = bits.private
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -60,12 +60,11 @@ class TreeLearner(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-lea
         bits = self._bits()
         self.classes_ = plan.read(y, bits)
         labels = codes(y, self.classes_)
-        places = public.places(X)
-        # A row belongs to one tree by a coin of its own, drawn for its position and whatever it holds.
-        tree_of = uniform_below(trees, len(labels), bits=bits)
+        places, labels = public.places(X)[labels >= 0], labels[labels >= 0]
+        tree_of = uniform_below(trees, len(labels), bits=bits)  # a coin of its own for each row, whatever it holds
         grown = [
             recipe.grow(places[kept], labels[kept], len(self.classes_), bits)
-            for kept in ((tree_of == tree) & (labels >= 0) for tree in range(trees))
+            for kept in (tree_of == tree for tree in range(trees))
         ]
         self.features_ = np.stack([tree.feature for tree, _ in grown])
         self.thresholds_ = np.stack([tree.cell for tree, _ in grown])
