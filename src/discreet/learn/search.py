@@ -258,6 +258,9 @@ class _Parts:
 
 def _usable(model: Any) -> Any:
     if model is None:
-        hint = "Classes are public: pass classes=[0, 1] to the estimator."
+        hint = (
+            "Classes are public: pass classes=[0, 1] to the estimator. Labels of one class, or of a continuous target, "
+            "leave nothing to tell apart."
+        )
         raise InvalidParameter("classes", "fewer than two", "to be found by at least one fit", hint)
     return model
