@@ -72,10 +72,10 @@ def test_a_larger_number_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(("count", "width"), [(2, 3), (3, 4), (4, 6)])
 def test_the_sensitivity_of_the_variance_is_what_brute_force_finds(count: int, width: int) -> None:
     """For four values from 0 to 6 it is 6.75 for the divisor n, and 9 for n - 1."""
-    furthest = {0: 0.0, 1: 0.0}
+    furthest = [0.0, 0.0]
     for rest in product(range(width + 1), repeat=count - 1):
         tables = np.array([[*rest, own] for own in range(width + 1)], dtype=float)
-        for less in furthest:
+        for less in (0, 1):
             found = tables.var(axis=1, ddof=less)
             furthest[less] = max(furthest[less], float(found.max() - found.min()))
     assert furthest[0] == pytest.approx(squares_sensitivity(count, width) / count**2)

@@ -13,6 +13,9 @@ from discreet.statistics.m_regression import m_regression
 from discreet.statistics.mean import mean
 from discreet.statistics.results import TestResult
 from discreet.statistics.scores import Biweight, Huber, Logistic, Score
+from discreet.statistics.covariance import correlation, covariance
+from discreet.statistics.mean import mean
+from discreet.statistics.quantiles import interquartile_range, median, quantile, quantiles
 from discreet.statistics.spending import Spending
 from discreet.statistics.spread import standard_deviation, variance
 from discreet.statistics.trimmed import smooth_median, trimmed_mean
@@ -36,6 +39,13 @@ __all__ = [
     "m_regression",
     "mean",
     "smooth_median",
+    "correlation",
+    "covariance",
+    "interquartile_range",
+    "mean",
+    "median",
+    "quantile",
+    "quantiles",
     "standard_deviation",
     "std",
     "subsample_and_aggregate",

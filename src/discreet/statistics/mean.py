@@ -72,7 +72,7 @@ def mean(
 
     >>> from discreet.noise import SeededBits
     >>> print(mean([20, 30, 40] * 500, bounds=(0, 100), epsilon=1, bits=SeededBits(1)))
-    30.0226 [29.2194, 30.8255] NOT PRIVATE (seeded randomness)
+    30.0226 [29.2193, 30.8255] NOT PRIVATE (seeded randomness)
     """
     spending = Spending.of(epsilon, delta, rho)
     risk = float(1 - check.probability(confidence=confidence))

@@ -18,7 +18,7 @@ from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Composed, Event
 from discreet.statistics.column import Column, column
-from discreet.statistics.mean import TARGETS, centre_interval, centre_of
+from discreet.statistics.mean import TARGETS, centre_interval
 from discreet.statistics.moments import COARSE, bernstein, exact_sum, gaussian
 from discreet.statistics.noisy import Floats, Noisy, beyond, hull
 from discreet.statistics.spending import Spending
@@ -81,7 +81,7 @@ def variance(
     source = source_of(bits)
     values = column(x, bounds=bounds, neighbours=neighbours, fine=COARSE)
     if spending.is_pure and values.neighbours is Neighbours.REPLACE:
-        found, event = _direct(values, spending, less, risk, target, source)
+        found, event = _direct(values, spending, source, less=less, risk=risk, sample=target == "sample")
     else:
         released = gaussian(values, spending, source) if not spending.is_pure else bernstein(values, spending, source)
         found, event = _from_moments(released, less, risk, target), released.event
@@ -181,10 +181,9 @@ def sampling_variance(released: Noisy, centre: Floats, tried: Floats, count: flo
 
 
 def _direct(
-    values: Column, spending: Spending, less: int, risk: float, target: str, bits: Bits
+    values: Column, spending: Spending, bits: Bits, *, less: int, risk: float, sample: bool
 ) -> tuple[Floats, Event]:
     """The variance of c with Laplace noise of its own, for a public number of values."""
-    sample = target == "sample"
     own = spending if sample else spending.share(1 - MOMENTS_SHARE)
     size = values.public_size
     moves = squares_sensitivity(size, values.width)

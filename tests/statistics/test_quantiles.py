@@ -1,0 +1,229 @@
+"""Quantiles: what every draw costs between neighbours, with the draws before it held fixed, and how intervals cover."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import betaincinv
+
+from discreet import accounting
+from discreet import statistics as st
+from discreet.errors import InvalidParameter
+from discreet.mechanisms import Laplace, Quantile
+from discreet.noise import SeededBits
+from discreet.privacy import Neighbours
+from discreet.statistics import ranks
+from discreet.statistics.column import column
+from discreet.statistics.fences import _binomial_end
+from discreet.statistics.ranks import levels, many_points
+from discreet.statistics.spending import Spending
+from tests.statistics.recorded import BOTH, neighbouring
+from tests.statistics.test_mean import beta_sample
+
+Draws = list[tuple[str, float, Any]]
+POINTS = [0.0, 1.0, 3.0, 4.0]
+PLACES = [0.0, 0.3, 0.5, 0.9, 1.0]
+
+
+def drawn(monkeypatch: pytest.MonkeyPatch, statistic: Any, places: list[float]) -> Draws:
+    """Log-probabilities of forced outputs, each at a place of its range that has nothing to do with the data.
+
+    A count is forced to 60, and its scale is kept with the true one.
+    """
+    found: Draws = []
+
+    def choose(self: Quantile, value: Any, **_: object) -> int:
+        first, last = self.ends
+        point = first + math.floor(places[len(found) % len(places)] * (last - first))
+        starts, sizes, losses = self.cells(value)
+        logs = np.log(np.maximum(sizes, 1e-300)) - float(self.rate) * losses
+        cell = int(np.flatnonzero((starts <= point) & (point < starts + sizes))[0])
+        total = np.max(logs) + math.log(np.sum(np.exp(logs - np.max(logs))))
+        found.append(("choice", float(-float(self.rate) * losses[cell] - total), (self.quantile, self.epsilon)))
+        return point
+
+    def count(self: Laplace, value: Any, **_: object) -> int:
+        found.append(("count", float(-abs(60 - value) / self.event.scale), self.event.scale))
+        return 60
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Quantile, "release", choose)
+        patch.setattr(Laplace, "release", count)
+        statistic()
+    return found
+
+
+def loss(one: Draws, other: Draws) -> float:
+    """The privacy loss of one transcript: draws of the same kinds, for the same shares and budgets."""
+    assert [(kind, public) for kind, _, public in one] == [(kind, public) for kind, _, public in other]
+    return sum(log for _, log, _ in one) - sum(log for _, log, _ in other)
+
+
+def losses_of_trees(monkeypatch: pytest.MonkeyPatch, neighbours: Neighbours, **budget: Any) -> list[float]:
+    shares = [Fraction(1, 5), Fraction(1, 2), Fraction(4, 5)]
+
+    def seen(x: list[float], places: list[float]) -> Draws:
+        values = column(x, bounds=(0, 4), neighbours=neighbours, fine=4)
+        return drawn(
+            monkeypatch, lambda: many_points(values, shares, Spending.of(**budget), SeededBits(len(places))), places
+        )
+
+    found: list[float] = []
+    for extra in ([], [0.0] * 10 + [4.0] * 10, [2.0] * 20):
+        for one, other in neighbouring(POINTS, neighbours, 1):
+            # the value that differs is the last one, so the others keep their random bits
+            found += [
+                loss(seen([*extra, *one], places), seen([*extra, *other], places))
+                for places in ([0.5, 0.98, 0.7], [0.3, 0.0, 1.0], [0.9, 0.5, 0.7])
+            ]
+    return found
+
+
+@pytest.mark.parametrize("neighbours", BOTH)
+def test_several_quantiles_cost_epsilon_at_most(neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = losses_of_trees(monkeypatch, neighbours, epsilon=2)
+    assert max(np.abs(found)) <= 2 + 1e-9
+    assert max(np.abs(found)) > 0.9  # and are no gift either: draws between equal neighbours lose half of it
+
+
+def test_a_replaced_value_costs_two_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree that takes too much is caught by the check above."""
+    mistake = lambda self, whole: (Neighbours.ADD_REMOVE, 2 * self.spending.range_epsilon)  # noqa: E731, ARG005
+    monkeypatch.setattr(ranks._Tree, "_price", mistake)
+    assert max(np.abs(losses_of_trees(monkeypatch, Neighbours.REPLACE, epsilon=2))) > 2
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "level", "parts"),
+    [(Neighbours.ADD_REMOVE, 1, 1), (Neighbours.REPLACE, 0, 1), (Neighbours.REPLACE, 1, 2)],
+)
+def test_levels_cost_their_part_of_rho(neighbours: Neighbours, level: int, parts: int) -> None:
+    """Each of the parts that one unit moves costs (2 rate move)^2 / 8."""
+    tree = ranks._Tree((Fraction(1, 2),), neighbours, Spending.of(rho=1), SeededBits(1))
+    relation, epsilon = tree._price(whole=level == 0)
+    assert relation is neighbours
+    assert 1 - Fraction(1, 10**9) <= parts * epsilon**2 / 8 <= 1
+    pure = ranks._Tree((Fraction(1, 2),), neighbours, Spending.of(epsilon=1), SeededBits(1))
+    assert parts * pure._price(whole=level == 0)[1] == 1
+
+
+@pytest.mark.parametrize("neighbours", BOTH)
+def test_points_fences_and_count_cost_epsilon_at_most(neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
+    def seen(x: list[float], places: list[float]) -> Draws:
+        def ask() -> None:
+            st.median(x, bounds=(0, 4), epsilon=20, neighbours=neighbours, bits=SeededBits(1))
+
+        return drawn(monkeypatch, ask, places)
+
+    found: list[float] = []
+    for one, other in neighbouring(POINTS, neighbours, 1):
+        rest = [2.0] * 30 + [3.0] * 28
+        found += [
+            loss(seen([*rest, *one], places), seen([*rest, *other], places))
+            for places in ([0.5, 0.2, 0.8], [0.3, 0.0, 1.0], [0.9, 0.5, 0.5])
+        ]
+    assert max(np.abs(found)) <= 20 + 1e-9
+    assert max(np.abs(found)) > 5
+
+
+@pytest.mark.parametrize("neighbours", BOTH)
+@pytest.mark.parametrize("shares", [[0.5], [0.1, 0.5, 0.9, 0.95]])
+@pytest.mark.parametrize("intervals", [True, False])
+def test_the_event_is_the_budget(neighbours: Neighbours, shares: list[float], intervals: bool) -> None:
+    options: Any = {"bounds": (0, 4), "neighbours": neighbours, "intervals": intervals}
+    pure = st.quantiles([1, 2, 3], shares, epsilon=0.5, **options)
+    assert 0.499 < accounting.epsilon([pure.event], 0, neighbours=neighbours) <= 0.5
+    zcdp = st.quantiles([1, 2, 3], shares, rho=0.1, **options)
+    most = accounting.zcdp.zcdp_epsilon(0.1, 1e-6)
+    assert accounting.epsilon([zcdp.event], 1e-6, neighbours=neighbours) <= most * (1 + 1e-9)
+
+
+def test_levels() -> None:
+    assert [levels(count) for count in (1, 2, 3, 4, 7, 8)] == [1, 2, 2, 3, 3, 4]
+
+
+def test_quantiles_come_in_the_order_they_are_asked_in() -> None:
+    x = np.repeat(np.arange(1000), 5)  # ties
+    found = st.quantiles(x, [0.9, 0.1, 0.5, 0.5], bounds=(0, 1000), epsilon=20, intervals=False)
+    assert found.value == pytest.approx([900, 100, 500, 500], abs=20)
+    assert found.value[2] == found.value[3]
+
+
+def test_ties_do_not_mislead_the_parts() -> None:
+    """Half of the values are equal: all of them on one side of the median would move the quartiles."""
+    x = np.concatenate([np.linspace(0, 40, 2500), np.full(5000, 50.0), np.linspace(60, 100, 2500)])
+    found = st.quantiles(x, [0.125, 0.5, 0.875], bounds=(0, 100), epsilon=5, intervals=False, bits=SeededBits(2))
+    assert found.value == pytest.approx([20, 50, 80], abs=1.5)
+
+
+@pytest.mark.parametrize(("count", "options"), [(3000, {}), (5000, {"rho": 0.1}), (12_000, {"neighbours": "replace"})])
+@pytest.mark.parametrize("runs", [25, pytest.param(400, marks=pytest.mark.slow)])
+def test_intervals_of_medians_cover_and_are_short(count: int, options: dict[str, Any], runs: int) -> None:
+    """They are made for the worst population, so that hardly one of a few misses an ordinary one."""
+    truth = 100 * betaincinv(2, 5, 0.5)
+    budget = options if "rho" in options else {"epsilon": 1, **options}
+    bits, missed, lengths, errors, plain = SeededBits(count), 0, [], [], []
+    for _ in range(runs):
+        x = beta_sample(count, bits)
+        found = st.median(x, bounds=(0, 100), bits=bits, **budget)
+        missed += not found.low <= truth <= found.high
+        assert found.low <= found.value <= found.high
+        lengths.append(found.high - found.low)
+        errors.append(abs(found.value - float(np.median(x))))
+        plain.append(float(np.median(x)))
+    assert missed <= 0.06 * runs
+    density = 30 * truth / 100 * (1 - truth / 100) ** 4 / 100
+    assert np.mean(lengths) < 2 * (2 * 1.96 * 0.5 / (density * np.sqrt(count))) + 4 * np.quantile(errors, 0.95)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_intervals_cover_populations_of_two_values(share: float) -> None:
+    """The hardest kind: the quantile is 1, and a hair fewer values of 1 would make it 0."""
+    missed = 0
+    bits = SeededBits(4)
+    for _ in range(60):
+        x = (beta_sample(2000, bits) > 100 * betaincinv(2, 5, share * 0.995)).astype(float)
+        found = st.quantile(x, share, bounds=(-1, 2), epsilon=2, bits=bits)
+        missed += not found.low <= 1 <= found.high
+    assert missed <= 3
+
+
+def test_the_end_of_the_binomial_law_is_exact() -> None:
+    for tries in (1, 5, 30, 1000):
+        for share in (0.1, 0.5, 0.99):
+            law = [math.comb(tries, k) * share**k * (1 - share) ** (tries - k) for k in range(tries + 1)]
+            for risk in (0.001, 0.0175, 0.2):
+                exact = int(np.searchsorted(np.cumsum(law), risk, side="right")) - 1
+                assert int(_binomial_end(np.array([tries]), share, risk)[0]) == exact
+
+
+@pytest.mark.parametrize("neighbours", BOTH)
+@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": 0.1}])
+@pytest.mark.parametrize("x", [[], [3], [np.nan, np.nan], [None, 2], [np.inf, -np.inf]])
+def test_few_values_are_no_error(x: list[Any], budget: dict[str, Any], neighbours: Neighbours) -> None:
+    found = st.median(x, bounds=(-5, 5), neighbours=neighbours, **budget)
+    assert (found.low, found.high) == (-5, 5)
+    assert -5 <= found.value <= 5
+    spread = st.interquartile_range(x, bounds=(-5, 5), neighbours=neighbours, **budget)
+    assert 0 <= spread.low <= spread.value <= spread.high <= 10
+
+
+def test_the_interquartile_range_covers() -> None:
+    bits = SeededBits(6)
+    truth = 100 * (betaincinv(2, 5, 0.75) - betaincinv(2, 5, 0.25))
+    for _ in range(10):
+        found = st.interquartile_range(beta_sample(5000, bits), bounds=(0, 100), epsilon=2, bits=bits)
+        assert found.low <= truth <= found.high
+        assert found.value == pytest.approx(truth, abs=3)
+
+
+def test_what_is_wrong_is_refused_before_the_values_are_seen() -> None:
+    for shares in ([], 0.5, "0.5", [1.5], [0.1234567891234]):
+        with pytest.raises(InvalidParameter):
+            st.quantiles(["text"], shares, bounds=(0, 1), epsilon=1)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="bounds"):
+        st.median(["text"], bounds=None, epsilon=1)
