@@ -48,7 +48,8 @@ class Scale:
 
     def rows(self, X: Floats) -> Integers:
         """The integer rows, each a function of itself alone; what is missing is the centre."""
-        return within(np.clip(whole(X - self.centre, 1 / self.unit), -self.most, self.most), RADIUS)
+        steps = whole(X - self.centre, 1 / self.unit)
+        return within(steps if self.most == RADIUS else np.clip(steps, -self.most, self.most), RADIUS)
 
     @property
     def farthest(self) -> Floats:
@@ -177,10 +178,10 @@ def covariance(
     no fourth moment is released, so they are longer than needed.
 
     >>> from discreet.noise import SeededBits
-    >>> X = [[0, 1], [1, 0], [1, 1], [0, 0]] * 5000
+    >>> X = [[0, 0], [1, 0], [1, 1], [0, 0]] * 5000
     >>> covariance(X, bounds=(0, 1), epsilon=1, delta=1e-6, bits=SeededBits(1)).value.round(2)
-    array([[ 0.25, -0.  ],
-           [-0.  ,  0.25]])
+    array([[0.25, 0.12],
+           [0.12, 0.19]])
     """
     found, low, high, event, private = _covariance(
         X, (bounds, norm_bound), Spending.of(epsilon, delta, rho), Neighbours(neighbours), (confidence, bits)
@@ -205,10 +206,10 @@ def correlation(
     An interval is all that the intervals of the covariance and of both variances allow, each at a third of the risk.
 
     >>> from discreet.noise import SeededBits
-    >>> X = [[0, 1], [1, 0], [1, 1], [0, 0]] * 5000
+    >>> X = [[0, 0], [1, 0], [1, 1], [0, 0]] * 5000
     >>> correlation(X, bounds=(0, 1), epsilon=1, delta=1e-6, bits=SeededBits(1)).value.round(2)
-    array([[ 1.  , -0.02],
-           [-0.02,  1.  ]])
+    array([[1.  , 0.58],
+           [0.58, 1.  ]])
     """
     chance = check.probability(confidence=confidence)
     found, low, high, event, private = _covariance(
@@ -260,8 +261,8 @@ def _covariance(
 def _half_width(moments: Moments, centre: Floats, plain: Floats, farthest: float, risk: float) -> Floats:
     """How far the covariances of the population may be from `plain`, infinite where there may be hardly any rows.
 
-    To the first order the noise of entry ij is e_ij - m_i s_j - m_j s_i + (2 m_i m_j - Q_ij / n) c over n, for the noise
-    e of the squares, s of the sums and c of the count; on the diagonal 2 m_i s_i in the place of two terms.
+    To the first order the noise of entry ij is e_ij - m_i s_j - m_j s_i + (2 m_i m_j - Q_ij / n) c over n, for the
+    noise e of the squares, s of the sums and c of the count; on the diagonal two of the terms are equal.
     """
     blur, of_sums, of_squares = moments.noises
     fewest = moments.size - blur * float(special.ndtri(1 - _COUNT_RISK * risk))
