@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.audit.mutants import accounts, auditors, choosing, curators, noises, robust
+from tests.audit.mutants import accounts, auditors, choosing, classifiers, curators, noises, robust
 from tests.audit.mutants.registry import Mutant
 
 MUTANTS = [
@@ -12,6 +12,7 @@ MUTANTS = [
     *curators.MUTANTS,
     *auditors.MUTANTS,
     *robust.MUTANTS,
+    *classifiers.MUTANTS,
 ]
 
 _HEAD = """# Mutants

@@ -1,0 +1,101 @@
+"""Mistakes in learners of linear classifiers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.learn import LinearSVC, LogisticRegression, minimise, survey
+from discreet.learn.descent import Descent
+from discreet.learn.linear_classifier import GradientDescent
+from discreet.learn.losses import logistic
+from discreet.learn.minimise import Objective
+from discreet.learn.output_perturbation import sensitivity
+from discreet.mechanisms import Gaussian
+from discreet.privacy.events import Composed, Event, Repeated
+from discreet.privacy.events import Gaussian as Release
+from discreet.statistics import glm
+from discreet.statistics.rows import RADIUS
+from tests.audit.mutants.registry import Mutant, catcher, setting
+from tests.learn.spying import replies, squared_distance, told
+
+ROWS = [[0.5, 0.1], [-0.3, 0.2], [0.1, -0.9]]
+LABELS = [1, 0, 0]
+FAR = [1000.0, 0.0]
+OPPOSITE = [-1000.0, 0.0]
+
+
+@catcher("neighbours of a fit")
+def no_row_moves_a_fit_by_more_than_its_event_says() -> None:
+    """What meets the noise, on neighbours, in deviations of the noise, while both hear the same answers."""
+    for kind in (LogisticRegression, LinearSVC):
+        _compare(kind(norm_bound=1, classes=[0, 1], steps=1), ROWS)
+        _compare(kind(norm_bound=1, classes=[0, 1], steps=1, neighbours="replace"), [*ROWS, OPPOSITE])
+
+
+def _compare(model: Any, other: list[list[float]]) -> None:
+    def on(rows: list[list[float]]) -> Any:
+        return lambda: model.fit(np.array(rows), [*LABELS, 1][: len(rows)])
+
+    heard = replies(on([*ROWS, FAR]))
+    moved = squared_distance(told(on([*ROWS, FAR]), heard), told(on(other), heard))
+    assert moved <= _mu_squared(model.plan_event(2))
+
+
+def _mu_squared(event: Event) -> Fraction:
+    if isinstance(event, Composed):
+        return sum((_mu_squared(each) for each in event.events), Fraction(0))
+    if isinstance(event, Repeated):
+        return event.count * _mu_squared(event.event)
+    assert isinstance(event, Release)
+    return 1 / event.noise_multiplier**2
+
+
+@catcher("neighbours of a fit")
+def no_row_moves_a_minimiser_by_more_than_its_sensitivity() -> None:
+    objective = Objective(loss=logistic(2), ridge=1.0, features=1)
+    one, none = np.array([[RADIUS]]), np.zeros((0, 1), dtype=np.int64)
+    # In one dimension a row of length 1 moves the minimiser from 0 to the root of w = 1 / (1 + e^w), 0.4012.
+    found = objective.minimiser(one, np.array([1])) - objective.minimiser(none, np.zeros(0, dtype=np.int64))
+    assert abs(found[0, 0] - 0.40106) <= 2 * objective.tolerance
+    assert np.linalg.norm(found) <= sensitivity(objective, None)
+
+
+MUTANTS = [
+    Mutant(
+        "long rows",
+        "Rows are not shrunk to the public norm before they are summed.",
+        setting(survey, "within", lambda steps, *_: steps),
+        no_row_moves_a_fit_by_more_than_its_event_says,
+    ),
+    Mutant(
+        "gradients without a limit",
+        "The gradient of a row is as long as it comes.",
+        setting(glm, "_floor_root", lambda squares: np.full_like(squares, 1 << 20)),
+        no_row_moves_a_fit_by_more_than_its_event_says,
+    ),
+    Mutant(
+        "a replaced row that counts once",
+        "Noise of gradients is made for a row that is added, where rows are replaced.",
+        setting(
+            Descent,
+            "mechanism",
+            property(lambda d: Gaussian.with_multiplier(noise_multiplier=d.noise_multiplier, sensitivity=d.clip)),
+        ),
+        no_row_moves_a_fit_by_more_than_its_event_says,
+    ),
+    Mutant(
+        "a survey for nothing",
+        "The middle of the rows is released, and the event speaks of gradients only.",
+        setting(GradientDescent, "event", property(lambda method: method.descent.event)),
+        no_row_moves_a_fit_by_more_than_its_event_says,
+    ),
+    Mutant(
+        "a minimiser nobody checked",
+        "Whatever the optimiser returns passes for the minimum.",
+        setting(minimise.Objective, "minimiser", lambda made, *_: np.zeros((made.loss.outputs, made.features))),
+        no_row_moves_a_minimiser_by_more_than_its_sensitivity,
+    ),
+]
