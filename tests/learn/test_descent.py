@@ -55,6 +55,7 @@ def test_one_row_moves_a_gradient_by_the_clip_or_twice_that(
     base = total(table, codes)
     added = total([*table, new], [*codes, label])
     other = total([*table, old], [*codes, (label + 1) % 3])
+    assert (added - base).tolist() == total([new], [label]).tolist()  # whatever the other rows are
     assert sum(int(x) ** 2 for x in (added - base).ravel()) <= CLIP**2
     assert sum(int(x) ** 2 for x in (added - other).ravel()) <= (2 * CLIP) ** 2
 

@@ -183,6 +183,13 @@ def test_rows_that_are_missing_far_or_of_no_class_do_no_harm() -> None:
     assert model.score(X[good], y[good]) > best(X[good], y[good]) - 0.02
 
 
+def test_missing_labels_are_no_class() -> None:
+    X, y = simulated(300)
+    labels = np.where(np.arange(300) % 3 == 0, np.nan, y.astype(float))
+    model = LogisticRegression(epsilon=8, norm_bound=1, random_state=1).fit(X, labels)
+    assert model.classes_.tolist() == [0.0, 1.0]
+
+
 def test_a_fit_without_public_bounds_is_refused_and_parameters_are_kept() -> None:
     X, y = simulated(20)
     with pytest.raises(InvalidParameter, match="norm_bound"):

@@ -149,7 +149,7 @@ class LinearClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # sciki
         check_consistent_length(X, y)
         public = self._public(self.n_features_in_)
         event = plan.composed(recipe.event)
-        self.classes_ = plan.read(y, bits)
+        self.classes_ = plan.read(_present(y), bits)
         loss, targets = self._loss(len(self.classes_)), codes(y, self.classes_)
         if self._relation is Neighbours.ADD_REMOVE:  # else their number is public, and they have no gradient
             X, targets = X[targets >= 0], targets[targets >= 0]
@@ -215,6 +215,11 @@ class LinearClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # sciki
             hint = "Gaussian noise has no pure guarantee: pass e.g. delta=1e-6, or method='output'."
             raise InvalidParameter("delta", self.delta, "> 0 for method='gradient'", hint)
         return method
+
+
+def _present(y: NDArray[Any]) -> NDArray[Any]:
+    """The labels that are not missing: each is kept or left out for its own sake."""
+    return y[~np.isnan(y)] if y.dtype.kind == "f" else y
 
 
 def _labels(y: Any) -> NDArray[Any]:
