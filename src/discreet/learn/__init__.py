@@ -17,6 +17,7 @@ from discreet.learn.pca import PCA
 from discreet.learn.reuse import Reuse, reuse
 from discreet.learn.scaler import StandardScaler
 from discreet.learn.search import GridSearchCV
+from discreet.learn.store import from_json, load, save, to_json
 from discreet.learn.svc import LinearSVC
 from discreet.learn.trees import DecisionTreeClassifier
 
@@ -39,4 +40,8 @@ __all__ = [
     "StandardScaler",
     "choose_model",
     "reuse",
+    "from_json",
+    "load",
+    "save",
+    "to_json",
 ]
