@@ -54,7 +54,10 @@ def test_whatever_is_exported_is_called_by_its_own_name() -> None:
     assert all(getattr(learn, name) is kind for name, kind in store.kinds().items())
 
 
-@each
+@pytest.mark.parametrize(
+    "specimen",
+    [pytest.param(one, id=one.name, marks=pytest.mark.slow if one.slow else ()) for one in SPECIMENS],
+)
 def test_scikit_learn_accepts_it(specimen: Specimen) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about checks that are skipped

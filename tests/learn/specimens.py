@@ -22,7 +22,6 @@ from discreet.noise.experiment import normals
 
 QUIET = "an error would tell that one row has such a label: it is clipped, or counts nowhere"
 NO_ROWS = "an error would tell that there are no rows, and their number is private"
-FEW = "its classes are not public here, and in so few rows none are found: the error says so, in other words"
 
 COMMON: Mapping[str, Any] = {"epsilon": 1e4, "delta": 1e-6}
 ROWS, FEATURES = 40, 3
@@ -30,12 +29,13 @@ ROWS, FEATURES = 40, 3
 
 @dataclass(frozen=True)
 class Specimen:
-    """How a learner is made, and what scikit-learn expects of it that it refuses."""
+    """How a learner is made, what scikit-learn expects of it that it refuses, and whether all its checks take long."""
 
     name: str
     params: Mapping[str, Any] = field(default_factory=dict)
     public: tuple[str, ...] = ("bounds", "norm_bound")
     excused: Mapping[str, str] = field(default_factory=dict)
+    slow: bool = False
 
     @property
     def kind(self) -> type[Learner]:
