@@ -46,8 +46,7 @@ def training(
         UnsupportedQuery: if a column has nothing public to bound it by.
     """
     learner = _copied(estimator)
-    for one in _all(learner):
-        _check_seed(one, private)
+    _check_seed(learner, private)
     _check_number_of_rows(learner, rows, rows_per_unit)
     columns, aim = _split(learner, rows, target)
     features = tuple(_features(learner, columns, rows))
@@ -78,18 +77,28 @@ def _copied(estimator: object) -> Learner:
     return fresh(estimator)
 
 
-def _all(learner: Learner) -> Iterator[Learner]:
-    """A learner and those that are parameters of it."""
-    yield learner
-    for value in parameters(learner).values():
-        if isinstance(value, Learner):
-            yield from _all(value)
+def _all(value: Any) -> Iterator[Learner]:
+    """A learner and all those that stand anywhere in its parameters."""
+    if isinstance(value, Learner):
+        yield value
+        value = parameters(value)
+    if isinstance(value, dict | list | tuple):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _all(each)
 
 
-def _check_seed(learner: Learner, private: bool) -> None:
-    if private and learner.random_state is not None:
-        hint = "A seed protects nobody: only Curator.for_tests with seeded noise takes one."
-        raise InvalidParameter("random_state", learner.random_state, "to be None", hint)
+def _check_seed(value: Any, private: bool) -> None:
+    """Refuses a seed, of the learner, of one inside it, or among the parameters that it tries."""
+    if isinstance(value, Learner):
+        value = parameters(value)
+    if isinstance(value, dict):
+        for name, each in value.items():
+            if private and str(name).split("__")[-1] == "random_state" and each is not None:
+                hint = "A seed protects nobody: only Curator.for_tests with seeded noise takes one."
+                raise InvalidParameter("random_state", each, "to be None", hint)
+    if isinstance(value, dict | list | tuple):
+        for each in value.values() if isinstance(value, dict) else value:
+            _check_seed(each, private)
 
 
 def _check_number_of_rows(learner: Learner, rows: TrainingRows, rows_per_unit: int) -> None:

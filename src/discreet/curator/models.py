@@ -123,10 +123,14 @@ class Training:
         Where the number of rows is private there is one more, fixed and public: a learner is never given nothing, so
         that no error tells whether there were rows.
         """
-        keys = [key for key in sorted(groups, key=_order) for _ in range(groups[key][0])]
+        counted = {key: count for key, (count,) in groups.items()}
         if self.neighbours is Neighbours.ADD_REMOVE:
-            keys.append(self._made_up)
-        return self._decoded(keys)
+            counted[self._made_up] = counted.get(self._made_up, 0) + 1
+        X, y = self._decoded(list(counted))
+        columns = [*X.T, *([] if y is None else [np.unique(y, return_inverse=True)[1]])]
+        order = np.lexsort(columns)
+        places = np.repeat(order, np.fromiter(counted.values(), dtype=np.int64, count=len(counted))[order])
+        return X[places], None if y is None else y[places]
 
     @property
     def _made_up(self) -> tuple[Value, ...]:
@@ -215,7 +219,3 @@ class Training:
         known: tuple[Value, ...] = (0, 1) if self._made_up[-1] == 0 else ("a", "b")
         learner.set_params(classes=list(known))
         return known
-
-
-def _order(key: tuple[Value, ...]) -> list[tuple[Any, ...]]:
-    return [(0,) if value is None else (1, value) for value in key]
