@@ -75,3 +75,10 @@ _TABLE = (
     Specimen("GaussianNB", {**_BOXED, "epsilon": 300}),
     Specimen("KMeans", {**_BOXED, "n_clusters": 3}, excused={**_EMPTY, **_UNPAID}),
     Specimen("LinearRegression", {**_BOXED, "label_bounds": (-10, 10)}, excused=_NUMERIC),
+    Specimen("LinearSVC", {**_BOXED, "steps": 30}, slow=True),
+    Specimen("LogisticRegression", {**_BOXED, "steps": 30}, slow=True),
+    Specimen("PCA", _BOXED, excused=_EMPTY),
+    Specimen("Ridge", {**_BOXED, "label_bounds": (-10, 10)}, excused=_NUMERIC),
+    Specimen("StandardScaler", _BOXED, excused=_EMPTY),
+)
+SPECIMENS = tuple(specimen for specimen in _TABLE if hasattr(learn, specimen.name))
