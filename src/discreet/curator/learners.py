@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from discreet import check
 from discreet.curator.encoding import Feature, Labels, Target, amounts_of, feature_of, labels_of
 from discreet.curator.models import Training
 from discreet.errors import InvalidParameter
-from discreet.learn.base import Learner
 from discreet.learn.store import fresh, name_of, parameters, write_parameters
 from discreet.plan.schema import Bounds
 from discreet.plan.scope import lookup
@@ -66,20 +65,18 @@ def training(
     return found
 
 
-def _copied(estimator: object) -> Learner:
+def _copied(estimator: object) -> Any:
     """A learner of our own with the same parameters, whatever else hangs on the given one."""
     name_of(estimator)
-    if not isinstance(estimator, Learner):
-        raise InvalidParameter("estimator", type(estimator).__name__, "to be a learner of discreet.learn")
     size = len(str(write_parameters(estimator)))
     if size > LONGEST:
         raise InvalidParameter("estimator", f"parameters of {size} characters", f"to have at most {LONGEST}")
     return fresh(estimator)
 
 
-def _all(value: Any) -> Iterator[Learner]:
+def _all(value: Any) -> Iterator[Any]:
     """A learner and all those that stand anywhere in its parameters."""
-    if isinstance(value, Learner):
+    if isinstance(value, BaseEstimator):
         yield value
         value = parameters(value)
     if isinstance(value, dict | list | tuple):
@@ -89,7 +86,7 @@ def _all(value: Any) -> Iterator[Learner]:
 
 def _check_seed(value: Any, private: bool) -> None:
     """Refuses a seed, of the learner, of one inside it, or among the parameters that it tries."""
-    if isinstance(value, Learner):
+    if isinstance(value, BaseEstimator):
         value = parameters(value)
     if isinstance(value, dict):
         for name, each in value.items():
@@ -101,7 +98,7 @@ def _check_seed(value: Any, private: bool) -> None:
             _check_seed(each, private)
 
 
-def _check_number_of_rows(learner: Learner, rows: TrainingRows, rows_per_unit: int) -> None:
+def _check_number_of_rows(learner: Any, rows: TrainingRows, rows_per_unit: int) -> None:
     """One row for each unit, unless the learner accounts for more; all rows, where their number is public."""
     most = check.integer(rows_per_unit=rows_per_unit, at_least=1, at_most=10**6)
     accounts = getattr(type(learner), "accounts_rows_per_unit", False) and "rows_per_unit" in parameters(learner)
@@ -119,7 +116,7 @@ def _check_number_of_rows(learner: Learner, rows: TrainingRows, rows_per_unit: i
         )
 
 
-def _split(learner: Learner, rows: TrainingRows, target: str | None) -> tuple[list[RowColumn], RowColumn | None]:
+def _split(learner: Any, rows: TrainingRows, target: str | None) -> tuple[list[RowColumn], RowColumn | None]:
     """The columns of features, and that of the target."""
     wants = is_classifier(learner) or is_regressor(learner)
     if target is None:
@@ -138,7 +135,7 @@ def _split(learner: Learner, rows: TrainingRows, target: str | None) -> tuple[li
     return columns, aim
 
 
-def _features(learner: Learner, columns: Sequence[RowColumn], rows: TrainingRows) -> Iterator[Feature]:
+def _features(learner: Any, columns: Sequence[RowColumn], rows: TrainingRows) -> Iterator[Feature]:
     norm = next((each for one in _all(learner) if (each := getattr(one, "norm_bound", None)) is not None), None)
     length = None if norm is None else check.positive(norm_bound=norm)
     place = 0
@@ -151,7 +148,7 @@ def _features(learner: Learner, columns: Sequence[RowColumn], rows: TrainingRows
         yield feature
 
 
-def _own_limits(learner: Learner, place: int) -> Bounds | None:
+def _own_limits(learner: Any, place: int) -> Bounds | None:
     """The limits that a learner was given for the feature in this place."""
     given = next((each for one in _all(learner) if (each := getattr(one, "bounds", None)) is not None), None)
     if given is None:
@@ -165,7 +162,7 @@ def _own_limits(learner: Learner, place: int) -> Bounds | None:
     return Bounds(*check.limits(bounds=(low, high)))
 
 
-def _target(learner: Learner, aim: RowColumn | None, rows: TrainingRows) -> Target | None:
+def _target(learner: Any, aim: RowColumn | None, rows: TrainingRows) -> Target | None:
     if aim is None:
         return None
     if is_classifier(learner):
@@ -179,9 +176,7 @@ def _target(learner: Learner, aim: RowColumn | None, rows: TrainingRows) -> Targ
     return amounts_of(aim, rows.source, None if given is None else Bounds(*check.limits(label_bounds=given)))
 
 
-def _filled(
-    learner: Learner, features: Sequence[Feature], target: Target | None, neighbours: Neighbours
-) -> Iterator[str]:
+def _filled(learner: Any, features: Sequence[Feature], target: Target | None, neighbours: Neighbours) -> Iterator[str]:
     """Completes parameters that are None by what is public; says which."""
     known = parameters(learner)
     if "neighbours" in known:
@@ -200,7 +195,7 @@ def _filled(
         yield f"{name}= are the declared bounds of the target."
 
 
-def _related(learner: Learner, neighbours: Neighbours) -> Iterator[str]:
+def _related(learner: Any, neighbours: Neighbours) -> Iterator[str]:
     """The relation of the account; one that was chosen otherwise is refused, one that was left alone is set."""
     given = Neighbours(learner.neighbours)
     if given is neighbours:
@@ -212,7 +207,7 @@ def _related(learner: Learner, neighbours: Neighbours) -> Iterator[str]:
     yield f"neighbours= is the relation of the account, {neighbours.value}."
 
 
-def _planned(learner: Learner, n_features: int, target: Target | None) -> Event:
+def _planned(learner: Any, n_features: int, target: Target | None) -> Event:
     """The event of a fit, from public facts."""
     public = target.classes if isinstance(target, Labels) else None
     facts: dict[str, Any] = {

@@ -18,7 +18,6 @@ from discreet.curator.declare import declaration
 from discreet.curator.encoding import Feature, Floats, Labels, Number, Target
 from discreet.curator.scouts import read_by
 from discreet.errors import InternalError
-from discreet.learn.base import Learner
 from discreet.learn.store import from_json, read_parameters, to_json
 from discreet.plan.canonical import canonical
 from discreet.plan.nodes import Aggregate, Column, Expression, Key, Output, Question, Value
@@ -67,7 +66,7 @@ class Training:
         return self.rows.schema.neighbours
 
     @property
-    def learner(self) -> Learner:
+    def learner(self) -> Any:
         """A new learner, with all parameters."""
         return read_parameters(dict(self.content))
 
@@ -214,7 +213,7 @@ class Training:
             raise InternalError(f"{type(learner).__name__} released something else than it planned.")
         from_json(to_json(model))
 
-    def _invented(self, learner: Learner) -> tuple[Value, ...]:
+    def _invented(self, learner: Any) -> tuple[Value, ...]:
         """Classes for a rehearsal of a learner that would have to find them."""
         known: tuple[Value, ...] = (0, 1) if self._made_up[-1] == 0 else ("a", "b")
         learner.set_params(classes=list(known))

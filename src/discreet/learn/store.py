@@ -13,6 +13,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from discreet.errors import InvalidParameter
 from discreet.learn.base import Learner
 from discreet.learn.plain import MARK, read, refuse, write
@@ -29,7 +31,7 @@ _FITTED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
 _ROOM = "discreet.learn"
 
 
-def kinds() -> dict[str, type[Learner]]:
+def kinds() -> dict[str, type[Any]]:
     """The learners by name: those that `discreet.learn` exports. A name is never given to another meaning."""
     room = importlib.import_module(_ROOM)
     found = {name: getattr(room, name) for name in room.__all__}
@@ -37,7 +39,13 @@ def kinds() -> dict[str, type[Learner]]:
 
 
 def _is_learner(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Learner) and kind is not Learner
+    """Whether a class is a learner, or chooses among some: whatever is planned before it is fitted."""
+    return (
+        isinstance(kind, type)
+        and issubclass(kind, BaseEstimator)
+        and hasattr(kind, "plan_event")
+        and kind is not Learner
+    )
 
 
 def name_of(model: object) -> str:
@@ -53,7 +61,7 @@ def name_of(model: object) -> str:
     raise InvalidParameter("estimator", type(model).__name__, "to be a learner of discreet.learn", hint)
 
 
-def parameters(model: Learner) -> dict[str, Any]:
+def parameters(model: Any) -> dict[str, Any]:
     """The parameters of a learner as they are stored in it, whatever its methods say."""
     own = vars(model)
     names = type(model)._get_param_names()
@@ -63,7 +71,7 @@ def parameters(model: Learner) -> dict[str, Any]:
     return {name: own[name] for name in names}
 
 
-def write_parameters(model: Learner) -> dict[str, Any]:
+def write_parameters(model: Any) -> dict[str, Any]:
     """A learner that is not fitted as plain data: its name and parameters.
 
     Raises:
@@ -79,10 +87,10 @@ def write_parameters(model: Learner) -> dict[str, Any]:
 
 
 def _nested(value: Any) -> dict[str, Any] | None:
-    return write_parameters(value) if isinstance(value, Learner) else None
+    return write_parameters(value) if isinstance(value, BaseEstimator) else None
 
 
-def read_parameters(content: dict[str, Any]) -> Learner:
+def read_parameters(content: dict[str, Any]) -> Any:
     """A new learner with parameters that were written.
 
     Raises:
@@ -93,12 +101,12 @@ def read_parameters(content: dict[str, Any]) -> Learner:
     return _made(content["class"], content["params"])
 
 
-def fresh(model: Learner) -> Learner:
+def fresh(model: Any) -> Any:
     """A new learner with the same parameters and nothing else, made of copies."""
     return read_parameters(write_parameters(model))
 
 
-def to_json(model: Learner) -> str:
+def to_json(model: Any) -> str:
     """A fitted learner as text.
 
     Raises:
@@ -113,7 +121,7 @@ def to_json(model: Learner) -> str:
     return text
 
 
-def from_json(text: str | bytes) -> Learner:
+def from_json(text: str | bytes) -> Any:
     """The fitted learner that a text describes.
 
     Raises:
@@ -139,7 +147,7 @@ def from_json(text: str | bytes) -> Learner:
     return model
 
 
-def save(model: Learner, path: str | os.PathLike[str]) -> None:
+def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Writes a fitted learner to a file.
 
     Raises:
@@ -148,7 +156,7 @@ def save(model: Learner, path: str | os.PathLike[str]) -> None:
     Path(path).write_text(to_json(model), encoding="ascii")
 
 
-def load(path: str | os.PathLike[str]) -> Learner:
+def load(path: str | os.PathLike[str]) -> Any:
     """Reads a fitted learner from a file; nothing in the file is executed.
 
     Raises:
@@ -165,7 +173,7 @@ def load(path: str | os.PathLike[str]) -> Learner:
 
 def _written(model: Any) -> dict[str, Any] | None:
     """A learner within plain data: parameters, and attributes that `fit` made; None if it is no learner."""
-    if not isinstance(model, Learner):
+    if not isinstance(model, BaseEstimator):
         return None
     content = write_parameters(model)
     names = [name for name in vars(model) if name not in content["params"] and name not in OF_THE_CALL]
@@ -176,7 +184,7 @@ def _written(model: Any) -> dict[str, Any] | None:
     return {**content, MARK: "model", "fitted": fitted}
 
 
-def _read_model(content: Any) -> Learner:
+def _read_model(content: Any) -> Any:
     if not isinstance(content, dict) or content.get(MARK) not in ("model", "learner"):
         refuse(type(content).__name__, "to be a learner")
     if content[MARK] == "learner":
@@ -191,7 +199,7 @@ def _read_model(content: Any) -> Learner:
     return model
 
 
-def _made(name: Any, params: Any) -> Learner:
+def _made(name: Any, params: Any) -> Any:
     kind = kinds().get(name) if isinstance(name, str) else None
     if kind is None:
         refuse(str(name)[:40], f"to be one of {', '.join(kinds())}")
