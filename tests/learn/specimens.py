@@ -72,12 +72,13 @@ _UNPAID = {"check_clustering": "labels of the training rows would be stored, and
 _TABLE = (
     Specimen("AdditiveClassifier", {"bounds": (-10.0, 10.0), "rounds": 4, "cells": 16, "epsilon": 1000}),
     Specimen("DecisionTreeClassifier", {"bounds": (-10.0, 10.0), "epsilon": 1000}),
-    Specimen("GaussianNB", {**_BOXED, "epsilon": 300}),
+    Specimen("GaussianNB", {**_BOXED, "epsilon": 300}, slow=True),
     Specimen("KMeans", {**_BOXED, "n_clusters": 3}, excused={**_EMPTY, **_UNPAID}),
     Specimen("LinearRegression", {**_BOXED, "label_bounds": (-10, 10)}, excused=_NUMERIC),
     Specimen("LinearSVC", {**_BOXED, "steps": 30}, slow=True),
     Specimen("LogisticRegression", {**_BOXED, "steps": 30}, slow=True),
     Specimen("PCA", _BOXED, excused=_EMPTY),
+    Specimen("RandomForestClassifier", {"bounds": (-10.0, 10.0), "epsilon": 1000, "n_estimators": 2}),
     Specimen("Ridge", {**_BOXED, "label_bounds": (-10, 10)}, excused=_NUMERIC),
     Specimen("StandardScaler", _BOXED, excused=_EMPTY),
 )
