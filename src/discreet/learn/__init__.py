@@ -39,9 +39,9 @@ __all__ = [
     "Ridge",
     "StandardScaler",
     "choose_model",
-    "reuse",
     "from_json",
     "load",
+    "reuse",
     "save",
     "to_json",
 ]

@@ -6,16 +6,15 @@ public. Values in `discreet.statistics.diagnostics` are private: for the steward
 
 from discreet.statistics.binomial import binomial_test
 from discreet.statistics.blocks import subsample_and_aggregate
+from discreet.statistics.covariance import correlation, covariance
 from discreet.statistics.heavy_tails import heavy_tailed_mean
 from discreet.statistics.iterative import iterative_mean
 from discreet.statistics.m_estimators import huber_location, m_estimate
 from discreet.statistics.m_regression import m_regression
 from discreet.statistics.mean import mean
+from discreet.statistics.quantiles import interquartile_range, median, quantile, quantiles
 from discreet.statistics.results import TestResult
 from discreet.statistics.scores import Biweight, Huber, Logistic, Score
-from discreet.statistics.covariance import correlation, covariance
-from discreet.statistics.mean import mean
-from discreet.statistics.quantiles import interquartile_range, median, quantile, quantiles
 from discreet.statistics.spending import Spending
 from discreet.statistics.spread import standard_deviation, variance
 from discreet.statistics.trimmed import smooth_median, trimmed_mean
@@ -31,21 +30,20 @@ __all__ = [
     "Spending",
     "TestResult",
     "binomial_test",
+    "correlation",
+    "covariance",
     "heavy_tailed_mean",
     "huber_location",
+    "interquartile_range",
     "iterative_covariance",
     "iterative_mean",
     "m_estimate",
     "m_regression",
     "mean",
-    "smooth_median",
-    "correlation",
-    "covariance",
-    "interquartile_range",
-    "mean",
     "median",
     "quantile",
     "quantiles",
+    "smooth_median",
     "standard_deviation",
     "std",
     "subsample_and_aggregate",
