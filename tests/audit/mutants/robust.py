@@ -27,7 +27,7 @@ def calm_data_hides_who_would_disturb_it() -> None:
     bits = SeededBits(61)
 
     def nearly_exact(x: list[int]) -> bool:
-        return 0 < smooth_median(x, bounds=(0, 1), epsilon=1, target="sample", bits=bits).value < 1e-3
+        return bool(0 < smooth_median(x, bounds=(0, 1), epsilon=1, target="sample", bits=bits).value < 1e-3)
 
     pair = [0, 0, 0, 0, 1], [0, 0, 0, 1, 1]
     assert audit.distinguish(nearly_exact, *pair, runs=350, confidence=SURE, epsilon=1, neighbours="replace").passed
