@@ -6,8 +6,10 @@ public. Values in `discreet.statistics.diagnostics` are private: for the steward
 
 from discreet.statistics.binomial import binomial_test
 from discreet.statistics.blocks import subsample_and_aggregate
+from discreet.statistics.bounds import Bounds, find_bounds
 from discreet.statistics.covariance import correlation, covariance
 from discreet.statistics.heavy_tails import heavy_tailed_mean
+from discreet.statistics.histogram import histogram
 from discreet.statistics.iterative import iterative_mean
 from discreet.statistics.m_estimators import huber_location, m_estimate
 from discreet.statistics.m_regression import m_regression
@@ -24,6 +26,7 @@ std = standard_deviation
 
 __all__ = [
     "Biweight",
+    "Bounds",
     "Huber",
     "Logistic",
     "Score",
@@ -32,7 +35,9 @@ __all__ = [
     "binomial_test",
     "correlation",
     "covariance",
+    "find_bounds",
     "heavy_tailed_mean",
+    "histogram",
     "huber_location",
     "interquartile_range",
     "iterative_covariance",

@@ -1,0 +1,109 @@
+"""Public bounds for private values whose size is not known, found for a budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import check
+from discreet.check import Number
+from discreet.mechanisms import Laplace
+from discreet.mechanisms.tails import laplace_reach
+from discreet.noise import Bits, source_of
+from discreet.privacy import Neighbours
+from discreet.privacy.events import Event
+from discreet.statistics.column import vector
+
+SMALLEST, LARGEST = -30, 60  # exponents of two: nearer to zero is zero, farther away is at the end
+_BINS = LARGEST - SMALLEST  # of each sign
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Limits that were found, and what finding them cost.
+
+    Attributes:
+        low: the lower limit.
+        high: the upper limit.
+        event: what was released.
+        private: False if the noise came from a seeded source.
+    """
+
+    low: float
+    high: float
+    event: Event
+    private: bool
+
+    @property
+    def pair(self) -> tuple[float, float]:
+        """Both, as other statistics take them."""
+        return self.low, self.high
+
+
+def find_bounds(
+    x: Any,
+    *,
+    epsilon: Number,
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+    risk: Number = Fraction(1, 100),
+    bits: Bits | None = None,
+) -> Bounds:
+    """Powers of two between which nearly all of the values lie.
+
+    Args:
+        x: one number for each unit; missing ones count nowhere.
+        epsilon: the budget.
+        neighbours: the relation to protect.
+        risk: the probability that an empty bin is taken for one that is not.
+        bits: the source of randomness; None is the secure one.
+
+    Returns:
+        `Bounds`, whose `pair` can be passed as ``bounds=`` of another statistic; their `event` is paid for besides.
+
+    Raises:
+        InvalidParameter: outside these domains.
+        InvalidValue: if the values are no vector of numbers.
+
+    Formal guarantee: epsilon-DP. Values are counted in public bins [2^j, 2^(j+1)) and their negatives for j from -30 to
+    59, zero and what is nearer to it in one of its own; infinities count at the ends. A value is in one bin, so that
+    counts move by 1 in the L1 norm, or by 2 where it is replaced, and each gets Laplace noise for that. Bins whose
+    noisy count exceeds what the noise of an empty one reaches with probability risk over the number of bins are taken
+    as filled; the bounds are the outer ends of the first and the last of them. Everything after the noise is
+    post-processing. Values in bins that are not found will be clipped: about as many as the threshold in each.
+
+    >>> from discreet.noise import SeededBits
+    >>> find_bounds([20, 30, 45] * 100, epsilon=1, bits=SeededBits(1)).pair
+    (16.0, 64.0)
+    """
+    budget, chance = check.positive(epsilon=epsilon), check.probability(risk=risk)
+    replaced = Neighbours(neighbours) is Neighbours.REPLACE
+    source = source_of(bits)
+    mechanism = Laplace(epsilon=budget, sensitivity=1 + replaced)
+    noisy = mechanism.release(_counts(vector(x)), bits=source)
+    threshold = laplace_reach(mechanism.event.scale, min(2 * chance / (2 * _BINS + 1), Fraction(1, 2)))
+    filled = np.flatnonzero(noisy > threshold)
+    low, high = (_ends(filled[0])[0], _ends(filled[-1])[1]) if filled.size else (0.0, 1.0)
+    return Bounds(low, high, mechanism.event, source.private)
+
+
+def _counts(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How many values are in each bin: the negative ones from the farthest, zero, the positive ones."""
+    known = values[~np.isnan(values)]
+    _, exponents = np.frexp(known)  # |x| is in [2^(e - 1), 2^e)
+    exponents = np.where(np.isinf(known), LARGEST, exponents - 1)
+    size = np.clip(exponents, SMALLEST - 1, LARGEST - 1) - SMALLEST + 1  # 0 is the bin of zero
+    places = _BINS + np.where(known == 0, 0, np.sign(known) * size).astype(np.int64)
+    return np.bincount(places, minlength=2 * _BINS + 1).astype(np.int64)
+
+
+def _ends(place: int) -> tuple[float, float]:
+    """The limits of a bin; that of zero ends where the first ones beside it begin."""
+    size = abs(int(place) - _BINS)
+    if size == 0:
+        return -(2.0**SMALLEST), 2.0**SMALLEST
+    near, far = 2.0 ** (SMALLEST + size - 1), 2.0 ** (SMALLEST + size)
+    return (near, far) if place > _BINS else (-far, -near)
