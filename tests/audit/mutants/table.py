@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.audit.mutants import accounts, auditors, choosing, classifiers, curators, noises, robust
+from tests.audit.mutants import accounts, auditors, basics, choosing, classifiers, curators, noises, robust
 from tests.audit.mutants.registry import Mutant
 
 MUTANTS = [
@@ -11,6 +11,7 @@ MUTANTS = [
     *accounts.MUTANTS,
     *curators.MUTANTS,
     *auditors.MUTANTS,
+    *basics.MUTANTS,
     *robust.MUTANTS,
     *classifiers.MUTANTS,
 ]
