@@ -7,7 +7,7 @@
 - Intervals: the length of those of means, variances and medians of 5,000 values over that of the same interval without
   privacy; twice as long, and twice the noise, is what they may be.
 
-    python bench/statistics.py [rows, default 1000000]
+    python bench/arrays.py [rows, default 1000000]
 """
 
 from __future__ import annotations
