@@ -34,10 +34,12 @@ def test_counts_cost_the_budget(neighbours: Neighbours, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("neighbours", BOTH)
 def test_bounds_cost_the_budget(neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
-    def seen(x: list[float]) -> Any:
-        return given_to_noise(monkeypatch, lambda: st.find_bounds(x, epsilon=1, neighbours=neighbours))
+    def seen(x: list[float], **budget: Any) -> Any:
+        return given_to_noise(monkeypatch, lambda: st.find_bounds(x, neighbours=neighbours, **budget))
 
-    assert max(pure_loss(seen(one), seen(other)) for one, other in neighbouring(VALUES, neighbours, 1)) == 1
+    pairs = list(neighbouring(VALUES, neighbours, 1))
+    assert max(pure_loss(seen(one, epsilon=1), seen(other, epsilon=1)) for one, other in pairs) == 1
+    assert max(squared_mu(seen(one, rho=0.5), seen(other, rho=0.5)) for one, other in pairs) <= 1
 
 
 @pytest.mark.parametrize("neighbours", BOTH)
@@ -47,6 +49,35 @@ def test_the_event_is_the_budget(neighbours: Neighbours, delta: float | None) ->
     assert 0.499 < accounting.epsilon([found.event], delta or 0, neighbours=neighbours) <= 0.5
     bounds = st.find_bounds([1, 2], epsilon=0.5, neighbours=neighbours)
     assert accounting.epsilon([bounds.event], 0, neighbours=neighbours) == 0.5
+
+
+STATISTICS: list[Any] = [st.mean, st.variance, st.median, st.interquartile_range]
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": 0.1}])
+def test_statistics_find_their_bounds(statistic: Any, budget: dict[str, Any]) -> None:
+    bits = SeededBits(13)
+    x = 1000 + 100 * normals(20_000, bits=bits)
+    truth = {st.mean: 1000, st.variance: 10_000, st.median: 1000, st.interquartile_range: 134.898}[statistic]
+    found = statistic(x, bounds="find", bits=bits, **budget)
+    assert found.low <= truth <= found.high
+    assert found.high - found.low < truth  # the bounds are a power of two or two apart
+    if "epsilon" in budget:
+        assert 0.999 < accounting.epsilon([found.event], 0) <= 1
+    with pytest.raises(InvalidParameter, match="bounds"):
+        statistic(x, bounds="guess", **budget)
+
+
+@pytest.mark.parametrize("neighbours", BOTH)
+def test_finding_bounds_and_a_mean_cost_the_budget(neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every draw returns 0, so that the bounds that are found are the same for both."""
+
+    def seen(x: list[float]) -> Any:
+        return given_to_noise(monkeypatch, lambda: st.mean(x, bounds="find", epsilon=1, neighbours=neighbours))
+
+    costs = [pure_loss(seen(one), seen(other)) for one, other in neighbouring(VALUES, neighbours, 1)]
+    assert Fraction(95, 100) <= max(costs) <= 1
 
 
 def test_bins_and_categories_hold_what_they_say() -> None:

@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.check import Number
-from discreet.mechanisms import Laplace
-from discreet.mechanisms.tails import laplace_reach
 from discreet.noise import Bits, source_of
 from discreet.privacy import Neighbours
-from discreet.privacy.events import Event
+from discreet.privacy.events import Composed, Event
 from discreet.statistics.column import vector
+from discreet.statistics.histogram import disjoint_counts
+from discreet.statistics.spending import Spending
 
 SMALLEST, LARGEST = -30, 60  # exponents of two: nearer to zero is zero, farther away is at the end
+SHARE = Fraction(1, 10)  # of a statistic's budget, where it is to find its bounds
+RISK = Fraction(1, 100)
 _BINS = LARGEST - SMALLEST  # of each sign
 
 
@@ -47,16 +49,20 @@ class Bounds:
 def find_bounds(
     x: Any,
     *,
-    epsilon: Number,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
-    risk: Number = Fraction(1, 100),
+    risk: Number = RISK,
     bits: Bits | None = None,
 ) -> Bounds:
     """Powers of two between which nearly all of the values lie.
 
     Args:
         x: one number for each unit; missing ones count nowhere.
-        epsilon: the budget.
+        epsilon: the budget, with Laplace noise if it comes alone.
+        delta: with it the noise is normal.
+        rho: the budget in zCDP, instead of both.
         neighbours: the relation to protect.
         risk: the probability that an empty bin is taken for one that is not.
         bits: the source of randomness; None is the secure one.
@@ -68,26 +74,43 @@ def find_bounds(
         InvalidParameter: outside these domains.
         InvalidValue: if the values are no vector of numbers.
 
-    Formal guarantee: epsilon-DP. Values are counted in public bins [2^j, 2^(j+1)) and their negatives for j from -30 to
+    Formal guarantee: the budget. Values are counted in public bins [2^j, 2^(j+1)) and their negatives for j from -30 to
     59, zero and what is nearer to it in one of its own; infinities count at the ends. A value is in one bin, so that
-    counts move by 1 in the L1 norm, or by 2 where it is replaced, and each gets Laplace noise for that. Bins whose
-    noisy count exceeds what the noise of an empty one reaches with probability risk over the number of bins are taken
-    as filled; the bounds are the outer ends of the first and the last of them. Everything after the noise is
+    counts move by 1, or where it is replaced by 2 in the L1 norm and by sqrt 2 in the L2 norm, and get noise for that.
+    Bins whose noisy count exceeds what the noise of an empty one reaches with probability risk over the number of bins
+    are taken as filled; the bounds are the outer ends of the first and the last of them. Everything after the noise is
     post-processing. Values in bins that are not found will be clipped: about as many as the threshold in each.
 
     >>> from discreet.noise import SeededBits
     >>> find_bounds([20, 30, 45] * 100, epsilon=1, bits=SeededBits(1)).pair
     (16.0, 64.0)
     """
-    budget, chance = check.positive(epsilon=epsilon), check.probability(risk=risk)
-    replaced = Neighbours(neighbours) is Neighbours.REPLACE
-    source = source_of(bits)
-    mechanism = Laplace(epsilon=budget, sensitivity=1 + replaced)
-    noisy = mechanism.release(_counts(vector(x)), bits=source)
-    threshold = laplace_reach(mechanism.event.scale, min(2 * chance / (2 * _BINS + 1), Fraction(1, 2)))
-    filled = np.flatnonzero(noisy > threshold)
+    chance = check.probability(risk=risk)
+    return _found(x, Spending.of(epsilon, delta, rho), Neighbours(neighbours), chance, source_of(bits))
+
+
+def settled(
+    x: Any, bounds: Any, spending: Spending, neighbours: Neighbours | str, bits: Bits
+) -> tuple[Any, Spending, tuple[Event, ...]]:
+    """Bounds as they were given, or "find": found for a tenth of the budget; what is left of it; and the price."""
+    if not isinstance(bounds, str) or bounds != "find":
+        return bounds, spending, ()
+    found = _found(x, spending.share(SHARE), Neighbours(neighbours), RISK, bits)
+    return found.pair, spending.share(1 - SHARE), (found.event,)
+
+
+def with_price(event: Event, paid: tuple[Event, ...]) -> Event:
+    """An event together with those that came before it."""
+    return Composed([*paid, event]) if paid else event
+
+
+def _found(x: Any, spending: Spending, neighbours: Neighbours, risk: Fraction, bits: Bits) -> Bounds:
+    mechanism = disjoint_counts(spending, neighbours)
+    noisy = np.asarray(mechanism.release(_counts(vector(x)), bits=bits))
+    each = min(2 * risk / (2 * _BINS + 1), Fraction(1, 2))  # noise is symmetric: above it is half of this
+    filled = np.flatnonzero(noisy > int(mechanism.error(confidence=1 - each)))
     low, high = (_ends(filled[0])[0], _ends(filled[-1])[1]) if filled.size else (0.0, 1.0)
-    return Bounds(low, high, mechanism.event, source.private)
+    return Bounds(low, high, mechanism.event, bits.private)
 
 
 def _counts(values: NDArray[np.float64]) -> NDArray[np.int64]:

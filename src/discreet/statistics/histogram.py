@@ -66,19 +66,22 @@ def histogram(
     """
     spending = Spending.of(epsilon, delta, rho)
     chance = check.probability(confidence=confidence)
-    replaced = Neighbours(neighbours) is Neighbours.REPLACE
+    relation = Neighbours(neighbours)
     if (bins is None) == (categories is None):
         raise InvalidParameter("bins", bins, "or categories to be given, one of them", _HINT)
     edges = None if bins is None else _edges(bins)
     source = source_of(bits)
     counts = _in_bins(vector(x), edges) if edges is not None else _equal(x, list(categories or ()))
-    mechanism: Laplace | Gaussian
+    return disjoint_counts(spending, relation).estimate(counts, confidence=chance, bits=source)
+
+
+def disjoint_counts(spending: Spending, neighbours: Neighbours) -> Laplace | Gaussian:
+    """The noise of counts of which a value is in one at most; they are whole numbers with noise, too."""
+    replaced = neighbours is Neighbours.REPLACE
     if spending.is_pure:
-        mechanism = Laplace(epsilon=spending.pure_epsilon, sensitivity=1 + replaced)
-    else:
-        move = root_above(Fraction(2)) if replaced else Fraction(1)
-        mechanism = Gaussian.with_multiplier(noise_multiplier=spending.noise_multiplier, sensitivity=move, grid=1)
-    return mechanism.estimate(counts, confidence=chance, bits=source)
+        return Laplace(epsilon=spending.pure_epsilon, sensitivity=1 + replaced)
+    move = root_above(Fraction(2)) if replaced else Fraction(1)
+    return Gaussian.with_multiplier(noise_multiplier=spending.noise_multiplier, sensitivity=move, grid=1)
 
 
 def _edges(bins: Sequence[Number]) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from discreet.mechanisms.base import CONFIDENCE
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Composed
+from discreet.statistics.bounds import settled, with_price
 from discreet.statistics.column import Column, column
 from discreet.statistics.moments import exact_sum, gaussian, pair
 from discreet.statistics.noisy import Floats, Noisy, hull
@@ -42,7 +43,7 @@ def mean(
 
     Args:
         x: one number for each unit; missing ones are left out, or under REPLACE the middle of the bounds.
-        bounds: public limits (low, high).
+        bounds: public limits (low, high); "find" finds them for a tenth of the budget (`find_bounds`).
         epsilon: the budget, with Laplace noise if it comes alone.
         delta: with it the noise is normal.
         rho: the budget in zCDP, instead of both.
@@ -79,12 +80,14 @@ def mean(
     if target not in TARGETS:
         raise InvalidParameter("target", target, f"to be one of {TARGETS}")
     source = source_of(bits)
+    bounds, spending, paid = settled(x, bounds, spending, neighbours, source)
     values = column(x, bounds=bounds, neighbours=neighbours)
     released = _released(values, spending, target, source)
     low, high = centre_interval(released, risk, sample=target == "sample")
     slack = 2 / values.width  # a step, by less than which a value may have been moved to the grid
     value, low, high = values.from_centred([centre_of(released), low - slack, high + slack], bounds)
-    return Estimate(value, low, high, released.event, confidence=confidence, private=source.private)
+    event = with_price(released.event, paid)
+    return Estimate(value, low, high, event, confidence=confidence, private=source.private)
 
 
 def _released(values: Column, spending: Spending, target: str, bits: Bits) -> Noisy:

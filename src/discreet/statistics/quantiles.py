@@ -16,6 +16,7 @@ from discreet.mechanisms.base import CONFIDENCE
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Composed
+from discreet.statistics.bounds import settled, with_price
 from discreet.statistics.column import Column, column
 from discreet.statistics.fences import POINT_SHARE, Fences
 from discreet.statistics.ranks import many_points
@@ -41,7 +42,7 @@ def quantiles(
     Args:
         x: one number for each unit; missing ones are left out, or under REPLACE the middle of the bounds.
         shares: which quantiles, from 0 to 1.
-        bounds: public limits (low, high).
+        bounds: public limits (low, high); "find" finds them for a tenth of the budget (`find_bounds`).
         epsilon: the budget.
         rho: the budget in zCDP, in its place.
         neighbours: the relation to protect; under "replace" the number of values is public.
@@ -72,6 +73,7 @@ def quantiles(
     wanted = _wanted(shares)
     ordered = sorted(set(wanted))
     source = source_of(bits)
+    bounds, spending, paid = settled(x, bounds, spending, neighbours, source)
     values = _sorted(column(x, bounds=bounds, neighbours=neighbours))
     if not check.instance(bool, intervals=intervals):
         points, event = many_points(values, ordered, spending, source)
@@ -86,7 +88,7 @@ def quantiles(
     lows = [min(ends[share][0], steps[share]) - Fraction(1, 2) for share in wanted]
     highs = [max(ends[share][1], steps[share]) + Fraction(1, 2) for share in wanted]
     found, low, high = (_values(values, one, bounds) for one in ([steps[share] for share in wanted], lows, highs))
-    return Estimate(found, low, high, event, confidence=chance, private=source.private)
+    return Estimate(found, low, high, with_price(event, paid), confidence=chance, private=source.private)
 
 
 def quantile(

@@ -17,6 +17,7 @@ from discreet.mechanisms.base import CONFIDENCE
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Composed, Event
+from discreet.statistics.bounds import settled, with_price
 from discreet.statistics.column import Column, column
 from discreet.statistics.mean import TARGETS, centre_interval
 from discreet.statistics.moments import COARSE, bernstein, exact_sum, gaussian
@@ -25,6 +26,7 @@ from discreet.statistics.spending import Spending
 
 MOMENTS_SHARE = Fraction(1, 5)  # of epsilon under REPLACE, for the moments that the interval needs
 _CENTRE_RISK, _SPREAD_RISK, _COUNT_RISK = 0.1, 0.08, 0.02  # of all that may go wrong
+WIDEST = 10**150
 _CENTRES = 17  # means that are tried between the ends of their interval
 
 
@@ -45,7 +47,7 @@ def variance(
 
     Args:
         x: one number for each unit; missing ones are left out, or under REPLACE the middle of the bounds.
-        bounds: public limits (low, high).
+        bounds: public limits (low, high); "find" finds them for a tenth of the budget (`find_bounds`).
         epsilon: the budget, with Laplace noise if it comes alone.
         delta: with it the noise is normal.
         rho: the budget in zCDP, instead of both.
@@ -79,6 +81,10 @@ def variance(
     if target not in TARGETS:
         raise InvalidParameter("target", target, f"to be one of {TARGETS}")
     source = source_of(bits)
+    bounds, spending, paid = settled(x, bounds, spending, neighbours, source)
+    ends = check.limits(bounds=bounds)
+    if ends[1] - ends[0] > WIDEST:
+        raise InvalidParameter("bounds", bounds, "to be at most 1e150 apart", "Their square must be a number.")
     values = column(x, bounds=bounds, neighbours=neighbours, fine=COARSE)
     if spending.is_pure and values.neighbours is Neighbours.REPLACE:
         found, event = _direct(values, spending, source, less=less, risk=risk, sample=target == "sample")
@@ -88,7 +94,7 @@ def variance(
     top = 2.0 if target == "sample" and less else 1.0  # of two values at the bounds; of a population
     found = np.clip(_off_the_grid(found, 2 / values.width), 0.0, top) * float((values.high - values.low) / 2) ** 2
     value, low, high = found.tolist()
-    return Estimate(value, low, high, event, confidence=confidence, private=source.private)
+    return Estimate(value, low, high, with_price(event, paid), confidence=confidence, private=source.private)
 
 
 def standard_deviation(
