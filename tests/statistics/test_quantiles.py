@@ -142,6 +142,16 @@ def test_the_event_is_the_budget(neighbours: Neighbours, shares: list[float], in
     assert accounting.epsilon([zcdp.event], 1e-6, neighbours=neighbours) <= most * (1 + 1e-9)
 
 
+@pytest.mark.parametrize(("count", "pure"), [(1, True), (30, False)])
+@pytest.mark.parametrize("neighbours", BOTH)
+def test_a_delta_is_used_where_it_helps(neighbours: Neighbours, count: int, pure: bool) -> None:
+    shares = [i / (count + 1) for i in range(1, count + 1)]
+    options: Any = {"bounds": (0, 4), "epsilon": 1, "delta": 1e-6, "neighbours": neighbours}
+    found = st.quantiles([1, 2, 3], [round(share, 3) for share in shares], **options)
+    assert accounting.epsilon([found.event], 1e-6, neighbours=neighbours) <= 1
+    assert (accounting.epsilon([found.event], 0, neighbours=neighbours) <= 1) == pure
+
+
 def test_levels() -> None:
     assert [levels(count) for count in (1, 2, 3, 4, 7, 8)] == [1, 2, 2, 3, 3, 4]
 

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from discreet import check
+from discreet.accounting import zcdp
 from discreet.check import Number
 from discreet.errors import InvalidParameter
+from discreet.exact import float_below
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
@@ -31,6 +33,7 @@ def quantiles(
     *,
     bounds: Any,
     epsilon: Number | None = None,
+    delta: Number | None = None,
     rho: Number | None = None,
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     confidence: Number = CONFIDENCE,
@@ -44,7 +47,8 @@ def quantiles(
         shares: which quantiles, from 0 to 1.
         bounds: public limits (low, high); "find" finds them for a tenth of the budget (`find_bounds`).
         epsilon: the budget.
-        rho: the budget in zCDP, in its place.
+        delta: where there are many draws, they share what (epsilon, delta) is in zCDP; few do better without it.
+        rho: the budget in zCDP, instead of both.
         neighbours: the relation to protect; under "replace" the number of values is public.
         confidence: of each interval.
         intervals: False spends the whole budget on the points, and each interval is all that lies within the bounds.
@@ -68,10 +72,10 @@ def quantiles(
     >>> print(quantiles(range(1000), [0.25, 0.5], bounds=(0, 1000), epsilon=10, bits=SeededBits(1)))
     249.956 [201.75, 295.5], 499.11 [456.75, 544.25] NOT PRIVATE (seeded randomness)
     """
-    spending = Spending.of(epsilon, None, rho)
     chance = check.probability(confidence=confidence)
     wanted = _wanted(shares)
     ordered = sorted(set(wanted))
+    spending = _budget(epsilon, delta, rho, draws=4 * len(ordered))
     source = source_of(bits)
     bounds, spending, paid = settled(x, bounds, spending, neighbours, source)
     values = _sorted(column(x, bounds=bounds, neighbours=neighbours))
@@ -97,6 +101,7 @@ def quantile(
     *,
     bounds: Any,
     epsilon: Number | None = None,
+    delta: Number | None = None,
     rho: Number | None = None,
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     confidence: Number = CONFIDENCE,
@@ -114,6 +119,7 @@ def quantile(
         [share],
         bounds=bounds,
         epsilon=epsilon,
+        delta=delta,
         rho=rho,
         neighbours=neighbours,
         confidence=confidence,
@@ -129,6 +135,7 @@ def median(
     *,
     bounds: Any,
     epsilon: Number | None = None,
+    delta: Number | None = None,
     rho: Number | None = None,
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     confidence: Number = CONFIDENCE,
@@ -146,6 +153,7 @@ def median(
         Fraction(1, 2),
         bounds=bounds,
         epsilon=epsilon,
+        delta=delta,
         rho=rho,
         neighbours=neighbours,
         confidence=confidence,
@@ -159,6 +167,7 @@ def interquartile_range(
     *,
     bounds: Any,
     epsilon: Number | None = None,
+    delta: Number | None = None,
     rho: Number | None = None,
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     confidence: Number = CONFIDENCE,
@@ -179,6 +188,7 @@ def interquartile_range(
         [Fraction(1, 4), Fraction(3, 4)],
         bounds=bounds,
         epsilon=epsilon,
+        delta=delta,
         rho=rho,
         neighbours=neighbours,
         confidence=(1 + chance) / 2,
@@ -188,6 +198,22 @@ def interquartile_range(
     value = float(found.value[1] - found.value[0])
     low, high = float(found.low[1] - found.high[0]), float(found.high[1] - found.low[0])
     return Estimate(value, max(low, 0.0), high, found.event, confidence=chance, private=found.private)
+
+
+def _budget(epsilon: Number | None, delta: Number | None, rho: Number | None, *, draws: int) -> Spending:
+    """The budget in the currency in which one of so many draws gets more: epsilons add up, and squares of them.
+
+    A draw of range r is r-DP and r^2 / 8-zCDP. That rho is (epsilon, delta)-DP is the bound of `zcdp.rho_for`.
+    """
+    if rho is not None or delta is None or delta == 0:
+        return Spending.of(epsilon, delta, rho)
+    pure, slack = Spending.of(epsilon), check.probability(delta=delta)
+    amount = Fraction(zcdp.rho_for(float_below(pure.pure_epsilon), float_below(slack)))
+    part = Fraction(1, draws)
+    if amount == 0:
+        return pure
+    together = Spending.of(rho=amount)
+    return max(pure, together, key=lambda one: one.share(part).range_epsilon)
 
 
 def _wanted(shares: Sequence[Number]) -> list[Fraction]:
