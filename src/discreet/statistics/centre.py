@@ -34,6 +34,7 @@ from discreet.privacy import Neighbours, events
 from discreet.privacy.events import Event
 from discreet.statistics.smooth_sensitivity import INFLATION
 
+FINE = 1 << 32  # steps between the bounds, which may be wide; sums of 2^30 values stay exact
 SLOWER = 8  # the default beta is epsilon over this: little noise, and little doubt about its size
 CENTRE, SCALE, SPREAD = 3, 1, 1  # how epsilon is shared
 _FINE = 1024  # steps of a logarithm's grid to its sensitivity
@@ -45,7 +46,7 @@ TARGETS = ("population", "sample")
 def only_replace(neighbours: Neighbours | str) -> None:
     """Refuses a relation in which the number of values is private: the rank of a centre would move with it."""
     if Neighbours(neighbours) is not Neighbours.REPLACE:
-        hint = "Pass neighbours='replace' if the number of values is public; else ask for a private median."
+        hint = "Pass neighbours='replace' if the number of values is public, else use heavy_tailed_mean."
         raise InvalidParameter("neighbours", neighbours, "to be 'replace' for smooth sensitivity", hint)
 
 

@@ -19,7 +19,7 @@ from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.privacy import Neighbours
 from discreet.statistics import smooth_sensitivity as smooth
-from discreet.statistics.centre import some_values
+from discreet.statistics.centre import FINE, some_values
 from discreet.statistics.column import column, vector
 from discreet.statistics.influence import HUBER, Functional, functional
 
@@ -45,7 +45,7 @@ def smooth_sensitivity(
     6.06531
     """
     slope = check.positive(beta=beta)
-    values = column(x, bounds=bounds, neighbours=Neighbours.REPLACE)
+    values = column(x, bounds=bounds, neighbours=Neighbours.REPLACE, fine=FINE)
     n = some_values(values.size)
     steps = np.sort(values.steps)
     if isinstance(statistic, str):

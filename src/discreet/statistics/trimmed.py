@@ -14,7 +14,7 @@ from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
 from discreet.statistics import smooth_sensitivity as smooth
-from discreet.statistics.centre import CentrePlan, known_target, only_replace, some_values
+from discreet.statistics.centre import FINE, CentrePlan, known_target, only_replace, some_values
 from discreet.statistics.column import Column, column
 from discreet.statistics.spending import Spending
 
@@ -57,14 +57,14 @@ def trimmed_mean(
 
     >>> from discreet.noise import SeededBits
     >>> print(trimmed_mean([1.0] * 500 + [2.0] * 500, bounds=(0, 1000), epsilon=1, bits=SeededBits(1)))
-    1.49551 [1.38248, 1.60853] NOT PRIVATE (seeded randomness)
+    1.49551 [1.38297, 1.60804] NOT PRIVATE (seeded randomness)
     """
     share = check.share(trim=trim)
     if share >= _HALF:
         raise InvalidParameter("trim", trim, "below 1/2", "Use smooth_median to keep only the middle.")
     only_replace(neighbours)
     request = _Request.of(bounds, epsilon, beta, target, confidence)
-    values = column(x, bounds=bounds, neighbours=Neighbours.REPLACE)
+    values = column(x, bounds=bounds, neighbours=Neighbours.REPLACE, fine=FINE)
     n = some_values(values.public_size)
     cut = math.floor(share * n)
     kept = n - 2 * cut
@@ -111,7 +111,7 @@ def smooth_median(
     """
     only_replace(neighbours)
     request = _Request.of(bounds, epsilon, beta, target, confidence)
-    values = column(x, bounds=bounds, neighbours=Neighbours.REPLACE)
+    values = column(x, bounds=bounds, neighbours=Neighbours.REPLACE, fine=FINE)
     n = some_values(values.public_size)
     cut = (n - 1) // 2
     beyond = min(math.isqrt(n) + 1, cut)
