@@ -118,7 +118,7 @@ def coverage(call: Any, n: int, runs: int, target: str, epsilon: float = 1.0) ->
 @pytest.mark.parametrize("call", [smooth_median, trimmed_mean])
 def test_intervals_cover_and_are_short(call: Any) -> None:
     """60 runs at 95 %: 51 hits or fewer have a probability of 0.4 %; widths follow the two rules of the package."""
-    n = 4000
+    n = 1000
     hits, width = coverage(call, n, 60, "population")
     assert hits >= 52 / 60
     deviation = 2 * (math.sqrt(math.pi / 2) if call is smooth_median else 1.03) / math.sqrt(n)

@@ -43,7 +43,7 @@ def trimmed_mean(
         bounds: public limits (low, high); they may be wide, because noise follows the middle of the data.
         epsilon: of everything that is released; no delta is needed.
         trim: the share left out on each side, from 0, below one half; the number is floor(trim n).
-        beta: the smoothness, public and fixed in advance, below three fifths of epsilon; None is a good choice.
+        beta: the smoothness, public and fixed in advance, below half of epsilon; None is a good choice.
         neighbours: "replace": the number of values is public.
         target: "population", or "sample" for an interval around the trimmed mean of these values.
         confidence: the probability that the interval covers it.
@@ -57,7 +57,7 @@ def trimmed_mean(
 
     >>> from discreet.noise import SeededBits
     >>> print(trimmed_mean([1.0] * 500 + [2.0] * 500, bounds=(0, 1000), epsilon=1, bits=SeededBits(1)))
-    1.49551 [1.38297, 1.60804] NOT PRIVATE (seeded randomness)
+    1.49526 [1.4541, 1.53641] NOT PRIVATE (seeded randomness)
     """
     share = check.share(trim=trim)
     if share >= _HALF:
@@ -92,7 +92,7 @@ def smooth_median(
         x: a vector of numbers, one for each unit.
         bounds: public limits (low, high).
         epsilon: of everything that is released; no delta is needed.
-        beta: the smoothness, public and fixed in advance, below three fifths of epsilon; None is a good choice.
+        beta: the smoothness, public and fixed in advance, below half of epsilon; None is a good choice.
         neighbours: "replace": the number of values is public.
         target: "population", or "sample" for an interval around the median of these values.
         confidence: the probability that the interval covers it.
