@@ -112,6 +112,28 @@ def test_the_bound_of_the_bias_holds(moment: float, tau: int, points: list[float
     assert np.mean(np.maximum(x - tau, 0)) <= heavy_tails._clip_bias(moment, far, tau) * (1 + 1e-9) + 1e-12
 
 
+@given(
+    moment=st.sampled_from([1.2, 1.5, 2.0, 3.0]),
+    points=st.lists(st.floats(-100, 100), min_size=2, max_size=20),
+    rank=st.floats(0, 1),
+)
+def test_the_distance_between_a_quantile_and_the_mean(moment: float, points: list[float], rank: float) -> None:
+    """For any distribution on a few points, and any of them."""
+    x = np.sort(points)
+    centre = x[int(rank * (x.size - 1))]
+    tail = min(np.mean(x <= centre), np.mean(x >= centre))
+    scale = float(np.mean(np.abs(x - x.mean()) ** moment)) ** (1 / moment)
+    assert abs(centre - x.mean()) <= scale * heavy_tails._distance(moment, float(tail)) * (1 + 1e-9) + 1e-9
+
+
+def test_what_is_known_of_the_mean_makes_the_bias_smaller() -> None:
+    """A mean within 10 of an estimate that is 3 from the centre is within 13 of it: never less than the truth."""
+    first = heavy_tails._clip_bias(2.0, 50.0, 100)
+    found = heavy_tails._with_bias(4.0, 3.0, (2.0, 5.0, 50.0), 100)
+    assert 4 + heavy_tails._clip_bias(2.0, 5.0 + 3.0, 100) < found < 4 + first
+    assert heavy_tails._with_bias(4.0, 3.0, (2.0, 5.0, math.inf), 100) == math.inf
+
+
 def test_the_bound_of_the_bias_is_attained() -> None:
     """By the point k tau / (k - 1): k = 2, far 2 tau, bias tau."""
     assert heavy_tails._clip_bias(2.0, 20.0, 10) == pytest.approx(10)
@@ -130,15 +152,15 @@ def test_intervals_cover_the_mean_of_heavy_tails(relation: Neighbours) -> None:
         widths.append(found.high - found.low)
     assert hits >= 38
     plain = math.sqrt(3 / 4000)
-    assert np.sqrt(np.mean(np.square(errors))) < 3 * plain
-    assert np.median(widths) < 6 * 2 * 1.96 * plain
+    assert np.sqrt(np.mean(np.square(errors))) < 2 * plain
+    assert np.median(widths) < 3 * 2 * 1.96 * plain
 
 
 def test_a_known_fourth_moment_narrows_the_interval() -> None:
     x = stats.norm.ppf(uniforms(20_000, bits=SeededBits(3)))
     second = run(x, scale=1, moment=2)
     fourth = run(x, scale=3**0.25, moment=4)
-    assert fourth.high - fourth.low < 0.7 * (second.high - second.low)
+    assert fourth.high - fourth.low < 0.9 * (second.high - second.low)
 
 
 @pytest.mark.parametrize("relation", list(Neighbours))
@@ -182,7 +204,7 @@ def test_mutant_clipped_around_the_exact_median(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(heavy_tails, "_clipped_sum", looked)
     recorder = Recorder(monkeypatch, [Quantile, Laplace], forced(0, 400))
-    x = [-900.0, -900.0, -890.0, 0.0, 890.0, 900.0, 900.0]
+    x = [-900.0] * 9 + [0.0] + [900.0] * 9
     first = recorder.of(lambda: run(x, neighbours="replace", scale=200))
     worst = max(
         max(overruns(first, recorder.of(lambda y=y: run(y, neighbours="replace", scale=200))))  # type: ignore[misc]

@@ -188,8 +188,8 @@ def _spread_beta(epsilon: Fraction, inside: int, beyond: int) -> Fraction:
     """A public beta for the bound of a gap.
 
     Bounds e^10 times as far away as the gap is wide should not matter from `beyond` ranks away: beta = 10 / beyond. If
-    gaps grow like ranks, a beta above 1 / inside adds nothing. Noise of scale beta / epsilon should be well below 1, and a
-    thirtieth of that is as good as nothing.
+    gaps grow like ranks, a beta above 1 / inside adds nothing. Noise of scale beta / epsilon should be well below 1,
+    and a thirtieth of that is as good as nothing.
     """
     return min(max(Fraction(10, max(beyond, 1)), Fraction(1, max(inside, 1)), epsilon / 60), epsilon / 2)
 

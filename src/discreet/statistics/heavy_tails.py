@@ -25,6 +25,7 @@ MEDIAN, COUNT, SUM = 5, 2, 13  # how epsilon is shared; the count's part only wh
 _SIDE = Fraction(1, 10)  # of 1 - confidence, for each thing that is only bounded: median, distribution, count
 _PER_SCALE = 1 << 10  # steps of the grid to `scale`
 _MOST_STEPS = 1 << 43
+_LIKELY = 1.3  # how far values are from the median, in scales: decides tau, and nothing else
 _PER_TAU = 1 << 16  # units of the sum to tau, so that its noise has one law whatever tau is
 
 
@@ -132,9 +133,8 @@ class TailPlan:
         """The releases, one after the other, each of which may use the ones before."""
         centre = int(self.median.release(values.steps, bits=bits))
         size, doubt = self._size(values, bits)
-        tail = self._tail_share(size - doubt)
-        far = scale * (1 + tail ** (-1 / moment)) if tail > 0 else math.inf
-        tau = self._clip(size, moment, min(far, 10 * scale), values.width)
+        far = scale * (1 + _distance(moment, self._tail_share(size - doubt)))
+        tau = self._clip(size, moment, _LIKELY * scale, values.width)
         unit = tau / _PER_TAU
         mean = int(self.total.release(_clipped_sum(values, centre, tau), bits=bits)) * unit / size
         spread = min(scale if moment >= 2 else math.inf, math.sqrt(tau ** max(2 - moment, 0) * far ** min(moment, 2)))
@@ -143,7 +143,7 @@ class TailPlan:
             scales.append(abs(mean) * float(self.count.event.scale) / size)
         left = 1 - float(self.outside * (1 - 3 * _SIDE))
         half = half_width(left, deviation=spread / math.sqrt(max(size - doubt, 1.0)), scales=scales)
-        half += _clip_bias(moment, far, tau) + unit + 1
+        half = _with_bias(half + unit + 1, abs(mean), (moment, scale, far), tau)
         ends = np.clip(values.value([centre + mean, centre + mean - half, centre + mean + half]), *_limits(values))
         value, low, high = ends.tolist()
         return Estimate(value, low, high, self.event, confidence=1 - self.outside, private=bits.private)
@@ -159,7 +159,7 @@ class TailPlan:
         """The share of the population on either side of the released median, at least.
 
         The empirical share is 1/2 less the ranks that the choice may be off, the population's less by the inequality of
-        Dvoretzky, Kiefer, Wolfowitz (Massart 1990). By Markov's inequality |c - mean| <= scale share^(-1 / k).
+        Dvoretzky, Kiefer, Wolfowitz (Massart 1990).
         """
         if size <= 0:
             return 0.0
@@ -178,6 +178,31 @@ def _clipped_sum(values: Column, centre: int, tau: int) -> int:
     """The sum of what is left of each value around the centre, rounded to units of tau / 65536, each by itself."""
     near = np.clip(values.steps - centre, -tau, tau)
     return int(((2 * near * _PER_TAU + tau) // (2 * tau)).sum())
+
+
+def _distance(moment: float, tail: float) -> float:
+    """How far a point with at least this share of the law on either side can be from the mean, in units of `scale`.
+
+    By Markov's inequality tail^(-1 / k); if there is a variance, by Cantelli's, sqrt((1 - tail) / tail).
+    """
+    if tail <= 0:
+        return math.inf
+    plain = math.pow(tail, -1 / moment)
+    return min(plain, math.sqrt((1 - tail) / tail)) if moment >= 2 else plain
+
+
+def _with_bias(half: float, moved: float, law: tuple[float, float, float], tau: int) -> float:
+    """The half-width with the bias of clipping, from what is known of the distance between centre and mean.
+
+    Whenever the mean is within a half-width of the estimate, and that is `moved` from the centre, it is within moved +
+    half of the centre: a bound that makes the next bias, and so the half-width itself, smaller.
+    """
+    moment, scale, far = law
+    whole = half + _clip_bias(moment, far, tau)
+    for _ in range(4):
+        far = min(far, scale + moved + whole)
+        whole = half + _clip_bias(moment, far, tau)
+    return whole
 
 
 def _clip_bias(moment: float, far: float, tau: int) -> float:
