@@ -7,6 +7,7 @@ public. Values in `discreet.statistics.diagnostics` are private: for the steward
 from discreet.statistics.binomial import binomial_test
 from discreet.statistics.blocks import subsample_and_aggregate
 from discreet.statistics.bounds import Bounds, find_bounds
+from discreet.statistics.chi_squared import chi_squared_test
 from discreet.statistics.covariance import correlation, covariance
 from discreet.statistics.heavy_tails import heavy_tailed_mean
 from discreet.statistics.histogram import histogram
@@ -14,6 +15,7 @@ from discreet.statistics.iterative import iterative_mean
 from discreet.statistics.m_estimators import huber_location, m_estimate
 from discreet.statistics.m_regression import m_regression
 from discreet.statistics.mean import mean
+from discreet.statistics.permutation import permutation_test
 from discreet.statistics.quantiles import interquartile_range, median, quantile, quantiles
 from discreet.statistics.results import TestResult
 from discreet.statistics.scores import Biweight, Huber, Logistic, Score
@@ -33,6 +35,7 @@ __all__ = [
     "Spending",
     "TestResult",
     "binomial_test",
+    "chi_squared_test",
     "correlation",
     "covariance",
     "find_bounds",
@@ -46,6 +49,7 @@ __all__ = [
     "m_regression",
     "mean",
     "median",
+    "permutation_test",
     "quantile",
     "quantiles",
     "smooth_median",
