@@ -14,7 +14,9 @@ from discreet.statistics.histogram import histogram
 from discreet.statistics.iterative import iterative_mean
 from discreet.statistics.m_estimators import huber_location, m_estimate
 from discreet.statistics.m_regression import m_regression
+from discreet.statistics.many_tests import test_of_tests
 from discreet.statistics.mean import mean
+from discreet.statistics.means_difference import difference_of_means_test
 from discreet.statistics.permutation import permutation_test
 from discreet.statistics.quantiles import interquartile_range, median, quantile, quantiles
 from discreet.statistics.results import TestResult
@@ -39,6 +41,7 @@ __all__ = [
     "correlation",
     "covariance",
     "find_bounds",
+    "difference_of_means_test",
     "heavy_tailed_mean",
     "histogram",
     "huber_location",
@@ -56,6 +59,7 @@ __all__ = [
     "standard_deviation",
     "std",
     "subsample_and_aggregate",
+    "test_of_tests",
     "trimmed_mean",
     "variance",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,17 +28,45 @@ def half_width(
     (1.96, 2.9957)
     """
     chance = float(check.probability(confidence=confidence))
-    laplace = np.asarray(scales, dtype=np.float64)
-    total = float(np.sqrt(deviation**2 + 2 * np.sum(laplace**2)))
-    if total == 0:
-        return 0.0
-    points = np.arange(0.5, _END / _STEP) * _STEP
-    law = np.exp(-((deviation / total * points) ** 2) / 2) / points
-    for scale in laplace / total:
-        law /= 1 + (scale * points) ** 2
+    law = _Law.of(deviation, scales)
     low, high = 0.0, 40.0
     for _ in range(50):
         middle = (low + high) / 2
-        inside = 2 / np.pi * _STEP * float(np.sum(np.sin(points * middle) * law))
-        low, high = (middle, high) if inside < chance else (low, middle)
-    return high * total
+        low, high = (middle, high) if law.inside(middle) < chance else (low, middle)
+    return high * law.total
+
+
+def beyond(distance: float, *, deviation: float = 0.0, scales: Sequence[float] | NDArray[np.float64] = ()) -> float:
+    """P(|N(0, deviation^2) + sum Lap(scale)| >= distance), a two-sided p-value.
+
+    >>> round(beyond(1.959964, deviation=1.0), 6), round(beyond(3.0, scales=[1.0]), 6)
+    (0.05, 0.049787)
+    """
+    law = _Law.of(deviation, scales)
+    if law.total == 0:
+        return float(distance == 0)
+    return min(1.0, max(0.0, 1 - law.inside(min(abs(distance) / law.total, 40.0))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Law:
+    """The characteristic function of the error over its standard deviation, on the points of the integral."""
+
+    total: float
+    points: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, deviation: float, scales: Sequence[float] | NDArray[np.float64]) -> _Law:
+        laplace = np.asarray(scales, dtype=np.float64)
+        total = float(np.sqrt(deviation**2 + 2 * np.sum(laplace**2)))
+        points = np.arange(0.5, _END / _STEP) * _STEP
+        unit = total or 1.0
+        values = np.exp(-((deviation / unit * points) ** 2) / 2) / points
+        for scale in laplace / unit:
+            values /= 1 + (scale * points) ** 2
+        return cls(total, points, values)
+
+    def inside(self, distance: float) -> float:
+        """P(|error| <= distance), the distance in standard deviations."""
+        return 2 / np.pi * _STEP * float(np.sum(np.sin(self.points * distance) * self.values))
