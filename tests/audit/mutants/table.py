@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.audit.mutants import accounts, auditors, basics, choosing, classifiers, curators, noises, robust
+from tests.audit.mutants import accounts, auditors, basics, choosing, classifiers, curators, inference, noises, robust
 from tests.audit.mutants.registry import Mutant
 
 MUTANTS = [
@@ -14,6 +14,7 @@ MUTANTS = [
     *basics.MUTANTS,
     *robust.MUTANTS,
     *classifiers.MUTANTS,
+    *inference.MUTANTS,
 ]
 
 _HEAD = """# Mutants

@@ -1,0 +1,143 @@
+"""Mistakes in noisy descent and in tests: a sign, factors of two, a null law without noise, blocks that shift."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet import statistics as st
+from discreet.noise import SeededBits, discrete_laplace
+from discreet.noise.experiment import normals
+from discreet.statistics import chi_squared, location, many_tests, permutation
+from discreet.statistics.chi_squared import multinomials
+from discreet.statistics.descent import number_noise
+from discreet.statistics.regression_scores import Numbers
+from discreet.statistics.scores import WholeScore
+from tests.audit.mutants.registry import Mutant, catcher, setting
+from tests.statistics.recorded import overruns, watched
+
+
+@catcher("simulation")
+def descent_goes_toward_the_data() -> None:
+    values = 30 + normals(2000, bits=SeededBits(71))
+    found = st.huber_location(values, bounds=(0, 100), scale=1, epsilon=2, start=25, bits=SeededBits(72))
+    assert abs(found.value - 30) < 1
+
+
+@catcher("record and replay")
+def replaced_scores_move_by_what_the_noise_is_for() -> None:
+    seen = []
+    for last in (0.0, 10.0):
+        with watched(lambda index: 5_000_000 + index) as kept:
+            st.huber_location([1.0, 9.0, last], bounds=(0, 10), scale=0.1, epsilon=1, neighbours="replace", start=5)
+        seen.append(kept)
+    assert max(overruns(*seen)) <= 1
+
+
+@catcher("record and replay")
+def slopes_of_both_signs_are_counted_twice() -> None:
+    seen = []
+    for last in (0.0, 1.0):
+        with watched(lambda index: (1 << 19) + index) as kept:
+            st.m_regression(
+                [[1.0]], [last], psi=st.Biweight(1.85), norm_bound=1, bounds=(-4, 4), scale=0.7, epsilon=1, delta=1e-6,
+                neighbours="replace", steps=1,
+            )  # fmt: skip
+        seen.append(kept)
+    assert max(overruns(*seen)) <= 1
+
+
+@catcher("simulation")
+def a_true_null_is_seldom_rejected() -> None:
+    """40 tests at level 0.05: 9 rejections or more has a chance of 2e-4."""
+    null, rejected = np.full(5, 0.2), 0
+    for seed in range(40):
+        bits = SeededBits(7300 + seed)
+        table = multinomials(100, null, 1, bits)[0]
+        rejected += st.chi_squared_test(table, null=null, epsilon=0.2, simulations=99, bits=bits).reject(0.05)
+    assert rejected < 9
+
+
+@catcher("exact law")
+def permuted_statistics_get_noise_for_two_moves() -> None:
+    """Tails at two points 2 S apart: the observed statistic and the rest may move against each other."""
+    scales: list[Any] = []
+
+    def kept(scale: Any, *size: Any, **bits: Any) -> Any:
+        scales.append(scale)
+        return discrete_laplace(scale, *size, **bits)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(permutation, "discrete_laplace", kept)
+        st.permutation_test([1.0], [2.0], bounds=(0, 1), level=0.5, epsilon=1, bits=SeededBits(74))
+    width = 1 << 20
+    assert np.exp(-2 * width / float(scales[0])) >= np.exp(-1) - 1e-9
+
+
+@catcher("record and replay")
+def one_unit_touches_one_block() -> None:
+    seen = []
+    for rows in (np.arange(32) % 2, np.append(np.arange(32) % 2, 1)):
+        with watched(lambda index: index) as kept:
+            st.test_of_tests(rows, lambda block: float(block[0]), blocks=16, epsilon=1, bits=SeededBits(75))
+        seen.append(kept)
+    assert max(overruns(*seen)) <= 1
+
+
+def _minus(patch: pytest.MonkeyPatch) -> None:
+    real = WholeScore.psi
+    patch.setattr(WholeScore, "psi", lambda self, differences: -real(self, differences))
+
+
+def _by_order(bound: int, size: int, *, bits: Any) -> Any:  # noqa: ARG001 - called with it
+    return np.arange(size) * bound // size
+
+
+def _half(values: list[int], move: int, xi: Fraction, level: Fraction, bits: Any) -> bool:
+    return bool(_decide(values, move, 2 * xi, level, bits))
+
+
+_decide = permutation._decide
+
+MUTANTS = [
+    Mutant("descent uphill", "theta moves against the mean score", _minus, descent_goes_toward_the_data),
+    Mutant(
+        "scores replaced at the price of one",
+        "the noise of a step is for B where a replaced value moves 2 B",
+        setting(location, "number_noise", lambda part, move: number_noise(part, max(1, move // 2))),
+        replaced_scores_move_by_what_the_noise_is_for,
+    ),
+    Mutant(
+        "curvatures without a sign",
+        "slopes of a score that turns back get noise for sqrt(2) of their limit",
+        setting(Numbers, "signed", False),
+        slopes_of_both_signs_are_counted_twice,
+    ),
+    Mutant(
+        "a null law without noise",
+        "tables are simulated without the noise of the released one",
+        setting(
+            chi_squared._Test,
+            "simulated",
+            lambda self, released, count, bits: self.statistic(
+                multinomials(max(1, round(float(released.sum()))), self.chances, count, bits).astype(float)
+            ),
+        ),
+        a_true_null_is_seldom_rejected,
+    ),
+    Mutant(
+        "half the noise of a permutation test",
+        "the scale is S / xi although data and permutations move against each other",
+        setting(permutation, "_decide", _half),
+        permuted_statistics_get_noise_for_two_moves,
+    ),
+    Mutant(
+        "blocks of equal size",
+        "units are put into blocks by their order, so that one more shifts them all",
+        setting(many_tests, "uniform_below", _by_order),
+        one_unit_touches_one_block,
+    ),
+]
