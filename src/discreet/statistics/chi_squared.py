@@ -200,4 +200,11 @@ def _finder(known: Any) -> Callable[[Any], Integers]:
     if not isinstance(known, tuple | list | np.ndarray) or len(set(known)) != len(known) or len(known) < 2:
         raise InvalidParameter("categories", known, "to be at least two different values", _HINT)
     places = {value: place for place, value in enumerate(known)}
-    return lambda values: np.array([places.get(value, -1) for value in np.asarray(values).tolist()], dtype=np.int64)
+
+    def find(values: Any) -> Integers:
+        given = np.asarray(values)
+        if given.ndim != 1:
+            raise InvalidValue("to be a vector of categories", "Pass one category for each unit.")
+        return np.array([places.get(value, -1) for value in given.tolist()], dtype=np.int64)
+
+    return find

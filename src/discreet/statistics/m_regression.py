@@ -70,7 +70,7 @@ def m_regression(
     Args:
         X: a row for each unit; missing entries are 0.
         y: numbers within `bounds`, or 0 and 1; rows whose target is missing count nowhere.
-        psi: `Huber()`, `Logistic()`, `Biweight()`, a `Score` of your own bounded by 8, or "logistic_regression".
+        psi: `Huber()`, `Logistic()`, `Biweight()`, a `Score` of your own bounded by 4, or "logistic_regression".
         norm_bound: the public length to which rows are clipped.
         bounds: public limits of y, for numbers.
         scale: the public spread of y around the line.

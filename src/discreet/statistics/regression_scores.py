@@ -18,7 +18,7 @@ from discreet.statistics.scores import Huber, Score
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_LARGEST_BOUND = 8.0  # of a score: squares of residuals then stay small
+_LARGEST_BOUND = 4.0  # of a score: 2^24 times its square, in units of 2^-10, is then at most the largest curvature
 _FURTHEST_TARGET = 1 << 50
 NOWHERE = np.int64(1 << 60)  # the target of a row that counts nowhere
 
