@@ -77,21 +77,26 @@ def laws(values: list[int], scale: float) -> Any:
     return counts.sum(axis=1)
 
 
-def test_the_decision_loses_at_most_xi_and_the_p_value_may_lose_more() -> None:
-    """Ranks of M_0 among others that move by S = 1 in any direction; noise of scale 2 S / xi with xi = 1."""
-    decision, p_value = 0.0, 0.0
-    for far, near, moves in [(5, 3, (1, -1)), (-6, -3, (-1, 1)), (8, 4, (1, -1)), (0, 0, (-1, -1)), (11, 6, (1, -1))]:
-        for count in (3, 9, 19):
-            one = laws([0, far, *[near] * count], 2.0)
-            other = laws([1, far + moves[0], *[near + moves[1]] * count], 2.0)
-            tails = [
-                np.cumsum(one)[:-1] / np.cumsum(other)[:-1],
-                np.cumsum(one[::-1])[:-1] / np.cumsum(other[::-1])[:-1],
-            ]
-            decision = max(decision, np.abs(np.log(tails)).max())
-            p_value = max(p_value, np.abs(np.log(one / other)).max())
-    assert decision <= 1 + 1e-9
-    assert p_value > 1.05
+@pytest.mark.parametrize(("far", "near"), [(60, 30), (60, 40), (-40, -20), (0, 0), (20, -20)])
+@pytest.mark.parametrize(("few", "many"), [(1, 9), (5, 15)])
+@pytest.mark.parametrize("moves", [(1, 1), (1, -1), (-1, 1), (-1, -1)])
+def test_the_decision_loses_at_most_xi(far: int, near: int, few: int, many: int, moves: tuple[int, int]) -> None:
+    """M_0 moves by S = 4 and the others by as much, in any direction; noise of scale 2 S / xi with xi = 1."""
+    one, other = moved_ranks(far, near, few, many, moves)
+    for first, second in ((one, other), (one[::-1], other[::-1])):
+        tails = np.cumsum(first)[:-1] / np.cumsum(second)[:-1]
+        assert np.abs(np.log(tails)).max() <= 1 + 1e-9
+
+
+def moved_ranks(far: int, near: int, few: int, many: int, moves: tuple[int, int]) -> tuple[Any, Any]:
+    one = laws([0, *[far] * few, *[near] * many], 8.0)
+    return one, laws([4, *[far + 4 * moves[0]] * few, *[near + 4 * moves[1]] * many], 8.0)
+
+
+def test_the_p_value_may_lose_more_than_xi() -> None:
+    """Which is why only the decision is released: here 1.134 at xi = 1."""
+    one, other = moved_ranks(60, 30, 5, 15, (1, -1))
+    assert np.abs(np.log(one / other)).max() == pytest.approx(1.134, abs=2e-3)
 
 
 def test_half_the_noise_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
