@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from tests.audit.mutants import accounts, auditors, basics, choosing, classifiers, curators, inference, noises, robust
+from tests.audit.mutants import (
+    accounts,
+    auditors,
+    basics,
+    choosing,
+    classifiers,
+    curators,
+    inference,
+    moments,
+    noises,
+    robust,
+)
 from tests.audit.mutants.registry import Mutant
 
 MUTANTS = [
@@ -15,6 +26,7 @@ MUTANTS = [
     *robust.MUTANTS,
     *classifiers.MUTANTS,
     *inference.MUTANTS,
+    *moments.MUTANTS,
 ]
 
 _HEAD = """# Mutants
