@@ -56,40 +56,48 @@ def solve(moments: Moments, label: int, *, penalty: Floats, intercept: bool) -> 
     used = len(moments.rows) - (0 if intercept else 1)
     H = moments.rows[:used, :used] + np.diag(penalty[:used])
     v = moments.cross[:used, label]
-    fixed = np.zeros(used)  # precision that is known beforehand: a label of constant rows lies in [-1, 1]
-    if intercept:
-        fixed[-1] = moments.constant**2
-    noise, precision = _likeliest(H, v, moments, fixed)
-    stacked = np.vstack([H, np.diag(np.sqrt(noise * precision))])
-    theta = np.linalg.lstsq(stacked, np.concatenate([v, np.zeros(used)]), rcond=None)[0]
-    centre, error = _errors(H, v, theta, moments, label)
+    values, vectors = np.linalg.eigh(H)
+    known = 1 / moments.constant**2 if intercept else None  # a label of constant rows lies in [-1, 1]
+    variance = _likeliest(values, vectors, v, moments, known)
+    noise = moments.cross_sigma**2 + moments.sigma**2 * used * variance / 2
+    roots = np.full(used, np.sqrt(noise / variance))
+    if known is not None:
+        roots[-1] = np.sqrt(noise / known)
+    theta = np.linalg.lstsq(np.vstack([H, np.diag(roots)]), np.concatenate([v, np.zeros(used)]), rcond=None)[0]
+    centre, error = _errors((values, vectors), theta, v, moments, label)
     return Solution(theta=theta, centre=centre, error=error, freedom=max(1.0, moments.weight - used))
 
 
-def _likeliest(H: Floats, v: Floats, moments: Moments, fixed: Floats) -> tuple[float, Floats]:
-    """The variance of the noise and the precisions of the prior under which v is likeliest."""
-    best, found = -np.inf, (1.0, np.ones(len(v)))
-    for variance in _SCALES:
-        precision = np.where(fixed > 0, fixed, 1 / variance)
-        noise = moments.cross_sigma**2 + moments.sigma**2 * len(v) * variance / 2
-        root = np.linalg.cholesky((H / precision) @ H.T + noise * np.eye(len(v)))
-        score = -2 * np.sum(np.log(np.diag(root))) - np.sum(np.linalg.solve(root, v) ** 2)
-        if score > best:
-            best, found = score, (noise, precision)
-    return found
+def _likeliest(values: Floats, vectors: Floats, v: Floats, moments: Moments, known: float | None) -> float:
+    """tau^2 under which v is likeliest; the last coefficient has the variance `known`, if there is one.
+
+    The covariance of v is tau^2 H^2 + s^2 I + (known - tau^2) h h', h the last column of H: in the eigenvectors of H a
+    diagonal matrix and one of rank 1, so that its determinant and its inverse follow from sums (Sherman and Morrison).
+    """
+    seen, last = vectors.T @ v, values * vectors[-1]
+    noise = moments.cross_sigma**2 + moments.sigma**2 * len(v) * _SCALES / 2
+    spread = _SCALES[:, None] * values**2 + noise[:, None]
+    scores = -np.sum(np.log(spread) + seen**2 / spread, axis=1)
+    if known is not None:
+        more = known - _SCALES
+        size = 1 + more * np.sum(last**2 / spread, axis=1)
+        scores += more * np.sum(last * seen / spread, axis=1) ** 2 / size - np.log(size)
+    return float(_SCALES[np.argmax(scores)])
 
 
-def _errors(H: Floats, v: Floats, theta: Floats, moments: Moments, label: int) -> tuple[Floats, Floats]:
+def _errors(
+    spectrum: tuple[Floats, Floats], theta: Floats, v: Floats, moments: Moments, label: int
+) -> tuple[Floats, Floats]:
     """H^-1 v and its standard errors: noise of both moments, and sampling.
 
     H^-1 v - theta = H^-1 (r + e - E theta) exactly, r the cross moments of residuals, whose covariance is the residual
     variance times A; that of E theta is sigma^2 (||theta||^2 I + theta theta') / 2 (entries beside the diagonal have
-    half the variance). Where noise may be more than half of the smallest eigenvalue of H, no finite error is given.
+    half the variance). H^-1 has met that noise as well: errors grow by 1 / (1 - f), f the share of its smallest
+    eigenvalue that noise may be (its norm is about sigma sqrt(2 size)); beyond a half no finite error is given.
     """
-    values, vectors = np.linalg.eigh(H)
-    used, sigma = len(v), moments.sigma
-    reach = sigma * np.sqrt(2.0 * used) / max(float(values.min()), 1e-300)
-    if values.min() <= 0 or reach > _TRUSTED:
+    (values, vectors), used, sigma = spectrum, len(v), moments.sigma
+    share = sigma * np.sqrt(2.0 * used) / max(float(values.min()), 1e-300)
+    if values.min() <= 0 or share > _TRUSTED:
         return theta, np.full(used, np.inf)
     inverse = (vectors / values) @ vectors.T
     centre = inverse @ v
@@ -97,7 +105,7 @@ def _errors(H: Floats, v: Floats, theta: Floats, moments: Moments, label: int) -
     noise = moments.cross_sigma**2 * np.eye(used)
     noise += sigma**2 / 2 * (np.sum(centre**2) * np.eye(used) + np.outer(centre, centre))
     variances = np.diag(inverse @ (sampling + noise) @ inverse)
-    return centre, np.sqrt(np.maximum(variances, 0)) / (1 - reach**2)
+    return centre, np.sqrt(np.maximum(variances, 0)) / (1 - share)
 
 
 def residual_variance(moments: Moments, label: int, theta: Floats) -> float:
