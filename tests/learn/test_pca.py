@@ -11,7 +11,7 @@ import pytest
 from sklearn import decomposition
 
 from discreet.errors import InvalidParameter
-from discreet.learn import PCA, moments
+from discreet.learn import PCA, GaussianNB, KMeans, LinearRegression, Ridge, StandardScaler, moments
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours
@@ -81,6 +81,19 @@ def test_noise_alone_breaks_nothing() -> None:
     model = PCA(epsilon=0.01, norm_bound=1, whiten=True, random_state=1).fit(np.zeros((1, 3)))
     assert np.isfinite(model.transform(np.ones((2, 3)))).all()
     assert (model.explained_variance_ >= 0).all()
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_no_rows_are_no_error(neighbours: str) -> None:
+    """An error would tell that there are none; labels of numbers and of classes alike."""
+    nothing = np.empty((0, 2))
+    common: dict[str, Any] = {"neighbours": neighbours, "random_state": 1}
+    assert PCA(norm_bound=1, **common).fit(nothing).components_.shape == (2, 2)
+    assert KMeans(n_clusters=3, norm_bound=1, **common).fit(nothing).cluster_centers_.shape == (3, 2)
+    assert StandardScaler(bounds=(0, 1), **common).fit(nothing).scale_.shape == (2,)
+    assert GaussianNB(bounds=(0, 1), classes=[0, 1], **common).fit(nothing, []).theta_.shape == (2, 2)
+    for kind in (LinearRegression, Ridge):
+        assert kind(norm_bound=1, label_bounds=(0, 1), **common).fit(nothing, []).coef_.shape == (2,)
 
 
 def test_refusals() -> None:

@@ -125,8 +125,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Le
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
         middle = self._public(self.n_features_in_).centre
-        away = np.where(np.isnan(X), middle, X)[:, None, :] - self.cluster_centers_
-        return np.asarray(np.sqrt(np.sum(away * away, axis=2)))
+        known = np.where(np.isnan(X), middle, X)
+        return np.stack([np.sqrt(np.sum((known - one) ** 2, axis=1)) for one in self.cluster_centers_], axis=1)
 
     @property
     def _n_features_out(self) -> int:

@@ -114,10 +114,11 @@ class GaussianNB(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-lear
         """log P(class) + log density of the row in it, a column for each class."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
-        known = ~np.isnan(X)[:, None, :]
-        away = np.where(known, (np.nan_to_num(X)[:, None, :] - self.theta_) ** 2 / self.var_, 0.0)
-        spread = np.where(known, np.log(2 * np.pi * self.var_), 0.0)
-        return np.asarray(np.log(self.class_prior_) - 0.5 * np.sum(away + spread, axis=2))
+        columns = []
+        for mean, variance in zip(self.theta_, self.var_, strict=True):
+            away = (X - mean) ** 2 / variance + np.log(2 * np.pi * variance)
+            columns.append(-0.5 * np.sum(np.where(np.isnan(X), 0.0, away), axis=1))
+        return np.asarray(np.log(self.class_prior_) + np.stack(columns, axis=1))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Log probabilities of the classes."""
