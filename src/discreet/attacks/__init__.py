@@ -10,6 +10,7 @@ from discreet.attacks.anonymity import Anonymity, k_anonymity
 from discreet.attacks.attack import Attack
 from discreet.attacks.ceiling import ceiling, compared, posterior
 from discreet.attacks.coarsening import Anonymised, k_anonymised
+from discreet.attacks.contamination import triggered, with_backdoor, with_flipped_labels, with_outliers
 from discreet.attacks.differencing import difference
 from discreet.attacks.genome_scores import correlations
 from discreet.attacks.genomes import genome
@@ -29,6 +30,14 @@ from discreet.attacks.ratings import capped, smoothed
 from discreet.attacks.rebuilding_curves import Curves, reconstruction_by_guarantee, reconstruction_by_noise
 from discreet.attacks.reconstruction import Reconstruction, reconstruct
 from discreet.attacks.refitting import Refit, refit
+from discreet.attacks.robustness import (
+    Robustness,
+    backdoor_under_privacy,
+    group_bound,
+    labels_under_lies,
+    location_under_outliers,
+    silent_after,
+)
 from discreet.attacks.scoring import KnownItems, Scoreboard, scoreboard, scoreboard_by_items
 from discreet.attacks.tracing import trace
 from discreet.attacks.unique import Coarsened, Uniqueness, uniqueness
@@ -53,12 +62,14 @@ __all__ = [
     "PrivateBayes",
     "Reconstruction",
     "Refit",
+    "Robustness",
     "Scoreboard",
     "Told",
     "Tracing",
     "Trial",
     "Uniqueness",
     "answerers",
+    "backdoor_under_privacy",
     "capped",
     "ceiling",
     "compared",
@@ -66,14 +77,17 @@ __all__ = [
     "difference",
     "genome",
     "genotypes_from_pairs",
+    "group_bound",
     "how_unique",
     "intersection",
     "isolate",
     "k_anonymised",
     "k_anonymity",
     "known_ratings",
+    "labels_under_lies",
     "leverage",
     "linkage",
+    "location_under_outliers",
     "membership",
     "posterior",
     "reconstruct",
@@ -83,7 +97,12 @@ __all__ = [
     "scoreboard",
     "scoreboard_by_items",
     "share_unique",
+    "silent_after",
     "smoothed",
     "trace",
+    "triggered",
     "uniqueness",
+    "with_backdoor",
+    "with_flipped_labels",
+    "with_outliers",
 ]

@@ -91,6 +91,8 @@ def curves(
     title: str,
     lines: Mapping[str, float] | None = None,
     logarithmic: bool = False,
+    shares: bool = True,
+    joined: bool = False,
 ) -> Spec:
     """Measured rates as points with intervals, one colour for each series, over the lines that theory predicts.
 
@@ -102,6 +104,8 @@ def curves(
         title: what the rate is a share of.
         lines: rates to compare with, across the whole chart.
         logarithmic: whether places grow by factors.
+        shares: whether rates are shares; else they are positive amounts that grow by factors, and `title` names them.
+        joined: whether points of a series are joined by a line.
     """
     rows = [
         {"series": name, "x": x, "value": value, "low": low, "high": high}
@@ -112,6 +116,8 @@ def curves(
     kind = {"type": "log", "nice": False} if logarithmic else {"nice": False, "zero": False}
     along: Spec = {"field": "x", "type": "quantitative", "title": across, "scale": kind}
     upright: Spec = {"type": "quantitative", "title": f"{title} (share)", "scale": {"domain": [0, 1]}, "axis": _PERCENT}
+    if not shares:
+        upright = {"type": "quantitative", "title": title, "scale": {"type": "log"}}
     colour: Spec = {"field": "series", "type": "nominal", "title": None, "sort": None, "legend": {"orient": "bottom"}}
     over = {"x": along, "y": upright | {"field": "value"}, "color": colour}
     layers: list[Spec] = [
@@ -127,6 +133,8 @@ def curves(
         },
         {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "encoding": over},
     ]
+    if joined:
+        layers.append({"mark": {"type": "line", "strokeWidth": 1.5}, "encoding": over})
     return _titled(headline, rows, layers, 240)
 
 
