@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from discreet.attacks import location_under_outliers
 from discreet.demo import Story, background, clinic, lab, show, tell, terminal, write_report
 from discreet.demo.attack import EPSILONS, raw
 from discreet.demo.conversation import BUDGET, LIMITS, LINES
@@ -144,6 +145,8 @@ def test_answers_of_seeded_noise_say_so(report: str) -> None:
 def _short_lab(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its other attacks have tests of their own."""
     monkeypatch.setattr(lab, "SHOWN", lab.SHOWN[:1])
+    few = location_under_outliers(60, shares=(0, 0.3), runs=1, bits=SeededBits(1))
+    monkeypatch.setattr(import_module("discreet.demo.show"), "contaminated", lambda **_: {"outliers": few})
 
 
 @pytest.mark.usefixtures("_short_lab")

@@ -13,6 +13,7 @@ from discreet.demo.clinic import PATIENTS
 from discreet.demo.lab import SHOWN, Exhibit, exhibits
 from discreet.demo.lab_page import write_lab
 from discreet.demo.pages import write_report
+from discreet.demo.robust import contaminated, write_robust
 from discreet.demo.story import progress, tell
 from discreet.errors import MissingExtra
 from discreet.noise import Bits
@@ -38,7 +39,7 @@ def show(
     terminal.heading(console, "6. The report")
     try:
         with console.status("Drawing charts"):
-            paths = write_report(story, folder), write_lab(shown, folder)
+            paths = write_report(story, folder), write_lab(shown, folder), write_robust(contaminated(bits=bits), folder)
     except MissingExtra as error:
         terminal.say(console, f"Not written: {error}")
         return None

@@ -1,4 +1,4 @@
-"""Boosting of one feature at a time: an additive model on public cells, the strongest of our models of tables."""
+"""Boosting of one feature at a time: an additive model on public cells, whose votes anybody can read."""
 
 from __future__ import annotations
 

@@ -11,8 +11,7 @@ from discreet.learn.trees import TreeLearner
 class RandomForestClassifier(TreeLearner):
     """A few private trees on disjoint random parts of the rows, which vote with the shares in their leaves.
 
-    Ranks rows better than one tree does and costs the same, since each row is in one tree only; `AdditiveClassifier`
-    predicts better still.
+    Ranks rows better than one tree does where there are many, and costs the same, since each row is in one tree only.
 
     Args:
         epsilon: what one fit may cost; nothing but the finding of classes uses a delta.

@@ -143,8 +143,8 @@ class _Recipe:
 class DecisionTreeClassifier(TreeLearner):
     """One tree of a fixed depth, with private splits and private counts in its leaves.
 
-    `AdditiveClassifier` predicts better from the same budget on every table we tried; a tree is a rule that people can
-    read.
+    A tree is a rule that people can read, and finds what features do together. Where they add up, `AdditiveClassifier`
+    predicts better from the same budget (docs/learning.md has figures).
 
     Args:
         epsilon: what one fit may cost; nothing but the finding of classes uses a delta.
