@@ -13,6 +13,7 @@ from tests.audit.mutants import (
     moments,
     noises,
     robust,
+    trees,
 )
 from tests.audit.mutants.registry import Mutant
 
@@ -24,6 +25,7 @@ MUTANTS = [
     *auditors.MUTANTS,
     *basics.MUTANTS,
     *robust.MUTANTS,
+    *trees.MUTANTS,
     *classifiers.MUTANTS,
     *inference.MUTANTS,
     *moments.MUTANTS,

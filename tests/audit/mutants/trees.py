@@ -1,0 +1,128 @@
+"""Mistakes in trees, boosting, holdouts and searches."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.accounting import tuning
+from discreet.accounting.tuning import Tries, tuned_epsilon
+from discreet.learn import AdditiveClassifier, DecisionTreeClassifier, GridSearchCV, boosting, growing, search_plan
+from discreet.learn.growing import FINE, split_scores
+from discreet.learn.holdout import Holdout
+from discreet.mechanisms import Gaussian
+from discreet.privacy import events
+from tests.audit.mutants.registry import Mutant, catcher, setting
+from tests.learn.spying import replies, told
+
+ROWS = [[0.1, 0.9], [0.8, 0.2], [0.4, 0.6]]
+LABELS = [0, 1, 1]
+
+
+@catcher("neighbours of a fit")
+def no_row_moves_a_boosted_model_by_more_than_its_noise_covers() -> None:
+    """Each release, on neighbours that hear the same answers, moves by at most its own sensitivity."""
+    for neighbours, other in (("add_remove", (ROWS, LABELS)), ("replace", ([*ROWS, [0.9, 0.1]], [*LABELS, 1]))):
+        model = AdditiveClassifier(
+            bounds=(0, 1), classes=[0, 1], rounds=2, cells=4, neighbours=neighbours, random_state=1
+        )
+
+        def on(rows: list[list[float]], labels: list[int], model: Any = model) -> Any:
+            return lambda: model.fit(np.array(rows), labels)
+
+        here = on([*ROWS, [0.9, 0.1]], [*LABELS, 0])
+        heard = replies(here)
+        multipliers = _multipliers(model)
+        for a, b, multiplier in zip(told(here, heard), told(on(*other), heard), multipliers, strict=True):
+            move = sum(int(step) ** 2 for step in np.ravel(a.value - b.value))
+            assert move <= (a.sigma / multiplier) ** 2
+
+
+def _multipliers(model: AdditiveClassifier) -> list[Fraction]:
+    event = model.plan_event(2)
+    assert isinstance(event, events.Composed)
+    counts, visits = event.events
+    assert isinstance(counts, events.Gaussian)
+    assert isinstance(visits, events.Repeated)
+    assert isinstance(visits.event, events.Gaussian)
+    return [counts.noise_multiplier, *[visits.event.noise_multiplier] * visits.count]
+
+
+@catcher("neighbours of a fit")
+def no_row_moves_the_scores_of_splits_by_more_than_two() -> None:
+    rows = np.array([[0], [0], [1], [2], [2], [1]])
+    labels = np.array([0, 0, 1, 1, 0, 1])
+    root = np.zeros(6, dtype=np.int64)
+    whole = split_scores(rows, labels, root, (1, 3, 2))
+    less = split_scores(rows[:-1], labels[:-1], root[:-1], (1, 3, 2))
+    assert (whole <= less).all()
+    assert (less - whole).max() <= 2 * FINE
+
+
+@catcher("a price of its own")
+def the_best_of_many_tries_costs_more_than_one() -> None:
+    one = [events.Gaussian(10)]
+    assert tuned_epsilon(one, Tries.of_mean(10), 1e-6) > 1.5 * tuned_epsilon(one, Tries.of_mean(1), 1e-6)
+
+
+@catcher("a price of its own")
+def a_search_leaves_each_fit_its_part_only() -> None:
+    tree = DecisionTreeClassifier(bounds=(0, 1), classes=[0, 1])
+    plan = GridSearchCV(tree, {"max_depth": [1, 2]}, epsilon=1, delta=0)._plan(1)
+    assert 2 * plan.epsilon <= 1
+
+
+@catcher("a price of its own")
+def a_holdout_pays_for_its_tests_and_its_answers() -> None:
+    holdout = Holdout(10_000, sigma="0.01", budget=100)
+    assert isinstance(holdout.event, events.Repeated)
+    parts = holdout.event.event
+    assert isinstance(parts, events.Composed)
+    assert len(parts.events) == 2
+    assert holdout.spent().epsilon == 2
+
+
+MUTANTS = [
+    Mutant(
+        "residuals without a limit",
+        "What a row pulls in boosting is not shortened to the bound that the noise is made for.",
+        setting(boosting, "within", lambda residuals, _: 4 * residuals),
+        no_row_moves_a_boosted_model_by_more_than_its_noise_covers,
+    ),
+    Mutant(
+        "a replaced row that pulls once",
+        "The noise of sums in boosting is made for an added row, where rows are replaced.",
+        setting(
+            boosting._Releases,
+            "sums",
+            lambda releases, bound: Gaussian.with_multiplier(noise_multiplier=releases.multiplier, sensitivity=bound),
+        ),
+        no_row_moves_a_boosted_model_by_more_than_its_noise_covers,
+    ),
+    Mutant(
+        "impurity without its division",
+        "Splits are scored by sums of squares, which one row moves by as much as there are rows.",
+        setting(growing, "_impurity", lambda counts: FINE * (counts * counts).sum(axis=-1)),
+        no_row_moves_the_scores_of_splits_by_more_than_two,
+    ),
+    Mutant(
+        "only the winner is paid for",
+        "The best of many tries is charged as if it had been the only one.",
+        setting(tuning, "best_of", lambda divergences, _: divergences),
+        the_best_of_many_tries_costs_more_than_one,
+    ),
+    Mutant(
+        "a search that fits at full price",
+        "Every candidate of a grid is fitted with the budget of the whole search.",
+        setting(search_plan, "_with", lambda plan, _: plan),
+        a_search_leaves_each_fit_its_part_only,
+    ),
+    Mutant(
+        "answers without a price",
+        "A holdout is charged for its tests and not for the numbers that it tells.",
+        setting(Holdout, "event", property(lambda holdout: events.Repeated(holdout._test.event, holdout.budget))),
+        a_holdout_pays_for_its_tests_and_its_answers,
+    ),
+]
