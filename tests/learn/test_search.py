@@ -18,7 +18,8 @@ from discreet import accounting
 from discreet.accounting.tuning import Tries, tuned_epsilon
 from discreet.errors import InvalidParameter
 from discreet.learn.boosting import AdditiveClassifier
-from discreet.learn.choice import choose_model, errors
+from discreet.learn.choice import choose_model, distances, errors
+from discreet.learn.linear_regression import Ridge
 from discreet.learn.search import GridSearchCV
 from discreet.learn.trees import DecisionTreeClassifier
 from discreet.learn.tries import draw_tries
@@ -206,6 +207,32 @@ def test_refusals(estimator: Any, grid: Any, name: str) -> None:
     with pytest.raises(InvalidParameter) as refusal:
         GridSearchCV(estimator, grid, epsilon=1).fit(TABLE, LABELS)
     assert refusal.value.name == name
+
+
+def test_distances_stay_within_their_unit_whatever_is_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Ridge(epsilon=1, norm_bound=1, label_bounds=(0, 10))
+    said = iter([5.0, 1e300, -np.inf, np.nan, 10.0])
+    monkeypatch.setattr(model, "predict", lambda _: [next(said)], raising=False)
+    labels = np.array([0.0, -99.0, 5.0, 1.0, np.nan])
+    assert distances(model, np.zeros((5, 1)), labels, (0.0, 10.0)).tolist() == [512, 1024, 512, 1024, 1024]
+
+
+@pytest.mark.parametrize("tries", [None, 3])
+def test_a_regressor_is_searched_by_its_distances(tries: int | None) -> None:
+    labels = 4 * TABLE[:, 0] - 2
+    ridge = Ridge(norm_bound=1.5, label_bounds=(-4, 4))
+    one = GridSearchCV(ridge, {"alpha": [1.0, 1e7]}, epsilon=8, delta=1e-6, tries=tries, random_state=1)
+    one.fit(TABLE, labels)
+    assert one.best_params_ == {"alpha": 1.0}
+    assert one.score(TABLE, labels) > 0.8
+    assert one._plan(2).score_noise.sensitivity == 1024
+    assert not hasattr(one, "classes_")
+
+
+def test_a_regressor_needs_the_bounds_of_its_labels() -> None:
+    with pytest.raises(InvalidParameter) as refusal:
+        GridSearchCV(Ridge(norm_bound=1), {"alpha": [1.0]}, epsilon=1).fit(TABLE, LABELS)
+    assert refusal.value.name == "label_bounds"
 
 
 def test_no_model_for_want_of_classes_is_a_refusal_of_the_search() -> None:

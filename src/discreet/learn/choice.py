@@ -17,6 +17,8 @@ from discreet.noise import Bits, source_of
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
 
+FINE = 1 << 10  # steps of a distance between a label and its prediction
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
@@ -82,6 +84,21 @@ def errors(model: Any, rows: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.i
     """1 for each row on which a classifier is wrong, else 0; each a function of its row alone."""
     right = [bool(predicted == label) for predicted, label in zip(predictions(model, rows), labels, strict=True)]
     return 1 - np.array(right, dtype=np.int64)
+
+
+def distances(model: Any, rows: NDArray[Any], labels: NDArray[Any], bounds: tuple[float, float]) -> NDArray[np.int64]:
+    """How far a regressor is off at each row, from 0 to FINE, which stands for the whole width of the bounds.
+
+    Labels and predictions are clipped to the public bounds; what is missing is as far off as can be. Each number is a
+    function of its row alone.
+    """
+    low, high = bounds
+    found = predictions(model, rows)
+    given = np.array([np.nan if one is None else float(one) for one in found])
+    with np.errstate(invalid="ignore"):
+        gaps = abs(np.clip(given, low, high) - np.clip(labels.astype(np.float64), low, high)) / (high - low)
+    steps = np.clip(np.floor(np.nan_to_num(gaps, nan=1.0) * FINE + 0.5), 0, FINE)
+    return np.asarray(steps, dtype=np.int64)
 
 
 def predictions(model: Any, rows: NDArray[Any]) -> list[Any]:

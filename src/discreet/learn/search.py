@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
@@ -19,7 +19,7 @@ from discreet import check
 from discreet.accounting.tuning import Tries
 from discreet.errors import InternalError, InvalidParameter
 from discreet.learn.base import Learner, bits_of, spent
-from discreet.learn.choice import errors
+from discreet.learn.choice import FINE, distances, errors
 from discreet.learn.labelled import read_labelled
 from discreet.learn.search_plan import SearchPlan, search_plan
 from discreet.learn.tries import draw_tries
@@ -30,7 +30,7 @@ from discreet.privacy import Loss, Neighbours, events
 from discreet.privacy.events import Event
 from discreet.statistics.spending import Spending
 
-OWN = ("epsilon", "delta", "neighbours", "random_state")  # parameters that the search sets itself
+OWN = ("epsilon", "delta", "neighbours", "random_state", "label_bounds")  # parameters that are those of the search
 
 
 def _has(name: str) -> Callable[[Any], bool]:
@@ -38,13 +38,15 @@ def _has(name: str) -> Callable[[Any], bool]:
 
 
 class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotations
-    """The best of a grid of parameters of a classifier, under one budget for all that was tried.
+    """The best of a grid of parameters of a learner, under one budget for all that was tried.
 
-    A part of the rows is held out, at random; candidates are fitted on the others and compared by their errors on it.
+    A part of the rows is held out, at random; candidates are fitted on the others and compared on it: classifiers by
+    the number of their errors, regressors by the sum of their distances from labels, both clipped to `label_bounds`.
     Only the winner is shown: not the scores, nor how many were tried, nor how long it took.
 
     Args:
-        estimator: a private classifier (a `Learner`); its own epsilon and delta are replaced by what a fit may cost.
+        estimator: a private classifier or regressor (a `Learner`); its own epsilon and delta are replaced by what a fit
+            may cost.
         param_grid: lists of values by parameter, as in scikit-learn; public.
         epsilon, delta: what all of it may cost together.
         tries: how many candidates are drawn, in the mean, if they are drawn at random. None leaves the choice between
@@ -137,11 +139,12 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         plan = self._plan(X.shape[1])
         bits = bits_of(self.random_state)
         held = self._held(len(X), share, bits)
-        data = _Parts(X[~held], y[~held], X[held], y[held])
+        data = _Parts(X[~held], y[~held], X[held], y[held], self._label_bounds())
         index, best = self._composed(plan, data, bits) if plan.tries is None else self._tried(plan, data, bits)
         self.best_params_ = self._candidates()[index]
         self.best_estimator_ = best
-        self.classes_ = best.classes_
+        if is_classifier(best):
+            self.classes_ = best.classes_
         self.event_ = self._event()
         self.privacy_spent_ = spent(self.event_, self.epsilon, self.delta, self._relation)
         self.private_ = bits.private
@@ -165,21 +168,29 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         return np.asarray(self.best_estimator_.decision_function(X))
 
     def score(self, X: Any, y: Any) -> float:
-        """The accuracy of the winner; it reads these rows and is not private."""
+        """The winner's own score, such as its accuracy; it reads these rows and is not private."""
         check_is_fitted(self, "best_estimator_")
         return float(self.best_estimator_.score(X, y))
 
     def _candidates(self) -> list[dict[str, Any]]:
-        if not is_classifier(self.estimator) or not isinstance(self.estimator, Learner):
-            raise InvalidParameter("estimator", self.estimator, "to be one of discreet's classifiers")
+        known = is_classifier(self.estimator) or is_regressor(self.estimator)
+        if not known or not isinstance(self.estimator, Learner):
+            raise InvalidParameter("estimator", self.estimator, "to be one of discreet's classifiers or regressors")
         found = [dict(one) for one in ParameterGrid(self.param_grid)]
         for name in OWN:
             if any(name in one for one in found):
-                hint = f"The search decides it: pass {name} to GridSearchCV."
+                hint = f"It is the same for all: pass {name} to GridSearchCV, or label_bounds to the estimator."
                 raise InvalidParameter("param_grid", name, "not to be among the parameters", hint)
         if not found:
             raise InvalidParameter("param_grid", self.param_grid, "to have at least one candidate")
         return found
+
+    def _label_bounds(self) -> tuple[float, float] | None:
+        """The public limits of a regressor's labels; None for a classifier."""
+        if is_classifier(self.estimator):
+            return None
+        low, high = check.limits(label_bounds=getattr(self.estimator, "label_bounds", None))
+        return float(low), float(high)
 
     def _model(self, plan: SearchPlan, candidate: Mapping[str, Any], seed: int | None) -> Any:
         own = {"epsilon": plan.epsilon, "delta": plan.delta, "neighbours": self.neighbours, "random_state": seed}
@@ -193,8 +204,9 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _composed(self, plan: SearchPlan, data: _Parts, bits: Bits) -> tuple[int, Any]:
         models = [self._fitted(plan, index, data, bits) for index in range(len(self._candidates()))]
         monotone = self._relation is Neighbours.ADD_REMOVE
-        chooser = PermuteAndFlip(epsilon=check.positive(epsilon=self.epsilon), sensitivity=1, monotone=monotone)
-        index = int(chooser.choose([-data.errors(model) for model in models], bits=bits))
+        total = check.positive(epsilon=self.epsilon)
+        chooser = PermuteAndFlip(epsilon=total, sensitivity=plan.most, monotone=monotone)
+        index = int(chooser.choose([-data.loss(model) for model in models], bits=bits))
         return index, _usable(models[index])
 
     def _tried(self, plan: SearchPlan, data: _Parts, bits: Bits) -> tuple[int, Any]:
@@ -207,7 +219,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         for _ in range(draw_tries(plan.tries or Tries.of_mean(1), bits)):
             index = uniform_below(candidates, bits=bits)
             model = self._fitted(plan, index, data, bits)
-            score = -int(plan.score_noise.release(data.errors(model), bits=bits))
+            score = -int(plan.score_noise.release(data.loss(model), bits=bits))
             if best is None or score > best[0]:
                 best = (score, index, model)
         if best is None:
@@ -238,6 +250,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
             epsilon=check.positive(epsilon=self.epsilon),
             delta=check.not_negative(delta=self.delta or 0),
             tries=self.tries,
+            most=1 if self._label_bounds() is None else FINE,
             neighbours=self._relation,
         )
 
@@ -250,10 +263,16 @@ class _Parts:
     y: NDArray[Any]
     held: NDArray[Any]
     held_y: NDArray[Any]
+    label_bounds: tuple[float, float] | None
 
-    def errors(self, model: Any) -> int:
-        """How many held-out rows a model gets wrong; all of them if there is no model."""
-        return len(self.held_y) if model is None else int(errors(model, self.held, self.held_y).sum())
+    def loss(self, model: Any) -> int:
+        """How wrong a model is on held-out rows, a sum over them; without a model each is as wrong as can be."""
+        most = 1 if self.label_bounds is None else FINE
+        if model is None:
+            return most * len(self.held_y)
+        if self.label_bounds is None:
+            return int(errors(model, self.held, self.held_y).sum())
+        return int(distances(model, self.held, self.held_y, self.label_bounds).sum())
 
 
 def _usable(model: Any) -> Any:

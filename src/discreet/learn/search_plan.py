@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet import accounting
@@ -22,19 +22,26 @@ _FINER = 7  # halvings in the search for the budget of one fit: to a part in 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPlan:
-    """What one fit may cost; `tries` is None if every candidate is fitted once."""
+    """What one fit may cost.
+
+    Attributes:
+        epsilon, delta: of one fit, and of the noisy loss of one try.
+        tries: the law of their number; None if every candidate is fitted once.
+        most: what one row adds at most to a loss.
+    """
 
     epsilon: Fraction
     delta: Fraction
     tries: Tries | None
+    most: int
 
     @property
     def score_noise(self) -> Laplace | Gaussian:
-        """The noise of a number of errors, which one row moves by at most 1."""
+        """The noise of a loss on the rows that are held out."""
         spending = Spending.of(self.epsilon, self.delta)
         if spending.is_pure:
-            return Laplace(epsilon=self.epsilon, sensitivity=1)
-        return Gaussian.with_multiplier(noise_multiplier=spending.noise_multiplier, sensitivity=1)
+            return Laplace(epsilon=self.epsilon, sensitivity=self.most)
+        return Gaussian.with_multiplier(noise_multiplier=spending.noise_multiplier, sensitivity=self.most)
 
 
 def search_plan(
@@ -44,6 +51,7 @@ def search_plan(
     epsilon: Fraction,
     delta: Fraction,
     tries: Number | None,
+    most: int,
     neighbours: Neighbours,
 ) -> SearchPlan:
     """The plan that leaves most for one fit.
@@ -54,11 +62,13 @@ def search_plan(
         epsilon: of the whole search.
         delta: of the whole search.
         tries: how many are drawn in the mean; None if each may also be fitted once.
+        most: what one row adds at most to the loss by which candidates are compared.
         neighbours: the relation to protect.
     """
     law = Tries.of_mean(2 * candidates if tries is None else tries)
-    once = SearchPlan(epsilon=epsilon, delta=delta / (2 * candidates), tries=None)
-    often = SearchPlan(epsilon=epsilon, delta=delta / Fraction(2 * law.mean).limit_denominator(1000), tries=law)
+    once = SearchPlan(epsilon=epsilon, delta=delta / (2 * candidates), tries=None, most=most)
+    each = delta / Fraction(2 * law.mean).limit_denominator(1000)
+    often = SearchPlan(epsilon=epsilon, delta=each, tries=law, most=most)
 
     def composed(plan: SearchPlan) -> bool:
         return accounting.epsilon(released(plan), delta, neighbours=neighbours) <= epsilon
@@ -76,7 +86,7 @@ def search_plan(
 
 
 def _with(plan: SearchPlan, epsilon: Fraction) -> SearchPlan:
-    return SearchPlan(epsilon=epsilon, delta=plan.delta, tries=plan.tries)
+    return replace(plan, epsilon=epsilon)
 
 
 def _largest(holds: Callable[[SearchPlan], bool], plan: SearchPlan) -> SearchPlan:
