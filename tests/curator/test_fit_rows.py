@@ -12,24 +12,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from numpy.typing import NDArray
 
-from discreet.curator import Curator
 from discreet.curator import models as models_module
-from discreet.curator.door import Door
 from discreet.curator.models import Training
 from discreet.curator.watching import watching
 from discreet.engines import DuckDB, Memory
 from discreet.errors import UnsupportedQuery
 from discreet.learn import store
-from discreet.noise import SeededBits
 from discreet.plan.reading import Reading
-from discreet.privacy import Budget, Neighbours
+from discreet.privacy import Neighbours
 from tests.curator.clinic import Row, neighbour, visits
-from tests.curator.spies import OPTIONS
+from tests.curator.handing import Fit, Given, Listening, apart, bag, curated, handed
 from tests.learn.tiny import TINY, TinyClassifier, TinyRegressor, TinyScaler
 
-FITS: tuple[tuple[Any, str, str | None], ...] = (
+FITS: tuple[Fit, ...] = (
     (TinyClassifier(epsilon=1), "SELECT age, charge, ward FROM visits", "ward"),
     (
         TinyClassifier(epsilon=1),
@@ -46,7 +42,6 @@ FITS: tuple[tuple[Any, str, str | None], ...] = (
         None,
     ),
 )
-Given = tuple[NDArray[np.float64], NDArray[Any] | None]
 
 
 @pytest.fixture(autouse=True)
@@ -55,47 +50,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "kinds", lambda: dict(TINY))
 
 
-class Listening(Door):
-    """Keeps what learners are given."""
-
-    def __init__(self) -> None:
-        super().__init__(SeededBits(1))
-        self.given: list[Given] = []
-
-    def fit(self, learner: Any, X: NDArray[np.float64], y: NDArray[Any] | None) -> Any:
-        self.given.append((X, y))
-        return super().fit(learner, X, y)
-
-
-def curated(rows: Sequence[Row], engine: Any = None, **declared: Any) -> Curator:
-    curator = Curator.for_tests(engine=engine or Memory(), bits=SeededBits(1))
-    options = {**OPTIONS, **declared}
-    curator.protect(rows, name="visits", budget=Budget(epsilon=100, delta=1e-3), **options)
-    return curator
-
-
-def handed(rows: Sequence[Row], fit: tuple[Any, str, str | None], salt: str = "s", **declared: Any) -> Given:
-    """The exact rows that a fit hands to its learner."""
-    estimator, question, target = fit
-    curator, door = curated(rows, **declared), Listening()
-    with watching(curator, engine=curator._engine, door=door, salt=salt):
-        curator.fit(estimator, question, target=target)
-    (given,) = door.given
-    return given
-
-
-def bag(given: Given) -> Counter[Any]:
-    X, y = given
-    labels = [None] * len(X) if y is None else y.tolist()
-    return Counter((*("nan" if math.isnan(x) else x for x in row), label) for row, label in zip(X, labels, strict=True))
-
-
-def apart(one: Given, other: Given) -> int:
-    a, b = bag(one), bag(other)
-    return sum(((a - b) + (b - a)).values())
-
-
-def farthest(fit: tuple[Any, str, str | None], seeds: Sequence[int]) -> int:
+def farthest(fit: Fit, seeds: Sequence[int]) -> int:
     """How many rows one person changes at most, over tables and people."""
     found = 0
     for seed in seeds:
@@ -110,7 +65,7 @@ each = pytest.mark.parametrize("fit", FITS, ids=[question for _, question, _ in 
 
 
 @each
-def test_a_person_is_one_row_of_a_learners_input(fit: tuple[Any, str, str | None]) -> None:
+def test_a_person_is_one_row_of_a_learners_input(fit: Fit) -> None:
     if fit[2] == "kind":  # classes are found, which fails on so few rows
         fit = (TinyClassifier(epsilon=1, classes=["check", "fever", "fracture", "other"]), *fit[1:])
     assert farthest(fit, (1, 2)) == 1
@@ -170,7 +125,7 @@ def test_several_rows_of_a_person_where_the_learner_accounts_for_them() -> None:
 
 
 @each
-def test_engines_hand_over_the_same_rows(fit: tuple[Any, str, str | None]) -> None:
+def test_engines_hand_over_the_same_rows(fit: Fit) -> None:
     rows = visits(4, patients=40)
     estimator, question, target = fit
     training = curated(rows)._training(estimator, question, target, 1)

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 
 from discreet import learn
-from discreet.learn.base import Learner
 from discreet.learn.store import kinds
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 
 QUIET = "an error would tell that one row has such a label: it is clipped, or counts nowhere"
 NO_ROWS = "an error would tell that there are no rows, and their number is private"
+FEW = "its classes are not public here, and in one row none are found: the error says so, in other words"
 
 COMMON: Mapping[str, Any] = {"epsilon": 1e4, "delta": 1e-6}
 ROWS, FEATURES = 40, 3
@@ -36,15 +36,18 @@ class Specimen:
     public: tuple[str, ...] = ("bounds", "norm_bound")
     excused: Mapping[str, str] = field(default_factory=dict)
     slow: bool = False
+    checked: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def kind(self) -> type[Learner]:
+    def kind(self) -> type[Any]:
         """Its class."""
         return kinds()[self.name]
 
-    def make(self, **changed: Any) -> Learner:
-        """An instance."""
-        return self.kind(**{**COMMON, **self.params, **changed})
+    def make(self, **changed: Any) -> Any:
+        """An instance, with other parameters, of learners inside it as well."""
+        inside = {name: value for name, value in changed.items() if "__" in name}
+        own = {name: value for name, value in changed.items() if "__" not in name}
+        return clone(self.kind(**{**COMMON, **self.params, **own})).set_params(**inside)
 
     @property
     def data(self) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
@@ -55,12 +58,16 @@ class Specimen:
             return X, np.where(X[:, 0] + X[:, 1] > 0, "yes", "no")
         return X, np.clip(2 * X[:, 0], -4, 4) if is_regressor(model) else None
 
-    def fit(self, X: Any = None, y: Any = None, **changed: Any) -> Any:
-        """A fitted instance, with a seed unless another is given; its classes are public if it has any."""
-        given, labels = self.data
+    def ready(self, **changed: Any) -> Any:
+        """An instance for the data, with a seed unless another is given; its classes are public if it has any."""
         model = self.make(**{"random_state": 7, **changed})
-        if is_classifier(model) and "classes" in model.get_params() and "classes" not in changed:
-            model.set_params(classes=["no", "yes"])
+        known = {"classes", "estimator__classes"} & model.get_params().keys() - changed.keys()
+        return model.set_params(**{name: ["no", "yes"] for name in known})
+
+    def fit(self, X: Any = None, y: Any = None, **changed: Any) -> Any:
+        """A fitted instance."""
+        given, labels = self.data
+        model = self.ready(**changed)
         X, y = (given, labels) if X is None else (X, y)
         return model.fit(X) if y is None else model.fit(X, y)
 
@@ -69,17 +76,25 @@ _BOXED = {"bounds": (-3.0, 3.0)}
 _EMPTY = {"check_estimators_empty_data_messages": NO_ROWS}
 _NUMERIC = {"check_supervised_y_no_nan": QUIET, **_EMPTY}
 _UNPAID = {"check_clustering": "labels of the training rows would be stored, and nobody paid for them"}
-_TABLE = (
-    Specimen("AdditiveClassifier", {"bounds": (-10.0, 10.0), "rounds": 4, "cells": 16, "epsilon": 1000}),
-    Specimen("DecisionTreeClassifier", {"bounds": (-10.0, 10.0), "epsilon": 1000}),
+_WIDE: dict[str, Any] = {"bounds": (-10.0, 10.0), "epsilon": 1000}
+SPECIMENS = (
+    Specimen("AdditiveClassifier", {**_WIDE, "rounds": 4, "cells": 16}, slow=True),
+    Specimen("DecisionTreeClassifier", _WIDE),
     Specimen("GaussianNB", {**_BOXED, "epsilon": 300}, slow=True),
+    Specimen(
+        "GridSearchCV",
+        {"estimator": learn.DecisionTreeClassifier(**_WIDE), "param_grid": {"max_depth": [1, 3]}, "delta": 0},
+        public=("estimator__bounds",),
+        excused={"check_classifiers_regression_target": QUIET, "check_fit2d_1sample": FEW},
+        checked={"delta": 1e-6},
+        slow=True,
+    ),
     Specimen("KMeans", {**_BOXED, "n_clusters": 3}, excused={**_EMPTY, **_UNPAID}),
     Specimen("LinearRegression", {**_BOXED, "label_bounds": (-10, 10)}, excused=_NUMERIC),
     Specimen("LinearSVC", {**_BOXED, "steps": 30}, slow=True),
     Specimen("LogisticRegression", {**_BOXED, "steps": 30}, slow=True),
     Specimen("PCA", _BOXED, excused=_EMPTY),
-    Specimen("RandomForestClassifier", {"bounds": (-10.0, 10.0), "epsilon": 1000, "n_estimators": 2}),
+    Specimen("RandomForestClassifier", {**_WIDE, "n_estimators": 2}),
     Specimen("Ridge", {**_BOXED, "label_bounds": (-10, 10)}, excused=_NUMERIC),
     Specimen("StandardScaler", _BOXED, excused=_EMPTY),
 )
-SPECIMENS = tuple(specimen for specimen in _TABLE if hasattr(learn, specimen.name))

@@ -9,6 +9,7 @@ from tests.audit.mutants import (
     choosing,
     classifiers,
     curators,
+    fits,
     inference,
     moments,
     noises,
@@ -29,6 +30,7 @@ MUTANTS = [
     *classifiers.MUTANTS,
     *inference.MUTANTS,
     *moments.MUTANTS,
+    *fits.MUTANTS,
 ]
 
 _HEAD = """# Mutants
