@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from discreet.mechanisms import Gaussian, Laplace
@@ -14,14 +14,20 @@ from discreet.noise import Bits
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
 from discreet.statistics.column import Column
-from discreet.statistics.ranks import one_point, rank_error
+from discreet.statistics.ranks import choice
 from discreet.statistics.spending import Spending
 
-POINT_SHARE, COUNT_SHARE = Fraction(2, 5), Fraction(1, 25)  # of the budget; the fences have the rest
-_SAMPLE_RISK, _FENCE_RISK, _COUNT_RISK = 0.7, 0.2, 0.1  # of all that may go wrong
-_FENCE_BITS = 11  # fences lie on a lattice of up to 2^12 blocks: fewer blocks are missed by fewer ranks
-_SIZES = 65  # numbers of values that are tried between the ends of their interval
-_ROUNDS = 100
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+POINT_SHARE, COUNT_SHARE = Fraction(7, 20), Fraction(2, 25)  # of the budget; the fences have the rest
+_COUNT_RISK = 0.05  # of all that may go wrong
+_NARROWEST = 1 << 14  # blocks next to a point are this part of the range
+_WIDER = 1.1  # how much further each next edge is from the point
+_SIZES = 9  # numbers of values that are tried between the ends of their interval
+_UNTRIED = 0.98  # of the risk is used, for the numbers in between
+_CELLS = 400  # in which the law of a number of values is summed up, over 18 deviations
+_FINEST = 1 << 20  # the aim of a fence is a multiple of 1 / 2^20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,66 +37,103 @@ class Fences:
     Attributes:
         sizes: numbers of values between the ends of what the count allows.
         spending: of one fence.
-        shift: a block is 2^shift steps.
         risk: of one end of one interval, but for that of the count.
+        neighbours: the relation to protect.
         events: what the count costs.
     """
 
-    sizes: Any
+    sizes: Integers
     spending: Spending
-    shift: int
     risk: float
+    neighbours: Neighbours
     events: tuple[Event, ...]
 
     @classmethod
     def of(cls, values: Column, shares: list[Fraction], spending: Spending, risk: float, bits: Bits) -> Fences:
         """What is known before the first fence is drawn."""
-        shift = max(values.width.bit_length() - 1 - _FENCE_BITS, 0)
         private = values.neighbours is Neighbours.ADD_REMOVE
         rest = 1 - POINT_SHARE - (COUNT_SHARE if private else 0)
         part = spending.share(rest / (2 * len(shares)))
         if not private:
-            sizes = np.array([values.public_size])
-            return cls(sizes=sizes, spending=part, shift=shift, risk=risk / 2, events=())
+            sizes, paid = np.array([values.public_size]), ()
+            return cls(sizes=sizes, spending=part, risk=risk / 2, neighbours=values.neighbours, events=paid)
         released, far, event = _count(values, spending.share(COUNT_SHARE), _COUNT_RISK * risk, bits)
         ends = max(released - far, 0), max(released + far, 0)
         sizes = np.unique(np.linspace(*ends, _SIZES).astype(np.int64))
-        return cls(sizes=sizes, spending=part, shift=shift, risk=risk / 2, events=(event,))
+        left = (1 - _COUNT_RISK) * risk / 2
+        return cls(sizes=sizes, spending=part, risk=left, neighbours=values.neighbours, events=(event,))
 
-    def draw(self, values: Column, share: Fraction, bits: Bits) -> tuple[tuple[int, Event], tuple[int, Event]]:
+    def draw(
+        self, values: Column, share: Fraction, point: int, bits: Bits
+    ) -> tuple[tuple[int, Event], tuple[int, Event]]:
         """The lowest and the highest step of the interval of a quantile, each with the price of its draw.
 
-        A draw whose aim is out of reach is made, and paid for, all the same: whether it is needed is no matter.
+        Fences are edges of blocks of values, narrow next to the released point and wide far from it, and only of those
+        on their side of it; all that lies beyond the point counts with the block next to it. Few blocks are missed by
+        few ranks. A draw whose aim is out of reach is made, and paid for, all the same: whether it is needed
+        is no matter.
         """
-        below, above = self._aim(values, share), self._aim(values, 1 - share)
-        low, cost = one_point(values, max(below, Fraction(0)), self.spending, bits, self.shift)
-        high, price = one_point(values, 1 - max(above, Fraction(0)), self.spending, bits, self.shift)
-        first = (low << self.shift) if below > 0 else 0
-        last = min((high + 1 << self.shift) - 1, values.width) if above > 0 else values.width
-        return (first, cost), (last, price)
+        edges = blocks(point, values.width)
+        under, over = edges[edges <= point], edges[edges > point]
+        below, above = self._aim(share, under.size), self._aim(1 - share, over.size)
+        lower = choice(below, under.size - 1, self.spending, self.neighbours)
+        upper = choice(1 - above, over.size - 1, self.spending, self.neighbours)
+        first = lower.release(np.searchsorted(under, values.steps, side="right") - 1, bits=bits)
+        last = upper.release(np.minimum(np.searchsorted(over, values.steps, side="right"), over.size - 1), bits=bits)
+        low = int(under[first]) if below > 0 else 0
+        high = int(over[last]) - 1 if above > 0 else values.width
+        return (low, lower.event), (high, upper.event)
 
-    def _aim(self, values: Column, share: Fraction) -> Fraction:
-        """The share p of the lower fence, rounded down to multiples of 2^-20; 0 if there is none."""
+    def _aim(self, share: Fraction, count: int) -> Fraction:
+        """The largest share p for which a lower fence among so many blocks keeps its risk; 0 if there is none.
+
+        Let the draw's loss for p be T: at most p n + T values lie below the fence, and P(T > t) <= count e^(-rate t),
+        because the blocks cover all values, so that some block has no loss. If the quantile of the population lay below
+        the fence, B values, a binomial number of n tries with a chance of at least `share`, would be among them. So the
+        risk is at most the mean of min(1, count e^(-rate (B - p n))), which is summed over cells of B from above.
+        """
         if share == 0 or int(self.sizes[0]) == 0:
             return Fraction(0)
-        fewest = _binomial_end(self.sizes, float(share), _SAMPLE_RISK * self.risk) - 1  # for numbers that are not tried
-        aim = share
-        for _ in range(_ROUNDS):  # the ranks that a draw may miss depend, a little, on its share
-            ranks = rank_error(values, aim, self.spending, _FENCE_RISK * self.risk, self.shift)
-            found = Fraction(int(np.floor(float(np.min((fewest - ranks) / self.sizes)) * 2**20)), 2**20)
-            if found >= aim or found <= 0:
-                return max(min(found, aim), Fraction(0))
-            aim = found
-        return Fraction(0)
+        laws = [_cells(int(size), float(share)) for size in self.sizes]
+        low, high = 0, int(share * _FINEST)
+        while low < high:
+            middle = (low + high + 1) // 2
+            fits = self._risk(Fraction(middle, _FINEST), count, laws) <= _UNTRIED * self.risk
+            low, high = (middle, high) if fits else (low, middle - 1)
+        return Fraction(low, _FINEST)
+
+    def _risk(self, aim: Fraction, count: int, laws: list[tuple[Floats, Floats]]) -> float:
+        rate = float(choice(aim, count - 1, self.spending, self.neighbours).rate * aim.denominator)
+        found = 0.0
+        for size, (starts, chances) in zip(self.sizes.tolist(), laws, strict=True):
+            worst = np.log(count) - rate * (starts - float(aim) * size)
+            found = max(found, float(chances @ np.exp(np.minimum(worst, 0.0))))
+        return found
 
 
-def _binomial_end(tries: Any, share: float, risk: float) -> Any:
-    """The largest numbers that Bin(tries, share) does not exceed with at most this probability, -1 if there is none."""
-    found = np.floor(special.bdtrik(risk, tries, share))
-    found = np.where(np.isfinite(found), found, 0.0) + 1
-    for _ in range(3):  # the inverse is a float near the end
-        found = np.where((found >= 0) & (special.bdtr(np.maximum(found, 0.0), tries, share) > risk), found - 1, found)
-    return found
+def blocks(point: int, width: int) -> Integers:
+    """The edges of blocks of steps from 0 to `width`: the distances of edges from a point grow by a tenth each.
+
+    >>> blocks(3, 10).tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
+    """
+    first = max(width / _NARROWEST, 1.0)
+    count = int(np.log(max(width, 2) / first) / np.log(_WIDER)) + 2
+    offsets = np.ceil(first * _WIDER ** np.arange(count)).astype(np.int64)
+    near = np.concatenate([point - offsets, [point], point + offsets])
+    return np.unique(np.concatenate([[0, width + 1], near[(near > 0) & (near <= width)]]))
+
+
+def _cells(tries: int, share: float) -> tuple[Floats, Floats]:
+    """Cells of the law of Bin(tries, share): the least number in each, and its chance.
+
+    What is far below the mean counts as 0, what is far above as the last edge: both on the safe side for anything that
+    falls with the number.
+    """
+    middle, reach = tries * share, 9 * np.sqrt(tries * share * (1 - share)) + 9
+    edges = np.unique(np.floor(np.linspace(max(middle - reach, 0), min(middle + reach, tries), _CELLS)))
+    until = np.concatenate([[0.0], special.bdtr(edges - 1, tries, share) if share < 1 else np.zeros(edges.size), [1.0]])
+    return np.concatenate([[0.0], edges]), np.diff(np.nan_to_num(until, nan=0.0))
 
 
 def _count(values: Column, spending: Spending, risk: float, bits: Bits) -> tuple[int, int, Event]:

@@ -62,11 +62,10 @@ def quantiles(
     between the bounds (Smith 2011), several of them by dividing the values (`ranks.many_points`), for 2/5 of the
     budget. Two more draws for each, its fences, and under ADD_REMOVE 1/25 for the number of values, make the interval.
 
-    The interval covers the q-quantile of the population of clipped values, whatever that is: let y be the fence that
-    was drawn for the share p < q. But for the risk of the draw, at most t + p n values lie below y
-    (`ranks.rank_error`). If the quantile z were below y, the values up to z, a binomial number of n tries with a chance
-    of q at least, would be no more than that. So p is such that t + p n is below the binomial law's own lower end for
-    all n that the noisy count allows; likewise above. If there is no such p, the end is the bound.
+    The interval covers the q-quantile of the population of clipped values, whatever that is: fences are drawn for
+    shares p < q and p > q, among blocks around the released point, so that sampling (an exact binomial law) and the
+    draws together put the quantile outside of them at most as often as was asked for (`fences.Fences`). If there is no
+    such p, the end is the bound.
 
     >>> from discreet.noise import SeededBits
     >>> print(quantiles(range(1000), [0.25, 0.5], bounds=(0, 1000), epsilon=10, bits=SeededBits(1)))
@@ -85,7 +84,7 @@ def quantiles(
     else:
         points, event = many_points(values, ordered, spending.share(POINT_SHARE), source)
         fences = Fences.of(values, ordered, spending, float(1 - chance), source)
-        drawn = {share: fences.draw(values, share, source) for share in ordered}
+        drawn = {share: fences.draw(values, share, point, source) for share, point in zip(ordered, points, strict=True)}
         ends = {share: (low[0], high[0]) for share, (low, high) in drawn.items()}
         event = Composed([event, *fences.events, *(one[1] for pair in drawn.values() for one in pair)])
     steps = dict(zip(ordered, points, strict=True))

@@ -23,28 +23,17 @@ _GRAIN = 20  # bits by which equal values are told apart
 _LONGEST = 1 << 20  # of the denominator of a share within a part
 
 
-def one_point(column: Column, share: Fraction, spending: Spending, bits: Bits, shift: int = 0) -> tuple[int, Event]:
-    """The step of a private quantile of a column whose steps are counted in blocks of 2^shift, and its price."""
-    mechanism = Quantile(
-        epsilon=spending.range_epsilon,
-        quantile=share,
-        bounds=(0, max(column.width >> shift, 1)),
-        grid=1,
-        neighbours=column.neighbours,
-    )
-    return int(mechanism.release(column.steps >> shift, bits=bits)), mechanism.event
+def one_point(column: Column, share: Fraction, spending: Spending, bits: Bits) -> tuple[int, Event]:
+    """The step of a private quantile of a column, and its price."""
+    mechanism = choice(share, column.width, spending, column.neighbours)
+    return int(mechanism.release(column.steps, bits=bits)), mechanism.event
 
 
-def rank_error(column: Column, share: Fraction, spending: Spending, risk: float, shift: int = 0) -> float:
-    """How many ranks `one_point` misses with at most this probability, whatever the values are."""
-    mechanism = Quantile(
-        epsilon=spending.range_epsilon,
-        quantile=share,
-        bounds=(0, max(column.width >> shift, 1)),
-        grid=1,
-        neighbours=column.neighbours,
+def choice(share: Fraction, last: int, spending: Spending, neighbours: Neighbours) -> Quantile:
+    """The draw of a quantile among the whole numbers from 0 to `last`, for all of a budget."""
+    return Quantile(
+        epsilon=spending.range_epsilon, quantile=share, bounds=(0, max(last, 1)), grid=1, neighbours=neighbours
     )
-    return float(mechanism.interval(0, confidence=1 - Fraction(risk)).high)
 
 
 def levels(count: int) -> int:
