@@ -16,7 +16,7 @@ from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours
 from discreet.statistics.covariance import scale_of
 from discreet.statistics.rows import RADIUS
-from tests.statistics.recorded import BOTH, given_to_noise, neighbouring, squared_mu
+from tests.statistics.recorded import BOTH, given_to_noise, neighbouring, remembered, squared_mu
 
 ROWS = [(0.0, 0.0), (1.0, 1.0), (-1.0, 1.0), (1.0, -1.0), (0.3, -0.7), (9.0, 0.0), (np.nan, -1.0)]
 
@@ -28,6 +28,7 @@ def test_noise_costs_mu_at_most(
 ) -> None:
     """Under replace the sums move most for opposite rows and the squares for orthogonal ones: never both."""
 
+    @remembered
     def seen(rows: list[Any]) -> Any:
         table = np.array(rows, dtype=float).reshape(-1, 2)
         return given_to_noise(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,10 @@ from tests.statistics.recorded import BOTH, neighbouring
 from tests.statistics.test_mean import beta_sample
 
 Draws = list[tuple[str, float, Any]]
-POINTS = [0.0, 1.0, 3.0, 4.0]
-PLACES = [0.0, 0.3, 0.5, 0.9, 1.0]
+POINTS = [0.0, 3.0, 4.0]
 
 
-def drawn(monkeypatch: pytest.MonkeyPatch, statistic: Any, places: list[float]) -> Draws:
+def drawn(monkeypatch: pytest.MonkeyPatch, statistic: Any, places: tuple[float, ...]) -> Draws:
     """Log-probabilities of forced outputs, each at a place of its range that has nothing to do with the data.
 
     A count is forced to 60, and its scale is kept with the true one.
@@ -66,7 +66,8 @@ def loss(one: Draws, other: Draws) -> float:
 def losses_of_trees(monkeypatch: pytest.MonkeyPatch, neighbours: Neighbours, **budget: Any) -> list[float]:
     shares = [Fraction(1, 5), Fraction(1, 2), Fraction(4, 5)]
 
-    def seen(x: list[float], places: list[float]) -> Draws:
+    @cache
+    def seen(x: tuple[float, ...], places: tuple[float, ...]) -> Draws:
         values = column(x, bounds=(0, 4), neighbours=neighbours, fine=4)
         return drawn(
             monkeypatch, lambda: many_points(values, shares, Spending.of(**budget), SeededBits(len(places))), places
@@ -77,8 +78,8 @@ def losses_of_trees(monkeypatch: pytest.MonkeyPatch, neighbours: Neighbours, **b
         for one, other in neighbouring(POINTS, neighbours, 1):
             # the value that differs is the last one, so the others keep their random bits
             found += [
-                loss(seen([*extra, *one], places), seen([*extra, *other], places))
-                for places in ([0.5, 0.98, 0.7], [0.3, 0.0, 1.0], [0.9, 0.5, 0.7])
+                loss(seen((*extra, *one), places), seen((*extra, *other), places))
+                for places in ((0.5, 0.98, 0.7), (0.3, 0.0, 1.0), (0.9, 0.5, 0.7))
             ]
     return found
 
@@ -113,7 +114,8 @@ def test_levels_cost_their_part_of_rho(neighbours: Neighbours, level: int, parts
 
 @pytest.mark.parametrize("neighbours", BOTH)
 def test_points_fences_and_count_cost_epsilon_at_most(neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
-    def seen(x: list[float], places: list[float]) -> Draws:
+    @cache
+    def seen(x: tuple[float, ...], places: tuple[float, ...]) -> Draws:
         def ask() -> None:
             st.median(x, bounds=(0, 4), epsilon=20, neighbours=neighbours, bits=SeededBits(1))
 
@@ -123,8 +125,8 @@ def test_points_fences_and_count_cost_epsilon_at_most(neighbours: Neighbours, mo
     for one, other in neighbouring(POINTS, neighbours, 1):
         rest = [2.0] * 30 + [3.0] * 28
         found += [
-            loss(seen([*rest, *one], places), seen([*rest, *other], places))
-            for places in ([0.5, 0.2, 0.8], [0.3, 0.0, 1.0], [0.9, 0.5, 0.5])
+            loss(seen((*rest, *one), places), seen((*rest, *other), places))
+            for places in ((0.5, 0.2, 0.8), (0.3, 0.0, 1.0), (0.9, 0.5, 0.5))
         ]
     assert max(np.abs(found)) <= 20 + 1e-9
     assert max(np.abs(found)) > 5

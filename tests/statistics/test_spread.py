@@ -18,7 +18,7 @@ from discreet.statistics import moments
 from discreet.statistics.column import column
 from discreet.statistics.spending import Spending
 from discreet.statistics.spread import squares_sensitivity
-from tests.statistics.recorded import BOTH, given_to_noise, neighbouring, pure_loss, squared_mu
+from tests.statistics.recorded import BOTH, given_to_noise, neighbouring, pure_loss, remembered, squared_mu
 from tests.statistics.test_mean import beta_sample
 
 POINTS = [0.0, 0.5, 2.0, 3.1, 4.0]
@@ -26,6 +26,7 @@ TRUTH = 100**2 * 10 / 392
 
 
 def _costs(neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch, cost: Any, **budget: Any) -> list[Fraction]:
+    @remembered
     def seen(x: list[float]) -> Any:
         return given_to_noise(monkeypatch, lambda: st.variance(x, bounds=(0, 4), neighbours=neighbours, **budget))
 
@@ -113,7 +114,7 @@ CASES: list[tuple[int, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("count", "options"), CASES)
-@pytest.mark.parametrize("runs", [30, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [20, pytest.param(400, marks=pytest.mark.slow)])
 def test_intervals_cover_and_are_short(count: int, options: dict[str, Any], runs: int) -> None:
     """Of intervals that cover 95 % the count of those that do not is below its mean and five deviations."""
     bits, missed, lengths, errors, plain = SeededBits(count), 0, [], [], []
