@@ -6,6 +6,7 @@
   0.1086 for the whole budget.
 - Intervals: the length of those of means, variances and medians of 5,000 values over that of the same interval without
   privacy; twice as long, and twice the noise, is what they may be.
+- Smooth sensitivity: its time at a million sorted values, and the noise and the intervals that it gives.
 
     python bench/arrays.py [rows, default 1000000]
 """
@@ -18,6 +19,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from _claims import show as show_claims
+from _statistics_smooth import rows as smooth_rows
 from _timing import Row, cpu, show
 
 from discreet import statistics as st
@@ -83,3 +86,4 @@ if __name__ == "__main__":
     show(
         "Statistics of arrays: errors and intervals beside what they may be", [*errors(), *lengths()], unit="", per=1.0
     )
+    show_claims("Smooth sensitivity", smooth_rows())
