@@ -10,14 +10,13 @@ import pytest
 
 from discreet.attacks import robustness
 from discreet.attacks.contamination import triggered, with_backdoor, with_flipped_labels, with_outliers
+from discreet.attacks.groups import group_bound, silent_after
 from discreet.attacks.robustness import (
     PLAIN,
     Robustness,
     backdoor_under_privacy,
-    group_bound,
     labels_under_lies,
     location_under_outliers,
-    silent_after,
 )
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits

@@ -14,6 +14,7 @@ from discreet.attacks.contamination import triggered, with_backdoor, with_flippe
 from discreet.attacks.differencing import difference
 from discreet.attacks.genome_scores import correlations
 from discreet.attacks.genomes import genome
+from discreet.attacks.groups import group_bound, silent_after
 from discreet.attacks.inference import Inference
 from discreet.attacks.intersecting import Intersection, intersection
 from discreet.attacks.isolating import Isolation, isolate
@@ -33,10 +34,8 @@ from discreet.attacks.refitting import Refit, refit
 from discreet.attacks.robustness import (
     Robustness,
     backdoor_under_privacy,
-    group_bound,
     labels_under_lies,
     location_under_outliers,
-    silent_after,
 )
 from discreet.attacks.scoring import KnownItems, Scoreboard, scoreboard, scoreboard_by_items
 from discreet.attacks.tracing import trace
