@@ -31,12 +31,7 @@ from discreet.attacks.ratings import capped, smoothed
 from discreet.attacks.rebuilding_curves import Curves, reconstruction_by_guarantee, reconstruction_by_noise
 from discreet.attacks.reconstruction import Reconstruction, reconstruct
 from discreet.attacks.refitting import Refit, refit
-from discreet.attacks.robustness import (
-    Robustness,
-    backdoor_under_privacy,
-    labels_under_lies,
-    location_under_outliers,
-)
+from discreet.attacks.robustness import Robustness, backdoor_under_privacy, labels_under_lies, location_under_outliers
 from discreet.attacks.scoring import KnownItems, Scoreboard, scoreboard, scoreboard_by_items
 from discreet.attacks.tracing import trace
 from discreet.attacks.unique import Coarsened, Uniqueness, uniqueness
