@@ -69,7 +69,7 @@ def quantiles(
 
     >>> from discreet.noise import SeededBits
     >>> print(quantiles(range(1000), [0.25, 0.5], bounds=(0, 1000), epsilon=10, bits=SeededBits(1)))
-    249.956 [201.75, 295.5], 499.11 [456.75, 544.25] NOT PRIVATE (seeded randomness)
+    249.956 [213.74, 286.171], 499.11 [462.895, 535.325] NOT PRIVATE (seeded randomness)
     """
     chance = check.probability(confidence=confidence)
     wanted = _wanted(shares)
@@ -111,7 +111,7 @@ def quantile(
 
     >>> from discreet.noise import SeededBits
     >>> print(quantile(range(1000), 0.9, bounds=(0, 1000), epsilon=10, bits=SeededBits(1)))
-    899.869 [870.5, 931.75] NOT PRIVATE (seeded randomness)
+    899.869 [875.133, 922.356] NOT PRIVATE (seeded randomness)
     """
     found = quantiles(
         x,
@@ -145,7 +145,7 @@ def median(
 
     >>> from discreet.noise import SeededBits
     >>> print(median(range(1000), bounds=(0, 1000), epsilon=10, bits=SeededBits(1)))
-    499.869 [458, 542.25] NOT PRIVATE (seeded randomness)
+    499.869 [463.654, 536.084] NOT PRIVATE (seeded randomness)
     """
     return quantile(
         x,
@@ -179,7 +179,7 @@ def interquartile_range(
 
     >>> from discreet.noise import SeededBits
     >>> print(interquartile_range(range(1000), bounds=(0, 1000), epsilon=10, bits=SeededBits(1)))
-    499.154 [401.25, 608.75] NOT PRIVATE (seeded randomness)
+    499.154 [419.48, 578.828] NOT PRIVATE (seeded randomness)
     """
     chance = check.probability(confidence=confidence)
     found = quantiles(
