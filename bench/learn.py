@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from _claims import Claim, show
 from _learn_data import TABLES, Data, line
+from _learn_regression import rows
 from peers.learning import Scores, Task, run, score
 from rich.console import Console
 from rich.table import Table
@@ -187,6 +188,7 @@ def main(seeds: int, names: list[str]) -> None:
         if "line" in names:
             compare(line(1), "linear", tuple(LINE_GOALS), seeds, folder, label_low=-4.5, label_high=4.5)
             show("Linear regression, 10,000 rows of 10 features", line_claims(seeds))
+            show("Intervals of coefficients, and clusters beside noisy Lloyd steps", rows())
 
 
 if __name__ == "__main__":

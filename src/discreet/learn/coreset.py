@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 AXES = 8  # rows of more features are projected to so many axes
 TURN = 1 << 20  # what 1 is in an integer rotation: sums stay below 2^12 2^20 2^10
 _REACH = 2.5  # deviations to either side of the mean that cells divide
+_WORTH = 1.0  # times the noise of a mean fits into the spread of a cell that is halved
 _DEVIATIONS = 3  # of noise that a count must exceed to be split, or to be a point
 
 
@@ -150,7 +151,9 @@ def coreset(
         bits: the source of randomness.
     """
     around = release_columns(rows, None, 1, spending=parts[0], neighbours=neighbours, bits=bits)
-    cells, codes = _grow(rows, _root(around), levels, each=parts[1], neighbours=neighbours, bits=bits)
+    of_sums = point_sensitivities(rows.shape[1], neighbours)[1] * parts[2].noise_multiplier
+    noise = float(of_sums) * math.sqrt(rows.shape[1])
+    cells, codes = _grow(rows, _root(around), levels, noise=noise, each=parts[1], neighbours=neighbours, bits=bits)
     leaves = release_groups(rows, codes, len(cells), spending=parts[2], neighbours=neighbours, bits=bits)
     kept = leaves.counts > _DEVIATIONS * leaves.count_sigma
     places = [
@@ -173,16 +176,17 @@ def _root(around: ColumnMoments) -> Cell:
 
 
 def _grow(
-    rows: Integers, root: Cell, levels: int, *, each: Spending, neighbours: Neighbours, bits: Bits
+    rows: Integers, root: Cell, levels: int, *, noise: float, each: Spending, neighbours: Neighbours, bits: Bits
 ) -> tuple[list[Cell], Integers]:
     """The leaves of the tree, and the leaf of each row.
 
     On every level all growing cells are halved on the widest axis, and their halves are counted; a half grows on if its
-    noisy count is large. Cells that stopped are not counted again.
+    noisy count is surely above 0 and so large that the noise of its mean, `noise` over the count, is small beside the
+    spread of rows in it. Cells that stopped are not counted again.
     """
     move = level_sensitivity(neighbours)
     counter = Gaussian.with_multiplier(noise_multiplier=each.noise_multiplier, sensitivity=move)
-    enough = _DEVIATIONS * float(counter.sigma)
+    sure = _DEVIATIONS * float(counter.sigma)
     cells, growing = [root], [0]
     codes = np.zeros(len(rows), dtype=np.int64)
     widths = root.end - root.start
@@ -191,6 +195,7 @@ def _grow(
             break
         axis = int(np.argmax(widths))
         widths[axis] /= 2
+        enough = max(sure, _WORTH * noise / float(np.linalg.norm(widths / math.sqrt(12))))
         cuts, above = np.full(len(cells), np.inf), np.arange(len(cells))
         for place in growing:
             cuts[place], cells[place], other = cells[place].halves(axis)
