@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression as Exact
 from sklearn.linear_model import Ridge as ExactRidge
 
 from discreet.errors import InvalidParameter
-from discreet.learn import linear_regression, moments
+from discreet.learn import PCA, GaussianNB, linear_regression, moments
 from discreet.learn.features import features
 from discreet.learn.linear_regression import LinearRegression, Ridge
 from discreet.learn.moments import Labels, joint_rows, label_radius, release_moments, squared_norm
@@ -257,8 +257,16 @@ def test_refusals_come_before_the_data() -> None:
     for given in ({"norm_bound": None}, {"label_bounds": None}, {"delta": None}, {"label_bounds": (1, 1)}):
         with pytest.raises(InvalidParameter):
             model(**given).fit(np.ones((3, 2)), np.ones(3))
+        with pytest.raises(InvalidParameter):
+            model(**given).plan_event(2)  # before anything is paid
     with pytest.raises(InvalidParameter, match="norm_bound"):
         LinearRegression().plan_event(3)
+    with pytest.raises(InvalidParameter, match="alpha"):
+        Ridge(alpha=-1, norm_bound=1, label_bounds=(0, 1)).plan_event(3)
+    with pytest.raises(InvalidParameter, match="n_components"):
+        PCA(n_components=4, norm_bound=1).plan_event(3)
+    with pytest.raises(InvalidParameter, match="var_smoothing"):
+        GaussianNB(bounds=(0, 1), classes=[0, 1], var_smoothing=-1).plan_event(3)
 
 
 def test_the_length_of_labels_is_the_best_one() -> None:

@@ -86,7 +86,8 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
 
     def plan_event(self, n_features: int) -> Event:
         """The event of a fit on so many features: one Gaussian release, whatever the number of labels."""
-        self._public(n_features)
+        self._penalty(self._public(n_features))
+        self._check_label_bounds()
         return Gaussian(noise_multiplier=self._spending().noise_multiplier)
 
     def fit(self, X: Any, y: Any) -> LinearRegression:
@@ -136,9 +137,14 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
             bounds = (-widest, widest)
         return features(count, bounds=bounds, norm_bound=self.norm_bound, constant=1 / np.sqrt(count))
 
-    def _labels(self, count: int) -> Labels:
+    def _check_label_bounds(self) -> None:
+        """Whatever is wrong with them for any number of labels is said before anything is paid."""
         if self.label_bounds is None:
             raise InvalidParameter("label_bounds", None, "to be given", _HINT)
+        sizes = [np.size(end) for end in self.label_bounds] if isinstance(self.label_bounds, tuple | list) else [1]
+        ends(self.label_bounds, max(sizes, default=1), "label_bounds", _HINT)
+
+    def _labels(self, count: int) -> Labels:
         low, high = ends(self.label_bounds, count, "label_bounds", _HINT)
         radius = label_radius(self.n_features_in_, count)
         if self.fit_intercept:

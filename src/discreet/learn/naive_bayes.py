@@ -77,6 +77,7 @@ class GaussianNB(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-lear
     def plan_event(self, n_features: int) -> Event:
         """The event of a fit on so many features: one Gaussian release, after finding the classes if need be."""
         limits_of(self.bounds, n_features)
+        check.not_negative(var_smoothing=self.var_smoothing)
         plan = self._plan()
         return plan.composed(Gaussian(noise_multiplier=plan.rest.noise_multiplier))
 

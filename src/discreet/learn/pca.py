@@ -74,6 +74,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):  # type: 
     def plan_event(self, n_features: int) -> Event:
         """The event of a fit on so many features: one Gaussian release."""
         self._public(n_features)
+        self._kept(n_features)
         return Gaussian(noise_multiplier=self._spending().noise_multiplier)
 
     def fit(self, X: Any, y: Any = None) -> PCA:  # noqa: ARG002  # scikit-learn's interface
