@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+import threading
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression as Foreign
 
+from discreet.cli.accounts import _question as described
 from discreet.curator import Curator
 from discreet.curator import fitting as module
 from discreet.curator.fitting import FitPlan
@@ -21,6 +26,7 @@ from discreet.errors import (
     InsufficientBudget,
     InvalidParameter,
     KeyConflict,
+    MissingExtra,
     NotPermitted,
     QueryFailed,
     UnsupportedQuery,
@@ -30,6 +36,7 @@ from discreet.noise import SecureBits, SeededBits
 from discreet.privacy import Budget, events
 from tests.curator.clinic import visits
 from tests.curator.spies import COUNT, OPTIONS, Broken, Spy, clinic
+from tests.curator.test_keys import THREADS, announce
 from tests.learn.tiny import TINY, TinyClassifier, TinyRegressor, TinyScaler
 
 WARD = "SELECT age, charge, ward FROM visits"
@@ -79,6 +86,10 @@ def test_the_ledger_says_what_was_fitted() -> None:
     curator.fit(TinyRegressor(epsilon=1), CHARGE, target="charge")
     asked = json.loads(curator.history("visits")[-2].content["question"])
     assert (asked["table"], [name for name, *_ in asked["outputs"]]) == ("visits", ["age", "ward", "charge"])
+    assert (
+        described(curator.history("visits")[-2].content["question"])
+        == "visits: TinyRegressor fitted to age, ward, charge"
+    )
     assert (asked["fit"]["class"], asked["fit"]["params"]["label_bounds"]["items"]) == ("TinyRegressor", [0.0, 1000.0])
 
 
@@ -173,6 +184,29 @@ def test_a_key_is_charged_once_and_belongs_to_one_fit() -> None:
         curator.fit(TinyClassifier(epsilon=2), WARD, target="ward", key="k")
     with pytest.raises(KeyConflict):
         curator.ask(COUNT, epsilon=1, key="k")
+
+
+def test_many_threads_with_one_key_fit_once(tmp_path: Path) -> None:
+    """The one who reads waits until all others were told that somebody reads already, so that they must wait."""
+    spy, told = Spy(), threading.Semaphore(0)
+    ledger = str(tmp_path / "book")
+    curators = [clinic(Budget(epsilon=4), ledger=ledger, engine=spy), clinic(Budget(epsilon=4), ledger=ledger)]
+    spy.before = lambda: [told.acquire(timeout=60) for _ in range(THREADS - 1)]
+    curators[1]._engine = spy
+    for curator in curators:
+        announce(curator, told)
+    gate = threading.Barrier(THREADS)
+
+    def fit(place: int) -> Any:
+        gate.wait()
+        return curators[place % 2].fit(TinyClassifier(epsilon=1), WARD, target="ward", analyst="ana", key="k")
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        models = list(pool.map(fit, range(THREADS)))
+    assert spy.reads == charges(curators[0]) == 1
+    assert all(np.array_equal(model.centres_, models[0].centres_) for model in models)
+    assert sum(not model.replayed_ for model in models) == 1
+    curators[0].verify()
 
 
 # ---------------------------------------------------------------------------------------------------------- failures
@@ -316,6 +350,21 @@ def test_what_hangs_on_an_instance_is_left_behind() -> None:
     assert str(curator.fit(given, WARD, target="ward").cost_) == "epsilon=1"
 
 
+def test_a_learner_whose_plan_needs_the_number_of_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def needy(self: TinyScaler, n_features: int, n_samples: int) -> events.Event:
+        raise AssertionError(self, n_features, n_samples)
+
+    monkeypatch.setattr(TinyScaler, "plan_event", needy)
+    fit = TinyScaler(epsilon=1)
+    error = refused(lambda curator: curator.fit(fit, "SELECT age FROM visits"), InvalidParameter)
+    assert "n_samples" in error.condition
+
+
+def test_what_no_engine_reads_is_refused_before_it_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.engines.validation.DEEPEST", 1)
+    refused(lambda curator: curator.fit(TinyScaler(epsilon=1), "SELECT charge FROM visits"), InvalidParameter)
+
+
 def test_several_rows_of_a_person_only_where_the_learner_accounts_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     curator, _ = spied()
     monkeypatch.setattr(TinyClassifier, "accounts_rows_per_unit", False)
@@ -339,6 +388,7 @@ def test_several_rows_of_a_person_only_where_the_learner_accounts_for_them(monke
         ("SELECT *, ward FROM visits", "ward", "one by one"),
         ("SELECT patient, ward FROM visits", "ward", "whose row"),
         ("SELECT kind, ward FROM visits", "ward", "without public keys"),
+        ("SELECT CAST('2020-01-01 10:00' AS TIMESTAMP) AS t, ward FROM visits", "ward", "moment"),
         ("SELECT age, charge FROM visits", "charge", "A class is"),
         ("SELECT ward FROM visits", "ward", "nothing to learn"),
         ("SELECT age, ward FROM nowhere", "ward", "nowhere"),
@@ -407,3 +457,20 @@ def test_seeded_curators_repeat() -> None:
     other = Curator.for_tests(engine=Memory(), bits=SeededBits(12))
     other.protect(visits(3, patients=200), name="visits", budget=Budget(epsilon=2), **{**OPTIONS, "unit": None})
     assert not np.array_equal(other.fit(TinyScaler(epsilon=1), "SELECT age FROM visits").centre_, models[0].centre_)
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError(name, name="sklearn")
+
+    curator, _ = spied()
+    monkeypatch.setattr(module, "import_module", missing)
+    with pytest.raises(MissingExtra, match="learn"):
+        curator.plan_fit(TinyScaler(epsilon=1), "SELECT age FROM visits")
+
+
+def test_a_curator_alone_loads_no_learners() -> None:
+    """The extra is optional, and importing it takes time."""
+    code = "import sys, discreet.curator; print('sklearn' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "False"

@@ -110,6 +110,8 @@ def _question(text: str) -> str:
     """The table and the columns of the answer; literals of a filter may be sensitive, so it is only mentioned."""
     asked = json.loads(text)
     outputs = ", ".join(name for name, *_ in asked.get("outputs", []))
+    if "fit" in asked:
+        return f"{asked.get('table', '')}: {asked['fit']['class']} fitted to {outputs}"
     return f"{asked.get('table', '')}: {outputs}{' (filtered)' if 'where' in asked else ''}"
 
 

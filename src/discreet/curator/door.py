@@ -7,6 +7,7 @@ with a `Door` of its own, which only curators for tests let in (see `discreet.cu
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,6 +26,8 @@ from discreet.curator.tree import Tree
 from discreet.mechanisms import PartitionSelection
 from discreet.noise import Bits, uniform_below
 from discreet.plan.reading import Groups
+
+_QUIET = threading.Lock()  # which warnings are shown is one setting of the whole process
 
 
 class Door:
@@ -66,6 +69,6 @@ class Door:
         """
         if not self.bits.private and learner.random_state is None:
             learner.set_params(random_state=uniform_below(1 << 31, bits=self.bits))
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
+        with _QUIET, warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             return learner.fit(X) if y is None else learner.fit(X, y)

@@ -319,6 +319,9 @@ def _unbounded(column: RowColumn, source: RowSource) -> NoReturn:
         reason = f"{name} has no public bounds, so that one person could move the model by any amount."
         hint = "Ask the steward to declare bounds, give the learner bounds= or norm_bound=, or clip it in the text, "
         source.refuse(reason, hint + "such as GREATEST(LEAST(x, 100), 0) AS x.", column.at)
+    if kind is Type.TIMESTAMP:
+        reason = f"{name} is a moment, and a learner takes numbers and days."
+        source.refuse(reason, "Take its day, CAST(x AS DATE) AS day, with declared bounds, or its hour.", column.at)
     reason = f"{name} is {kind.value} without public keys, and a learner takes numbers."
     hint = "Ask the steward to declare its keys, or compare it with what you know, such as CASE WHEN x = 'A' THEN 1 "
     source.refuse(reason, hint + "ELSE 0 END AS is_a.", column.at)

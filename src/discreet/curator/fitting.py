@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from discreet.curator.gate import check_readable
 from discreet.curator.recalling import Recalling
 from discreet.errors import InternalError, MissingExtra, QueryFailed, UnknownTable
 from discreet.ledger import OWNER, Receipt, Remaining
@@ -112,6 +113,7 @@ class Fitting(Recalling):
             known = self._kept(training, place)
             if known is not None:
                 return _told(known, training, Remaining.of(standing.spent, standing.budget), None)
+            training.rehearse()
         receipt = self._book.charge(
             account,
             training.event,
@@ -139,6 +141,7 @@ class Fitting(Recalling):
             rows_per_unit: as for `fit`.
         """
         training = self._training(estimator, question, target, rows_per_unit)
+        training.rehearse()
         account = self._book.account(self._accounts[training.table])
         balance = self.budget(training.table)
         learner = training.learner
@@ -175,6 +178,7 @@ class Fitting(Recalling):
             salt=self._book.account(self._accounts[rows.schema.name]).salt.hex() if salt is None else salt,
             private=self._door.bits.private,
         )
+        check_readable(found.reading, self._known)  # what an engine would refuse must not be paid for
         return found
 
     def _kept(self, training: Training, place: str) -> Any | None:

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from discreet.curator.program import Program
 from discreet.engines.validation import check_reading
 from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.plan.reading import Reading
 from discreet.plan.schema import TableSchema
+from discreet.plan.types import Type
 
 _OF_A_GRID = ("exponent", "factor", "high", "less", "low", "shift", "times")
 
@@ -36,7 +38,19 @@ def answerable(program: Program, schemas: Mapping[str, TableSchema]) -> Program:
     Raises:
         InvalidParameter: naming the part that no engine takes.
     """
-    declared = {table: {name: c.type for name, c in schema.stored.items()} for table, schema in schemas.items()}
     for reading in program.readings:
-        check_reading(reading, declared)
+        check_readable(reading, schemas)
     return program
+
+
+def check_readable(reading: Reading, schemas: Mapping[str, TableSchema]) -> None:
+    """Refuses a reading that engines would refuse for what it is.
+
+    Raises:
+        InvalidParameter: naming the part that no engine takes.
+    """
+    check_reading(reading, {table: _types(schema) for table, schema in schemas.items()})
+
+
+def _types(schema: TableSchema) -> dict[str, Type]:
+    return {name: column.type for name, column in schema.stored.items()}

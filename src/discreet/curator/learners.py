@@ -51,18 +51,16 @@ def training(
     features = tuple(_features(learner, columns, rows))
     goal = _target(learner, aim, rows)
     notes = [note for one in _all(learner) for note in _filled(one, features, goal, rows.schema.neighbours)]
-    found = Training(
+    return Training(
         rows=rows,
         features=features,
         target=goal,
         content=write_parameters(learner),
         filled=tuple(dict.fromkeys(notes)),
-        event=_planned(learner, sum(len(feature.names) for feature in features), goal),
+        event=_planned(learner, sum(len(feature.names) for feature in features)),
         rows_per_unit=rows_per_unit,
         salt=salt,
     )
-    found.rehearse()
-    return found
 
 
 def _copied(estimator: object) -> Any:
@@ -207,27 +205,14 @@ def _related(learner: Any, neighbours: Neighbours) -> Iterator[str]:
     yield f"neighbours= is the relation of the account, {neighbours.value}."
 
 
-def _planned(learner: Any, n_features: int, target: Target | None) -> Event:
-    """The event of a fit, from public facts."""
-    public = target.classes if isinstance(target, Labels) else None
-    facts: dict[str, Any] = {
-        "classes": None if public is None else np.array(public),
-        "n_classes": None if public is None else len(public),
-    }
-    wanted = list(inspect.signature(type(learner).plan_event).parameters.values())[2:]
-    for parameter in wanted:
-        if (
-            parameter.name not in facts
-            and parameter.default is inspect.Parameter.empty
-            and parameter.kind
-            not in (
-                inspect.Parameter.VAR_KEYWORD,
-                inspect.Parameter.VAR_POSITIONAL,
-            )
-        ):
-            hint = "Fit it on an array; a curator knows nothing of the number of rows before the charge."
-            raise InvalidParameter("estimator", type(learner).__name__, f"to be planned without {parameter.name}", hint)
-    names = {parameter.name for parameter in wanted}
-    given = {name: value for name, value in facts.items() if name in names and value is not None}
-    event = learner.plan_event(n_features, **given)
-    return check.instance(Event, event=event)
+def _planned(learner: Any, n_features: int) -> Event:
+    """The event of a fit, from the number of features and the parameters, which classes are among.
+
+    A learner whose plan needs the number of rows is refused: even where that is public, it is read after the charge.
+    """
+    more = list(inspect.signature(type(learner).plan_event).parameters.values())[2:]
+    needed = [one.name for one in more if one.default is inspect.Parameter.empty]
+    if needed:
+        hint = "Fit it on an array; a curator knows nothing but features and parameters before the charge."
+        raise InvalidParameter("estimator", type(learner).__name__, f"to be planned without {needed[0]}", hint)
+    return check.instance(Event, event=learner.plan_event(n_features))

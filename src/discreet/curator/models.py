@@ -95,8 +95,9 @@ class Training:
     @property
     def where(self) -> Expression | None:
         """Rows without a target are left out, unless their number is public."""
-        fixed = self.target is None or self.neighbours is Neighbours.REPLACE
-        return None if fixed or self.target is None else self.target.known
+        if self.target is None or self.neighbours is Neighbours.REPLACE:
+            return None
+        return self.target.known
 
     @property
     def reading(self) -> Reading:
