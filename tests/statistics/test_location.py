@@ -234,6 +234,27 @@ def test_no_values_are_no_error() -> None:
         assert found.low <= found.value <= found.high
 
 
+def test_scores_whose_squares_would_not_fit_are_refused() -> None:
+    class Steep(Score):
+        @property
+        def reach(self) -> float:
+            return 16.0
+
+        def psi(self, u: Any) -> Any:
+            return 1000 * np.tanh(u)
+
+        def slope(self, u: Any) -> Any:
+            return 1000 / np.cosh(u) ** 2
+
+    assert WholeScore(Steep(), 1 << 16).bound <= 1 << 30
+    with pytest.raises(InvalidParameter) as caught:
+        WholeScore(Steep(), 1 << 24)
+    assert caught.value.name == "psi"
+    with pytest.raises(InvalidParameter) as caught:
+        WholeScore(Huber(65), 1 << 16)
+    assert caught.value.name == "reach"
+
+
 def test_a_score_of_ones_own() -> None:
     class Step(Score):
         @property

@@ -23,6 +23,7 @@ Integers = NDArray[np.int64]
 
 SLOPE_UNIT = 1 << 10  # what a slope of 1 is in integers
 _BINS = 256  # of a table, in a difference of one scale
+_LARGEST_BOUND = 1 << 30  # in steps: squares stay in int64, and so do sums of 2^32 scores
 _FURTHEST = 64.0  # a table reaches no further, in scales
 
 
@@ -143,6 +144,8 @@ class WholeScore:
     def __post_init__(self) -> None:
         if not 0 < self.score.reach <= _FURTHEST:
             raise InvalidParameter("reach", self.score.reach, f"between 0 and {_FURTHEST:g}", "Rescale the score.")
+        if self.bound > _LARGEST_BOUND:
+            raise InvalidParameter("psi", self.score, "to be smaller at such a scale", "Divide it by a public number.")
 
     @property
     def bound(self) -> int:
