@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from discreet import check
 from discreet.check import Number
 
 _STEP = 2 * np.pi / 120  # of the integral: repeats the law every 120 deviations
+_FURTHEST = 40.0  # deviations; nothing is asked for beyond
 _END = 200.0  # beyond, the integrand oscillates below 1e-6
 
 
@@ -29,11 +31,9 @@ def half_width(
     """
     chance = float(check.probability(confidence=confidence))
     law = _Law.of(deviation, scales)
-    low, high = 0.0, 40.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if law.inside(middle) < chance else (low, middle)
-    return high * law.total
+    if law.total == 0 or law.inside(_FURTHEST) <= chance:
+        return _FURTHEST * law.total
+    return law.total * float(brentq(lambda width: law.inside(width) - chance, 0.0, _FURTHEST, xtol=1e-10))
 
 
 def beyond(distance: float, *, deviation: float = 0.0, scales: Sequence[float] | NDArray[np.float64] = ()) -> float:
@@ -45,7 +45,7 @@ def beyond(distance: float, *, deviation: float = 0.0, scales: Sequence[float] |
     law = _Law.of(deviation, scales)
     if law.total == 0:
         return float(distance == 0)
-    return min(1.0, max(0.0, 1 - law.inside(min(abs(distance) / law.total, 40.0))))
+    return min(1.0, max(0.0, 1 - law.inside(min(abs(distance) / law.total, _FURTHEST))))
 
 
 @dataclass(frozen=True, slots=True)
