@@ -93,7 +93,7 @@ def test_the_level_is_kept_and_the_classical_one_is_not(relation: str, table: An
     """80 tests at level 0.1: 18 or more rejections has a chance of 0.001."""
     ours, classical = rejected(80, table, epsilon=0.2, neighbours=relation)
     assert 0.01 < ours < 0.22
-    assert classical > 0.3
+    assert classical > 0.2  # twice the level and more
 
 
 @pytest.mark.slow
