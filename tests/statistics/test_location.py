@@ -208,7 +208,6 @@ def test_intervals_cover_the_population_closely(relation: str, outliers: float, 
     ("options", "name"),
     [
         ({"bounds": None}, "bounds"),
-        ({"scale": None}, "scale"),
         ({"scale": 0}, "scale"),
         ({"scale": 1e-12}, "scale"),
         ({"start": 11}, "start"),
@@ -269,3 +268,37 @@ def test_a_score_of_ones_own() -> None:
 
     found = st.m_estimate([5.0] * 2000, psi=Step(), bounds=(0, 10), scale=1, epsilon=1, bits=SeededBits(4))
     assert found.value == pytest.approx(5, abs=0.1)
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}, {"rho": 0.1}])
+def test_a_scale_that_nobody_stated_is_paid_for(neighbours: Neighbours, budget: dict[str, Any]) -> None:
+    bits = SeededBits(8)
+    x = 50 + 10 * normals(2000, bits=bits)
+    found = st.huber_location(x, bounds=(-100, 200), neighbours=neighbours, bits=bits, **budget)
+    assert found.low < 50 < found.high
+    assert found.high - found.low < 3
+    if "rho" in budget:
+        assert accounting.zcdp.compose(accounting.terms.terms(found.event, neighbours)).rho <= Fraction(1, 10)
+    else:
+        assert accounting.epsilon(found.event, budget.get("delta", 0), neighbours=neighbours) <= 1
+
+
+@pytest.mark.parametrize("x", [[], [7.0] * 5, [np.nan]])
+def test_values_that_are_all_alike_have_a_scale(x: list[float]) -> None:
+    found = st.huber_location(x, bounds=(0, 10), epsilon=1, bits=SeededBits(9))
+    assert 0 <= found.low <= found.value <= found.high <= 10
+
+
+def test_the_scale_is_read_through_its_two_draws_alone() -> None:
+    """Neighbours whose quartiles were forced to the same points are asked the same sums from then on."""
+    answers = [40.0, 60.0, 50.0, 3.0, *[0.0] * 20]
+    seen = []
+    for x in ([10.0, 20.0, 30.0], [10.0, 20.0, 30.0, 90.0]):
+        with watched(lambda i: answers[min(i, 23)]) as record:
+            st.huber_location(x, bounds=(0, 100), epsilon=1)
+        seen.append(record)
+    assert [mechanism.event for mechanism in seen[0].mechanisms] == [
+        mechanism.event for mechanism in seen[1].mechanisms
+    ]
+    assert max(overruns(*seen)) <= 1

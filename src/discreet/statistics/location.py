@@ -127,7 +127,7 @@ def location_plan(
     return LocationPlan(
         score=score,
         path=path,
-        start=start if start is not None else _median(parts["start"], width, neighbours),
+        start=start if start is not None else rank_choice(parts["start"], Fraction(1, 2), width, neighbours),
         size=known if known is not None else number_noise(parts["count"], 1),
         descent=number_noise(parts["descent"].share(Fraction(1, count)), twice * score.bound),
         slope=number_noise(parts["slope"], slope_move),
@@ -143,11 +143,8 @@ def _parts(spending: Spending, *, start: bool, count: bool, square: bool) -> dic
     return dict(zip(weights, spending.shares(list(weights.values())), strict=True))
 
 
-def _median(part: Spending, width: int, neighbours: Neighbours) -> Quantile:
+def rank_choice(part: Spending, share: Fraction, width: int, neighbours: Neighbours) -> Quantile:
+    """The draw of a quantile of a column of `width` steps that fits into a part of a budget of either kind."""
     return Quantile(
-        epsilon=pure_part(part),
-        quantile=Fraction(1, 2),
-        bounds=(0, width),
-        grid=Grid.integers(),
-        neighbours=neighbours,
+        epsilon=pure_part(part), quantile=share, bounds=(0, width), grid=Grid.integers(), neighbours=neighbours
     )
