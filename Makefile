@@ -14,10 +14,10 @@ demo: $(VENV)/.run
 	@$(BIN)/discreet demo --out build/demo
 
 test: lint
-	$(BIN)/pytest -q -n $(WORKERS) -m "not slow"
+	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup -m "not slow"
 
 test-slow: lint
-	DISCREET_HYPOTHESIS=slow $(BIN)/pytest -q -n $(WORKERS)
+	DISCREET_HYPOTHESIS=slow $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -10,5 +10,5 @@ SLOW = os.environ.get("DISCREET_HYPOTHESIS") == "slow"
 
 
 def tried(examples: int) -> settings:
-    """As many examples of a costly test in the slow suite, and a third of them in the quick one."""
-    return settings(max_examples=examples if SLOW else max(1, examples // 3))
+    """As many examples of a costly test in the slow suite, and a quarter of them in the quick one."""
+    return settings(max_examples=examples if SLOW else max(1, examples // 4))

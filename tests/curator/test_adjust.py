@@ -25,6 +25,7 @@ def test_totals_are_sums_of_their_parts() -> None:
     assert [(row["s_low"], row["s_high"]) for row in answer] == [(row["s_low"], row["s_high"]) for row in raw]
 
 
+@pytest.mark.slow
 def test_they_are_nearer_to_the_truth_on_the_whole() -> None:
     truth = sum(row["charge"] for row in ROWS)  # type: ignore[misc]
     raw = adjusted = 0.0

@@ -155,7 +155,7 @@ def coarse(tree: Tree) -> Tree:
     return replace(tree, grain=2)
 
 
-@pytest.mark.parametrize(("shift", "ahead"), [(0, True), (2, True), (2, False)])
+@pytest.mark.parametrize(("shift", "ahead"), [(0, True), (2, True), pytest.param(2, False, marks=pytest.mark.slow)])
 def test_drawn_points_have_the_joint_law(shift: int, ahead: bool) -> None:
     check_law(shift, ahead=ahead)
 
