@@ -32,6 +32,9 @@ def test_the_price_is_that_of_two_releases_for_each_answer() -> None:
     assert total.rho == Fraction(1, 100)  # B / (sigma n)^2
     simple = float(total.rho) + 2 * math.sqrt(float(total.rho) * math.log(1e6))
     assert simple == pytest.approx(0.753384, abs=5e-7)
+    published_bound = math.sqrt(32 * 100 * math.log(2e6)) / (0.01 * 10_000)
+    assert published_bound == pytest.approx(2.1547, abs=5e-5)
+    assert simple < published_bound
     assert holdout.spent().epsilon == 2
     assert accounting.epsilon(holdout.event, 0, neighbours=Neighbours.REPLACE) == pytest.approx(2)
     assert holdout.spent(delta=1e-6).epsilon < simple  # their laws cost less than any conversion

@@ -173,3 +173,10 @@ def test_the_tail_of_noise_and_sample_together(sigma: float, sizes: list[float])
         chance = float(np.mean(np.abs(drawn) > distance))
         found = float(beyond(np.array([distance]), np.array([sigma**2]), np.array(sizes)[:, None])[0])
         assert found == pytest.approx(chance, rel=0.02, abs=5 * np.sqrt(max(chance, 1e-5) / runs))
+
+
+def test_an_interval_that_forgets_the_noise_covers_too_seldom() -> None:
+    """n = 500 of Beta(2, 5), public, epsilon 1: 0.931 instead of 0.95, by the law of sampling error plus noise."""
+    variance = 10 / (49 * 8) / 500
+    covers = 1 - beyond(np.array([1.959964 * variance**0.5]), np.array([variance]), np.array([[1 / 500]]))
+    assert float(covers[0]) == pytest.approx(0.931, abs=1e-3)
