@@ -36,14 +36,14 @@ PALETTES = {
         ink="#1d2733",
         faint="#566373",
         rule="#dde3ea",
-        series=("#1f6f9f", "#b4570b", "#2e7d4f", "#7a4fa3"),
+        series=("#1f6f9f", "#b4570b", "#2e7d4f", "#7a4fa3", "#b0235f", "#0f7a80", "#7d6608"),
         alarm="#b3261e",
     ),
     Scheme.DARK: Palette(
         ink="#e7ecf2",
         faint="#a3b0bf",
         rule="#36424f",
-        series=("#6cb8e6", "#f0a660", "#7fcf9d", "#c3a1e6"),
+        series=("#6cb8e6", "#f0a660", "#7fcf9d", "#c3a1e6", "#f39ac0", "#5fd3d8", "#d9c865"),
         alarm="#ff8a80",
     ),
 }
