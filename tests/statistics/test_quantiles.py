@@ -255,3 +255,27 @@ def test_what_is_wrong_is_refused_before_the_values_are_seen() -> None:
             st.quantiles(["text"], shares, bounds=(0, 1), epsilon=1)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="bounds"):
         st.median(["text"], bounds=None, epsilon=1)
+
+
+@pytest.mark.parametrize("neighbours", BOTH)
+@pytest.mark.parametrize("value", [0.0, 100.0])
+def test_values_that_all_lie_at_a_bound_are_no_error(value: float, neighbours: Neighbours) -> None:
+    """The released point is the bound then, and one block is all there is beyond it."""
+    for seed in range(20):
+        found = st.median([value] * 3000, bounds=(0, 100), epsilon=1, neighbours=neighbours, bits=SeededBits(seed))
+        assert found.low <= value <= found.high
+        assert found.high - found.low < 1
+
+
+@pytest.mark.parametrize("value", [0.0, 100.0])
+def test_a_draw_beyond_the_only_block_is_the_bound(value: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has a chance of e^-1000, and no index may be out of range even then."""
+    point = iter([0 if value == 0 else None])
+
+    def last(self: Quantile, _: Any, **__: object) -> int:
+        found = next(point, None)
+        return self.ends[1] if found is None else found
+
+    monkeypatch.setattr(Quantile, "release", last)
+    found = st.median([value] * 3000, bounds=(0, 100), epsilon=1)
+    assert 0 <= found.low <= found.value <= found.high <= 100

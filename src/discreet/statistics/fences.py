@@ -80,8 +80,9 @@ class Fences:
         upper = choice(1 - above, over.size - 1, self.spending, self.neighbours)
         first = lower.release(np.searchsorted(under, values.steps, side="right") - 1, bits=bits)
         last = upper.release(np.minimum(np.searchsorted(over, values.steps, side="right"), over.size - 1), bits=bits)
-        low = int(under[int(first)]) if below > 0 else 0
-        high = int(over[int(last)]) - 1 if above > 0 else values.width
+        # next to a bound one block is all there is on that side, and a draw has two places at least
+        low = int(under[min(int(first), under.size - 1)]) if below > 0 else 0
+        high = int(over[min(int(last), over.size - 1)]) - 1 if above > 0 else values.width
         return (low, lower.event), (high, upper.event)
 
     def _aim(self, share: Fraction, count: int) -> Fraction:
