@@ -302,3 +302,14 @@ def test_the_scale_is_read_through_its_two_draws_alone() -> None:
         mechanism.event for mechanism in seen[1].mechanisms
     ]
     assert max(overruns(*seen)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("options", "name"), [({"start": 11}, "start"), ({"steps": 0}, "steps"), ({"psi": "huber"}, "psi")]
+)
+def test_wrong_parameters_are_refused_before_a_scale_is_drawn(options: dict[str, Any], name: str) -> None:
+    given: dict[str, Any] = {"psi": st.Huber(), "bounds": (-10, 10), "epsilon": 1} | options
+    with watched(lambda _: 0.0) as record, pytest.raises(InvalidParameter) as caught:
+        st.m_estimate([1.0, 2.0], **given)
+    assert caught.value.name == name
+    assert record.values == []

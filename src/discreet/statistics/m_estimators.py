@@ -14,7 +14,7 @@ from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Event
 from discreet.statistics.bounds import with_price
 from discreet.statistics.column import Column, column
-from discreet.statistics.location import location_plan, rank_choice
+from discreet.statistics.location import LocationPlan, location_plan, rank_choice
 from discreet.statistics.scores import Huber, Score, WholeScore, score_of
 from discreet.statistics.spending import Spending
 
@@ -136,23 +136,29 @@ def m_estimate(
     paid: tuple[Event, ...] = ()
     if target not in ("population", "sample"):
         raise InvalidParameter("target", target, "to be 'population' or 'sample'")
-    if scale is None:
-        scale, paid = quartile_scale(column(x, bounds=bounds, neighbours=relation), spending.share(SCALE_SHARE), source)
-        spending = spending.share(1 - SCALE_SHARE)
-    fine = _fine(bounds, scale)
-    empty = column([], bounds=bounds, neighbours=relation, fine=fine)
     replaced = relation is Neighbours.REPLACE
-    plan = location_plan(
-        score=WholeScore(score_of(psi), round(check.positive(scale=scale) / empty.step)),
-        spending=spending,
-        width=empty.width,
-        neighbours=relation,
-        size=1 if replaced else size,
-        start=None if start is None else _place(start, empty),
-        steps=steps,
-        step_size=step_size,
-        sample=target == "sample",
-    )
+
+    def planned(spread: Number, part: Spending) -> LocationPlan:
+        empty = column([], bounds=bounds, neighbours=relation, fine=_fine(bounds, spread))
+        return location_plan(
+            score=WholeScore(score_of(psi), round(check.positive(scale=spread) / empty.step)),
+            spending=part,
+            width=empty.width,
+            neighbours=relation,
+            size=1 if replaced else size,
+            start=None if start is None else _place(start, empty),
+            steps=steps,
+            step_size=step_size,
+            sample=target == "sample",
+        )
+
+    if scale is None:
+        low, high = check.limits(bounds=bounds)
+        rest = spending.share(1 - SCALE_SHARE)
+        planned((high - low) / 10, rest)  # whatever is wrong is refused before a value is read
+        scale, paid = quartile_scale(column(x, bounds=bounds, neighbours=relation), spending.share(SCALE_SHARE), source)
+        spending = rest
+    plan, fine = planned(scale, spending), _fine(bounds, scale)
     values = column(x, bounds=bounds, neighbours=relation, fine=fine)
     if replaced:
         plan = replace(plan, size=max(1, values.public_size))
