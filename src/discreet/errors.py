@@ -60,13 +60,24 @@ class LedgerError(DiscreetError):
 
 
 class AccountLocked(LedgerError):
-    """The failure credits of an account are used up; it answers nothing until a steward unlocks it."""
+    """Somebody's failure credits on an account are used up: they ask nothing new until a steward unlocks it.
 
-    def __init__(self, account: str, failures: int) -> None:
-        self.account, self.failures = account, failures
+    Args:
+        account: on which questions failed.
+        failures: how many count for them.
+        analyst: who asked.
+        total: how many credits of the account are used up.
+        shared: whether the analyst has no role, and shares credits with all others who have none.
+    """
+
+    def __init__(self, account: str, failures: int, *, analyst: str, total: int, shared: bool = False) -> None:
+        self.account, self.failures, self.analyst, self.total = account, failures, analyst, total
+        who = f"Names without a role, such as {_short(analyst)}," if shared else _short(analyst)
         super().__init__(
-            f"Account {_short(account)} is locked after {failures} failed questions",
-            "A steward looks, then unlocks it.",
+            f"{who} may ask nothing new on account {_short(account)}: {failures} of their questions failed, "
+            f"{total} of everybody's",
+            f"A steward looks why, then gives all credits back with unlock({_short(account)}); what was released may "
+            "be asked again.",
         )
 
 

@@ -149,7 +149,7 @@ def test_receipts_of_another_book_are_refused() -> None:
             act(receipt)
 
 
-def test_three_failures_lock_the_account_and_the_charges_stay() -> None:
+def test_three_failures_stop_whoever_had_them_and_the_charges_stay() -> None:
     book = opened()
     for failures in range(1, FAILURE_CREDITS + 1):
         receipt = book.charge("patients", TENTH)

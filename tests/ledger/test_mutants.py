@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from discreet.errors import InsufficientBudget
-from discreet.ledger import charging, outcomes, sqlite
+from discreet.errors import AccountLocked, InsufficientBudget
+from discreet.ledger import FAILURE_CREDITS, charging, failures, outcomes, sqlite
 from discreet.ledger.account import Member, Standing
 from discreet.ledger.entry import Head
 from discreet.ledger.rows import SqliteRows
@@ -155,6 +155,36 @@ def forgotten_life(patch: Patch) -> None:
     patch.setattr(Standing, "renewed", lambda _self, budget: Standing.opened(budget))
 
 
+def check_credits(_: Path) -> None:
+    book = opened()
+    book.appoint("ana", "analyst", account="patients")
+    book.appoint("ben", "analyst", account="patients")
+    for _ in range(FAILURE_CREDITS):
+        book.fail(book.charge("patients", TENTH, analyst="ana"))
+    try:
+        book.charge("patients", TENTH, analyst="ben")
+    except AccountLocked:
+        pytest.fail("ben had no failure")
+
+
+def check_made_up_names(_: Path) -> None:
+    book = opened()
+    for place in range(FAILURE_CREDITS):
+        book.fail(book.charge("patients", TENTH, analyst=f"name {place}"))
+    with pytest.raises(AccountLocked):
+        book.charge("patients", TENTH, analyst="another")
+
+
+def credits_by_account(patch: Patch) -> None:
+    for module in (failures, outcomes):
+        patch.setattr(module, "credited", lambda *_: "everybody")
+
+
+def credits_by_name(patch: Patch) -> None:
+    for module in (failures, outcomes):
+        patch.setattr(module, "credited", lambda _rows, _account, who: who)
+
+
 def answered_twice(patch: Patch) -> None:
     patch.setattr(outcomes, "store_answer", lambda *_: None)
 
@@ -170,6 +200,8 @@ def answered_twice(patch: Patch) -> None:
         (remembered_from_before, check_others),
         (forgotten_life, check_lifetime),
         (answered_twice, check_one_answer),
+        (credits_by_account, check_credits),
+        (credits_by_name, check_made_up_names),
     ],
 )
 def test_mutants_die(

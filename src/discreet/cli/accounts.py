@@ -38,6 +38,7 @@ def budgets_json(balances: Mapping[str, Balance]) -> str:
             "largest_pure": str(balance.remaining.epsilon),
             "lifetime": None if balance.lifetime is None else write_loss(balance.lifetime),
             "locked": balance.locked,
+            "stopped": list(balance.stopped),
         }
         for account, balance in balances.items()
     }
@@ -98,6 +99,12 @@ def _loss(loss: Loss | None) -> str:
     return "not bounded" if loss is None else str(loss)
 
 
+def _stopped(balance: Balance) -> tuple[str, ...]:
+    """Who may ask nothing new, if anybody."""
+    names = ", ".join(printable(name) or "names without a role" for name in balance.stopped)
+    return (f"stopped after failures: {names}",) if names else ()
+
+
 def _nothing(_: dict[str, Any]) -> str:
     return ""
 
@@ -130,5 +137,5 @@ _FIGURES: dict[str, Callable[[Balance], str]] = {
     "remaining": lambda balance: str(balance.remaining),
     "largest pure question": lambda balance: f"epsilon={at_most(balance.remaining.epsilon)}",
     "spent in its lifetime": lambda balance: _loss(balance.lifetime),
-    "state": lambda balance: "locked" if balance.locked else f"open, period {balance.period}",
+    "state": lambda balance: "; ".join((f"open, period {balance.period}", *_stopped(balance))),
 }

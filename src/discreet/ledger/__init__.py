@@ -5,7 +5,7 @@
 `verify` proves it afterwards, `store` is all that a database must offer and `sqlite` offers it.
 """
 
-from discreet.ledger.account import FAILURE_CREDITS, Account, Role, Standing
+from discreet.ledger.account import FAILURE_CEILING, FAILURE_CREDITS, Account, Role, Standing
 from discreet.ledger.balance import Balance, Remaining
 from discreet.ledger.book import Book, restore
 from discreet.ledger.charging import Receipt
@@ -14,6 +14,7 @@ from discreet.ledger.policy import OWNER
 from discreet.ledger.store import Stored
 
 __all__ = [
+    "FAILURE_CEILING",
     "FAILURE_CREDITS",
     "OWNER",
     "Account",

@@ -18,7 +18,10 @@ from discreet.privacy import Loss, Neighbours, Unit
 
 _new = tuple.__new__  # makes a named tuple without the function around it
 FAILURE_CREDITS = 3
-"""Failed questions until an account locks: failing is one bit about the data that nobody paid for."""
+"""Failed questions until a name is stopped: failing is one bit about the data that nobody paid for."""
+
+FAILURE_CEILING = 3 * FAILURE_CREDITS
+"""Credits of all names together, until everybody who had a failure is stopped."""
 
 
 class Role(Enum):
@@ -101,6 +104,7 @@ class Standing(NamedTuple):
     spent: Tallies
     lifetime: Tallies
     failures: int = 0
+    """Of everybody, since the account was last unlocked; `ledger.failures` tells whose."""
     listed: bool = False
     """Whether analysts were appointed: from then on only they may ask."""
 
@@ -108,11 +112,6 @@ class Standing(NamedTuple):
     def opened(cls, budget: Loss) -> Standing:
         """A new account's."""
         return cls(budget=budget, period=1, spent=Tallies.zero(budget), lifetime=Tallies.zero(budget))
-
-    @property
-    def locked(self) -> bool:
-        """Whether the failure credits are used up."""
-        return self.failures >= FAILURE_CREDITS
 
     def charged(self, price: Price) -> Standing:
         """After one more charge; whether any rule still holds is for the caller to ask."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.ledger.account import Member, Standing
+from discreet.ledger.failures import NONE, Failures
 from discreet.ledger.tallies import Tallies
 from discreet.privacy import ZCDP, ApproxDP, Loss
 
@@ -51,8 +52,10 @@ class Balance:
         remaining: what that rule leaves, and the largest pure question that is still possible.
         lifetime: everything ever spent, renewals or not; None if no rule can bound it any more.
         period: counted from 1; a renewal begins the next.
-        failures: failed questions since the account was last unlocked.
-        locked: whether its failure credits are used up.
+        failures: failed questions since the account was last unlocked: all of them, or those that use the same credits
+            as the person's.
+        stopped: whose failure credits are used up, until a steward unlocks the account; the empty name stands for all
+            names without a role, which share theirs.
     """
 
     total: Loss
@@ -61,20 +64,26 @@ class Balance:
     lifetime: Loss | None
     period: int
     failures: int = 0
-    locked: bool = False
+    stopped: tuple[str, ...] = ()
+
+    @property
+    def locked(self) -> bool:
+        """Whether the person is stopped, or somebody on the account is."""
+        return bool(self.stopped)
 
     @classmethod
-    def of(cls, standing: Standing) -> Balance:
+    def of(cls, standing: Standing, found: Failures) -> Balance:
         """An account's balance."""
-        return _balance(standing.budget, standing, standing.failures, standing.locked)
+        return _balance(standing.budget, standing, standing.failures, found.stopped)
 
     @classmethod
-    def of_member(cls, member: Member, standing: Standing) -> Balance:
-        """A person's; without a cap the account's budget is theirs as well."""
-        return _balance(member.cap or standing.budget, member.in_period(standing), 0, standing.locked)
+    def of_member(cls, member: Member, standing: Standing, found: Failures = NONE, name: str = "") -> Balance:
+        """A person's; without a cap the account's budget is theirs as well. `name` is whose failures count for them."""
+        stopped = (name,) if found.stops(name) else ()
+        return _balance(member.cap or standing.budget, member.in_period(standing), found.counts.get(name, 0), stopped)
 
 
-def _balance(total: Loss, spender: Standing | Member, failures: int, locked: bool) -> Balance:
+def _balance(total: Loss, spender: Standing | Member, failures: int, stopped: tuple[str, ...]) -> Balance:
     return Balance(
         total=total,
         spent=spender.spent.spent(total),
@@ -82,5 +91,5 @@ def _balance(total: Loss, spender: Standing | Member, failures: int, locked: boo
         lifetime=spender.lifetime.spent(total),
         period=spender.period,
         failures=failures,
-        locked=locked,
+        stopped=stopped,
     )

@@ -15,6 +15,7 @@ from discreet.ledger.account import Account, Member, Role, Standing
 from discreet.ledger.balance import Balance
 from discreet.ledger.charging import Receipt
 from discreet.ledger.entry import Entry, Head
+from discreet.ledger.failures import credited, failures
 from discreet.ledger.journal import Journal
 from discreet.ledger.sqlite import MEMORY, SqliteStore
 from discreet.ledger.store import Stored
@@ -162,7 +163,7 @@ class Book:
             return None if known is None else known.cap
 
     def unlock(self, account: str, *, by: str = policy.OWNER, note: str = "") -> None:
-        """Gives an account its failure credits back; a steward's act."""
+        """Gives everybody's failure credits on an account back; a steward's act."""
         with self._journal.acting() as rows:
             stewardship.unlock(rows, account, by=name(by=by), note=text(note=note))
 
@@ -217,7 +218,7 @@ class Book:
 
         Raises:
             InsufficientBudget: if the account or the analyst's cap would not hold.
-            AccountLocked: if the account's failure credits are used up.
+            AccountLocked: if the analyst's failure credits on the account are used up.
             NotPermitted: if the analyst may not ask.
             KeyConflict: if the key came with another request before.
             LedgerError: if the book cannot be written.
@@ -253,7 +254,7 @@ class Book:
             return (asked.key and charging.earlier(rows, asked)) or charging.charge(rows, asked)
 
     def fail(self, *receipts: Receipt) -> None:
-        """Notes that a question failed after its charge: one of three credits of the account; then it locks."""
+        """Notes that a question failed after its charge, which uses one of the analyst's credits on the account."""
         with self._journal.acting() as rows:
             for receipt in receipts:
                 outcomes.fail(rows, receipt)
@@ -341,9 +342,11 @@ class Book:
                 raise stewardship.unknown(account)
             if project is not None:
                 return Balance.of_member(changes.project(rows, account, project, now) or Member.of(now), now)
+            found = failures(rows, account, now)
             if analyst is None:
-                return Balance.of(now)
-            return Balance.of_member(changes.member(rows, account, analyst, now), now)
+                return Balance.of(now, found)
+            own = credited(rows, account, analyst)
+            return Balance.of_member(changes.member(rows, account, analyst, now), now, found, own)
 
     def role(self, account: str, who: str) -> Role | None:
         """The role of somebody on an account, or (account "") on the whole book."""

@@ -99,6 +99,12 @@ def place_of_project(account: str, name: str) -> Place:
     return "project", f"{account}\n{name}"
 
 
+def credits_used(states: States, account: str) -> dict[str, int] | None:
+    """How many failure credits of an account each name has used; None if no entry ever named one."""
+    text = states.get("failures", account)
+    return None if text is None else dict(parsed(text))
+
+
 def frozen(states: States) -> bool:
     """Whether the book is read-only until a steward resumes it."""
     text = states.get("book", "")
@@ -202,12 +208,17 @@ def _allot(states: States, entry: Entry) -> None:
 
 
 def _fail(states: States, entry: Entry) -> None:
-    now = _opened(states, entry.account)
+    now, name = _opened(states, entry.account), entry.content.get("credit")
     states.put((("standing", entry.account), now._replace(failures=now.failures + 1)))
+    if name is not None:  # an entry of an earlier version has none, and changes no state but the standing
+        used = credits_used(states, entry.account) or {}
+        states.put((("failures", entry.account), canonical({**used, name: used.get(name, 0) + 1})))
 
 
 def _unlock(states: States, entry: Entry) -> None:
     states.put((("standing", entry.account), _opened(states, entry.account)._replace(failures=0)))
+    if credits_used(states, entry.account) is not None:
+        states.put((("failures", entry.account), canonical({})))
 
 
 def _freeze(states: States, _entry: Entry) -> None:

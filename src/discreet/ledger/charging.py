@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from discreet.errors import (
-    AccountLocked,
     InsufficientBudget,
     InternalError,
     InvalidParameter,
@@ -21,10 +20,11 @@ from discreet.errors import (
     NotPermitted,
 )
 from discreet.ledger import changes, policy
-from discreet.ledger.account import FAILURE_CREDITS, Account, Member, Standing
+from discreet.ledger.account import Account, Member, Standing
 from discreet.ledger.amounts import rests
 from discreet.ledger.balance import Remaining
 from discreet.ledger.entry import Entry, digest
+from discreet.ledger.failures import require_credit
 from discreet.ledger.store import Kept, Place, Rows
 from discreet.ledger.tallies import CURRENCIES, Price, Tallies, loss, prices, rules
 from discreet.ledger.text import amounts_text, at_most, canonical, loss_text, name, parsed, quoted, read_loss, text
@@ -191,7 +191,7 @@ def charge(rows: Rows, asked: Request) -> tuple[Receipt, ...]:
 
     Raises:
         InsufficientBudget: if an account, or the analyst's cap on it, would not hold.
-        AccountLocked: if an account's failure credits are used up.
+        AccountLocked: if the analyst's failure credits on an account are used up.
         NotPermitted: if the analyst may not ask.
     """
     if len(asked.orders) == 1:
@@ -247,10 +247,9 @@ def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
 
 def _admitted(rows: Rows, account: str, who: str) -> tuple[Standing, Member]:
     now = _standing(rows, account)
-    if now.failures >= FAILURE_CREDITS:
-        raise AccountLocked(account, now.failures)
     person = changes.member(rows, account, who, now)
     policy.require_asking(rows, account, who, person, now)
+    require_credit(rows, account, who, now)
     return now, person
 
 

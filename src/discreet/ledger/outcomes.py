@@ -6,6 +6,7 @@ from discreet.errors import LedgerError, LedgerTampered
 from discreet.ledger import changes
 from discreet.ledger.charging import Receipt
 from discreet.ledger.entry import Entry, digest
+from discreet.ledger.failures import credited
 from discreet.ledger.store import Rows, Stored
 from discreet.ledger.verify import is_answer_of
 
@@ -28,7 +29,7 @@ def store_answer(rows: Rows, receipt: Receipt, replay_key: str, payload: bytes) 
 
 
 def fail(rows: Rows, receipt: Receipt) -> None:
-    """Uses up one failure credit of the account; the charge stays.
+    """Uses up one failure credit of whoever asked; the charge stays.
 
     Raises:
         LedgerError: if the charge is not in this book, was found under its key, or was answered.
@@ -39,7 +40,8 @@ def fail(rows: Rows, receipt: Receipt) -> None:
         if ended.kind == "fail":
             return
         raise LedgerError(f"Charge {charge.sequence} has already ended", "It was answered.")
-    entry = rows.add("fail", {}, who=charge.who, account=charge.account, about=charge.sequence)
+    body = {"credit": credited(rows, charge.account, charge.who)}
+    entry = rows.add("fail", body, who=charge.who, account=charge.account, about=charge.sequence)
     changes.apply(rows, entry)
 
 
