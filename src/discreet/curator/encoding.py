@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid
+from discreet.learn.plain import LONGEST_ITEM
 from discreet.plan.calls import call
 from discreet.plan.days import number
 from discreet.plan.examples import quoted
@@ -31,6 +32,9 @@ Floats = NDArray[np.float64]
 
 FINE = 1 << 20
 """Steps between the limits of a real number, at least; and how many times a norm a number may be long."""
+
+LONGEST_LABEL = LONGEST_ITEM // 4
+"""Letters of a label that can be found: as many as a stored model holds. A longer one is none."""
 
 _MOST_STEPS = 1 << 53  # a float holds every whole number up to here
 _EPOCH = dt.date(1970, 1, 1)
@@ -154,9 +158,23 @@ class Labels:
         return next(text for n in count() if (text := "?" * n) not in taken)
 
     def decode(self, values: Sequence[Value]) -> NDArray[Any]:
-        """The labels; what is missing counts nowhere."""
-        labels = [self.none if value is None else value for value in values]
-        return np.array(labels, dtype=np.int64 if self.value.type is Type.INT else np.str_)
+        """The labels; what is missing, no class or too long is none.
+
+        Texts that are not public are objects: an array of texts has room for the longest in every place, and one
+        person's text could make it larger than any memory.
+        """
+        none, classes = self.none, None if self.classes is None else frozenset(self.classes)
+        labels = [value if _is_label(value, classes) else none for value in values]
+        if self.value.type is Type.INT:
+            return np.array(labels, dtype=np.int64)
+        return np.array(labels, dtype=np.object_ if classes is None else np.str_)
+
+
+def _is_label(value: Value, classes: frozenset[Value] | None) -> bool:
+    """Whether a value is a class, or could be found to be one."""
+    if classes is not None:
+        return value in classes
+    return len(value) <= LONGEST_LABEL if isinstance(value, str) else value is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

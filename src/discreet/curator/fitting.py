@@ -20,6 +20,12 @@ from discreet.privacy.events import Event
 if TYPE_CHECKING:
     from discreet.curator.models import Training
 
+CONSTANT = (
+    "Fewer than two classes were found privately, so that the model is constant: it predicts the same for every row. "
+    "Give the learner classes=..., or a larger epsilon."
+)
+"""What is said of such a model: a function of what was released."""
+
 WAIT = 10.0
 """Seconds to wait for what somebody else computes under the same idempotency key."""
 
@@ -225,5 +231,5 @@ def _told(model: Any, training: Training, remaining: Remaining, cost: Loss | Non
     model.cost_ = remaining.loss * 0 if cost is None else cost
     model.remaining_ = remaining
     model.replayed_ = cost is None
-    model.notes_ = training.notes
+    model.notes_ = (*training.notes, *([CONSTANT] if getattr(model, "constant_", False) else []))
     return model

@@ -215,7 +215,8 @@ class Training:
         from_json(to_json(model))
 
     def _invented(self, learner: Any) -> tuple[Value, ...]:
-        """Classes for a rehearsal of a learner that would have to find them."""
+        """Classes for a rehearsal of a learner that would have to find them, or of those inside it."""
         known: tuple[Value, ...] = (0, 1) if self._made_up[-1] == 0 else ("a", "b")
-        learner.set_params(classes=list(known))
+        names = [name for name in learner.get_params() if name.split("__")[-1] == "classes"]
+        learner.set_params(**{name: list(known) for name in names})
         return known

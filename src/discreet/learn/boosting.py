@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
 from discreet.exact import root_above
-from discreet.learn.base import Learner
 from discreet.learn.cells import Cells, Integers
+from discreet.learn.classifier import Classifier
 from discreet.learn.labelled import read_labelled, read_rows
 from discreet.learn.labels import ClassPlan, codes
 from discreet.learn.softmax import ONE, UNIT, shares
@@ -35,7 +34,7 @@ PLENTY = 450  # rows for each unit of noise from which residuals are best left a
 FURTHEST = 32 * ONE  # of one feature's vote
 
 
-class AdditiveClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-learn has no annotations
+class AdditiveClassifier(Classifier):
     """A classifier that adds up votes, one for each feature, each a step function: boosting of stumps.
 
     First the number of rows in each public cell is released, and neighbouring cells are merged until each is worth more
@@ -75,7 +74,6 @@ class AdditiveClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # sci
     True
     """
 
-    classes_: NDArray[Any]
     terms_: NDArray[np.float64]
 
     def __init__(
@@ -104,7 +102,9 @@ class AdditiveClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # sci
     def plan_event(self, n_features: int) -> Event:
         """The event of a fit on so many features."""
         plan = self._class_plan()
-        return plan.composed(self._releases(plan, n_features).event)
+        releases = self._releases(plan, n_features)
+        Cells.of(n_features, self.bounds, releases.cells)
+        return plan.composed(releases.event)
 
     def fit(self, X: Any, y: Any) -> AdditiveClassifier:
         """Fits the votes of all features.
@@ -117,11 +117,14 @@ class AdditiveClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # sci
         X, y = read_labelled(self, X, y)
         releases = self._releases(plan, X.shape[1])
         public = Cells.of(X.shape[1], self.bounds, releases.cells)
-        bits = self._bits()
+        event, bits = self._affordable(plan.composed(releases.event)), self._bits()
         self.classes_ = plan.read(y, bits)
-        labels = codes(y, self.classes_)
-        self.terms_ = _boosted(public.places(X[labels >= 0]), labels[labels >= 0], len(self.classes_), releases, bits)
-        self._account(plan.composed(releases.event), bits)
+        self.terms_ = np.zeros((X.shape[1], releases.cells, 1))
+        if not self.constant_:
+            labels = codes(y, self.classes_)
+            places, labels = public.places(X[labels >= 0]), labels[labels >= 0]
+            self.terms_ = _boosted(places, labels, len(self.classes_), releases, bits)
+        self._account(event, bits)
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -130,11 +133,13 @@ class AdditiveClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # sci
         X = read_rows(self, X)
         places = Cells.of(X.shape[1], self.bounds, self.terms_.shape[1]).places(X)
         votes = sum(self.terms_[j][places[:, j]] for j in range(X.shape[1]))
-        return np.asarray(votes)[:, 0] if len(self.classes_) == 2 else np.asarray(votes)
+        return np.asarray(votes)[:, 0] if len(self.classes_) <= 2 else np.asarray(votes)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class."""
         votes = self.decision_function(X)
+        if self.constant_:
+            return np.ones((len(votes), 1))
         columns = np.column_stack([np.zeros(len(votes)), votes]) if votes.ndim == 1 else votes
         powers = np.exp(columns - columns.max(axis=1, keepdims=True))
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
@@ -143,9 +148,6 @@ class AdditiveClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # sci
         """The most probable class of each row."""
         votes = self.decision_function(X)
         return np.asarray(self.classes_[(votes > 0).astype(int) if votes.ndim == 1 else votes.argmax(axis=1)])
-
-    def _class_plan(self) -> ClassPlan:
-        return ClassPlan.of(self.classes, epsilon=self.epsilon, delta=self.delta, neighbours=self._relation)
 
     def _releases(self, plan: ClassPlan, n_features: int) -> _Releases:
         rounds = check.integer(rounds=self.rounds, at_least=1, at_most=10**6)

@@ -116,7 +116,8 @@ def release_columns(
         neighbours: the relation to protect.
         bits: the source of randomness.
     """
-    parts, multiplier = shares(steps.shape[1], groups, neighbours), spending.noise_multiplier
+    several = groups if codes is None else max(groups, 2)  # beside one group there are rows that are in none
+    parts, multiplier = shares(steps.shape[1], several, neighbours), spending.noise_multiplier
     places = np.zeros(len(steps), dtype=np.int64) if codes is None else codes
     counts, sums, squares = _sums(steps, places, groups)
 

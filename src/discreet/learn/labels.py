@@ -61,20 +61,23 @@ class ClassPlan:
         return event if self.event is None else events.Composed([self.event, event])
 
     def read(self, y: NDArray[Any], bits: Bits) -> NDArray[Any]:
-        """The classes, sorted: declared, or found among the labels.
+        """The classes, sorted: declared, or found among the labels; if none is found, the zero of their type.
 
-        Raises:
-            InvalidParameter: if fewer than two are known; what was found is released, so this tells nothing more.
+        What is found depends on the labels through the selection alone, the type of the array included.
         """
-        found = self.declared
-        if found is None and self.selection is not None:
-            labels, counts = np.unique(y, return_counts=True)
-            found = labels[self.selection.select(counts.astype(np.int64), bits=bits)]
-        if found is None or len(found) < 2:
-            count = 0 if found is None else len(found)
-            hint = f"{_HINT} Labels of one class, or of a continuous target, leave nothing to tell apart."
-            raise InvalidParameter("classes", f"{count} class(es)", "to be at least two", hint)
-        return found
+        if self.declared is not None:
+            return self.declared
+        selection = check.instance(PartitionSelection, selection=self.selection)
+        labels, counts = np.unique(y, return_counts=True)
+        return _of_their_own(labels[selection.select(counts.astype(np.int64), bits=bits)])
+
+
+def _of_their_own(found: NDArray[Any]) -> NDArray[Any]:
+    """At least one class, in an array whose type no other label decides: texts are as wide as the longest found."""
+    kind = found.dtype.kind
+    if kind in "SU":
+        found = np.array(found.tolist(), dtype=kind)
+    return found if len(found) else np.zeros(1, dtype=np.str_ if kind == "O" else found.dtype)
 
 
 def codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:

@@ -10,12 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
-from discreet.learn.base import Learner
+from discreet.learn.classifier import Classifier
 from discreet.learn.descent import STEPS, Descent
 from discreet.learn.features import Features, features
 from discreet.learn.labels import ClassPlan, codes
@@ -35,6 +34,7 @@ Integers = NDArray[np.int64]
 
 SURVEY_SHARE = Fraction(1, 20)
 MOST_STEPS = 10_000
+_CLASSES = "Pass e.g. classes=[0, 1], or use method='gradient' or method='output'."
 
 
 class Method(Enum):
@@ -113,13 +113,12 @@ class Perturbation:
         return theta[:, : public.count], shifts
 
 
-class LinearClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-learn has no annotations
+class LinearClassifier(Classifier):
     """A classifier by linear functions of the features; subclasses say with which loss."""
 
     methods = frozenset(Method)
     norm_bound: Any
     bounds: Any
-    classes: Any
     method: Any
     fit_intercept: Any
     C: Any
@@ -132,28 +131,29 @@ class LinearClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # sciki
     def plan_event(self, n_features: int) -> Event:
         """The event of a fit on so many features, whatever the classes turn out to be."""
         self._public(n_features)
-        plan = self._classes()
+        plan = self._class_plan()
         return plan.composed(self._recipe(plan).event)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fits the weights; missing features are the middle of their bounds, labels of unknown classes count nowhere.
 
         Raises:
-            InvalidParameter: if a parameter is missing or wrong, before anything is paid for; or if fewer than two
-                classes are found.
+            InvalidParameter: if a parameter is missing or wrong, before anything is paid for.
         """
-        plan, bits = self._classes(), self._bits()
+        plan, bits = self._class_plan(), self._bits()
         recipe = self._recipe(plan)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
         y = _labels(y)
         check_consistent_length(X, y)
         public = self._public(self.n_features_in_)
-        event = plan.composed(recipe.event)
+        event = self._affordable(plan.composed(recipe.event))
         self.classes_ = plan.read(_present(y), bits)
-        loss, targets = self._loss(len(self.classes_)), codes(y, self.classes_)
-        if self._relation is Neighbours.ADD_REMOVE:  # else their number is public, and they have no gradient
-            X, targets = X[targets >= 0], targets[targets >= 0]
-        weights, shifts = recipe.weights(X, targets, public, loss, bits)
+        weights, shifts = np.zeros((1, public.count)), np.zeros(1)
+        if not self.constant_:
+            targets = codes(y, self.classes_)
+            if self._relation is Neighbours.ADD_REMOVE:  # else their number is public, and they have no gradient
+                X, targets = X[targets >= 0], targets[targets >= 0]
+            weights, shifts = recipe.weights(X, targets, public, self._loss(len(self.classes_)), bits)
         self.coef_ = weights / public.spread
         self.intercept_ = shifts - np.sum(self.coef_ * public.centre, axis=1)
         self.centre_ = public.centre
@@ -172,9 +172,6 @@ class LinearClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # sciki
         margins = self.decision_function(X)
         places = (margins > 0).astype(np.int64) if margins.ndim == 1 else np.argmax(margins, axis=1)
         return np.asarray(self.classes_[places])
-
-    def _classes(self) -> ClassPlan:
-        return ClassPlan.of(self.classes, epsilon=self.epsilon, delta=self.delta, neighbours=self._relation)
 
     def _public(self, count: int) -> Features:
         """What is known of rows; without an intercept nothing may be moved, so bounds become symmetric around 0."""
@@ -199,8 +196,9 @@ class LinearClassifier(ClassifierMixin, Learner):  # type: ignore[misc]  # sciki
             raise InvalidParameter("C", self.C, f"<= 1 for method={method.value!r}", hint)
         if method is Method.OUTPUT:
             return Perturbation(inner=OutputPerturbation(spending=spending, neighbours=self._relation, ridge=ridge))
-        if plan.declared is not None:
-            two_smooth_classes(self._loss(len(plan.declared)))
+        if plan.declared is None:  # there may turn out to be more than two, when all is paid for
+            raise InvalidParameter("classes", None, "to be two public classes for method='objective'", _CLASSES)
+        two_smooth_classes(self._loss(len(plan.declared)))
         return Perturbation(inner=ObjectivePerturbation(spending=spending, neighbours=self._relation, ridge=ridge))
 
     def _method(self, spending: Spending) -> Method:

@@ -79,6 +79,8 @@ class LogisticRegression(LinearClassifier):
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class."""
         margins = self.decision_function(X)
+        if self.constant_:
+            return np.ones((len(margins), 1))
         if margins.ndim == 1:
             return np.stack([expit(-margins), expit(margins)], axis=1)
         return np.asarray(softmax(margins, axis=1))

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
-from discreet.learn.base import Learner
+from discreet.learn.classifier import Classifier
 from discreet.learn.column_moments import ColumnMoments, column_steps, release_columns
 from discreet.learn.labels import ClassPlan, codes
 from discreet.learn.scaler import limits_of
@@ -23,7 +22,7 @@ Floats = NDArray[np.float64]
 _LEAST = 0.05  # of the variance of noise is granted to what it hides
 
 
-class GaussianNB(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-learn has no annotations
+class GaussianNB(Classifier):
     """Naive Bayes with normal features and differential privacy.
 
     Formal guarantee: counts, sums and centred squares of clipped integer features of each class are one Gaussian
@@ -37,7 +36,7 @@ class GaussianNB(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-lear
         delta: strictly between 0 and 1.
         bounds: public limits (low, high) of the features, numbers or arrays.
         classes: the public classes; None to find them privately.
-        priors: public probabilities of the classes, in their sorted order; None to use private counts.
+        priors: public probabilities of public classes, in their sorted order; None to use private counts.
         var_smoothing: this part of the largest variance is added to all.
         neighbours: "add_remove" or "replace".
         random_state: None for secure noise, an int for a seed that protects nobody.
@@ -78,7 +77,8 @@ class GaussianNB(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-lear
         """The event of a fit on so many features: one Gaussian release, after finding the classes if need be."""
         limits_of(self.bounds, n_features)
         check.not_negative(var_smoothing=self.var_smoothing)
-        plan = self._plan()
+        plan = self._class_plan()
+        self._priors(plan)
         return plan.composed(Gaussian(noise_multiplier=plan.rest.noise_multiplier))
 
     def fit(self, X: Any, y: Any) -> GaussianNB:
@@ -88,11 +88,11 @@ class GaussianNB(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-lear
             raise InvalidValue("to be labels; GaussianNB requires y to be passed, but the target y is None", "Pass y.")
         labels = column_or_1d(y, warn=True)
         check_consistent_length(X, labels)
-        event, bits, plan = self.plan_event(self.n_features_in_), self._bits(), self._plan()
+        event, bits, plan = self._affordable(self.plan_event(self.n_features_in_)), self._bits(), self._class_plan()
         low, high = limits_of(self.bounds, self.n_features_in_)
         smoothing = float(check.not_negative(var_smoothing=self.var_smoothing))
         self.classes_ = plan.read(labels, bits)
-        priors = self._priors()
+        priors = self._priors(plan)
         found = release_columns(
             column_steps(X, low, high),
             codes(labels, self.classes_),
@@ -130,15 +130,14 @@ class GaussianNB(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-lear
         """Probabilities of the classes."""
         return np.exp(self.predict_log_proba(X))
 
-    def _plan(self) -> ClassPlan:
-        return ClassPlan.of(self.classes, epsilon=self.epsilon, delta=self.delta, neighbours=self._relation)
-
-    def _priors(self) -> Floats | None:
+    def _priors(self, plan: ClassPlan) -> Floats | None:
         """The public probabilities of the classes, if there are any."""
         if self.priors is None:
             return None
+        if plan.declared is None:  # how many there are is known when all is paid for
+            raise InvalidParameter("priors", self.priors, "to come with public classes", "Pass e.g. classes=[0, 1].")
         found = np.asarray(self.priors, dtype=np.float64)
-        if found.shape != self.classes_.shape or not (found > 0).all() or not np.isclose(found.sum(), 1):
+        if found.shape != plan.declared.shape or not (found > 0).all() or not np.isclose(found.sum(), 1):
             hint = "Pass one positive number for each class, or None."
             raise InvalidParameter("priors", self.priors, "to be probabilities of the classes", hint)
         return found

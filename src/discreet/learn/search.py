@@ -58,6 +58,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
     Attributes:
         best_estimator_: the winner, fitted on the rows that were not held out.
         best_params_: its parameters.
+        constant_: whether it is constant, because fewer than two classes were found.
         event_, privacy_spent_, private_: as for every learner.
 
     Formal guarantee: (epsilon, delta)-DP, pure if delta = 0. Whether a row is held out is decided by a coin that reads
@@ -111,6 +112,11 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
     def __sklearn_tags__(self) -> Any:
         """Those of the estimator."""
         return get_tags(self.estimator)
+
+    @property
+    def constant_(self) -> bool:
+        """Whether the winner found fewer than two classes, so that it predicts the same for every row."""
+        return bool(getattr(self.best_estimator_, "constant_", False))
 
     @property
     def _relation(self) -> Neighbours:
@@ -207,7 +213,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         total = check.positive(epsilon=self.epsilon)
         chooser = PermuteAndFlip(epsilon=total, sensitivity=plan.most, monotone=monotone)
         index = int(chooser.choose([-data.loss(model) for model in models], bits=bits))
-        return index, _usable(models[index])
+        return index, models[index]
 
     def _tried(self, plan: SearchPlan, data: _Parts, bits: Bits) -> tuple[int, Any]:
         """The best of a random number of tries.
@@ -224,16 +230,12 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
                 best = (score, index, model)
         if best is None:
             raise InternalError("A number of tries is at least one.")
-        return best[1], _usable(best[2])
+        return best[1], best[2]
 
     def _fitted(self, plan: SearchPlan, index: int, data: _Parts, bits: Bits) -> Any:
         model = self._model(plan, self._candidates()[index], None if bits.private else bits.integer(32))
         planned = model.plan_event(data.X.shape[1])
-        try:
-            model.fit(data.X, data.y)
-        except InvalidParameter:  # too few classes were found: a release as well, and the worst of models
-            return None
-        if model.event_ != planned:
+        if model.fit(data.X, data.y).event_ != planned:
             raise InternalError("A learner released something else than it had planned.")
         return model
 
@@ -266,20 +268,7 @@ class _Parts:
     label_bounds: tuple[float, float] | None
 
     def loss(self, model: Any) -> int:
-        """How wrong a model is on held-out rows, a sum over them; without a model each is as wrong as can be."""
-        most = 1 if self.label_bounds is None else FINE
-        if model is None:
-            return most * len(self.held_y)
+        """How wrong a model is on held-out rows, a sum over them."""
         if self.label_bounds is None:
             return int(errors(model, self.held, self.held_y).sum())
         return int(distances(model, self.held, self.held_y, self.label_bounds).sum())
-
-
-def _usable(model: Any) -> Any:
-    if model is None:
-        hint = (
-            "Classes are public: pass classes=[0, 1] to the estimator. Labels of one class, or of a continuous target, "
-            "leave nothing to tell apart."
-        )
-        raise InvalidParameter("classes", "fewer than two", "to be found by at least one fit", hint)
-    return model

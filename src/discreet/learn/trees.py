@@ -8,12 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
-from discreet.learn.base import Learner
 from discreet.learn.cells import Cells, Integers
+from discreet.learn.classifier import Classifier
 from discreet.learn.growing import DEEPEST, Splitter, Tree
 from discreet.learn.labelled import read_labelled, read_rows
 from discreet.learn.labels import ClassPlan, codes
@@ -25,14 +24,12 @@ from discreet.privacy.events import Event
 HALF = Fraction(1, 2)  # of epsilon for splits, the rest for leaves
 
 
-class TreeLearner(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-learn has no annotations
+class TreeLearner(Classifier):
     """What one tree and a forest have in common; a forest of one tree is the tree."""
 
     bounds: Any
-    classes: Any
     max_depth: Any
     cells: Any
-    classes_: NDArray[Any]
     features_: Integers
     thresholds_: Integers
     counts_: Integers
@@ -43,6 +40,7 @@ class TreeLearner(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-lea
     def plan_event(self, n_features: int) -> Event:
         """The event of a fit on so many features."""
         Cells.of(n_features, self.bounds, self._cells())
+        self._n_trees()
         plan = self._class_plan()
         return plan.composed(self._recipe(plan).event)
 
@@ -57,7 +55,7 @@ class TreeLearner(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-lea
         recipe, trees = self._recipe(plan), self._n_trees()
         X, y = read_labelled(self, X, y)
         public = Cells.of(X.shape[1], self.bounds, self._cells())
-        bits = self._bits()
+        event, bits = self._affordable(plan.composed(recipe.event)), self._bits()
         self.classes_ = plan.read(y, bits)
         labels = codes(y, self.classes_)
         places, labels = public.places(X)[labels >= 0], labels[labels >= 0]
@@ -69,7 +67,7 @@ class TreeLearner(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-lea
         self.features_ = np.stack([tree.feature for tree, _ in grown])
         self.thresholds_ = np.stack([tree.cell for tree, _ in grown])
         self.counts_ = np.stack([counts for _, counts in grown])
-        self._account(plan.composed(recipe.event), bits)
+        self._account(event, bits)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -90,9 +88,6 @@ class TreeLearner(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-lea
 
     def _cells(self) -> int:
         return check.integer(cells=self.cells, at_least=2, at_most=1 << 12)
-
-    def _class_plan(self) -> ClassPlan:
-        return ClassPlan.of(self.classes, epsilon=self.epsilon, delta=self.delta, neighbours=self._relation)
 
     def _recipe(self, plan: ClassPlan) -> _Recipe:
         loss = plan.rest.loss

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,10 @@ import pytest
 
 from discreet.curator import learners
 from discreet.curator.models import Training
+from discreet.errors import InvalidParameter, QueryFailed
 from discreet.learn import DecisionTreeClassifier
+from discreet.learn import labels as labels_module
+from discreet.learn.labels import ClassPlan
 from discreet.plan.reading import Reading
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.curator.handing import Fit, Given, apart, curated, handed
@@ -60,7 +64,54 @@ def _only_where_there_is_none(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Training, "decode", conditional)
 
 
+@catcher("the failures of an account")
+def too_few_classes_are_an_answer() -> None:
+    curator = curated(OTHERS, keys={}, **DECLARED)
+    with suppress(QueryFailed):
+        curator.fit(DecisionTreeClassifier(epsilon=0.001, delta=1e-9), TREE[1], target=TREE[2])
+    assert curator.balance("visits").failures == 0
+
+
+@catcher("attributes on neighbours")
+def a_label_that_is_not_found_shows_nowhere() -> None:
+    """Not even in the type of the array of those that are."""
+    rows = [[float(place % 2)] for place in range(401)]
+    labels = ["no", "yes"] * 200 + ["a name that only one person has"]
+    models = [
+        DecisionTreeClassifier(epsilon=60, delta=1e-3, bounds=(0, 1), max_depth=1, random_state=1).fit(
+            rows[:n], labels[:n]
+        )
+        for n in (400, 401)
+    ]
+    assert [model.classes_.tolist() for model in models] == [["no", "yes"]] * 2
+    assert models[0].classes_.dtype == models[1].classes_.dtype
+
+
+def _two_or_an_error(patch: pytest.MonkeyPatch) -> None:
+    read = ClassPlan.read
+
+    def strict(self: ClassPlan, y: Any, bits: Any) -> Any:
+        found = read(self, y, bits)
+        if len(found) < 2:
+            raise InvalidParameter("classes", "fewer", "to be at least two")
+        return found
+
+    patch.setattr(ClassPlan, "read", strict)
+
+
 MUTANTS = [
+    Mutant(
+        "too few classes are an error",
+        "A fit raises when fewer than two classes are found, after the charge, and uses up a failure credit.",
+        _two_or_an_error,
+        too_few_classes_are_an_answer,
+    ),
+    Mutant(
+        "the width of all labels",
+        "Classes that were found stay in an array as wide as the longest label, found or not.",
+        setting(labels_module, "_of_their_own", lambda found: found),
+        a_label_that_is_not_found_shows_nowhere,
+    ),
     Mutant(
         "all rows of a person for a learner",
         "A learner that accounts for one row of each person is given all of them.",
