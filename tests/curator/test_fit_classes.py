@@ -12,13 +12,13 @@ from discreet.curator import Curator
 from discreet.curator.encoding import LONGEST_LABEL, Labels
 from discreet.curator.fitting import CONSTANT
 from discreet.engines import Memory
-from discreet.errors import AccountLocked, InvalidParameter, QueryFailed
+from discreet.errors import InvalidParameter
 from discreet.learn import DecisionTreeClassifier, GaussianNB, LogisticRegression, from_json, to_json
 from discreet.noise import SeededBits
 from discreet.plan.nodes import Column
 from discreet.plan.types import Type
 from discreet.privacy import Budget
-from tests.curator.spies import COUNT, Broken, clinic, filtered
+from tests.curator.spies import COUNT, clinic
 from tests.learn.specimens import SPECIMENS, Specimen
 
 KIND = "SELECT age, charge, kind FROM visits"
@@ -116,27 +116,3 @@ def test_a_label_of_any_length_is_no_failure(length: int) -> None:
     curator.protect(rows, name="visits", types=types, bounds={"age": (0, 90)}, budget=Budget(epsilon=50, delta=1e-2))
     model = curator.fit(DecisionTreeClassifier(epsilon=40, delta=1e-3), "SELECT age, kind FROM visits", target="kind")
     assert model.classes_.tolist() == (["x" * length, "y"] if length == LONGEST_LABEL else ["", "y"])
-
-
-# ------------------------------------------------------------------------------------------------------------ failures
-
-
-def test_an_engine_that_fails_stops_whoever_asked_and_nobody_else() -> None:
-    engine = Broken()
-    curator = clinic(BUDGET, engine=engine)
-    for analyst in ("ana", "ben"):
-        curator.appoint(analyst, "analyst", account="visits")
-    for age in range(3):
-        with pytest.raises(QueryFailed):
-            curator.ask(filtered(age), epsilon=0.1, analyst="ana")
-    with pytest.raises(AccountLocked, match=r"unlock\('visits'\)"):
-        curator.fit(DecisionTreeClassifier(**TINY), KIND, target="kind", analyst="ana")
-    with pytest.raises(AccountLocked):
-        curator.ask(filtered(9), epsilon=0.1, analyst="ana")
-    for analyst in ("ben", "owner"):
-        with pytest.raises(QueryFailed):  # the engine is still broken, but they are let in
-            curator.ask(filtered(9), epsilon=0.1, analyst=analyst)
-    assert curator.balance("visits").stopped == ("ana",)
-    curator.unlock("visits", note="the disk was full")
-    assert not curator.balance("visits", analyst="ana").locked
-    curator.verify()

@@ -159,7 +159,7 @@ def check_credits(_: Path) -> None:
     book = opened()
     book.appoint("ana", "analyst", account="patients")
     book.appoint("ben", "analyst", account="patients")
-    for _ in range(FAILURE_CREDITS):
+    for _failed in range(FAILURE_CREDITS):
         book.fail(book.charge("patients", TENTH, analyst="ana"))
     try:
         book.charge("patients", TENTH, analyst="ben")

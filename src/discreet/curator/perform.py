@@ -5,6 +5,7 @@ Called after the charge, never before. The plan of a stage depends only on what 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -14,6 +15,7 @@ from discreet.curator.prepared import Prepared, Settled, of_each_scout
 from discreet.curator.run import Reader, Released, run
 from discreet.curator.scouts import Facts, Scout
 from discreet.curator.stored import Asked, pack, replay_key
+from discreet.errors import AccountLocked
 from discreet.ledger import Account, Book, Receipt
 from discreet.ledger.tallies import prices
 from discreet.plan.canonical import canonical
@@ -51,7 +53,8 @@ def perform(
         seen = run(scout.program(epsilon), engine, door)
         found = scout.found(seen)
         if found is not None:
-            _remember(scout, seen, epsilon, receipt, book, private=door.bits.private)
+            with suppress(AccountLocked):  # whose credits ran out meanwhile gets the answer they paid for
+                _remember(scout, seen, epsilon, receipt, book, private=door.bits.private)
         facts = facts.having(scout, found)
         released.append(seen.program.event)
     settled = _settled(prepared, asked, facts, book.account(receipt.account))

@@ -24,7 +24,7 @@ class LogisticRegression(LinearClassifier):
     - "gradient": one noisy survey of the rows (number, middle, length), then full-batch descent with noise in every
       gradient; Gaussian DP, exactly composed (`GradientDescent`). The least error; needs a delta.
     - "output": noise beside the weights of a regularised fit (`OutputPerturbation`); pure if delta is 0.
-    - "objective": noise inside the objective, two classes only (`ObjectivePerturbation`).
+    - "objective": noise inside the objective, two public classes only (`ObjectivePerturbation`).
     - "auto": "gradient", or "output" if delta is 0.
 
     Args:
