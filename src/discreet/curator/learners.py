@@ -13,7 +13,6 @@ from discreet import check
 from discreet.curator.encoding import Feature, Labels, Target, amounts_of, feature_of, labels_of
 from discreet.curator.models import Training
 from discreet.errors import InvalidParameter
-from discreet.learn.base import spent
 from discreet.learn.store import fresh, name_of, parameters, write_parameters
 from discreet.plan.schema import Bounds
 from discreet.plan.scope import lookup
@@ -210,13 +209,10 @@ def _planned(learner: Any, n_features: int) -> Event:
     """The event of a fit, from the number of features and the parameters, which classes are among.
 
     A learner whose plan needs the number of rows is refused: even where that is public, it is read after the charge.
-    So is one whose plan costs more than its epsilon, by a rounding at epsilons that are next to nothing.
     """
     more = list(inspect.signature(type(learner).plan_event).parameters.values())[2:]
     needed = [one.name for one in more if one.default is inspect.Parameter.empty]
     if needed:
         hint = "Fit it on an array; a curator knows nothing but features and parameters before the charge."
         raise InvalidParameter("estimator", type(learner).__name__, f"to be planned without {needed[0]}", hint)
-    event = check.instance(Event, event=learner.plan_event(n_features))
-    spent(event, learner.epsilon, learner.delta, Neighbours(learner.neighbours))  # else the fit would refuse it
-    return event
+    return check.instance(Event, event=learner.plan_event(n_features))

@@ -18,6 +18,7 @@ from discreet.curator.declare import declaration
 from discreet.curator.encoding import Feature, Floats, Labels, Number, Target
 from discreet.curator.scouts import read_by
 from discreet.errors import InternalError
+from discreet.learn.base import spent
 from discreet.learn.store import from_json, read_parameters, to_json
 from discreet.plan.canonical import canonical
 from discreet.plan.nodes import Aggregate, Column, Expression, Key, Output, Question, Value
@@ -193,6 +194,8 @@ class Training:
     def rehearse(self) -> None:
         """Fits made-up rows, with a seed: what would fail for what it is fails here, before anything is paid.
 
+        Classes that would have to be found are made up as well, and then the price of finding them is checked apart.
+
         Raises:
             ValueError: as the learner says it; its cause is public.
             InternalError: if the learner would release something else than it planned.
@@ -202,6 +205,8 @@ class Training:
         rows = [[low if place % 2 else high for low, high in self.limits] for place in range(REHEARSED)]
         X = np.array(rows, dtype=np.float64).reshape(REHEARSED, len(self.names))
         finds = isinstance(self.target, Labels) and self.target.classes is None
+        if finds:
+            spent(self.event, learner.epsilon, learner.delta, self.neighbours)
         y: NDArray[Any] | None = None
         if isinstance(self.target, Labels):
             known = self.target.classes or self._invented(learner)
