@@ -49,7 +49,7 @@ def discrete_laplace(scale: Fraction, shift: int) -> Law:
 def discrete_gaussian(sigma: Fraction, shift: int) -> Law:
     """P(z) ~ e^(-z^2 / 2 sigma^2) against P(z - shift), out to 45 standard deviations (a share of 1e-440)."""
     variance = real(sigma) ** 2
-    reach = int(45 * sigma) + shift + 2
+    reach = int(45 * sigma) + 2
     masses = {z: mp.exp(-z * z / (2 * variance)) for z in range(-reach, reach + 1)}
     total = sum(masses.values())
     return {shift * (mpf(shift) / 2 - z) / variance: mass / total for z, mass in masses.items()}

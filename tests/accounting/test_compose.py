@@ -39,7 +39,7 @@ def check_transform(laws: list[tuple[GridLaw, int]], tilt: float, epsilons: tupl
     found = compose(laws, View(tilt=tilt, low=-16.0, steeper=1.0, log_size=8))
     for epsilon in epsilons:
         exact = exact_delta(laws, epsilon)
-        claimed = math.exp(found.log_error - tilt * epsilon) + found._rounding + 2 * found.drift
+        claimed = found.lost + math.exp(found.log_roundoff - tilt * epsilon) + found._rounding + 2 * found.drift
         claimed += 1e-9 * float(exact) + 1e-300
         assert exact <= found.delta(epsilon) * (1 + 1e-15)
         assert found.delta(epsilon) <= exact + 2 * claimed
@@ -71,6 +71,22 @@ def test_deltas_far_below_the_roundoff_of_a_plain_transform() -> None:
     found = compose([(law, 24)], View(tilt=55.0, low=-16.0, steeper=1.0, log_size=8))
     exact = exact_delta([(law, 24)], 5.8)
     assert exact <= found.delta(5.8) <= exact * 1.001
+
+
+@pytest.mark.parametrize("heads", [0.3, 0.5])
+def test_what_lies_above_the_window_counts_in_full_at_every_epsilon(heads: float) -> None:
+    """The sum of 24 coins may reach 6, the window ends at 4: what lies above is bounded by E[e^(5 S)] e^(-5 4).
+
+    At and beyond the window's end nothing else is left of the claim but rounding errors; these fall with epsilon, that
+    bound does not.
+    """
+    law = GridLaw(STEP, -1, np.log(np.array([1 - heads, 1e-300, heads])), 0.0)
+    found = compose([(law, 24)], View(tilt=3.0, low=0.0, steeper=2.0, log_size=4))
+    chernoff = ((1 - heads) * mp.exp(-5 * STEP) + heads * mp.exp(5 * STEP)) ** 24 * mp.exp(-5 * 4)
+    for epsilon in (3.6, 3.9, 4.0, 4.5, 5.4):
+        assert exact_delta([(law, 24)], epsilon) <= found.delta(epsilon)
+    for epsilon in (4.0, 5.4):
+        assert chernoff <= found.delta(epsilon) <= chernoff * 1.001
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from importlib import import_module
 from typing import Any
 
+import numpy as np
 import pytest
 
 from discreet import accounting
-from discreet.accounting import basic, bounds, dominating, dots, filters, homogeneous, lattice, pairs, pld, terms, zcdp
+from discreet.accounting import (
+    basic,
+    bounds,
+    compose,
+    dominating,
+    dots,
+    filters,
+    homogeneous,
+    lattice,
+    pairs,
+    pld,
+    terms,
+    zcdp,
+)
 from discreet.errors import InsufficientBudget
 from discreet.privacy import ZCDP, ApproxDP, Budget, PureDP, events
 from tests.accounting import reference
@@ -85,6 +102,24 @@ def check_calibrated_on_the_lattice() -> None:
     assert reference.hockey_stick(reference.discrete_gaussian(sigma, 1), 1) <= Fraction(1, 10**5)
 
 
+def check_the_whole_support() -> None:
+    """A shift of 100 sigmas at epsilon = 100: every z of P has a larger loss, and delta is 1."""
+    law = reference.discrete_gaussian(Fraction(10), 1000)
+    above_and_near(lattice.discrete_gaussian_delta(Fraction(10), 1000, 100), reference.hockey_stick(law, 100))
+
+
+def check_calibrated_for_a_large_epsilon() -> None:
+    sigma = accounting.discrete_gaussian_sigma(100, "1e-6", 100)
+    assert reference.hockey_stick(reference.discrete_gaussian(sigma, 100), 100) <= Fraction(1, 10**6)
+
+
+def check_beyond_the_window() -> None:
+    """Sixteen losses of 1/4 against a window that ends at 3: above it lies 1 - e^(3.5 - 4) of 2^-16."""
+    law = dots.GridLaw(0.25, -1, np.log(np.array([0.5, 1e-300, 0.5])), 0.0)
+    found = compose.compose([(law, 16)], compose.View(tilt=4.0, low=1.0, steeper=4.0, log_size=3))
+    assert found.delta(3.5) >= -math.expm1(3.5 - 4) * 2**-16
+
+
 def check_filter_shares() -> None:
     budget = ApproxDP(1, "1e-6")
     caps = [rule.cap for rule in filters.rules(budget)]
@@ -118,6 +153,9 @@ CHECKS: list[Callable[[], None]] = [
     check_optimal,
     check_discrete_gaussian,
     check_calibrated_on_the_lattice,
+    check_the_whole_support,
+    check_calibrated_for_a_large_epsilon,
+    check_beyond_the_window,
     check_filter_shares,
     check_ten_tenths,
     check_one_sample,
@@ -193,6 +231,34 @@ def continuous_sigma(patch: Patch) -> None:
     patch.setattr(accounting, "discrete_gaussian_sigma", accounting.gaussian_sigma)
 
 
+def only_near_the_boundary(patch: Patch) -> None:
+    """Forty sigmas around half the shift, where the loss changes its sign, in the place of those around 0."""
+    real = lattice._atoms
+
+    def near(sigma: float, shift: int) -> pairs.AtomicPair:
+        pair = real(sigma, shift)
+        kept = np.abs(pair.losses) <= 40 * shift / sigma
+        return pairs.AtomicPair(losses=pair.losses[kept], p=pair.p[kept], q=pair.q[kept])
+
+    patch.setattr(lattice, "_atoms", near)
+
+
+def start_below_the_boundary(patch: Patch) -> None:
+    """A start that is taken for certain and is too small, a fifth of what zCDP gives."""
+    module, real = import_module("discreet.accounting.calibrate"), accounting.concentrated_sigma
+    patch.setattr(module, "concentrated_sigma", lambda rho, move: real(25 * rho, move))
+
+
+def discounted_twice(patch: Patch) -> None:
+    """What lies above the window, lowered like the rounding errors."""
+    real = compose.Composition.delta
+
+    def delta(self: compose.Composition, epsilon: float) -> float:
+        return real(replace(self, lost=self.lost * math.exp(-self.tilt * epsilon)), epsilon)
+
+    patch.setattr(compose.Composition, "delta", delta)
+
+
 def full_delta_for_every_rule(patch: Patch) -> None:
     def greedy(budget: ApproxDP) -> tuple[filters.Rule, ...]:
         return (
@@ -231,6 +297,9 @@ MUTANTS: list[tuple[Callable[[Patch], None], Callable[[], None]]] = [
     (one_release_too_few, check_optimal),
     (half_the_shift, check_discrete_gaussian),
     (continuous_sigma, check_calibrated_on_the_lattice),
+    (only_near_the_boundary, check_the_whole_support),
+    (start_below_the_boundary, check_calibrated_for_a_large_epsilon),
+    (discounted_twice, check_beyond_the_window),
     (full_delta_for_every_rule, check_filter_shares),
     (floats_instead_of_fractions, check_ten_tenths),
     (amplified_before_composed, check_one_sample),

@@ -98,7 +98,7 @@ def test_the_continuous_sigma_is_too_small_on_integers() -> None:
 @pytest.mark.parametrize(("steps", "ratio"), [(1, 1.0346), (64, 1.000005)])
 def test_discrete_gaussian_against_gaussian_dp(steps: int, ratio: float) -> None:
     sigma = float(accounting.gaussian_sigma(1, 1e-5))
-    found = discrete_gaussian_delta(sigma * steps, steps, 1.0)
+    found = discrete_gaussian_delta(Fraction(sigma * steps), steps, 1.0)
     assert found / 1e-5 == pytest.approx(ratio, abs=2e-6 if steps > 1 else 1e-4)
 
 

@@ -13,13 +13,14 @@ from discreet.accounting.lattice import discrete_gaussian_delta
 from discreet.accounting.search import smallest
 from discreet.accounting.terms import Events
 from discreet.accounting.zcdp import rho_for
-from discreet.errors import InvalidParameter
-from discreet.exact import float_below, root_above
+from discreet.errors import InvalidParameter, UnsupportedEvent
+from discreet.exact import float_above, float_below, root_above
 from discreet.privacy import Neighbours
 
 _PRECISION = 1e-4
 _LARGEST_NOISE = 2.0**60
 _MARGIN = 2.0**-34
+_HALVINGS = 34  # the noise is at most 2^-34 too large: each costs a sum over the lattice
 
 
 def gaussian_sigma(epsilon: check.Number, delta: check.Number, sensitivity: check.Number = 1) -> Fraction:
@@ -44,26 +45,39 @@ def discrete_gaussian_sigma(
 ) -> Fraction:
     """The sigma of discrete Gaussian noise for (epsilon, delta)-DP, solved on the integers.
 
-    In one dimension the profile is summed over the lattice; the sigma of the continuous law would be too small there.
-    In several, no single shift is the worst, and zCDP gives the bound.
+    The sigma that zCDP gives is certainly enough. In several dimensions, where no single shift is the worst, it is the
+    answer. In one, the search starts from it and walks down while the profile, summed over the lattice, is seen to
+    keep to delta; the sigma of the continuous law would be too small there.
 
     >>> round(float(discrete_gaussian_sigma(1, 1e-5)), 4)
     3.7405
     """
     at, target = _target(epsilon, delta)
     move = check.positive(sensitivity=sensitivity)
+    certain = concentrated_sigma(_rho(at, target), move)
     if check.integer(dimension=dimension, at_least=1) > 1:
-        return concentrated_sigma(rho_for(at, target), move)
+        return certain
     if move.denominator != 1:
         raise InvalidParameter(
             "sensitivity", sensitivity, "to be whole in one dimension", "Integers move by whole steps."
         )
-    steps = int(move)
-    start = max(1e-3, float(steps) / at)
-    sigma = smallest(lambda noise: discrete_gaussian_delta(noise, steps, at) <= target, start=start)
-    if sigma > _LARGEST_NOISE:
-        return concentrated_sigma(rho_for(at, target), move)
-    return Fraction(sigma)
+
+    def holds(sigma: Fraction) -> bool:
+        try:
+            return discrete_gaussian_delta(sigma, int(move), at) <= target
+        except UnsupportedEvent:  # beyond what floats resolve
+            return False
+
+    if not holds(certain):
+        return certain
+    return Fraction(smallest(lambda sigma: holds(Fraction(sigma)), start=float_above(certain), halvings=_HALVINGS))
+
+
+def _rho(epsilon: float, delta: float) -> float:
+    rho = rho_for(epsilon, delta)
+    if not rho > 0:
+        raise InvalidParameter("epsilon", epsilon, "to be met by some amount of noise", "Raise epsilon or delta.")
+    return rho
 
 
 def concentrated_sigma(rho: check.Number, sensitivity: check.Number = 1) -> Fraction:

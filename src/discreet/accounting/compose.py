@@ -1,16 +1,22 @@
 """Many privacy losses added up by Fourier transform, with every error that floats can make added to delta.
 
 The laws are tilted first, masses times e^(tilt * loss), so that the composed law has its centre where the answer is:
-then rounding errors, which are relative to the largest mass, stay far below the smallest delta. Five bounds are
-added:
+then rounding errors, which are relative to the largest mass, stay far below the smallest delta. With K(t) = ln
+E[e^(t S)], a loss s of tilted mass T(s) has the mass T(s) e^(K(tilt) - tilt s), and delta(epsilon) is the sum of that
+times 1 - e^(epsilon - s) over all s > epsilon. Five bounds are added:
 
 - infinite losses: 1 - (1 - mass)^count;
-- the mass above the window, by Chernoff's bound on the tilted law;
-- the rounding of the transforms: a transform of length N = 2^n errs by at most n * 16 units of roundoff relative to the
-  2-norm (Higham 2002, Theorem 24.2, gives about 7), powers by repeated squaring by sqrt(5) units per factor, and a
-  weighted sum errs by at most the product of 2-norms (Cauchy, Schwarz);
+- the mass from the window's end on, in full, whatever epsilon is: by Chernoff's bound at a steeper tilt t,
+  P(S >= end) <= e^(K(t) - t end);
+- the rounding of the transforms, an error of T: a transform of length N = 2^n errs by at most n * 16 units of roundoff
+  relative to the 2-norm (Higham 2002, Theorem 24.2, gives about 7), powers by repeated squaring by sqrt(5) units per
+  factor, and a weighted sum errs by at most the product of 2-norms (Cauchy, Schwarz). The weights are e^(K(tilt) - tilt
+  s) (1 - e^(epsilon - s)), and with s = epsilon + x a factor e^(-tilt epsilon) stands before a sum over x: this error,
+  and no other, falls as epsilon grows;
 - the rounding of exponents, a factor on every mass;
 - the rounding of losses themselves, a drift added to epsilon.
+
+What lies outside the window is wrapped into it by the transform, which adds to the mass there and so to delta.
 """
 
 from __future__ import annotations
@@ -42,7 +48,8 @@ class Composition:
     log_above: Floats  # ln of the mass of P at or above each point
     log_above_q: Floats  # the same for Q
     infinite: float
-    log_error: float  # ln of the error at epsilon = 0; it falls with e^(-tilt * epsilon)
+    lost: float  # the mass from the window's end on
+    log_roundoff: float  # ln of what rounding may hide at epsilon = 0; it falls with e^(-tilt * epsilon)
     tilt: float
     drift: float
 
@@ -57,7 +64,7 @@ class Composition:
             log_p, log_q = float(self.log_above[index]), float(self.log_above_q[index])
             share = -math.expm1(min(0.0, at + log_q - log_p)) if log_p > -math.inf else 0.0
             excess = _exp(log_p) * (share + self._rounding)
-        total = self.infinite + excess + _exp(self.log_error - self.tilt * at)
+        total = self.infinite + excess + self.lost + _exp(self.log_roundoff - self.tilt * at)
         return min(1.0, total * (1 + 32 * _UNIT))  # each summand is right to a few units of roundoff
 
     @property
@@ -109,15 +116,14 @@ def compose(laws: Laws, view: View) -> Composition:
     with np.errstate(divide="ignore"):
         logs = np.log(np.maximum(masses[indices % size], 0.0))
     losses = indices * step
-    lost = _log_lost(laws, tilt, view.steeper, cumulants, (first + size) * step) + total
-    roundoff = math.log(error * _weight_norm(tilt, step, size)) + total
     return Composition(
         step=step,
         first=start,
         log_above=_log_running(logs - tilt * losses + total),
         log_above_q=_log_running(logs - (tilt + 1) * losses + total),
-        infinite=-math.expm1(sum(count * _log1p(-law.infinite) for law, count in laws)),
-        log_error=float(np.logaddexp(roundoff, lost)),
+        infinite=-math.expm1(sum(count * log1p(-law.infinite) for law, count in laws)),
+        lost=_exp(_log_tail(laws, tilt + view.steeper, (first + size) * step)),
+        log_roundoff=math.log(error * _weight_norm(tilt, step, size)) + total,
         tilt=tilt,
         drift=_DRIFT * sum(count * float(np.max(np.abs(law.losses))) for law, count in laws),
     )
@@ -132,7 +138,8 @@ def _exponent_rounding(laws: Laws, tilt: float, cumulants: Sequence[float], tota
     return 4 * _UNIT * size
 
 
-def _log1p(x: float) -> float:
+def log1p(x: float) -> float:
+    """ln(1 + x), also of nothing."""
     return math.log1p(x) if x > -1 else -math.inf
 
 
@@ -182,10 +189,8 @@ def _norm(vector: Floats) -> float:
     return math.sqrt(float(np.square(vector).sum()))
 
 
-def _log_lost(laws: Laws, tilt: float, steeper: float, cumulants: Sequence[float], top: float) -> float:
-    """ln of a bound of E[e^(-tilt S); S > top] under the tilted law: Chernoff's, at a steeper tilt."""
-    growth = sum(
-        count * (law.cumulant(tilt + steeper) - cumulant)
-        for (law, count), cumulant in zip(laws, cumulants, strict=True)
-    )
-    return growth - (steeper + tilt) * top
+def _log_tail(laws: Laws, tilt: float, end: float) -> float:
+    """ln of a bound of P(S >= end): Chernoff's, at this tilt."""
+    cumulants = [law.cumulant(tilt) for law, _ in laws]
+    total = sum(count * cumulant for (_, count), cumulant in zip(laws, cumulants, strict=True))
+    return total + _exponent_rounding(laws, tilt, cumulants, total, abs(end)) - tilt * end

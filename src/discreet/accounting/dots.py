@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.pairs import Floats, Masses, Pair
+from discreet.accounting.pairs import FLUSHED, Floats, Masses, Pair
 
-FLUSHED = 1e-310  # a normal tail beyond 37.6 deviations is zero in floats, and so is any mass below 5e-324
 _SUBNORMAL = 2.0**-1070  # the error of a mass too small for all its digits
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from scipy.special import ndtr
 
 from discreet.accounting.pairs import AtomicPair, Floats, GaussianPair, Masses, Pair
-from discreet.accounting.rounding import safe
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above, float_below
 
-_REACH = 60.0  # standard deviations beyond which a Gaussian has a share below e^-1800 of its mass
+_REACH = 40.0  # standard deviations beyond which a Gaussian has a share below e^-800 of its mass, and no float has any
+_LARGEST_RATIO = 1 << 12  # of a shift to sigma: losses stay below 2^24, where floats tell them apart
 _WIDE = 1 << 12  # sigma above which integers are summed by integrals with a bounded error
 _LARGEST_SHIFT = 1 << 45
 _UNIT = 2.0**-46
@@ -109,13 +109,14 @@ def discrete_laplace_pair(scale: Fraction, shift: int) -> Pair:
 def discrete_gaussian_pair(sigma: Fraction, shift: int) -> Pair:
     """The pair of a discrete Gaussian law and its shift."""
     spread = float_below(sigma)
-    if shift > 1000 * spread or spread > 2.0**60:
+    if shift > _LARGEST_RATIO * spread or spread > 2.0**60:
         raise UnsupportedEvent(f"sigma={spread:.3g} and a move of {shift}", "PLD", "Use zCDP or RDP.")
     return WideGaussianPair(spread, shift) if spread > _WIDE else _atoms(spread, shift)
 
 
 def _atoms(sigma: float, shift: int) -> AtomicPair:
-    reach = math.ceil(_REACH * sigma + shift + 4)
+    """All integers of which P has any mass in floats: around 0, however far away the shift has its own."""
+    reach = math.ceil(_REACH * sigma) + 4
     z = np.arange(-reach, reach + 1).astype(float)
     logs = -(z**2) / (2 * sigma**2)
     logs -= math.log(float(np.exp(logs).sum()))
@@ -128,28 +129,16 @@ def _atoms(sigma: float, shift: int) -> AtomicPair:
     return AtomicPair(losses=losses[kept], p=p, q=q, lattice=step, relative_error=error)
 
 
-def discrete_gaussian_delta(sigma: float, shift: int, epsilon: float) -> float:
+def discrete_gaussian_delta(sigma: Fraction, shift: int, epsilon: float) -> float:
     """The profile of one release, the sum of (p(z) - e^epsilon p(z - shift))+ over the integers, rounded up.
 
-    The loss of z exceeds epsilon exactly for z < shift/2 - epsilon sigma^2 / shift.
+    The law is log-concave, so shifts are ordered by likelihood ratio, every best test is a threshold, and the largest
+    shift that a unit can cause is the worst.
 
-    >>> f"{discrete_gaussian_delta(3.740485, 1, 1.0):.4g}"
+    >>> f"{discrete_gaussian_delta(Fraction(3.740485), 1, 1.0):.4g}"
     '1e-05'
+
+    Raises:
+        UnsupportedEvent: where `discrete_gaussian_pair` has no pair.
     """
-    top = math.ceil(shift / 2 - epsilon * sigma**2 / shift) - 1
-    if sigma > _WIDE:
-        return _wide_delta(sigma, shift, epsilon, top)
-    reach = math.ceil(40 * sigma) + 2
-    z = np.arange(top - reach, top + 2).astype(float)  # one integer more, should the boundary be misjudged by rounding
-    lost = np.maximum(0.0, -np.expm1(epsilon - (shift / 2 - z) * shift / sigma**2))
-    wide = np.arange(-reach, reach + 1).astype(float)
-    norm = float(np.exp(-(wide**2) / (2 * sigma**2)).sum())
-    return min(1.0, safe(float((np.exp(-(z**2) / (2 * sigma**2)) * lost).sum()) / norm * (1 + 2.0**-38)))
-
-
-def _wide_delta(sigma: float, shift: int, epsilon: float, top: int) -> float:
-    x, y = (top + 0.5) / sigma, (top + 0.5 - shift) / sigma
-    p, q = float(ndtr(x)), float(ndtr(y))
-    gain = math.exp(epsilon + math.log(q)) if q > 0 else 0.0
-    error = (p + gain) * ((abs(y) ** 2 + abs(y) + 3) / (16 * sigma**2) + 2.0**-44)  # |y| is the farther tail
-    return min(1.0, safe(max(0.0, p - gain) + error))
+    return discrete_gaussian_pair(sigma, shift).delta(epsilon)

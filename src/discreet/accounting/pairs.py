@@ -15,8 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri_exp
 
+from discreet.accounting.rounding import SLACK, safe
+
 Floats = NDArray[np.float64]
 
+FLUSHED = 1e-310  # a normal tail beyond 37.6 deviations is zero in floats, and so is any mass below 5e-324
 LOW_TAIL = -40.0  # ln of a share; losses below are raised to the lowest grid point, which moves no answer
 _UNIT = 2.0**-50  # the error of one tail probability, relative to it: eight units of roundoff
 _ON_EDGE = 2.0**-50  # an atom that misses a cell's edge by this share of its loss counts as lying on it
@@ -48,6 +51,27 @@ class Pair(ABC):
     @abstractmethod
     def span(self, log_tail: float) -> tuple[float, float]:
         """Losses between which P lies, but for a share exp(log_tail) above and a share LOW_TAIL below."""
+
+    def delta(self, epsilon: float) -> float:
+        """P(L > epsilon) - e^epsilon Q(L > epsilon), rounded up: the profile of one release, which needs no grid.
+
+        An atom that rounding puts on the edge would be missed, so the edge is lowered by more than that.
+        """
+        at = epsilon * (1 - SLACK)
+        above = self.masses(np.array([at, np.inf]))
+        p, q = float(above.p[0] + above.p_error[0]), float(above.q[0] - above.q_error[0])
+        return min(1.0, safe(self.infinite + max(0.0, p - _raised(q - FLUSHED, at)) + FLUSHED))
+
+
+def _raised(mass: float, epsilon: float) -> float:
+    """At most the mass times e^epsilon, which may be no float by itself; exponents are rounded relative to their size.
+
+    What is left of a mass below the smallest float with all its digits is not known, and counts as nothing.
+    """
+    if mass <= 0:
+        return 0.0
+    log = math.log(mass)
+    return math.exp(log + epsilon - 2.0**-50 * (1 + epsilon - log))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,6 +154,12 @@ class AtomicPair(Pair):
         ]
         return Masses(*sums)
 
+    def delta(self, epsilon: float) -> float:
+        """E[(1 - e^(epsilon - L))+] under P, atom by atom: also where Q has a mass too small for floats."""
+        above = np.maximum(self.losses - epsilon * (1 - SLACK) + _ON_EDGE * np.abs(self.losses), 0.0)
+        excess = float((self.p * (1 + self.relative_error) * -np.expm1(-above)).sum())
+        return min(1.0, safe(self.infinite + excess + FLUSHED))
+
     def span(self, log_tail: float) -> tuple[float, float]:  # noqa: ARG002 - nothing lies beyond
         """The smallest and largest loss."""
         return float(self.losses.min()), float(self.losses.max())
@@ -182,3 +212,35 @@ class SampledPair(Pair):
         low, high = self.base.span(log_tail)
         bottom = min(low, -self.base.span(LOW_TAIL)[1]) if self.removal else low
         return self._image(bottom), self._image(high)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeakyPair(Pair):
+    """A base pair beside an independent release that gives everything away with probability `leak`, else nothing."""
+
+    base: Pair
+    leak: float
+
+    @property
+    def infinite(self) -> float:  # type: ignore[override]  # made of two
+        """What leaks, or else has an infinite loss in the base."""
+        return (self.leak + (1 - self.leak) * self.base.infinite) * (1 + _UNIT)
+
+    @property
+    def lattice(self) -> float | None:  # type: ignore[override]  # that of the base
+        """The losses are those of the base."""
+        return self.base.lattice
+
+    def masses(self, edges: Floats) -> Masses:
+        """What does not leak, of both distributions."""
+        base, kept = self.base.masses(edges), 1 - self.leak
+        p, q = kept * base.p, kept * base.q
+        return Masses(p, q, base.p_error + _UNIT * p, base.q_error + _UNIT * q)
+
+    def delta(self, epsilon: float) -> float:
+        """What leaks, and of the rest what the base gives."""
+        return min(1.0, safe(self.leak + (1 - self.leak) * self.base.delta(epsilon)))
+
+    def span(self, log_tail: float) -> tuple[float, float]:
+        """That of the base."""
+        return self.base.span(log_tail)

@@ -10,19 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
-from discreet.accounting.compose import Composition, View, compose
+from discreet.accounting.compose import Composition, View, compose, log1p
 from discreet.accounting.dominating import dominating
-from discreet.accounting.dots import FLUSHED, GridLaw, connect
-from discreet.accounting.pairs import Floats, Pair
-from discreet.accounting.rounding import SLACK, safe
+from discreet.accounting.dots import GridLaw, connect
+from discreet.accounting.pairs import Floats, LeakyPair, Pair
+from discreet.accounting.rounding import safe
 from discreet.accounting.search import smallest
 from discreet.accounting.terms import Terms, merged_gaussian
 from discreet.errors import UnsupportedEvent
-from discreet.privacy.events import Gaussian
+from discreet.exact import float_above
+from discreet.privacy.events import Approx, Gaussian
 
 _COARSE_CELLS = 2048  # of the first look, which only finds where to look closely
 _TILTS = np.geomspace(1e-4, 1e6, 160)
@@ -125,7 +125,16 @@ def _resolution(pairs: Weighted, width: float, finest: float, widest: float) -> 
 
 
 def _directions(released: Terms) -> list[Weighted]:
-    both = [(dominating(event), count) for event, count in _fewer(released).items()]
+    leaks = {event: count for event, count in released.items() if isinstance(event, Approx) and not event.epsilon}
+    others = {event: count for event, count in released.items() if event not in leaks}
+    if leaks and sum(others.values()) == 1:  # one release beside them needs no grid
+        leak = -math.expm1(sum(count * log1p(-float_above(event.delta)) for event, count in leaks.items()))
+        return [[(LeakyPair(pair, min(1.0, safe(leak))), 1)] for ((pair, _),) in _sides(others)]
+    return _sides(_fewer(released))
+
+
+def _sides(released: Terms) -> list[Weighted]:
+    both = [(dominating(event), count) for event, count in released.items()]
     removal = [(pairs.removal, count) for pairs, count in both]
     if all(pairs.symmetric for pairs, _ in both):
         return [removal]
@@ -161,7 +170,7 @@ def delta(released: Terms, at: float) -> float:
 
 def _delta(pairs: Weighted, at: float) -> float:
     if _is_single(pairs):
-        return safe(_single_delta(pairs[0][0], at))
+        return pairs[0][0].delta(at)
     sketch = _Sketch.of(pairs, _SMALLEST)
     tilt = sketch.tilt_for_epsilon(at)
     log_delta = max(sketch.log_delta(tilt, at), _SMALLEST)
@@ -176,7 +185,7 @@ def profile(released: Terms) -> Callable[[float], float]:
 
 def _curve(pairs: Weighted) -> Callable[[float], float]:
     if _is_single(pairs):
-        return partial(_single_delta, pairs[0][0])
+        return pairs[0][0].delta
     sketch = _Sketch.of(pairs, _TYPICAL)
     return _compose(pairs, sketch, sketch.tilt_for_delta(_TYPICAL), _TYPICAL).delta
 
@@ -185,23 +194,7 @@ def _is_single(pairs: Weighted) -> bool:
     return len(pairs) == 1 and pairs[0][1] == 1
 
 
-def _single_delta(pair: Pair, epsilon: float) -> float:
-    """P(L > epsilon) - e^epsilon Q(L > epsilon): one release needs no grid.
-
-    An atom that rounding puts on the edge would be missed, so the edge is lowered by more than that.
-    """
-    epsilon *= 1 - SLACK
-    above = pair.masses(np.array([epsilon, np.inf]))
-    p, q = float(above.p[0]), float(above.q[0])
-    error = float(above.p_error[0]) + _scaled(float(above.q_error[0]), epsilon)
-    return min(1.0, pair.infinite + max(0.0, p - _scaled(q, epsilon)) + error + FLUSHED)
-
-
-def _scaled(mass: float, epsilon: float) -> float:
-    return math.exp(math.log(mass) + epsilon) if mass > 0 else 0.0
-
-
 def _single_epsilon(pair: Pair, delta: float) -> float:
-    if _single_delta(pair, 0.0) <= delta:
+    if pair.delta(0.0) <= delta:
         return 0.0
-    return smallest(lambda at: _single_delta(pair, at) <= delta, start=max(1e-6, pair.span(math.log(delta))[1]))
+    return smallest(lambda at: pair.delta(at) <= delta, start=max(1e-6, pair.span(math.log(delta))[1]))

@@ -9,8 +9,10 @@ _DOUBLINGS = 1100  # enough to walk through all floats
 _HALVINGS = 64  # beyond the 53 bits of a float
 
 
-def smallest(holds: Callable[[float], bool], start: float) -> float:
+def smallest(holds: Callable[[float], bool], start: float, halvings: int = _HALVINGS) -> float:
     """A float at which the condition was seen to hold, just above the boundary below which it fails.
+
+    The boundary is found up to a share 2^-halvings of it, or as well as floats tell.
 
     The condition is false up to some positive number and true from there on. What is returned was tested: rounding
     can make it a little too large, never too small. Infinity if the condition holds nowhere.
@@ -28,7 +30,7 @@ def smallest(holds: Callable[[float], bool], start: float) -> float:
     low = high / 2
     while low > 0 and holds(low):
         low, high = low / 2, low
-    for _ in range(_HALVINGS):
+    for _ in range(halvings):
         middle = low + (high - low) / 2
         if not low < middle < high:
             break
