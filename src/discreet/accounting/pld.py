@@ -35,6 +35,7 @@ _LARGEST_GRID = 1 << 17  # points of one loss
 _LARGEST_INDEX = 2.0**45  # of a grid point; beyond it floats do not tell neighbouring points apart
 _TYPICAL = math.log(1e-3)
 _SMALLEST = -690.0  # ln of the smallest delta that is told from zero
+_FAR = 2.0**64  # times where a loss has nearly all its mass: no finite loss lies beyond
 METHOD = "PLD"
 _HINT = "Floats do not resolve them; use basic composition, zCDP or RDP."
 
@@ -197,4 +198,7 @@ def _is_single(pairs: Weighted) -> bool:
 def _single_epsilon(pair: Pair, delta: float) -> float:
     if pair.delta(0.0) <= delta:
         return 0.0
-    return smallest(lambda at: pair.delta(at) <= delta, start=max(1e-6, pair.span(math.log(delta))[1]))
+    start = max(1e-6, pair.span(math.log(delta))[1])
+    if pair.delta(_FAR * start) > delta:  # by infinite losses
+        return math.inf
+    return smallest(lambda at: pair.delta(at) <= delta, start=start)
