@@ -154,7 +154,7 @@ class QueryFailed(DiscreetError):
 
 
 class RandomnessUnavailable(DiscreetError):
-    """The operating system refused to give random bytes; no noise is drawn without them."""
+    """There are no random bytes to rely on: none came, they repeat, or they never end a draw. Nothing is released."""
 
 
 class MissingExtra(DiscreetError, ImportError):

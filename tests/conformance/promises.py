@@ -78,6 +78,11 @@ def smooth_cost(corner: Callable[[Fraction, Fraction, Fraction], Any]) -> Callab
     return cost
 
 
+def _steepness(delta: Fraction) -> int:
+    """What epsilon is divided by for a beta that leaves enough for the noise: 4 ln(2 / delta) and more."""
+    return math.ceil(4 * math.log(2 / float(delta))) + 4
+
+
 def lomax_cost(mechanism: Any) -> Fraction | float:
     private = lomax_is_private(mechanism.factor, mechanism.epsilon, mechanism.ratio, mechanism.exponent)
     return only_if(private, mechanism.epsilon)
@@ -212,7 +217,7 @@ PROMISES = [
     ),
     Promise(
         kind=mechanisms.SmoothLaplace,
-        build=lambda e, d, s: mechanisms.SmoothLaplace(epsilon=e, delta=d, beta=e / 200, floor=s),
+        build=lambda e, d, s: mechanisms.SmoothLaplace(epsilon=e, delta=d, beta=e / _steepness(d), floor=s),
         noise=lambda m: [m.factor],
         cost=smooth_cost(laplace_corner),
         value=(0.5, 1),
@@ -220,7 +225,7 @@ PROMISES = [
     ),
     Promise(
         kind=mechanisms.SmoothGaussian,
-        build=lambda e, d, s: mechanisms.SmoothGaussian(epsilon=e, delta=d, beta=e / 400, floor=s),
+        build=lambda e, d, s: mechanisms.SmoothGaussian(epsilon=e, delta=d, beta=e / _steepness(d), floor=s),
         noise=lambda m: [m.factor],
         cost=smooth_cost(gaussian_corner),
         value=(0.5, 1),

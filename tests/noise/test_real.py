@@ -197,6 +197,74 @@ def test_points_on_the_rim_are_decided_by_more_bits() -> None:
     assert real.in_disc(*inside)  # just below 1, exactly at 0: inside
 
 
+def prefix(value: Fraction) -> int:
+    """The 64 leading bits of a coordinate from -1 to 1."""
+    return math.floor((value + 1) / 2 * 2**64)
+
+
+CENTRE = prefix(Fraction(1, 2**40)), prefix(Fraction(-1, 2**41))  # so near to it that enclosures decide
+OUTSIDE = prefix(Fraction(3, 5) + Fraction(1, 2**50)), prefix(Fraction(4, 5))  # by less than floats tell
+INSIDE = prefix(Fraction(3, 5) - Fraction(1, 2**50)), prefix(Fraction(4, 5))
+FAR = prefix(Fraction(99, 100)), prefix(Fraction(99, 100))
+
+
+def square(points: list[tuple[int, int]], lanes: int = 1 << 14) -> Tape:
+    """A tape with one batch of points, as `_Disc.draw` reads it for a single draw, and lanes to go on with."""
+    batch = points + [FAR] * (17 - len(points))
+    words = [x for x, _ in batch] + [y for _, y in batch]
+    return Tape([lane for word in words for lane in spread(word, 64)] + [0x1234] * lanes)
+
+
+def test_a_rejected_point_on_the_rim_leaves_no_bits_to_the_next_one() -> None:
+    """The next one needs bits of its own, being too near to the centre for floats."""
+    sigma = Fraction(1 << 15)
+    found = rounded_gaussians(sigma, np.zeros(1), square([OUTSIDE, CENTRE]))
+    normal = real.polar(*(LazyUniform(Tape([0x1234] * 1000), word) for word in CENTRE))
+    assert found.tolist() == [rounded(lambda digits: normal(digits) * sigma)]
+
+
+def test_points_on_the_rim_keep_their_own_bits() -> None:
+    for points, kept in (
+        ([OUTSIDE, CENTRE], {}),
+        ([OUTSIDE, FAR, INSIDE], {0: INSIDE}),
+        ([INSIDE, OUTSIDE], {0: INSIDE}),
+    ):
+        disc = rounding._Disc.draw(1, square(points))
+        assert {index: tuple(map(leading, pair)) for index, pair in disc.continued.items()} == kept
+
+
+def leading(uniform: LazyUniform) -> int:
+    return uniform._prefix >> (uniform._count - 64)
+
+
+def judge_continued(bits: Bits) -> None:
+    """Wherever more bits of a point were drawn, they are the point's own; a wide rim makes this happen often."""
+    disc = rounding._Disc.draw(300, bits)
+    assert len(disc.continued) > 20
+    for index, pair in disc.continued.items():
+        assert index < 300
+        assert [leading(uniform) for uniform in pair] == disc.words[:, index].tolist()
+
+
+def test_a_wide_rim(bits: SeededBits, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounding, "_RIM", 0.2)
+    judge_continued(bits)
+
+
+def test_a_mutant_that_keeps_the_bits_of_rejected_points(bits: SeededBits, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = rounding._inside
+
+    def all_kept(points: NDArray[np.uint64], source: Bits) -> tuple[NDArray[np.bool_], dict[int, Any]]:
+        inside, pairs = sound(points, source)
+        rejected = np.flatnonzero(~inside & (rounding._squares(points) < 1.2)).tolist()
+        return inside, {i: tuple(LazyUniform(source, int(word)) for word in points[:, i]) for i in rejected} | pairs
+
+    monkeypatch.setattr(rounding, "_RIM", 0.2)
+    monkeypatch.setattr(rounding, "_inside", all_kept)
+    with pytest.raises(AssertionError):
+        judge_continued(bits)
+
+
 def test_no_draws_for_an_empty_array(bits: SeededBits) -> None:
     assert rounded_gaussians(Fraction(3), np.empty((0, 2)), bits).shape == (0, 2)
 

@@ -16,6 +16,7 @@ from discreet.accounting.zcdp import rho_for
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above, float_below, root_above
 from discreet.privacy import Neighbours
+from discreet.privacy.events import DiscreteGaussian, Gaussian
 
 _PRECISION = 1e-4
 _LARGEST_NOISE = 2.0**60
@@ -36,8 +37,8 @@ def gaussian_sigma(epsilon: check.Number, delta: check.Number, sensitivity: chec
     """
     at, target = _target(epsilon, delta)
     move = check.positive(sensitivity=sensitivity)
-    multiplier = smallest(lambda noise: gaussian_delta(1 / noise, at) <= target, start=1 / at)
-    return Fraction(multiplier) * move
+    multiplier = Fraction(smallest(lambda noise: gaussian_delta(1 / noise, at) <= target, start=1 / at))
+    return raised(multiplier, Gaussian, epsilon=epsilon, delta=delta) * move
 
 
 def discrete_gaussian_sigma(
@@ -54,9 +55,10 @@ def discrete_gaussian_sigma(
     """
     at, target = _target(epsilon, delta)
     move = check.positive(sensitivity=sensitivity)
+    entries = check.integer(dimension=dimension, at_least=1)
     certain = concentrated_sigma(_rho(at, target), move)
-    if check.integer(dimension=dimension, at_least=1) > 1:
-        return certain
+    if entries > 1:
+        return raised(certain, lambda sigma: DiscreteGaussian(sigma, move, entries), epsilon=epsilon, delta=delta)
     if move.denominator != 1:
         raise InvalidParameter(
             "sensitivity", sensitivity, "to be whole in one dimension", "Integers move by whole steps."
@@ -68,9 +70,10 @@ def discrete_gaussian_sigma(
         except UnsupportedEvent:  # beyond what floats resolve
             return False
 
-    if not holds(certain):
-        return certain
-    return Fraction(smallest(lambda sigma: holds(Fraction(sigma)), start=float_above(certain), halvings=_HALVINGS))
+    found = certain
+    if holds(certain):
+        found = Fraction(smallest(lambda sigma: holds(Fraction(sigma)), float_above(certain), halvings=_HALVINGS))
+    return raised(found, lambda sigma: DiscreteGaussian(sigma, move), epsilon=epsilon, delta=delta)
 
 
 def _rho(epsilon: float, delta: float) -> float:
@@ -78,6 +81,20 @@ def _rho(epsilon: float, delta: float) -> float:
     if not rho > 0:
         raise InvalidParameter("epsilon", epsilon, "to be met by some amount of noise", "Raise epsilon or delta.")
     return rho
+
+
+def raised(
+    noise: Fraction, family: Callable[[Fraction], Events], *, epsilon: check.Number, delta: check.Number
+) -> Fraction:
+    """The noise, raised by a little until what it releases is priced within the target.
+
+    A price is searched by floats that round in their own way. Where delta is a small difference of large numbers, as at
+    a tiny epsilon, it can come out above the target by a share of 10^-5, although the noise was seen to meet it.
+    """
+    target, share, step = check.positive(epsilon=epsilon), check.probability(delta=delta), _MARGIN
+    while step < 1 and epsilon_of(family(noise), share) > target:
+        noise, step = Fraction(float_above(noise * (1 + Fraction(step)))), 2 * step
+    return noise
 
 
 def concentrated_sigma(rho: check.Number, sensitivity: check.Number = 1) -> Fraction:

@@ -38,6 +38,7 @@ class Door:
     """
 
     def __init__(self, bits: Bits) -> None:
+        bits.ready()  # a broken source is refused now, not after a charge
         self.bits = bits
 
     def noise(self, measure: Measure, exact: Integers) -> Integers:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from discreet.accounting.tuning import Tries
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, bernoulli
+from discreet.noise.endless import TURNS, endless
 
 
 def draw_tries(tries: Tries, bits: Bits) -> int:
@@ -15,9 +18,11 @@ def draw_tries(tries: Tries, bits: Bits) -> int:
     """
     if tries.eta > 1:
         raise InvalidParameter("eta", tries.eta, "<= 1", "Larger ones cost more and are never needed.")
-    while True:
-        count = 1
-        while not bernoulli(tries.gamma, bits=bits):
-            count += 1
+    most = TURNS * math.ceil(1 / tries.gamma)  # each turn of both loops ends it with probability gamma or more
+    for _ in range(most):
+        count = next((place for place in range(1, most) if bernoulli(tries.gamma, bits=bits)), None)
+        if count is None:
+            break
         if all(bernoulli((place + tries.eta) / (place + 1), bits=bits) for place in range(1, count)):
             return count
+    raise endless()

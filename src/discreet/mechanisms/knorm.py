@@ -21,7 +21,7 @@ from discreet.mechanisms.base import CONFIDENCE
 from discreet.mechanisms.tails import DIGITS, polynomial_reach
 from discreet.mechanisms.values import exact_offsets, numeric, public_grid, reasonable_noise
 from discreet.noise import Bits, LazyUniform, source_of
-from discreet.noise.real import in_disc
+from discreet.noise.real import disc_point
 from discreet.privacy import events
 from discreet.privacy.frozen import assign
 
@@ -157,7 +157,7 @@ def _gamma(shape: int, bits: Bits) -> Real:
 def _sphere(dimension: int, bits: Bits) -> Vector:
     """Density ~ exp(-||z||_2): a radius of law Gamma(d) times a uniform direction, that of a normal vector."""
     radius = _gamma(dimension, bits)
-    pairs = [_disc_point(bits) for _ in range((dimension + 1) // 2)]
+    pairs = [disc_point(bits) for _ in range((dimension + 1) // 2)]
 
     def value(digits: int) -> list[Enclosure]:
         entries = [normal for x, y in pairs for normal in _normals(x(digits), y(digits))][:dimension]
@@ -168,13 +168,6 @@ def _sphere(dimension: int, bits: Bits) -> Vector:
         return [entry * factor for entry in entries]
 
     return value
-
-
-def _disc_point(bits: Bits) -> tuple[LazyUniform, LazyUniform]:
-    while True:
-        point = LazyUniform(bits), LazyUniform(bits)
-        if in_disc(*point):
-            return point
 
 
 def _normals(first: Enclosure, second: Enclosure) -> tuple[Enclosure, Enclosure]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import accounting, check
+from discreet.accounting.calibrate import raised
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Interval, lower, root_above
 from discreet.mechanisms.base import CONFIDENCE, Mechanism
@@ -124,12 +125,10 @@ class PartitionSelection(Mechanism):
         """What one selection costs."""
         if self.method == "optimal":
             return events.Approx(self.epsilon, self.delta)
-        return events.Composed([self._noise_event(), events.Approx(0, self._threshold_delta)])
-
-    def _noise_event(self) -> events.Event:
-        if self.method == "laplace":
-            return events.DiscreteLaplace(scale=self.scale, sensitivity=self.rows_per_group * self.max_groups)
-        return events.DiscreteGaussian(sigma=self.scale, sensitivity=self._length, dimension=self.max_groups)
+        if self.method == "gaussian":
+            return _gaussian_event(self.scale, self._threshold_delta, self._length, self.max_groups)
+        noise = events.DiscreteLaplace(scale=self.scale, sensitivity=self.rows_per_group * self.max_groups)
+        return events.Composed([noise, events.Approx(0, self._threshold_delta)])
 
     @property
     def _threshold_delta(self) -> Fraction:
@@ -146,7 +145,7 @@ class PartitionSelection(Mechanism):
         if self.method == "laplace":
             return self.rows_per_group * self.max_groups / self.epsilon
         if self.method == "gaussian":
-            return _sigma(self.epsilon, self.delta / 2, self._length, self.max_groups)
+            return _sigma(self.epsilon, self.delta, self._length, self.max_groups)
         raise InvalidParameter("method", self.method, "to add noise", "Pass method='laplace' or 'gaussian'.")
 
     @property
@@ -244,7 +243,16 @@ def share_of_delta(delta: Fraction, parts: int) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def _sigma(epsilon: Fraction, delta: Fraction, sensitivity: Fraction, dimension: int) -> Fraction:
-    return accounting.discrete_gaussian_sigma(epsilon, delta, sensitivity=sensitivity, dimension=dimension)
+    """For the noise and the threshold together, half of delta for each."""
+    half = delta / 2
+    sigma = accounting.discrete_gaussian_sigma(epsilon, half, sensitivity=sensitivity, dimension=dimension)
+    family = partial(_gaussian_event, leak=half, sensitivity=sensitivity, dimension=dimension)
+    return raised(sigma, family, epsilon=epsilon, delta=delta)
+
+
+def _gaussian_event(sigma: Fraction, leak: Fraction, sensitivity: Fraction, dimension: int) -> events.Event:
+    noise = events.DiscreteGaussian(sigma=sigma, sensitivity=sensitivity, dimension=dimension)
+    return events.Composed([noise, events.Approx(0, leak)])
 
 
 def _counts(value: Any) -> NDArray[np.int64]:

@@ -20,6 +20,7 @@ from discreet.mechanisms.additive import Lattice
 from discreet.mechanisms.tails import at_most, smallest_whole
 from discreet.mechanisms.values import add, numeric, public_grid, reasonable_noise
 from discreet.noise import Bits, Coin, geometric, source_of, uniform_below
+from discreet.noise.endless import TURNS, endless
 from discreet.privacy import events
 from discreet.privacy.frozen import assign
 
@@ -86,16 +87,18 @@ class Stairs:
         """Independent draws: a stair, its high or low part, a place on it, a sign; minus zero is drawn again."""
         result = np.empty(count, dtype=np.int64)
         missing = np.arange(count)
-        while missing.size:
+        for _ in range(TURNS):
+            if not missing.size:
+                return result
             stair = geometric(1 / self.epsilon, missing.size, bits=bits)
             if int(stair.max()) > LARGEST // self.steps:
-                raise OverflowError("A draw left int64; nothing was released.")  # about once in e^1000 draws
+                raise endless()  # a draw that leaves int64, about once in e^1000
             size = stair * self.steps + self._places(missing.size, bits)
             negative = uniform_below(2, missing.size, bits=bits) == 1
             kept = (size != 0) | ~negative
             result[missing[kept]] = np.where(negative, -size, size)[kept]
             missing = missing[~kept]
-        return result
+        raise endless()
 
     def _places(self, count: int, bits: Bits) -> NDArray[np.int64]:
         place = uniform_below(self.high, count, bits=bits)
@@ -106,7 +109,7 @@ class Stairs:
 
     def draw_one(self, bits: Bits) -> int:
         """One draw of the same law, without the cost of arrays."""
-        while True:
+        for _ in range(TURNS):
             low = self.high < self.steps and _low_part(self).toss(bits)
             start, width = (self.high, self.steps - self.high) if low else (0, self.high)
             size = geometric(1 / self.epsilon, bits=bits) * self.steps + start + uniform_below(width, bits=bits)
@@ -114,6 +117,7 @@ class Stairs:
                 return size
             if size:
                 return -size
+        raise endless()
 
 
 @lru_cache(maxsize=1024)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.exact import Enclosure, Real, leading_bits
 from discreet.noise.approximate import LARGEST, exponential
+from discreet.noise.endless import TIES, endless
 from discreet.noise.rng import LANE, WORD, Bits
 
 _REST = WORD - LANE
@@ -69,10 +70,11 @@ class Coin:
 
     def resume_word(self, drawn: int, bits: Bits) -> bool:
         """The toss whose first 64 bits were already drawn."""
-        index = 0
-        while drawn == self._chunk(index):
-            drawn, index = bits.word(), index + 1
-        return drawn < self._chunk(index)
+        for index in range(TIES):
+            if drawn != self._chunk(index):
+                return drawn < self._chunk(index)
+            drawn = bits.word()
+        raise endless()
 
     def toss_many(self, count: int, bits: Bits) -> NDArray[np.bool_]:
         """An array of independent tosses."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.noise.approximate import LARGEST
+from discreet.noise.endless import TURNS, endless
 from discreet.noise.exponential import accept_many, accept_one
 from discreet.noise.laplace import discrete_laplace, laplace_drawer
 from discreet.noise.rng import Bits, source_of
@@ -95,11 +96,12 @@ def discrete_gaussian(
 
 
 def _one(target: _Target, bits: Bits) -> int:
-    while True:
+    for _ in range(TURNS):
         proposal = target.propose(bits)
         x = target.approximate_rejection(proposal)
         if accept_one(x, lambda: target.rejection(proposal), bits):  # noqa: B023 - called before the next turn
             return proposal
+    raise endless()
 
 
 def _many(target: _Target, count: int, bits: Bits) -> NDArray[np.int64]:
@@ -110,7 +112,9 @@ def _many(target: _Target, count: int, bits: Bits) -> NDArray[np.int64]:
     """
     result = np.empty(count, dtype=np.int64)
     done = 0
-    while done < count:
+    for _ in range(TURNS):
+        if done == count:
+            return result
         proposals = discrete_laplace(target.scale, int((count - done) * _PROPOSALS) + 16, bits=bits)
         x = np.abs(proposals) - target.centre
         x *= x
@@ -118,4 +122,4 @@ def _many(target: _Target, count: int, bits: Bits) -> NDArray[np.int64]:
         kept = proposals[accept_many(x, lambda i: target.rejection(int(proposals[i])), bits)][: count - done]  # noqa: B023
         result[done : done + kept.size] = kept
         done += kept.size
-    return result
+    raise endless()

@@ -24,12 +24,14 @@ from discreet import check
 from discreet.exact import Enclosure
 from discreet.noise.approximate import exponential
 from discreet.noise.coin import Coin, exponential_coin
+from discreet.noise.endless import TURNS, endless
 from discreet.noise.rng import Bits, source_of
 from discreet.noise.uniform import Shape, shape_of
 
 _RARE = 11  # digits are stored up to the first K with 2^K >= 11 scale: then P(G >= 2^K) < 2^-15
 _CHUNK = 8192  # draws whose random lanes stay in the processor's cache together
 _GROUP = 14  # digits whose signed sum fits int16
+_LARGEST = (1 << 63) - 1
 _LARGEST_ARRAY_SCALE = 1 << 52  # above, draws need not fit int64 and arrays hold Python ints
 
 
@@ -148,10 +150,10 @@ def _careful(digits: _Digits, drawn: list[int], bits: Bits) -> int:
 
 def _upper(digits: _Digits, bits: Bits) -> int:
     """The part of a geometric draw above the stored digits, given that it is not zero."""
-    value = 1
-    while digits.beyond.toss(bits):
-        value += 1
-    return value
+    for value in range(1, TURNS):
+        if not digits.beyond.toss(bits):
+            return value
+    raise endless()
 
 
 def _array(digits: _Digits, size: Shape, parts: int, bits: Bits) -> NDArray[Any]:
@@ -176,7 +178,10 @@ def _fill(digits: _Digits, out: NDArray[np.int64], parts: int, bits: Bits) -> No
     rare[:, -1] |= ones[:, -1].view(np.bool_)
     for part, digit, index in zip(*np.unravel_index(np.flatnonzero(rare), rare.shape), strict=True):
         late = _late(digits, int(digit), int(lanes[part, digit, index]), bits)
-        out[index] = int(out[index]) + (late if part == 0 else -late)  # past int64 this raises, never wraps
+        total = int(out[index]) + (late if part == 0 else -late)
+        if not -_LARGEST <= total <= _LARGEST:  # less than once in e^2000 draws
+            raise endless()
+        out[index] = total
 
 
 def _late(digits: _Digits, digit: int, lane: int, bits: Bits) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet.exact import Enclosure, Real, settle
+from discreet.noise.endless import MOST_BITS, TURNS, endless
 from discreet.noise.rng import WORD, Bits
 
 _HALF = Fraction(1, 2)
@@ -33,6 +34,8 @@ class LazyUniform:
     def __call__(self, digits: int) -> Enclosure:
         """An enclosure of width 10^-digits or less."""
         wanted = 10 * digits // 3 + WORD
+        if wanted > MOST_BITS:
+            raise endless()
         if self._count < wanted:
             more = -(-(wanted - self._count) // WORD) * WORD
             self._prefix = self._prefix << more | self._bits.integer(more)
@@ -54,10 +57,16 @@ def exponential_deviate(bits: Bits) -> Real:
 
 def normal_deviate(bits: Bits) -> Real:
     """A standard normal variable by the polar method (Marsaglia, Bray 1964)."""
-    while True:
-        first, second = LazyUniform(bits), LazyUniform(bits)
-        if in_disc(first, second):
-            return polar(first, second)
+    return polar(*disc_point(bits))
+
+
+def disc_point(bits: Bits) -> tuple[LazyUniform, LazyUniform]:
+    """Two uniform coordinates whose point, stretched to [-1, 1], lies in the unit disc: four of five points do."""
+    for _ in range(TURNS):
+        point = LazyUniform(bits), LazyUniform(bits)
+        if in_disc(*point):
+            return point
+    raise endless()
 
 
 def in_disc(first: Real, second: Real) -> bool:

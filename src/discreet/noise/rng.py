@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.errors import InternalError, InvalidParameter, RandomnessUnavailable
+from discreet.noise.health import check_health
 
 WORD = 64
 LANE = 16  # bits of a first look: one tie in 65536 tosses
@@ -37,6 +38,9 @@ class Bits(ABC):
     """
 
     private: bool = False
+
+    def ready(self) -> None:  # noqa: B027 - most sources are
+        """Makes sure that bits can be drawn, or raises before anything depends on them."""
 
     @abstractmethod
     def fill(self, array: NDArray[Any]) -> None:
@@ -107,12 +111,22 @@ class _StreamBits(Bits):
             self._stream(target[start : start + _ZEROS.size])
 
     def _stream(self, target: NDArray[np.uint8]) -> None:
-        if self._cipher is None or self._left < target.size:
+        cipher = self._keyed(target.size)
+        self._left -= target.size
+        cipher.update_into(_ZEROS.data[: target.size], target.data)
+
+    def _keyed(self, size: int) -> CipherContext:
+        """The cipher, under a new key if the old one may not give so many bytes more."""
+        if self._cipher is None or self._left < size:
             key = self._key()
             self._cipher = Cipher(algorithms.AES(key[:_KEY_BYTES]), modes.CTR(key[_KEY_BYTES:])).encryptor()
             self._left = REKEY_AFTER
-        self._left -= target.size
-        self._cipher.update_into(_ZEROS.data[: target.size], target.data)
+        return self._cipher
+
+    def ready(self) -> None:
+        """Takes a key, unless there is one."""
+        with self._lock:
+            self._keyed(0)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A source of random bits cannot be copied or pickled: both copies would draw the same noise.")
@@ -125,9 +139,10 @@ class _StreamBits(Bits):
 class SecureBits(_StreamBits):
     """Random bits fit for privacy: AES-256-CTR with keys from the operating system.
 
-    Formal guarantee: outputs are computationally indistinguishable from fair coins; after a fork parent and child share
-    no waiting lane and no key; a new key is taken every 4 GiB; if the system source fails, `RandomnessUnavailable` is
-    raised and nothing is drawn.
+    Formal guarantee: outputs are computationally indistinguishable from fair coins if the system's bytes are; after a
+    fork parent and child share no waiting lane and no key; a new key is taken every 4 GiB; if the system source fails,
+    or its bytes fail the health test that every new key comes with, `RandomnessUnavailable` is raised and nothing is
+    drawn.
     """
 
     private = True
@@ -139,13 +154,18 @@ class SecureBits(_StreamBits):
         self._cipher = None
 
     def _key(self) -> bytes:
-        try:
-            key = os.urandom(_KEY_BYTES + _NONCE_BYTES)
-        except (OSError, NotImplementedError) as error:
-            raise RandomnessUnavailable("The operating system gave no random bytes; no noise can be drawn.") from error
-        if len(key) != _KEY_BYTES + _NONCE_BYTES:
-            raise RandomnessUnavailable("The operating system gave too few random bytes; no noise can be drawn.")
-        return key
+        check_health(_system_bytes)
+        return _system_bytes(_KEY_BYTES + _NONCE_BYTES)
+
+
+def _system_bytes(count: int) -> bytes:
+    try:
+        drawn = os.urandom(count)
+    except (OSError, NotImplementedError) as error:
+        raise RandomnessUnavailable("The operating system gave no random bytes; no noise can be drawn.") from error
+    if len(drawn) != count:
+        raise RandomnessUnavailable("The operating system gave too few random bytes; no noise can be drawn.")
+    return drawn
 
 
 class SeededBits(_StreamBits):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import Enclosure, Real
+from discreet.noise.endless import TURNS, endless
 from discreet.noise.real import LazyUniform, in_disc, normal_deviate, polar, rounded
 from discreet.noise.rng import Bits
 
@@ -26,6 +27,8 @@ _INNER, _OUTER = 2.0**-24, 1 - 2.0**-12
 _LARGEST_RATIO = Fraction(1 << 20)  # of sigma and the grid step: above, too many entries would be undecided
 _RIM = 2.0**-46  # far above the error of the float radius, far below what would cost time
 _ACCEPTED = 0.78  # the share of the square that the disc covers
+
+_Point = tuple[LazyUniform, LazyUniform]
 
 
 def rounded_gaussian(sigma: Fraction, offset: Fraction, bits: Bits) -> int:
@@ -68,33 +71,44 @@ class _Disc:
     """Uniform points of the unit disc: 64-bit prefixes of both coordinates, and the few of which more was drawn."""
 
     words: NDArray[np.uint64]
-    continued: dict[int, tuple[LazyUniform, LazyUniform]]
+    continued: dict[int, _Point]
 
     @classmethod
     def draw(cls, count: int, bits: Bits) -> _Disc:
         """Points of the square, kept if they lie inside the circle; near the circle more bits decide."""
         words = np.empty((2, count), dtype=np.uint64)
-        continued: dict[int, tuple[LazyUniform, LazyUniform]] = {}
+        continued: dict[int, _Point] = {}
         done = 0
-        while done < count:
+        for _ in range(TURNS):
+            if done == count:
+                return cls(words, continued)
             square = bits.words(2 * (int((count - done) / _ACCEPTED) + 16)).reshape(2, -1)
-            radius = _squares(square)
-            inside = radius < 1 - _RIM
-            for index in np.flatnonzero(~inside & (radius <= 1 + _RIM)):
-                pair = LazyUniform(bits, int(square[0, index])), LazyUniform(bits, int(square[1, index]))
-                inside[index] = in_disc(*pair)
-                continued[done + int(inside[:index].sum())] = pair
-            kept = square[:, inside][:, : count - done]
-            words[:, done : done + kept.shape[1]] = kept
-            done += kept.shape[1]
-        return cls(words, continued)
+            inside, pairs = _inside(square, bits)
+            kept = np.flatnonzero(inside)[: count - done]
+            words[:, done : done + kept.size] = square[:, kept]
+            places = {index: int(np.searchsorted(kept, index)) for index in pairs}
+            continued |= {done + place: pairs[index] for index, place in places.items() if place < kept.size}
+            done += kept.size
+        raise endless()
 
-    def uniforms(self, index: int, bits: Bits) -> tuple[LazyUniform, LazyUniform]:
+    def uniforms(self, index: int, bits: Bits) -> _Point:
         """The coordinates of one point, to any precision."""
         if index not in self.continued:
             x, y = self.words[:, index].tolist()
             self.continued[index] = LazyUniform(bits, x), LazyUniform(bits, y)
         return self.continued[index]
+
+
+def _inside(square: NDArray[np.uint64], bits: Bits) -> tuple[NDArray[np.bool_], dict[int, _Point]]:
+    """Which points lie in the disc, and those of them for which more bits had to be drawn."""
+    radius = _squares(square)
+    inside = radius < 1 - _RIM
+    pairs: dict[int, _Point] = {}
+    for index in np.flatnonzero(~inside & (radius <= 1 + _RIM)).tolist():
+        pair = LazyUniform(bits, int(square[0, index])), LazyUniform(bits, int(square[1, index]))
+        if in_disc(*pair):
+            inside[index], pairs[index] = True, pair
+    return inside, pairs
 
 
 def _squares(words: NDArray[np.uint64]) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
+from discreet.noise.endless import TURNS, endless
 from discreet.noise.rng import Bits, source_of
 
 Shape = int | tuple[int, ...]
@@ -40,21 +41,24 @@ def uniform_below(bound: int, size: Shape | None = None, *, bits: Bits | None = 
 
 def _one_below(limit: int, bits: Bits) -> int:
     width = (limit - 1).bit_length()
-    while (drawn := bits.integer(width)) >= limit:
-        pass
-    return drawn
+    for _ in range(TURNS):
+        if (drawn := bits.integer(width)) < limit:
+            return drawn
+    raise endless()
 
 
 def _many_below(limit: int, count: int, bits: Bits) -> NDArray[np.int64]:
     shift = np.uint64(64 - max(1, (limit - 1).bit_length()))
     result = np.empty(count, dtype=np.int64)
     missing = np.arange(count)
-    while missing.size:
+    for _ in range(TURNS):
+        if not missing.size:
+            return result
         drawn = (bits.words(missing.size) >> shift).astype(np.int64)
         good = (drawn >= 0) & (drawn < limit)
         result[missing[good]] = drawn[good]
         missing = missing[~good]
-    return result
+    raise endless()
 
 
 @overload

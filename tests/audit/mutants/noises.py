@@ -61,6 +61,12 @@ def discrete_gaussian_keeps_its_delta() -> None:
 
 
 @catcher("audit.exact")
+def discrete_gaussian_keeps_its_delta_at_a_large_epsilon() -> None:
+    mechanism = DiscreteGaussian(epsilon=100, delta=1e-6, sensitivity=30)
+    assert audit.exact(mechanism, 0, 30, epsilon=100, delta=1e-6).passed
+
+
+@catcher("audit.exact")
 def stairs_are_as_long_as_the_sensitivity() -> None:
     assert audit.exact(Staircase(epsilon=4, sensitivity=1, grid=Fraction(1, 8)), 0, 1).passed
 
@@ -186,6 +192,16 @@ MUTANTS = [
             ),
         ),
         discrete_gaussian_keeps_its_delta,
+    ),
+    Mutant(
+        "sigma where the search began",
+        "A profile without the middle of its law says yes to the first sigma that is tried, sensitivity over epsilon.",
+        setting(
+            accounting,
+            "discrete_gaussian_sigma",
+            lambda epsilon, _delta, sensitivity, _dimension: sensitivity / epsilon,
+        ),
+        discrete_gaussian_keeps_its_delta_at_a_large_epsilon,
     ),
     Mutant(
         "stairs shorter than the sensitivity",
