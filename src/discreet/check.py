@@ -27,6 +27,7 @@ T = TypeVar("T")
 LARGEST_EXPONENT = 300  # magnitudes outside 1e-300 .. 1e300 are mistakes, and floats could not hold their ratios
 LARGEST_BITS = 1 << 13  # of a numerator or denominator; a number longer than that is an attack, not a parameter
 LARGEST_DIGITS = LARGEST_BITS * 3 // 10
+_LARGEST = 10**LARGEST_EXPONENT
 _NUMBER = "a number: int, float, Fraction, Decimal or text like '0.1' or '1/3'"
 _RATIO = re.compile(r"\s*[+-]?\d{1,100}\s*/\s*\d{1,100}\s*")
 
@@ -42,10 +43,10 @@ def rational(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
     """
     name, value = _only(parameter)
     result = _convert(name, value, floats)
-    size = abs(result)
-    if size and not Fraction(1, 10**LARGEST_EXPONENT) <= size <= 10**LARGEST_EXPONENT:
+    top, bottom = abs(result.numerator), result.denominator
+    if top and not (bottom <= top * _LARGEST and top <= bottom * _LARGEST):  # in integers: fractions are slow
         raise InvalidParameter(name, value, "between 1e-300 and 1e300 in size", "Such a number has no use here.")
-    if max(result.numerator.bit_length(), result.denominator.bit_length()) > LARGEST_BITS:
+    if max(top.bit_length(), bottom.bit_length()) > LARGEST_BITS:
         raise InvalidParameter(name, "a fraction of thousands of digits", "of reasonable length", "Round it first.")
     return result
 
@@ -59,7 +60,7 @@ def positive(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
     """
     name, value = _only(parameter)
     result = rational(floats=floats, **parameter)
-    if result <= 0:
+    if result.numerator <= 0:
         raise InvalidParameter(name, value, "> 0", f"Pass a positive number, e.g. {name}=0.1.")
     return result
 
@@ -146,6 +147,8 @@ def _is_bool(value: object) -> bool:
 
 
 def _convert(name: str, value: object, floats: Floats) -> Fraction:
+    if type(value) is Fraction:
+        return value
     if _is_bool(value):
         raise InvalidParameter(name, value, f"to be {_NUMBER}", "True and False are not amounts.")
     if isinstance(value, numbers.Rational):

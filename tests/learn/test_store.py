@@ -265,7 +265,48 @@ HOSTILE: dict[str, Any] = {
     "no event": lambda: with_fitted(event_=None),
     "a mark that is no truth value": lambda: with_fitted(private_="yes"),
     "a dict of lists": lambda: with_fitted(a_={"$": "dict", "items": [[[1], 2]]}),
+    "an empty array with sides of half a million millions": lambda: with_fitted(
+        a_=array(shape=[0, 1 << 39, 1 << 39], data="")
+    ),
+    "an empty array with a side of half a million millions": lambda: with_fitted(a_=array(shape=[0, 1 << 39], data="")),
+    "an empty array of eight long sides": lambda: with_fitted(a_=array(shape=[0] + [1 << 39] * 7, data="")),
+    "two hundred thousand events": lambda: with_fitted(event_=composed(200_000)),
+    "events whose keys are written otherwise": lambda: with_fitted(event_=composed(20_000, key="\\u006bind")),
+    "events in events": lambda: with_fitted(event_=composed(100, inside=composed(200)["value"][:-13] + "}")),
+    "events too deep": lambda: with_fitted(event_=deep_event(40)),
+    "events far too deep": lambda: with_fitted(event_=deep_event(100_000)),
+    "an event with a number of a million digits": lambda: with_fitted(
+        event_={"$": "event", "value": '{"epsilon":"' + "9" * 10**6 + '/1","kind":"pure","version":1}'}
+    ),
+    "learners in learners": lambda: nested(150),
+    "a whole number that is written out": lambda: with_fitted(a_=10**400),
+    "a whole number of a million digits": lambda: with_fitted(a_="@").replace('"@"', "9" * 10**6),
+    "a fraction of a million digits": lambda: with_fitted(a_={"$": "fraction", "value": "1/" + "9" * 10**6}),
+    "a decimal of a million digits": lambda: with_fitted(a_={"$": "decimal", "value": "9" * 10**6}),
+    "a decimal of a large exponent": lambda: with_fitted(a_={"$": "decimal", "value": "1e999999999"}),
+    "a million values": lambda: with_fitted(a_="@").replace('"@"', "[" + "0," * 10**6 + "0]"),
+    "a million empty lists": lambda: with_fitted(a_="@").replace('"@"', "[" + "[]," * 10**6 + "0]"),
 }
+
+
+def composed(count: int, key: str = "kind", inside: str = '{"epsilon":"1/1","@":"pure"}') -> Any:
+    text = '{"events":[' + ",".join([inside] * count) + '],"@":"composed","version":1}'
+    return {"$": "event", "value": text.replace("@", key)}
+
+
+def deep_event(levels: int) -> Any:
+    inner = '{"event":' * levels + '{"epsilon":"1/1","kind":"pure"}' + ',"count":1,"kind":"repeated"}' * levels
+    return {"$": "event", "value": inner[:-1] + ',"version":1}'}
+
+
+def nested(levels: int) -> str:
+    """A learner as a parameter of a learner, again and again."""
+    content = json.loads(store.to_json(model()))
+    text = json.dumps(content["model"])
+    for _ in range(levels):
+        params = {**content["model"]["params"], "epsilon": "@"}
+        text = json.dumps({**content["model"], "params": params}).replace('"@"', text)
+    return json.dumps({**content, "model": "@"}).replace('"@"', text)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -276,6 +317,25 @@ def test_a_hostile_text_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / "m").write_text(text)
     with pytest.raises(InvalidParameter):
         store.load(tmp_path / "m")
+
+
+def test_the_longest_honest_models_come_back() -> None:
+    """Thousands of events, amounts of hundreds of digits, an empty array, a list of a hundred thousand numbers."""
+    fitted = model()
+    many = events.Composed([events.Gaussian(Fraction(n + 1, 7)) for n in range(4096)])
+    fitted.event_, fitted.long_ = many, Fraction(3**400, 2**700)
+    fitted.empty_, fitted.list_ = np.zeros((0, 1000, 3)), [0.5] * 100_000
+    found = store.from_json(store.to_json(fitted))
+    assert (found.event_, found.long_, found.list_) == (many, fitted.long_, fitted.list_)
+    assert found.empty_.shape == (0, 1000, 3)
+
+
+def test_what_could_not_be_read_again_is_not_written() -> None:
+    for too_much in (events.Composed([events.Pure(1)] * 20_000), [0] * 300_000):
+        fitted = model()
+        fitted.large_ = too_much
+        with pytest.raises(InvalidParameter):
+            store.to_json(fitted)
 
 
 def test_a_pickle_is_no_model_and_is_not_run(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import base64
 import binascii
 import dataclasses
 import math
+import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -26,21 +27,31 @@ from discreet.privacy.events import Event
 DEEPEST = 32
 MOST_DIMENSIONS = 8
 LONGEST_ITEM = 1 << 14  # bytes of one item of an array: a text of 4096 letters
+LONGEST_ARRAY = 1 << 28  # bytes, also of one that is empty because one of its sides is
 LONGEST_WHOLE = 1 << 12  # bits of a whole number
+MOST_EVENTS = 1 << 14  # of one release with all its parts; a fit on 1,024 features has a few thousand
 MARK = "$"
 
 _HINT = "Numbers, texts, lists, dicts and NumPy arrays of numbers or texts are plain data."
+_RATIO = re.compile(r"(-?[0-9]{1,2500})/([0-9]{1,2500})")  # 2^8192, the longest amount, has 2467 digits
 _LOSSES: dict[str, type[Loss]] = {"pure": PureDP, "approx": ApproxDP, "zcdp": ZCDP}
 
 
-def write(value: Any, name: str = "value", depth: int = 0, other: Callable[[Any], Any] | None = None) -> Any:
+Writer = Callable[[Any, int], Any]
+"""Writes what is no plain data, given how many values it stands in; None if it cannot either."""
+
+Reader = Callable[[dict[str, Any], int], Any]
+"""Reads what such a writer wrote, or raises."""
+
+
+def write(value: Any, name: str = "value", depth: int = 0, other: Writer | None = None) -> Any:
     """A value as what JSON can hold.
 
     Args:
         value: plain data.
         name: what it is called in errors.
         depth: how many values it stands in.
-        other: writes what is no plain data; None if it cannot either.
+        other: writes what is no plain data.
 
     Raises:
         InvalidParameter: if it is no plain data, or too deep.
@@ -58,18 +69,18 @@ def write(value: Any, name: str = "value", depth: int = 0, other: Callable[[Any]
     writer = _WRITERS.get(kind)
     if writer is not None:
         return writer(value, name)
-    found = None if other is None else other(value)
+    found = None if other is None else other(value, depth + 1)
     if found is None:
         raise InvalidParameter(name, type(value).__name__, "to be plain data", _HINT)
     return found
 
 
-def read(content: Any, other: Callable[[dict[str, Any]], Any] | None = None, depth: int = 0) -> Any:
+def read(content: Any, other: Reader | None = None, depth: int = 0) -> Any:
     """The value that `write` wrote.
 
     Args:
         content: what JSON held.
-        other: reads objects of kinds that are none of plain data, or raises.
+        other: reads objects of kinds that are none of plain data.
         depth: how many values it stands in.
 
     Raises:
@@ -79,6 +90,8 @@ def read(content: Any, other: Callable[[dict[str, Any]], Any] | None = None, dep
         refuse("data", f"to be nested at most {DEEPEST} deep")
     if isinstance(content, list):
         return [read(each, other, depth + 1) for each in content]
+    if type(content) is int and abs(content) >= 1 << 53:
+        refuse("a whole number", "to be written as a text if it is a long one")
     if not isinstance(content, dict):
         return content
     kind = content.get(MARK)
@@ -94,7 +107,7 @@ def read(content: Any, other: Callable[[dict[str, Any]], Any] | None = None, dep
         return reader(content)
     if other is None:
         refuse(str(kind), "to be a kind of plain data")
-    return other(content)
+    return other(content, depth + 1)
 
 
 def refuse(found: object, condition: str) -> NoReturn:
@@ -102,7 +115,7 @@ def refuse(found: object, condition: str) -> NoReturn:
     raise InvalidParameter("model", found, condition, "Only what save or to_json wrote is read.")
 
 
-def _write_several(value: Any, name: str, depth: int, other: Callable[[Any], Any] | None) -> Any:
+def _write_several(value: Any, name: str, depth: int, other: Writer | None) -> Any:
     if isinstance(value, dict):
         if not all(type(key) in (str, int) for key in value):
             raise InvalidParameter(name, "a dict", "to have texts or whole numbers as keys", _HINT)
@@ -156,6 +169,13 @@ def _write_array(value: NDArray[Any], name: str) -> dict[str, Any]:
     return {MARK: "array", "dtype": little.dtype.str, "shape": list(value.shape), "data": data}
 
 
+def _event_text(event: Event, name: str) -> str:
+    text = events.to_json(event)
+    if text.count('"kind":') > MOST_EVENTS:
+        raise InvalidParameter(name, "an event", f"to have at most {MOST_EVENTS} parts", "Use Repeated for equal ones.")
+    return text
+
+
 _WRITERS: Mapping[type, Callable[[Any, str], Any]] = {
     int: _write_whole,
     float: _write_float,
@@ -163,7 +183,7 @@ _WRITERS: Mapping[type, Callable[[Any, str], Any]] = {
     Decimal: _write_decimal,
     np.ndarray: _write_array,
     np.generic: lambda value, name: {**_write_array(np.asarray(value), name), MARK: "scalar"},
-    Event: lambda value, _: {MARK: "event", "value": events.to_json(value)},
+    Event: lambda value, name: {MARK: "event", "value": _event_text(value, name)},
     Neighbours: lambda value, _: {MARK: "neighbours", "value": value.value},
     **dict.fromkeys(_LOSSES.values(), _write_loss),
 }
@@ -190,11 +210,17 @@ def _read_float(content: dict[str, Any]) -> float:
 
 
 def _read_fraction(content: dict[str, Any]) -> Fraction:
-    return check.rational(model=_field(content, "value", str))
+    text = _field(content, "value", str)
+    match = _RATIO.fullmatch(text)
+    if match is None or not int(match[2]):
+        refuse(text[:40], "to be a fraction")
+    return check.rational(model=Fraction(int(match[1]), int(match[2])))
 
 
 def _read_decimal(content: dict[str, Any]) -> Decimal:
     text = _field(content, "value", str)
+    if len(text) > check.LARGEST_BITS:
+        refuse(text[:40], "to be an amount")
     check.rational(model=text)
     return Decimal(text)
 
@@ -218,6 +244,8 @@ def _read_array(content: dict[str, Any]) -> NDArray[Any]:
         refuse(kind[:40], "to be a type of numbers or texts")
     if not isinstance(shape, list) or len(shape) > MOST_DIMENSIONS or not all(_is_size(size) for size in shape):
         refuse("an array", "to have a shape")
+    if math.prod(max(size, 1) for size in shape) > LONGEST_ARRAY:
+        refuse("an array", f"to have sides that multiply to at most {LONGEST_ARRAY}, an empty one too")
     try:
         made, raw = np.dtype(kind), base64.b64decode(data, validate=True)
     except (TypeError, ValueError, binascii.Error):
@@ -250,6 +278,6 @@ _READERS: Mapping[str, Callable[[dict[str, Any]], Any]] = {
     "loss": _read_loss,
     "array": _read_array,
     "scalar": lambda content: _read_array({**content, MARK: "array"})[()],
-    "event": lambda content: events.from_json(_field(content, "value", str)),
+    "event": lambda content: events.from_json(_field(content, "value", str), most=MOST_EVENTS),
     "neighbours": lambda content: Neighbours(_field(content, "value", str)),
 }

@@ -24,6 +24,7 @@ from discreet.privacy.events import Event
 FORMAT = "discreet learner"
 VERSION = 1
 LONGEST = 1 << 28  # characters of a text
+MOST_VALUES = 1 << 18  # single values of a text; long ones are arrays, each of which is one
 OF_THE_CALL = frozenset(("cost_", "remaining_", "replayed_", "notes_"))
 """Attributes that tell of one call to a curator and of its account; they are never saved."""
 
@@ -71,8 +72,12 @@ def parameters(model: Any) -> dict[str, Any]:
     return {name: own[name] for name in names}
 
 
-def write_parameters(model: Any) -> dict[str, Any]:
+def write_parameters(model: Any, depth: int = 0) -> dict[str, Any]:
     """A learner that is not fitted as plain data: its name and parameters.
+
+    Args:
+        model: the learner.
+        depth: how many values it stands in.
 
     Raises:
         InvalidParameter: if a parameter is no plain data.
@@ -82,23 +87,27 @@ def write_parameters(model: Any) -> dict[str, Any]:
     return {
         MARK: "learner",
         "class": name,
-        "params": {p: write(v, p, other=_nested) for p, v in known.items()},
+        "params": {p: write(v, p, depth, other=_nested) for p, v in known.items()},
     }
 
 
-def _nested(value: Any) -> dict[str, Any] | None:
-    return write_parameters(value) if isinstance(value, BaseEstimator) else None
+def _nested(value: Any, depth: int) -> dict[str, Any] | None:
+    return write_parameters(value, depth) if isinstance(value, BaseEstimator) else None
 
 
-def read_parameters(content: dict[str, Any]) -> Any:
+def read_parameters(content: dict[str, Any], depth: int = 0) -> Any:
     """A new learner with parameters that were written.
+
+    Args:
+        content: what `write_parameters` wrote.
+        depth: how many values it stands in.
 
     Raises:
         InvalidParameter: if anything about it is not understood.
     """
     if content.keys() != {MARK, "class", "params"} or content[MARK] != "learner":
         refuse(", ".join(map(str, content)), "to be a learner and its parameters")
-    return _made(content["class"], content["params"])
+    return _made(content["class"], content["params"], depth)
 
 
 def fresh(model: Any) -> Any:
@@ -118,6 +127,8 @@ def to_json(model: Any) -> str:
     text = json.dumps({"format": FORMAT, "version": VERSION, "model": _written(model)}, allow_nan=False)
     if len(text) > LONGEST:
         raise InvalidParameter("model", f"{len(text)} characters", f"<= {LONGEST} characters")
+    if _values(text) > MOST_VALUES:
+        raise InvalidParameter("model", f"{_values(text)} values", f"<= {MOST_VALUES} values", "Keep them in arrays.")
     return text
 
 
@@ -129,6 +140,8 @@ def from_json(text: str | bytes) -> Any:
     """
     if len(text) > LONGEST:
         refuse(f"{len(text)} characters", f"to have at most {LONGEST}")
+    if _values(text) > MOST_VALUES:
+        refuse(f"{_values(text)} values", f"to have at most {MOST_VALUES}")
     try:
         content = json.loads(text, parse_constant=lambda literal: refuse(literal, "to hold finite numbers"))
     except InvalidParameter:
@@ -139,12 +152,18 @@ def from_json(text: str | bytes) -> Any:
         refuse("this text", "to have format, version and model")
     if content["format"] != FORMAT or type(content["version"]) is not int or content["version"] != VERSION:
         refuse(str(content["version"])[:40], f"to be of version {VERSION} of this format")
-    model = _read_model(content["model"])
+    model = _read_model(content["model"], 0)
     known = vars(model)
     account = isinstance(known.get("event_"), Event) and isinstance(known.get("privacy_spent_"), Loss)
     if not account or type(known.get("private_")) is not bool:
         refuse(type(model).__name__, "to have an event, a cost and a mark")
     return model
+
+
+def _values(text: str | bytes) -> int:
+    """At least how many values a text holds, before any is made: each stands behind one of these signs, or alone."""
+    signs: tuple[Any, ...] = (",", "[", "{") if isinstance(text, str) else (b",", b"[", b"{")
+    return sum(text.count(sign) for sign in signs)
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -171,38 +190,38 @@ def load(path: str | os.PathLike[str]) -> Any:
         refuse("this file", "to hold ASCII")
 
 
-def _written(model: Any) -> dict[str, Any] | None:
+def _written(model: Any, depth: int = 0) -> dict[str, Any] | None:
     """A learner within plain data: parameters, and attributes that `fit` made; None if it is no learner."""
     if not isinstance(model, BaseEstimator):
         return None
-    content = write_parameters(model)
+    content = write_parameters(model, depth)
     names = [name for name in vars(model) if name not in content["params"] and name not in OF_THE_CALL]
     odd = [name for name in names if not _FITTED.fullmatch(name)]
     if odd:
         raise InvalidParameter("model", ", ".join(odd), "to be fitted attributes, whose names end in _")
-    fitted = {name: write(vars(model)[name], name, other=_written) for name in sorted(names)}
+    fitted = {name: write(vars(model)[name], name, depth, other=_written) for name in sorted(names)}
     return {**content, MARK: "model", "fitted": fitted}
 
 
-def _read_model(content: Any) -> Any:
+def _read_model(content: Any, depth: int) -> Any:
     if not isinstance(content, dict) or content.get(MARK) not in ("model", "learner"):
         refuse(type(content).__name__, "to be a learner")
     if content[MARK] == "learner":
-        return read_parameters(content)
+        return read_parameters(content, depth)
     if content.keys() != {MARK, "class", "params", "fitted"} or not isinstance(content["fitted"], dict):
         refuse(", ".join(map(str, content)), "to have class, params and fitted")
-    model = _made(content["class"], content["params"])
+    model = _made(content["class"], content["params"], depth)
     for name, value in content["fitted"].items():
         if not _FITTED.fullmatch(name) or hasattr(type(model), name) or name in OF_THE_CALL:
             refuse(name[:40], "to be a fitted attribute")
-        setattr(model, name, read(value, other=_read_model))
+        setattr(model, name, read(value, _read_model, depth))
     return model
 
 
-def _made(name: Any, params: Any) -> Any:
+def _made(name: Any, params: Any, depth: int) -> Any:
     kind = kinds().get(name) if isinstance(name, str) else None
     if kind is None:
         refuse(str(name)[:40], f"to be one of {', '.join(kinds())}")
     if not isinstance(params, dict) or set(params) != set(kind._get_param_names()):
         refuse(name, f"to have the parameters {', '.join(kind._get_param_names())}")
-    return kind(**{param: read(value, other=_read_model) for param, value in params.items()})
+    return kind(**{param: read(value, _read_model, depth) for param, value in params.items()})

@@ -67,11 +67,13 @@ def to_json(event: Event) -> str:
     return text
 
 
-def from_json(text: str) -> Event:
+def from_json(text: str, most: int | None = None) -> Event:
     """The event that a text describes.
 
     Args:
         text: what `to_json` wrote, in this or an earlier version.
+        most: how many events, with all that are inside others, are read before the rest is refused; None reads all
+            that fit a text.
 
     Returns:
         The event, equal to the one that was written.
@@ -84,7 +86,7 @@ def from_json(text: str) -> Event:
     """
     if len(check.instance(str, text=text)) > LONGEST:
         _refuse(text, f"to have at most {LONGEST} characters")
-    content = _parse(text)
+    content = _parse(text, most)
     if not isinstance(content, dict):
         _refuse(text, "to be a JSON object")
     version = content.pop("version", None)
@@ -101,9 +103,18 @@ def _refuse(found: object, condition: str, hint: str = "") -> NoReturn:
     raise InvalidParameter("text", found, condition, hint or "Only texts written by to_json are read.")
 
 
-def _parse(text: str) -> Any:
+def _parse(text: str, most: int | None) -> Any:
+    left = len(text) if most is None else most
+
+    def limited(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal left
+        left -= 1
+        if left < 0:  # noticed while the text is parsed: no event was made yet
+            _refuse(f"more than {most} events", "to hold fewer", "Use Repeated for equal events.")
+        return _distinct(pairs)
+
     try:
-        return json.loads(text, parse_float=_no_float, parse_constant=_no_float, object_pairs_hook=_distinct)
+        return json.loads(text, parse_float=_no_float, parse_constant=_no_float, object_pairs_hook=limited)
     except InvalidParameter:
         raise
     except (ValueError, RecursionError):  # malformed, an integer of thousands of digits, or absurdly nested
