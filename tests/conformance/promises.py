@@ -53,7 +53,7 @@ class Promise:
 
 
 def moves(mechanism: Any) -> int:
-    return math.ceil(mechanism.sensitivity / mechanism.grid.step)
+    return math.ceil(Fraction(mechanism.sensitivity / mechanism.grid.step))
 
 
 def only_if(condition: bool, cost: Fraction) -> Fraction | float:
@@ -66,8 +66,8 @@ def laplace_cost(mechanism: Any) -> Fraction:
 
 def stairs_cost(mechanism: Any) -> Fraction:
     """A move of the whole sensitivity climbs so many stairs, each of which costs, for each entry that moves."""
-    stairs = mechanism.stairs
-    return math.ceil(moves(mechanism) / stairs.steps) * stairs.epsilon * (mechanism.entries or 1)
+    climbed = math.ceil(Fraction(moves(mechanism), mechanism.stairs.steps))
+    return climbed * Fraction(mechanism.stairs.epsilon) * int(mechanism.entries or 1)
 
 
 def smooth_cost(corner: Callable[[Fraction, Fraction, Fraction], Any]) -> Callable[[Any], Fraction | float]:
@@ -97,8 +97,9 @@ def response_cost(mechanism: Any) -> Fraction:
 
 
 def sparse_cost(mechanism: Any) -> Fraction:
-    query = 2 * POSITIVES * moves(mechanism) / mechanism.query_scale
-    return moves(mechanism) * (1 / mechanism.threshold_scale + POSITIVES / mechanism.answer_scale) + query
+    per_step = 1 / Fraction(mechanism.threshold_scale)
+    per_step += 2 * POSITIVES / Fraction(mechanism.query_scale) + POSITIVES / Fraction(mechanism.answer_scale)
+    return moves(mechanism) * per_step
 
 
 def test_cost(mechanism: Any) -> Fraction | float:
@@ -138,6 +139,17 @@ def choosing(kind: type[mechanisms.Exponential | mechanisms.PermuteAndFlip | mec
         noise=lambda m: [1 / m.rate],
         cost=selection_cost,
         value=([5, 1, 2.5],),
+    )
+
+
+def k_norm(norm: mechanisms.Norm) -> Promise:
+    return Promise(
+        kind=mechanisms.KNorm,
+        label=f" of {norm.value}",
+        build=lambda e, _, s: mechanisms.KNorm(epsilon=e, sensitivity=s, dimension=3, norm=norm),
+        noise=lambda m: [m._scale],
+        cost=lambda m: m.sensitivity / m._scale,
+        value=([0.5, 1, 2],),
     )
 
 
@@ -197,17 +209,7 @@ PROMISES = [
         value=([5.5, 6],),
         pure=False,
     ),
-    *(
-        Promise(
-            kind=mechanisms.KNorm,
-            label=f" of {norm.value}",
-            build=lambda e, _, s, norm=norm: mechanisms.KNorm(epsilon=e, sensitivity=s, dimension=3, norm=norm),
-            noise=lambda m: [m._scale],
-            cost=lambda m: m.sensitivity / m._scale,
-            value=([0.5, 1, 2],),
-        )
-        for norm in mechanisms.Norm
-    ),
+    *map(k_norm, mechanisms.Norm),
     Promise(
         kind=mechanisms.Lomax,
         build=lambda e, _, s: mechanisms.Lomax(epsilon=e, beta=e / 10, floor=s),

@@ -177,24 +177,38 @@ each = pytest.mark.parametrize(
 
 FAR = np.array([0, 10**9])  # e^(-10^9) of the second option: a uniform number needs 1.4 * 10^9 ones to reach it
 SCALES = [Fraction(1, 100), Fraction(1), Fraction(1 << 54)]
+
+
+def drawing(sampler: Callable[..., object], parameter: object, *size: int) -> Callable[[Bits], object]:
+    return lambda bits: sampler(parameter, *size, bits=bits)
+
+
+def rounding(sigma: Fraction) -> dict[str, Callable[[Bits], object]]:
+    return {
+        f"rounded normal {sigma}": lambda bits: rounded_gaussian(sigma, Fraction(1, 3), bits),
+        f"rounded normals {sigma}": lambda bits: rounded_gaussians(sigma, np.zeros(5), bits),
+    }
+
+
 DRAWS: dict[str, Callable[[Bits], object]] = {
-    **{f"uniform below {n}": lambda b, n=n: uniform_below(n, bits=b) for n in (1, 3, 2**16 + 1, 2**100 + 1)},
-    **{f"uniforms below {n}": lambda b, n=n: uniform_below(n, 5, bits=b) for n in (1, 3, 2**62 + 1)},
-    "a rational coin": lambda b: bernoulli("1/3", bits=b),
-    "rational coins": lambda b: bernoulli("1/3", 5, bits=b),
-    "rational coins of long fractions": lambda b: bernoulli(Fraction(1, 3**60), 5, bits=b),
-    **{f"a coin of exp(-{x})": lambda b, x=x: bernoulli_exp(x, bits=b) for x in (1, 10**9)},
-    **{f"coins of exp(-{x})": lambda b, x=x: bernoulli_exp(x, 5, bits=b) for x in (1, 10**9)},
-    **{f"geometric {s}": lambda b, s=s: geometric(s, bits=b) for s in SCALES},
-    **{f"geometrics {s}": lambda b, s=s: geometric(s, 5, bits=b) for s in SCALES},
-    **{f"Laplace {s}": lambda b, s=s: discrete_laplace(s, bits=b) for s in SCALES},
-    **{f"Laplaces {s}": lambda b, s=s: discrete_laplace(s, 5, bits=b) for s in SCALES},
-    **{f"Gaussian {s}": lambda b, s=s: discrete_gaussian(s, bits=b) for s in SCALES},
-    **{f"Gaussians {s}": lambda b, s=s: discrete_gaussian(s, 5, bits=b) for s in SCALES},
+    **{f"uniform below {n}": drawing(uniform_below, n) for n in (1, 3, 2**16 + 1, 2**100 + 1)},
+    **{f"uniforms below {n}": drawing(uniform_below, n, 5) for n in (1, 3, 2**62 + 1)},
+    "a rational coin": drawing(bernoulli, "1/3"),
+    "rational coins": drawing(bernoulli, "1/3", 5),
+    "rational coins of long fractions": drawing(bernoulli, Fraction(1, 3**60), 5),
+    **{f"a coin of exp(-{x})": drawing(bernoulli_exp, x) for x in (1, 10**9)},
+    **{f"coins of exp(-{x})": drawing(bernoulli_exp, x, 5) for x in (1, 10**9)},
+    **{f"geometric {s}": drawing(geometric, s) for s in SCALES},
+    **{f"geometrics {s}": drawing(geometric, s, 5) for s in SCALES},
+    **{f"Laplace {s}": drawing(discrete_laplace, s) for s in SCALES},
+    **{f"Laplaces {s}": drawing(discrete_laplace, s, 5) for s in SCALES},
+    **{f"Gaussian {s}": drawing(discrete_gaussian, s) for s in SCALES},
+    **{f"Gaussians {s}": drawing(discrete_gaussian, s, 5) for s in SCALES},
+    **rounding(Fraction(1)),
+    **rounding(Fraction(1, 100)),
+    **rounding(Fraction(1 << 30)),
     "exponential": lambda b: rounded(exponential_deviate(b)),
     "normal": lambda b: rounded(normal_deviate(b)),
-    **{f"rounded normal {s}": lambda b, s=s: rounded_gaussian(s, Fraction(1, 3), b) for s in SCALES},
-    **{f"rounded normals {s}": lambda b, s=s: rounded_gaussians(s, np.zeros(5), b) for s in SCALES[:2]},
     "a choice": lambda b: choose_exponential(np.array([0, 1, 7]), Fraction(1, 2), b),
     "a choice with a far option": lambda b: choose_exponential(FAR, Fraction(1), b),
     "a choice with a far option in front": lambda b: choose_exponential(FAR[::-1], Fraction(1), b),
