@@ -76,6 +76,34 @@ def test_the_least_is_never_above_one_method(event: Event, method: str) -> None:
     assert best <= accounting.epsilon(Repeated(event, 100), 1e-30, method=method)
 
 
+LARGE: list[Event] = [
+    events.Gaussian("1/60"),  # losses of 1,800 and 60 up or down
+    events.Laplace("1/3000"),
+    events.DiscreteLaplace(1, 3000),
+    events.DiscreteGaussian(10, 600),
+    events.DiscreteGaussian(5000, 300_000),
+    events.Pure(3000),
+    events.RandomizedResponse(3000, 3),
+]
+
+
+@pytest.mark.parametrize("event", LARGE, ids=repr)
+@pytest.mark.parametrize("count", [1, 2, 20])
+def test_losses_whose_exponential_no_float_holds(event: Event, count: int) -> None:
+    """A unit in the sample, with probability a tenth, is recognised nearly surely at any epsilon below 1,200.
+
+    So it is if it is sampled once in several times. Infinite epsilons aside, all methods must say so.
+    """
+    sampled = Repeated(PoissonSampled("0.1", event), count)
+    seen = 1 - 0.9**count
+    for method in (None, "PLD", "RDP", "zCDP"):
+        try:
+            assert accounting.delta(sampled, 1200, method=method) >= 0.499 * seen  # half of a Laplace draw says so
+            assert accounting.epsilon(sampled, 0.499 * seen, method=method) >= 1200
+        except UnsupportedEvent:
+            assert method == "PLD"
+
+
 def test_infinity_only_where_it_is_the_truth() -> None:
     leak = events.Repeated(events.Approx(1, "1e-6"), 10)
     assert accounting.epsilon(leak, "1e-6") == math.inf  # the leaks alone exceed it

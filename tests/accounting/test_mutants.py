@@ -120,6 +120,14 @@ def check_beyond_the_window() -> None:
     assert found.delta(3.5) >= -math.expm1(3.5 - 4) * 2**-16
 
 
+def check_losses_beyond_floats() -> None:
+    """A loss of 3,000 on a sample of a tenth: e^3000 is no float, and delta is a tenth up to 2,997."""
+    law = reference.sampled(reference.randomized_response(Fraction(3000)), Fraction(1, 10), removal=True)
+    sampled = events.PoissonSampled("0.1", events.RandomizedResponse(3000))
+    above_and_near(accounting.delta(sampled, 2000, method="PLD"), reference.hockey_stick(law, 2000))
+    assert accounting.delta(events.Repeated(events.PoissonSampled("0.1", events.Laplace("1/3000")), 2), 1000) > 0.18
+
+
 def check_filter_shares() -> None:
     budget = ApproxDP(1, "1e-6")
     caps = [rule.cap for rule in filters.rules(budget)]
@@ -156,6 +164,7 @@ CHECKS: list[Callable[[], None]] = [
     check_the_whole_support,
     check_calibrated_for_a_large_epsilon,
     check_beyond_the_window,
+    check_losses_beyond_floats,
     check_filter_shares,
     check_ten_tenths,
     check_one_sample,
@@ -259,6 +268,18 @@ def discounted_twice(patch: Patch) -> None:
     patch.setattr(compose.Composition, "delta", delta)
 
 
+def overflowing_sample(patch: Patch) -> None:
+    """The base's loss of a sampled one as ln(1 + (e^l - 1) / q), infinite from l = 710 on."""
+
+    def preimage(self: pairs.SampledPair, edges: pairs.Floats) -> pairs.Floats:
+        side = 1.0 if self.removal else -1.0
+        with np.errstate(over="ignore"):
+            inner = np.expm1(side * edges) / self.rate
+        return side * np.where(inner > -1, np.log1p(np.maximum(inner, -1)), -np.inf)
+
+    patch.setattr(pairs.SampledPair, "_preimage", preimage)
+
+
 def full_delta_for_every_rule(patch: Patch) -> None:
     def greedy(budget: ApproxDP) -> tuple[filters.Rule, ...]:
         return (
@@ -300,6 +321,7 @@ MUTANTS: list[tuple[Callable[[Patch], None], Callable[[], None]]] = [
     (only_near_the_boundary, check_the_whole_support),
     (start_below_the_boundary, check_calibrated_for_a_large_epsilon),
     (discounted_twice, check_beyond_the_window),
+    (overflowing_sample, check_losses_beyond_floats),
     (full_delta_for_every_rule, check_filter_shares),
     (floats_instead_of_fractions, check_ten_tenths),
     (amplified_before_composed, check_one_sample),

@@ -197,9 +197,13 @@ class SampledPair(Pair):
         return (1 - self.rate) * kept + self.rate * sampled
 
     def _preimage(self, edges: Floats) -> Floats:
+        """ln(1 + (e^l - 1) / q), which for large l is l - ln q + ln(1 - (1-q) e^-l): no float holds e^710."""
         side = 1.0 if self.removal else -1.0
-        inner = np.expm1(side * edges) / self.rate
-        return side * np.where(inner > -1, np.log1p(np.maximum(inner, -1)), -np.inf)
+        near = np.expm1(np.minimum(side * edges, 1.0)) / self.rate
+        far = np.maximum(side * edges, 1.0)
+        beyond = far - math.log(self.rate) + np.log1p((self.rate - 1) * np.exp(-far))
+        inside = np.where(near > -1, np.log1p(np.maximum(near, -1)), -np.inf)
+        return side * np.where(side * edges > 1, beyond, inside)
 
     def _image(self, loss: float) -> float:
         side = 1.0 if self.removal else -1.0
