@@ -88,7 +88,9 @@ LARGE: list[Event] = [
 
 
 @pytest.mark.parametrize("event", LARGE, ids=repr)
-@pytest.mark.parametrize("count", [1, 2, 20])
+@pytest.mark.parametrize(
+    "count", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(20, marks=pytest.mark.slow)]
+)
 def test_losses_whose_exponential_no_float_holds(event: Event, count: int) -> None:
     """A unit in the sample, with probability a tenth, is recognised nearly surely at any epsilon below 1,200.
 

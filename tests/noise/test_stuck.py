@@ -168,7 +168,7 @@ each = pytest.mark.parametrize(
     [
         pytest.param((0,), id="zeros"),
         pytest.param((0xFFFF,), id="ones"),
-        pytest.param((0, 0xFFFF), id="alternating lanes"),
+        pytest.param((0, 0xFFFF), id="alternating lanes", marks=pytest.mark.slow),
         pytest.param((0x5555,), id="alternating bits", marks=pytest.mark.slow),
         pytest.param((0xFFFF,) * 4 + (0,) * 4, id="alternating words", marks=pytest.mark.slow),
         pytest.param((1, 0, 0, 0), id="low", marks=pytest.mark.slow),
