@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from discreet.curator.encoding import LONGEST_LABEL, Labels
 from discreet.curator.fitting import CONSTANT
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter
-from discreet.learn import DecisionTreeClassifier, GaussianNB, LogisticRegression, from_json, to_json
+from discreet.learn import DecisionTreeClassifier, GaussianNB, LogisticRegression, base, from_json, to_json
 from discreet.noise import SeededBits
 from discreet.plan.nodes import Column
 from discreet.plan.types import Type
@@ -82,7 +83,6 @@ def test_classes_that_are_found_are_no_constant_and_nothing_is_said() -> None:
 @pytest.mark.parametrize(
     ("learner", "name"),
     [
-        (GaussianNB(epsilon=1e-9, delta=1e-9), "epsilon"),  # together its parts cost a rounding more
         (LogisticRegression(**TINY, method="objective"), "classes"),
         (GaussianNB(**TINY, priors=[0.5, 0.5]), "priors"),
     ],
@@ -92,6 +92,17 @@ def test_what_a_fit_would_refuse_is_refused_before_it_is_paid(learner: Any, name
     with pytest.raises(InvalidParameter) as caught:
         curator.fit(learner, KIND, target="kind")
     assert caught.value.name == name
+    assert str(curator.balance("visits").spent) == "epsilon=0"
+
+
+def test_a_plan_that_would_cost_more_than_it_may_is_refused_before_it_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None does, up to a rounding; so the prices of this one are raised."""
+    for price in (base._priced, base._apart):
+        monkeypatch.setattr(base, price.__name__, lambda *_: Fraction(1, 900))
+    curator = clinic(BUDGET)
+    with pytest.raises(InvalidParameter) as caught:
+        curator.fit(GaussianNB(**TINY), KIND, target="kind")
+    assert caught.value.name == "epsilon"
     assert str(curator.balance("visits").spent) == "epsilon=0"
 
 
