@@ -27,7 +27,7 @@ from discreet.privacy.events import Event
 DEEPEST = 32
 MOST_DIMENSIONS = 8
 LONGEST_ITEM = 1 << 14  # bytes of one item of an array: a text of 4096 letters
-LONGEST_ARRAY = 1 << 28  # bytes, also of one that is empty because one of its sides is
+LONGEST_ARRAY = 1 << 28  # items that its sides multiply to, were none of them empty
 LONGEST_WHOLE = 1 << 12  # bits of a whole number
 MOST_EVENTS = 1 << 14  # of one release with all its parts; a fit on 1,024 features has a few thousand
 MARK = "$"

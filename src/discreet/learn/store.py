@@ -161,7 +161,7 @@ def from_json(text: str | bytes) -> Any:
 
 
 def _values(text: str | bytes) -> int:
-    """At least how many values a text holds, before any is made: each stands behind one of these signs, or alone."""
+    """How many values a text can hold, before any is made: each but the first stands behind one of these signs."""
     signs: tuple[Any, ...] = (",", "[", "{") if isinstance(text, str) else (b",", b"[", b"{")
     return sum(text.count(sign) for sign in signs)
 
