@@ -63,6 +63,14 @@ def test_calibrated_noise_for_a_large_epsilon(epsilon: str, delta: str, shift: i
         assert (reference.hockey_stick(law, float(epsilon)) <= target) is kept
 
 
+def test_the_search_ends_above_what_is_not_enough() -> None:
+    """At epsilon = 20, 0.2 is too little; 0.16 would do, since hardly any noise is drawn, but costs thrice the rho."""
+    sigma = accounting.discrete_gaussian_sigma(20, "1e-6")
+    assert 0.27 < sigma < 0.28
+    law = reference.discrete_gaussian(Fraction(1, 5), 1)
+    assert reference.hockey_stick(law, 20) > Fraction(1, 10**6)
+
+
 def test_beyond_what_floats_resolve_the_sigma_of_zcdp_stands() -> None:
     with pytest.raises(UnsupportedEvent):
         discrete_gaussian_delta(Fraction(1), 10**6, 1.0)

@@ -21,6 +21,7 @@ from discreet.privacy.events import DiscreteGaussian, Gaussian
 _PRECISION = 1e-4
 _LARGEST_NOISE = 2.0**60
 _MARGIN = 2.0**-34
+_SHRINKING = 0.75  # small steps down: where sigma is below 1, less noise may be private again, at a worse price in zCDP
 _HALVINGS = 34  # the noise is at most 2^-34 too large: each costs a sum over the lattice
 
 
@@ -72,7 +73,10 @@ def discrete_gaussian_sigma(
 
     found = certain
     if holds(certain):
-        found = Fraction(smallest(lambda sigma: holds(Fraction(sigma)), float_above(certain), halvings=_HALVINGS))
+        start = float_above(certain)
+        found = Fraction(
+            smallest(lambda sigma: holds(Fraction(sigma)), start, halvings=_HALVINGS, shrinking=_SHRINKING)
+        )
     return raised(found, lambda sigma: DiscreteGaussian(sigma, move), epsilon=epsilon, delta=delta)
 
 

@@ -9,13 +9,16 @@ _DOUBLINGS = 1100  # enough to walk through all floats
 _HALVINGS = 64  # beyond the 53 bits of a float
 
 
-def smallest(holds: Callable[[float], bool], start: float, halvings: int = _HALVINGS) -> float:
+def smallest(holds: Callable[[float], bool], start: float, halvings: int = _HALVINGS, shrinking: float = 0.5) -> float:
     """A float at which the condition was seen to hold, just above the boundary below which it fails.
 
     The boundary is found up to a share 2^-halvings of it, or as well as floats tell.
 
     The condition is false up to some positive number and true from there on. What is returned was tested: rounding
     can make it a little too large, never too small. Infinity if the condition holds nowhere.
+
+    A condition that fails somewhere above is seen to do so where the way down, in steps of the share `shrinking`, meets
+    it; the search then ends above that place.
 
     >>> smallest(lambda x: x * x >= 2, start=1.0)
     1.414213562373095...
@@ -27,9 +30,9 @@ def smallest(holds: Callable[[float], bool], start: float, halvings: int = _HALV
         high *= 2
     else:
         return math.inf
-    low = high / 2
+    low = high * shrinking
     while low > 0 and holds(low):
-        low, high = low / 2, low
+        low, high = low * shrinking, low
     for _ in range(halvings):
         middle = low + (high - low) / 2
         if not low < middle < high:
