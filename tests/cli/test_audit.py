@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from discreet.cli import auditing
 from discreet.curator.measure import Measure
 from tests.cli.clinic import BY_WARD, COUNT, TOML, run, write
 
@@ -99,9 +100,7 @@ def test_mistakes(clinic: Path) -> None:
     assert run("audit", "--config", "nowhere.toml").code == 2
 
 
-def test_several_tables(folder: Path) -> None:
-    """All that tell by themselves whose rows they have; a question needs to say which it is about."""
-    more = """
+MORE = """
 [tables.stays]
 source = "visits.csv"
 unit = "patient_id"
@@ -114,12 +113,24 @@ source = "visits.csv"
 unit = "age -> stays.age"
 types = { age = "int" }
 """
-    write(folder, TOML + more)
+
+
+def test_tables_on_a_way_and_questions_about_several(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question may be about all tables of an account; without one, every table is audited."""
+    write(folder, TOML + MORE)
+    both = "SELECT COUNT(*) AS n FROM notes JOIN stays USING (age)"
+    few = ("--neighbours", "2", "--rows", "20")
+    told = run("audit", "notes", "--sql", both, *few)
+    assert told.code == 0, told.out
+    assert "notes: Passed" in told.out
+    monkeypatch.setattr(auditing, "protected", lambda _config, name, **_: name)
+    asked: dict[str, Any] = {"epsilon": "1", "delta": None, "neighbours": 2, "rows": 20}
+    assert auditing.audited(folder / "discreet.toml", None, (), **asked) == ["visits", "stays", "notes"]
+
+
+def test_a_question_names_the_account_where_there_are_several(folder: Path) -> None:
+    write(folder, TOML + MORE.replace('"patients"', '"guests"') + "[budgets.guests]\nepsilon = 1\n")
     told = run("audit", "--sql", COUNT, *QUICK)
     assert told.code == 2
     assert "visits, stays" in told.err
-    told = run("audit", "notes", *QUICK)
-    assert told.code == 2
-    assert "way" in told.err
-    told = run("audit", "stays", "--sql", "SELECT AVG(age) AS m FROM stays", *QUICK)
-    assert told.code == 0, told.err
+    assert run("audit", "stays", "--sql", "SELECT AVG(age) AS m FROM stays", "--neighbours", "2").code == 0

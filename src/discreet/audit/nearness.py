@@ -69,6 +69,46 @@ def moves(one: Noise, other: Noise) -> tuple[Move, ...]:
     return (Move(sum(ratios, Fraction(0)), allowed, "epsilon"),)
 
 
+def paid_moves(
+    one: Sequence[Noise], other: Sequence[Noise], paid: Sequence[events.Event]
+) -> tuple[tuple[Move, ...], ...]:
+    """The distances of all releases, those that share a payment together.
+
+    Groupings of one question, and the group of all that it does not show, meet noise one after the other and are paid
+    once: the noise is made for all that a unit moves in all of them. So what it moves in them is added up, and must not
+    exceed the payment, or as many payments as there are for such releases. In each currency this is what independent
+    releases cost together.
+
+    Args:
+        one: all releases of a question.
+        other: the same on a neighbour.
+        paid: the events that were charged.
+    """
+    alike: list[tuple[events.Event, list[tuple[Move, ...]]]] = []
+    for a, b in zip(one, other, strict=True):
+        event, found = a.release.event, moves(a, b)
+        own = next((listed for known, listed in alike if known == event), None)
+        if own is None:
+            alike.append((event, [found]))
+        else:
+            own.append(found)
+    return tuple(joint for event, listed in alike for joint in _joint(listed, max(1, list(paid).count(event))))
+
+
+def _joint(listed: Sequence[tuple[Move, ...]], times: int) -> Sequence[tuple[Move, ...]]:
+    """Releases of one event, paid so often: each by itself if all are paid, else as one."""
+    if len(listed) <= times:
+        return listed
+    return [tuple(_sum(same, times) for same in zip(*listed, strict=True))]
+
+
+def _sum(listed: Sequence[Move], times: int) -> Move:
+    first = listed[0]
+    if first.currency == "people in a group":  # of each group by itself
+        return Move(max(move.found for move in listed), first.allowed, first.currency)
+    return Move(sum((move.found for move in listed), Fraction(0)), times * first.allowed, first.currency)
+
+
 def moved(one: Noise, other: Noise) -> Fraction:
     """The distance of two inputs in the currency of their release."""
     return moves(one, other)[0].found

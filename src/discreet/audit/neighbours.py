@@ -1,155 +1,126 @@
-"""Neighbours of a table: one unit is taken away, added or replaced, as the account's relation has it."""
+"""Neighbours of tables: one unit is taken away, added or replaced in all of them, as the account's relation has it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from discreet.audit.strangers import fresh_ids, spelled, strangers
-from discreet.engines.choosing import normalised, put_together
+from discreet.audit.newcomers import Newcomers, Rows
+from discreet.audit.people import People, Row, ids_of
 from discreet.engines.copies import Copy
-from discreet.engines.memory import cell
-from discreet.errors import InvalidParameter
-from discreet.noise import Bits, uniform_below
+from discreet.noise import Bits
 from discreet.noise.experiment import shuffled
 from discreet.plan.schema import TableSchema
 from discreet.privacy import Neighbours
 
-Row = dict[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is done to the table: the places of rows that are left out, and rows that are added."""
+    """What is done to a table: the places of rows that are left out, and rows that are added."""
 
     without: tuple[int, ...] = ()
     more: tuple[Row, ...] = ()
 
 
+Changes = Mapping[str, Change]
+"""What is done to tables, by name; nothing to those that are not named."""
+
+
 @dataclass(frozen=True, slots=True)
 class Neighbouring:
-    """Two states of the table that differ in one unit, and how, in words without values."""
+    """Two states of the tables that differ in one unit, and how, in words without values."""
 
     name: str
-    one: Change
-    other: Change
+    one: Changes
+    other: Changes
 
 
-class People:
-    """Whose rows a table has: the places of each unit's rows.
-
-    Args:
-        copy: the table.
-        schema: what is declared about it.
-    """
-
-    def __init__(self, copy: Copy, schema: TableSchema) -> None:
-        self.schema = schema
-        self._names = () if schema.unit is None else schema.parts or (schema.unit,)
-        if schema.reach is not None:
-            hint = "Audit the table that the way leads to."
-            raise InvalidParameter("table", schema.name, "to tell by itself whose rows it has", hint)
-        self.places: dict[Any, list[int]] = {}
-        for place, row in enumerate(copy.column(self._names)):
-            who = place if schema.unit is None else self.unit_of(row)
-            if who is not None:
-                self.places.setdefault(who, []).append(place)
-
-    def unit_of(self, row: Row) -> Any:
-        """Whose row it is, as every engine reads it; None if it is nobody's."""
-        parts = [cell(row, name, self.schema.columns[name].type) for name in self._names]
-        return put_together(parts) if len(parts) > 1 else normalised(parts[0])
-
-    def sample(self, most: int, bits: Bits) -> list[int]:
-        """The places of all rows of so many units as have at most so many rows together, and of at least one."""
-        units, kept = list(self.places.values()), list[int]()
-        for index in shuffled(len(units), bits=bits):
-            if kept and len(kept) + len(units[index]) > most:
-                break
-            kept += units[index]
-        return sorted(kept)
-
-
-def neighbourings(copy: Copy, schema: TableSchema, wanted: int, bits: Bits) -> Iterator[Neighbouring]:
-    """So many pairs of states, one of them the table itself where it has units; every other one turned round.
+def neighbourings(
+    copies: Mapping[str, Copy], schemas: Mapping[str, TableSchema], wanted: int, bits: Bits
+) -> Iterator[Neighbouring]:
+    """So many pairs of states, one of them the tables themselves where they have units; every other one turned round.
 
     Args:
-        copy: the table.
-        schema: what is declared about it.
+        copies: the tables of one account, by name.
+        schemas: what is declared about them.
         wanted: how many pairs.
         bits: of the choices.
     """
-    found = _Maker(copy, schema, bits).pairs()
+    found = _Maker(People(copies, schemas), bits).pairs()
     for place, pair in enumerate(islice(found, wanted)):
         yield pair if place % 2 == 0 else Neighbouring(pair.name, pair.other, pair.one)
 
 
 class _Maker:
-    def __init__(self, copy: Copy, schema: TableSchema, bits: Bits) -> None:
-        self.copy, self.schema, self.bits = copy, schema, bits
-        self.people = People(copy, schema)
-        self.kinds = strangers(schema, bits)
-        units = list(self.people.places)
+    def __init__(self, people: People, bits: Bits) -> None:
+        self.people, self.newcomers = people, Newcomers(people, bits)
+        units = list(people.rows)
         self.order = [units[index] for index in shuffled(len(units), bits=bits)]
 
     def pairs(self) -> Iterator[Neighbouring]:
-        replace = self.schema.neighbours is Neighbours.REPLACE
-        step = self._replaced if replace else self._added_or_removed
+        first = next(iter(self.people.schemas.values()))
+        step = self._replaced if first.neighbours is Neighbours.REPLACE else self._added_or_removed
         place = 0
         while True:
             yield from step(place)
             place += 1
-            if not self.order and place >= 2 * len(self.kinds):
-                return  # an empty table has no more neighbours than there are kinds of strangers
+            if not self.order and place >= 2 * len(self.newcomers.kinds):
+                return  # empty tables have no more neighbours than there are kinds of strangers
 
     def _added_or_removed(self, place: int) -> Iterator[Neighbouring]:
         if self.order:
-            who = self.order[place % len(self.order)]
-            yield Neighbouring("the table without one unit", Change(), Change(without=self._own(who)))
-        kind, rows = self._stranger(place)
+            gone = _changes(self._own(place))
+            yield Neighbouring("the table without one unit", {}, gone)
+        kind, rows = self.newcomers.one(place)
         if rows:
-            yield Neighbouring(f"the table with {kind}", Change(), Change(more=rows))
+            yield Neighbouring(f"the table with {kind}", {}, _changes({}, rows))
 
     def _replaced(self, place: int) -> Iterator[Neighbouring]:
         if not self.order:
-            (_, before), (kind, after) = self._stranger(place), self._stranger(place + 1)
-            yield Neighbouring(f"a stranger replaced by {kind}", Change(more=before), Change(more=after))
+            (_, before), (kind, after) = self.newcomers.one(place), self.newcomers.one(place + 1)
+            yield Neighbouring(f"a stranger replaced by {kind}", _changes({}, before), _changes({}, after))
             return
-        own = self._own(self.order[place % len(self.order)])
-        same = self._id_of(own[0]) if place % 3 else None
-        kind, rows = self._stranger(place, same)
+        own = self._own(place)
+        same = self._id_of(own) if place % 3 else None
+        kind, rows = self.newcomers.one(place, same)
         if rows:
-            yield Neighbouring(f"one unit replaced by {kind}", Change(), Change(own, rows))
-        next_kind, others = self._stranger(place + 1, same)
+            yield Neighbouring(f"one unit replaced by {kind}", {}, _changes(own, rows))
+        next_kind, others = self.newcomers.one(place + 1, same)
         if rows and others:
-            name = f"{kind} replaced by {next_kind}"
-            yield Neighbouring(name, Change(own, rows), Change(own, others))
+            yield Neighbouring(f"{kind} replaced by {next_kind}", _changes(own, rows), _changes(own, others))
         if same is not None:
-            yield Neighbouring("one unit with nothing in its place", Change(), Change(own))
+            yield Neighbouring("one unit with nothing in its place", {}, _changes(own))
             somebody = self._of_somebody(place, same)
-            yield Neighbouring("one unit with another one's values", Change(), Change(own, somebody))
+            yield Neighbouring("one unit with another one's values", {}, _changes(own, somebody))
 
-    def _own(self, who: Any) -> tuple[int, ...]:
-        return tuple(self.people.places[who])
+    def _own(self, place: int) -> Mapping[str, Sequence[int]]:
+        return self.people.rows[self.order[place % len(self.order)]]
 
-    def _id_of(self, place: int) -> Row | None:
-        names = self.schema.parts or ((self.schema.unit,) if self.schema.unit is not None else ())
-        row = self.copy.rows([place])[0]
-        return {name: row[name] for name in names} or None
+    def _id_of(self, own: Mapping[str, Sequence[int]]) -> tuple[Any, ...] | None:
+        """The id of whose rows these are, as it is written in one of them; None if each row is one."""
+        for name, places in own.items():
+            names = ids_of(self.people.schemas[name])
+            if names:
+                (row,) = self.people.copies[name].rows(places[:1])
+                return tuple(row[part] for part in names)
+        return None
 
-    def _of_somebody(self, place: int, who: Row) -> tuple[Row, ...]:
-        """The rows of another unit under this one's id."""
-        other = self.order[(place + 1) % len(self.order)]
-        return tuple({**row, **who} for row in self.copy.rows(self._own(other)))
+    def _of_somebody(self, place: int, who: tuple[Any, ...]) -> Rows:
+        """The rows of another unit under this one's id; rows on a way are then of both, by their keys."""
+        found: Rows = {}
+        for name, places in self._own(place + 1).items():
+            names = ids_of(self.people.schemas[name])
+            if names:
+                renamed = dict(zip(names, who, strict=True))
+                found[name] = [{**row, **renamed} for row in self.people.copies[name].rows(places)]
+        return found
 
-    def _stranger(self, place: int, who: Row | None = None) -> tuple[str, tuple[Row, ...]]:
-        """A kind of stranger with rows; none, where there are no more ids."""
-        kind = list(self.kinds)[place % len(self.kinds)]
-        rows = self.kinds[kind]()
-        if self.schema.unit is None:
-            return kind, (rows[uniform_below(len(rows), bits=self.bits)],)
-        known: Callable[[Row], bool] = lambda row: self.people.unit_of(row) in self.people.places  # noqa: E731
-        found: Sequence[Row] = [who] if who is not None else list(islice(fresh_ids(self.schema, known), 1))
-        return kind, tuple({**row, **spelled(own, self.schema, i)} for own in found for i, row in enumerate(rows))
+
+def _changes(without: Mapping[str, Sequence[int]], more: Rows | None = None) -> dict[str, Change]:
+    added = more or {}
+    return {
+        name: Change(tuple(without.get(name, ())), tuple(added.get(name, ())))
+        for name in dict.fromkeys([*without, *added])
+    }

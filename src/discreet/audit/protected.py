@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from discreet import check
@@ -38,13 +39,15 @@ def protected(
 ) -> QueryAudit:
     """Audits the answers of a declared table, as `query` does: a steward's act, which reads the data and shows none.
 
-    Its declarations are copied to curators with ledgers in memory, ample budgets and seeded noise. The ledger of the
-    file is neither opened nor charged.
+    The declarations of all tables of its account are copied to curators with ledgers in memory, ample budgets and
+    seeded noise; neighbours differ in one person's rows in all of them. The ledger of the file is neither opened nor
+    charged.
 
     Args:
         config: a discreet.toml.
-        table: which; may be left out where there is only one.
-        sql: one question or several about this table alone; a standard set, made of its declarations, unless given.
+        table: which; may be left out where there is only one, or, with questions, only one account.
+        sql: one question or several about tables of its account; a standard set about this table, made of its
+            declarations, unless given.
         epsilon: of each question.
         delta: of each; a hundredth of the account's unless it is given.
         neighbours: how many pairs of neighbouring tables are tried.
@@ -53,61 +56,60 @@ def protected(
 
     Raises:
         UnknownTable: if no such table is declared.
-        InvalidParameter: if a declaration does not fit, or another table tells whose rows it has.
+        InvalidParameter: if a declaration does not fit.
         UnsupportedQuery: if a question is refused.
     """
     declared = load(config)
     check_sources(declared)
-    chosen = _chosen(declared, table)
-    factory = _factory(declared, chosen)
-    copy = copy_of(str(chosen.source), chosen.declared.get("types"))
-    whole = copy.changed()
     questions = [sql] if isinstance(sql, str) else list(sql)
+    chosen = _chosen(declared, table, asked=bool(questions))
+    tables = [each for each in declared.tables if each.account == chosen.account]
+    factory = _factory(declared, tables)
+    whole = {each.name: copy_of(str(each.source), each.declared.get("types")).changed() for each in tables}
     if not questions:
         with factory(whole) as curator:
             asked = terms(epsilon, delta, curator.budget(chosen.name).total)
             questions = standard(curator, schema_of(curator, chosen.name), asked)
-    return query(
+    found = query(
         factory,
         questions,
         whole,
         epsilon=epsilon,
         delta=delta,
-        name=chosen.name,
         neighbours=neighbours,
         rows=rows,
         progress=progress,
     )
+    return replace(found, table=chosen.name)
 
 
-def _chosen(config: Config, name: str | None) -> Table:
+def _chosen(config: Config, name: str | None, *, asked: bool) -> Table:
     known = {table.name: table for table in config.tables}
-    if name is None and len(known) > 1:
+    accounts = {table.account for table in config.tables}
+    if name is None and len(accounts if asked else known) > 1:
         raise InvalidParameter("table", None, "to be named", f"Declared are: {', '.join(known)}.")
     found = known.get(next(iter(known)) if name is None else name)
     if found is None:
         raise UnknownTable(str(name), known)
-    if isinstance(found.unit, str) and "->" in found.unit:
-        hint = "Audit the table that the way leads to."
-        raise InvalidParameter("table", found.name, "to tell by itself whose rows it has", hint)
     return found
 
 
-def _factory(config: Config, table: Table) -> Callable[[Any], Curator]:
-    """Makes curators of this table and the public ones, with a budget that no audit uses up."""
+def _factory(config: Config, tables: Sequence[Table]) -> Callable[[Mapping[str, Any]], Curator]:
+    """Makes curators of these tables and the public ones, with a budget that no audit uses up."""
 
-    def make(rows: Any) -> Curator:
+    def make(rows: Mapping[str, Any]) -> Curator:
         curator = Curator.for_tests(engine=DuckDB(threads=1), bits=SeededBits(_SEED))
         for public in config.public:
             register(curator, public)
-        curator.protect(
-            rows,
-            name=table.name,
-            unit=table.unit,
-            account=table.account,
-            budget=ample(config.budgets[table.account]),
-            **table.declared,
-        )
+        for table in tables:
+            curator.protect(
+                rows[table.name],
+                name=table.name,
+                unit=table.unit,
+                account=table.account,
+                budget=ample(config.budgets[table.account]),
+                **table.declared,
+            )
         return curator
 
     return make

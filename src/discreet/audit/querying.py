@@ -14,20 +14,20 @@ from typing import Any
 
 from discreet import check
 from discreet.audit.certified import epsilon_below
+from discreet.audit.given import Given
 from discreet.audit.loudness import Loudness
 from discreet.audit.nearness import Move
-from discreet.audit.neighbours import Neighbouring, People, neighbourings
+from discreet.audit.neighbours import Neighbouring
 from discreet.audit.query_finding import Audited, QueryAudit
 from discreet.audit.recording import Asking, Watched
 from discreet.audit.verdicts import Compared, Pair, Violation
 from discreet.curator import Curator
 from discreet.curator.preparing import LimitsWish
 from discreet.curator.terms import terms
-from discreet.curator.watching import check_watchable, engine_of, is_play, schema_of
-from discreet.engines.copies import Copy, copy_of
+from discreet.curator.watching import engine_of, tables_read
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, SeededBits
-from discreet.plan.schema import TableSchema
+from discreet.plan.nodes import Value
 
 NEIGHBOURS, ROWS = 50, 2000
 _SEED = 1
@@ -44,6 +44,7 @@ def query(
     epsilon: check.Number = 1,
     delta: check.Number | None = None,
     limits: LimitsWish = None,
+    other: Value = None,
     name: str | None = None,
     neighbours: int = NEIGHBOURS,
     rows: int = ROWS,
@@ -56,77 +57,53 @@ def query(
 
     Args:
         curator_factory: makes a curator of a table in the form in which it was given here (a list of rows stays one,
-            everything else arrives as a stream of Arrow): ``Curator.for_tests(bits=SeededBits(1))`` with a ledger in
-            memory, and the table protected. It must declare the same whatever the rows are.
+            everything else arrives as a stream of Arrow), or of a mapping of such tables:
+            ``Curator.for_tests(bits=SeededBits(1))`` with a ledger in memory, and the tables protected. It must declare
+            the same whatever the rows are.
         sql: one question or several, asked one after the other.
-        table: the rows from which neighbours are made: a path, a frame, a list of rows.
+        table: the rows from which neighbours are made: a path, a frame, a list of rows; or a mapping from names to
+            such tables, of all protected tables that the questions read. One person's rows are then changed in all of
+            them at once. Public tables may be among them, and stay as they are.
         epsilon: of each question.
         delta: of each question; a hundredth of the account's unless it is given.
         limits: as for `Curator.ask`.
-        name: of the table, if the curator protects several.
+        other: as for `Curator.ask`.
+        name: of the table, if it is one and the curator protects several. Of several tables with several accounts, one
+            whose people neighbours differ in; people of each account by turns unless it is given.
         neighbours: how many pairs are tried: units taken away, strangers added, units replaced, by the relation of the
             account.
-        rows: of larger tables so many rows, of whole units, are taken at random.
+        rows: of larger tables so many rows of each account, of whole units, are taken at random.
         bits: of these choices; seeded unless they are given.
         progress: told after every pair.
 
     Raises:
-        InvalidParameter: if a curator protects somebody (its noise is not seeded), or keeps its ledger in a file.
+        InvalidParameter: if a curator protects somebody (its noise is not seeded), or keeps its ledger in a file; or if
+            a question reads protected tables that are not given.
         UnsupportedQuery: if a question is refused.
     """
     wanted = check.integer(neighbours=neighbours, at_least=1, at_most=10**6)
     most = check.integer(rows=rows, at_least=1, at_most=10**7)
     source = SeededBits(_SEED) if bits is None else bits
-    copy = copy_of(table)
-    with _made(curator_factory, copy.changed()) as curator:
-        schema = _schema(curator, name)
-        asked = terms(epsilon, delta, curator.budget(schema.name).total)
-        listed = [sql] if isinstance(sql, str) else list(sql)
+    listed = [sql] if isinstance(sql, str) else list(sql)
+    if not listed:
+        raise InvalidParameter("sql", sql, "to be one question or more", "Pass a SELECT.")
+    given = Given.of(curator_factory, table, name)
+    with given.curator() as curator:
+        asked = terms(epsilon, delta, curator.budget(given.first).total)
         for text in listed:
-            curator.explain(text, epsilon=asked.epsilon, delta=asked.delta, limits=limits)
+            curator.explain(text, epsilon=asked.epsilon, delta=asked.delta, limits=limits, other=other)
+            given.check_read(tables_read(curator, text))
     questions = [
-        Asking(sql=text, epsilon=asked.epsilon, delta=asked.delta, limits=limits, account=schema.name)
+        Asking(sql=text, epsilon=asked.epsilon, delta=asked.delta, limits=limits, other=other, account=given.first)
         for text in listed
     ]
-    if not questions:
-        raise InvalidParameter("sql", sql, "to be one question or more", "Pass a SELECT.")
     noise = SeededBits(source.integer(64))  # independent from pair to pair, as the curators' own need not be
-    tried = _Trial(curator_factory, schema, _small(copy, schema, most, source), questions, noise)
-    for done, pair in enumerate(neighbourings(tried.copy, schema, wanted, source), 1):
-        tried.take(pair)
+    tried = _Trial(given.sample(most, source), questions, noise)
+    for done, pair in enumerate(tried.given.pairs(wanted, source), 1):
+        tried.take(*pair)
         if progress is not None:
             progress(done, wanted)
     return tried.verdict()
-
-
-def _small(copy: Copy, schema: TableSchema, most: int, bits: Bits) -> Copy:
-    """At most so many rows, of whole units; rows of nobody are kept only where all are."""
-    people = People(copy, schema)
-    if sum(map(len, people.places.values())) <= most:
-        return copy
-    return copy.keep(people.sample(most, bits))
-
-
-def _made(factory: Callable[[Any], Curator], table: Any) -> Curator:
-    """A curator that may be watched.
-
-    Raises:
-        InvalidParameter: if it protects somebody, or its ledger is a file, which must never be charged for an audit.
-    """
-    curator = check_watchable(factory(table))
-    if not is_play(curator):
-        curator.close()
-        hint = "Leave the ledger out: an audit must charge nobody."
-        raise InvalidParameter("curator_factory", "a ledger in a file", "to keep its ledger in memory", hint)
-    return curator
-
-
-def _schema(curator: Curator, name: str | None) -> TableSchema:
-    known = curator.tables()
-    if name is None and len(known) != 1:
-        hint = f"Name one of {', '.join(known)}." if known else "The factory must protect the table."
-        raise InvalidParameter("name", name, "to be given, if there is not exactly one protected table", hint)
-    return schema_of(curator, next(iter(known)) if name is None else name)
 
 
 @dataclass
@@ -176,26 +153,20 @@ def used_share(moves: Sequence[Sequence[Move]]) -> Fraction:
 class _Trial:
     """Pairs of neighbours, one after the other."""
 
-    factory: Callable[[Any], Curator]
-    schema: TableSchema
-    copy: Copy
+    given: Given
     questions: Sequence[Asking]
     bits: Bits
     violations: list[Violation] = field(default_factory=list)
     pairs: int = 0
     tallies: dict[str, _Tally] = field(default_factory=dict)
 
-    def take(self, pair: Neighbouring) -> None:
+    def take(self, account: str, pair: Neighbouring) -> None:
         """Makes both curators, and asks them everything."""
         self.pairs += 1
-        states = [self.copy.changed(change.without, change.more) for change in (pair.one, pair.other)]
-        with _made(self.factory, states[0]) as one, _made(self.factory, states[1]) as other:
-            for curator in (one, other):
-                if schema_of(curator, self.schema.name) != self.schema:
-                    due = "the same for every table: they must not be read from the data"
-                    self.violations.append(Violation("declarations", pair.name, due, "others"))
+        with self.given.curator(pair.one) as one, self.given.curator(pair.other) as other:
+            self.violations += self.given.declared_alike(pair.name, one, other)
             curators = [(curator, Watched(engine_of(curator))) for curator in (one, other)]
-            watched = Pair(*curators, name=pair.name, bits=self.bits)
+            watched = Pair(*curators, name=pair.name, account=account, bits=self.bits)
             for question in self.questions:
                 compared = watched.compare(question)
                 self.violations += compared.violations
@@ -222,9 +193,9 @@ class _Trial:
             epsilon_claimed=first.epsilon,
             delta_claimed=first.delta,
             neighbours=self.pairs,
-            relation=self.schema.neighbours,
-            unit=_who(self.schema),
-            table=self.schema.name,
+            relation=self.given.relation,
+            unit=self.given.unit,
+            table=", ".join(self.given.schemas),
             violations=(*self.violations, *self._unheard()),
         )
 
@@ -234,9 +205,3 @@ class _Trial:
             if not tally.loudness.is_honest:
                 found = f"noise {tally.loudness.ratio:.3g} times as large"
                 yield Violation("noise", "all pairs together", "noise of the size that was paid for", found, sql)
-
-
-def _who(schema: TableSchema) -> str:
-    if schema.unit is None:
-        return "row"
-    return " and ".join(schema.parts) if schema.parts else schema.unit

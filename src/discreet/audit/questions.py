@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
+from discreet.audit.people import ids_of
 from discreet.curator import Curator
 from discreet.curator.stored import Asked
 from discreet.errors import DiscreetError
@@ -30,12 +31,12 @@ def standard(curator: Curator, schema: TableSchema, asked: Asked) -> list[str]:
 
 def _questions(schema: TableSchema) -> Iterator[str]:
     """Every kind of question, whether it is answered or not."""
-    table, others = quoted(schema.name), [c for name, c in schema.stored.items() if name not in _ids(schema)]
+    table, others = quoted(schema.name), [c for name, c in schema.stored.items() if name not in ids_of(schema)]
     numbers = [column for column in others if column.type.is_number and column.bounds is not None][:MOST]
     keys = [column for column in others if column.keys is not None][:MOST]
     yield f"SELECT COUNT(*) AS n FROM {table}"
-    if len(_ids(schema)) == 1:
-        yield f"SELECT COUNT(DISTINCT {quoted(_ids(schema)[0])}) AS units FROM {table}"
+    if len(ids_of(schema)) == 1:
+        yield f"SELECT COUNT(DISTINCT {quoted(ids_of(schema)[0])}) AS units FROM {table}"
     for column in numbers:
         yield from _about(quoted(column.name), table)
     for key in keys:
@@ -73,10 +74,6 @@ def _undeclared(others: Sequence[ColumnSchema], table: str) -> Iterator[str]:
         yield f"SELECT COUNT(DISTINCT {x}) AS different FROM {table}"
     for column in [c for c in others if c.type.is_number and c.bounds is None][:MOST]:
         yield f"SELECT AVG({quoted(column.name)}) AS mean FROM {table}"
-
-
-def _ids(schema: TableSchema) -> tuple[str, ...]:
-    return () if schema.unit is None else schema.parts or (schema.unit,)
 
 
 def quoted(name: str) -> str:

@@ -29,11 +29,16 @@ from discreet.engines import Engine
 from discreet.errors import DiscreetError, InternalError, QueryFailed, UnsupportedQuery
 from discreet.mechanisms import PartitionSelection
 from discreet.noise import Bits
+from discreet.plan.nodes import Value
 from discreet.plan.reading import Groups, Reading
 from discreet.plan.types import Type
+from discreet.privacy import events
 
 Key = tuple[Any, ...]
 Numbers = tuple[int, ...]
+
+REST: Key = (...,)
+"""The group of all that is not shown: no value of a key is an ellipsis."""
 
 SALT = "audit"
 """Of all watched curators: neighbours keep the same rows of everybody else."""
@@ -41,12 +46,13 @@ SALT = "audit"
 
 @dataclass(frozen=True, kw_only=True)
 class Asking:
-    """A question with its budget and limits, and the table or account that pays."""
+    """A question with its budget and limits, the label of what is not shown, and the table or account that pays."""
 
     sql: str
     epsilon: Fraction
     delta: Fraction
     limits: LimitsWish = None
+    other: Value = None
     account: str
 
 
@@ -115,7 +121,8 @@ class Seen:
         error: the text of a refusal.
         answer: what the analyst got.
         noises: every release.
-        spent: what the account has spent afterwards.
+        spent: what each account has spent afterwards.
+        charged: what the question charged to each account, by the book.
         reads: how often the engine was read.
         selects: whether groups with private keys were read.
     """
@@ -125,6 +132,7 @@ class Seen:
     answer: Answer | None = None
     noises: list[Noise] = field(default_factory=list)
     spent: str = ""
+    charged: dict[str, events.Event] = field(default_factory=dict)
     reads: int = 0
     selects: bool = False
 
@@ -147,12 +155,15 @@ class Recorder(Door):
         self.before = len(engine.seen)
 
     def noise(self, measure: Measure, exact: Integers) -> Integers:
-        """See `Door`."""
-        keys, inputs = self._keys(), [tuple(int(n) for n in row) for row in exact]
+        """See `Door`. The second time after one read, the same noise is for all that is not shown."""
+        reads = len(self.engine.seen) - self.before
+        again = any(noise.reads == reads and noise.release == measure for noise in self.made)
+        keys = [REST] if again and self._is_private() and len(exact) == 1 else self._keys()
+        inputs = [tuple(int(n) for n in row) for row in exact]
         fresh = [tuple(int(n) for n in row) for row in super().noise(measure, exact)]
         drawn = [tuple(a - b for a, b in zip(*pair, strict=True)) for pair in zip(fresh, inputs, strict=True)]
         out = [self._out(key, noisy, row) for key, noisy, row in zip(keys, fresh, inputs, strict=True)]
-        self.made.append(Noise(measure, keys, inputs, out, len(self.engine.seen) - self.before, drawn))
+        self.made.append(Noise(measure, keys, inputs, out, reads, drawn))
         return np.array(out, dtype=object).reshape(len(keys), len(measure.scales))
 
     def select(self, selection: PartitionSelection, people: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -229,12 +240,18 @@ class Recorder(Door):
             return quiet
         return fresh if self.frozen is None else self.frozen[len(self.made)].outputs()[key]
 
+    def _is_private(self) -> bool:
+        """Whether the groups that were read last have private keys."""
+        reading, _ = self.engine.seen[-1]
+        return bool(reading.keys) and reading.public_keys is None
+
     def _keys(self) -> list[Key]:
         """The groups in the order in which they meet noise: as declared, or by their values."""
         reading, groups = self.engine.seen[-1]
+        self.quiet = set()
         if reading.public_keys is not None:
             return list(reading.public_keys)
-        if reading.keys and self.beside is not None:
+        if self._is_private() and self.beside is not None:
             self.quiet = set(groups) ^ set(self.beside.inner.read(reading))
         return sorted(groups, key=repr) if reading.keys else [()]
 
@@ -260,18 +277,30 @@ def ask(
         bits: of the noise; the curator's own unless they are given.
     """
     recorder = Recorder(bits_of(curator) if bits is None else bits, engine, frozen, beside)
+    before = len(curator.entries())
     with watching(curator, engine=engine, door=recorder, salt=SALT):
         seen = _asked(curator, question)
     read = [reading for reading, _ in engine.seen[recorder.before :]]
     seen.noises, seen.reads = recorder.made, len(read)
     seen.selects = any(reading.keys and reading.public_keys is None for reading in read)
-    seen.spent = str(curator.budget(question.account).spent)
+    account(seen, curator, before)
     return seen
+
+
+def account(seen: Seen, curator: Curator, before: int) -> None:
+    """Notes what was charged after so many entries of the book, and what every account has spent."""
+    entries = [entry for entry in curator.entries()[before:] if entry.kind == "charge"]
+    for name in curator.accounts():
+        own = [events.from_json(entry.content["event"]) for entry in entries if entry.account == name]
+        seen.charged[name] = events.Composed(own)
+    seen.spent = ", ".join(f"{name}: {curator.balance(name).spent}" for name in curator.accounts())
 
 
 def _asked(curator: Curator, question: Asking) -> Seen:
     try:
-        answer = curator.ask(question.sql, epsilon=question.epsilon, delta=question.delta, limits=question.limits)
+        answer = curator.ask(
+            question.sql, epsilon=question.epsilon, delta=question.delta, limits=question.limits, other=question.other
+        )
     except QueryFailed as error:
         return Seen("failed", str(error))
     except UnsupportedQuery as error:

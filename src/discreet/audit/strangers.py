@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
+from discreet.audit.people import Row, ids_of
 from discreet.noise import Bits, uniform_below
 from discreet.plan.days import LAST
 from discreet.plan.schema import Bounds, ColumnSchema, TableSchema
 from discreet.plan.types import Type
-
-Row = dict[str, Any]
 
 MANY_GROUPS, IN_EACH, VERY_MANY = 24, 3, 60
 _MIDNIGHT = dt.time()
@@ -42,7 +41,7 @@ def strangers(schema: TableSchema, bits: Bits) -> dict[str, Callable[[], list[Ro
         schema: what is declared; nothing else is known of the table.
         bits: of the choices among odd values.
     """
-    columns = [column for name, column in schema.stored.items() if name not in _ids(schema)]
+    columns = [column for name, column in schema.stored.items() if name not in ids_of(schema)]
     places = range(MANY_GROUPS * IN_EACH)
 
     def odd(times: int) -> list[Row]:
@@ -62,13 +61,22 @@ def strangers(schema: TableSchema, bits: Bits) -> dict[str, Callable[[], list[Ro
 
 def fresh_ids(schema: TableSchema, known: Callable[[Row], bool]) -> Iterator[Row]:
     """Ids that nobody has, as the columns that they are; few, where a column has few values."""
-    names = _ids(schema)
+    names = ids_of(schema)
     for place in count():
         made = {name: _id(schema.columns[name].type, place) for name in names}
         if None in made.values():
             return
         if not known(made):
             yield made
+
+
+def fresh_values(kind: Type) -> Iterator[Any]:
+    """Values of a type that are hardly ever in a table; few, where there are few."""
+    for place in count():
+        made = _id(kind, place)
+        if made is None:
+            return
+        yield made
 
 
 def spelled(who: Row, schema: TableSchema, place: int) -> Row:
@@ -78,12 +86,6 @@ def spelled(who: Row, schema: TableSchema, place: int) -> Row:
         name: pads[place % 3].format(value) if schema.columns[name].type is Type.TEXT and value is not None else value
         for name, value in who.items()
     }
-
-
-def _ids(schema: TableSchema) -> tuple[str, ...]:
-    if schema.unit is None:
-        return ()
-    return schema.parts or (schema.unit,)
 
 
 def _id(kind: Type, place: int) -> Any:

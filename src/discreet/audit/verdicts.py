@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.accounting.zcdp import zcdp_epsilon
-from discreet.audit.nearness import Move, moves
-from discreet.audit.recording import Asking, Noise, Seen, Watched, ask
-from discreet.audit.releases import Divided, Drawn, Voted, allowance
+from discreet.audit.nearness import Move, paid_moves
+from discreet.audit.recording import REST, Asking, Noise, Seen, Watched, ask
+from discreet.audit.releases import Divided, Drawn, Voted, allowance, law_of
 from discreet.curator import Answer, Curator
 from discreet.curator.measure import Measure
+from discreet.curator.perform import costs_no_more
+from discreet.curator.program import Program
 from discreet.curator.selection import Threshold
 from discreet.exact import float_above, float_below
-from discreet.mechanisms import PartitionSelection
+from discreet.ledger import Account
 from discreet.noise import Bits
 from discreet.privacy import PureDP, events
 
@@ -65,6 +67,7 @@ class Pair:
         one: the first.
         other: its neighbour.
         name: how they differ, in words without values.
+        account: of the person in whom they differ, who is protected by what is charged to it; None if it is not known.
         bits: of the noise; the curators' own unless they are given.
     """
 
@@ -74,9 +77,10 @@ class Pair:
         other: tuple[Curator, Watched],
         *,
         name: str = "a neighbour",
+        account: str | None = None,
         bits: Bits | None = None,
     ) -> None:
-        self.one, self.other, self.name, self.bits = one, other, name, bits
+        self.one, self.other, self.name, self.account, self.bits = one, other, name, account, bits
 
     def compare(self, question: Asking) -> Compared:
         """Asks both, the second with the noise of the first, and compares everything."""
@@ -85,8 +89,11 @@ class Pair:
         second = ask(*self.other, question, frozen=first.noises, beside=engine, bits=self.bits)
         apart: tuple[tuple[Move, ...], ...] = ()
         if _same_releases(first, second):
-            apart = tuple(moves(a, b) for a, b in zip(first.noises, second.noises, strict=True))
+            paid = [] if first.answer is None else list(parts(first.answer.event))
+            apart = paid_moves(first.noises, second.noises, paid)
         faults = list(_faults(question, first, second, apart))
+        if self.account is not None and any(move.found for release in apart for move in release):
+            faults += paid_by(self.one[0].account(self.account), first)
         violations = tuple(Violation(kind, self.name, due, found, question.sql) for kind, due, found in faults)
         return Compared(first, second, apart, violations)
 
@@ -167,16 +174,15 @@ def _same_inputs(first: Seen, second: Seen, apart: Sequence[Sequence[Move]]) -> 
 
 def within_what_was_asked(question: Asking, noises: list[Noise], answer: Answer) -> Iterator[Fault]:
     """All noise of a question together costs no more than was asked, and no less than was charged."""
-    measures = [noise.release for noise in noises if isinstance(noise.release, Measure | Drawn | Divided | Voted)]
-    selections = [noise.release for noise in noises if isinstance(noise.release, PartitionSelection)]
-    rest = beside(answer, [*(m.event for m in measures), *(s.event for s in selections)])
-    if rest is None:
+    charged = paid_for(answer, [noise.release.event for noise in noises])
+    if charged is None:
         yield "uncharged", "every release in what was charged, and nothing else", "something else"
         return
-    epsilon = question.epsilon - sum((selection.epsilon for selection in selections), Fraction(0))
-    deltas = [*(selection.delta for selection in selections), *(threshold.delta for threshold in rest)]
-    delta = question.delta - sum(deltas, Fraction(0))
-    totals = {law: sum((allowance(m.event) for m in measures if m.law == law), Fraction(0)) for law in LAWS}
+    approximate = [event for event in charged if isinstance(event, events.Approx)]
+    measures = [event for event in charged if not isinstance(event, events.Approx)]
+    epsilon = question.epsilon - sum((event.epsilon for event in approximate), Fraction(0))
+    delta = question.delta - sum((event.delta for event in approximate), Fraction(0))
+    totals = {law: sum((allowance(e) for e in measures if law_of(e) == law), Fraction(0)) for law in LAWS}
     left = epsilon - totals["laplace"]
     if not measures:
         yield "noise", "some", "none"
@@ -190,41 +196,89 @@ def within_what_was_asked(question: Asking, noises: list[Noise], answer: Answer)
         yield "uncharged", f"a price of at least {_short(totals['laplace'])}", str(answer.cost)
 
 
-def _parts(event: events.Event) -> Iterator[events.Event]:
+def parts(event: events.Event) -> Iterator[events.Event]:
     """The events that an event is composed of, of one question or of several stages."""
     if not isinstance(event, events.Composed):
         yield event
         return
     for part in event.events:
-        yield from _parts(part)
+        yield from parts(part)
 
 
-def beside(answer: Answer, released: list[events.Event]) -> list[events.Approx] | None:
-    """What was charged beside the releases: deltas of thresholds; None if a release or anything else is not in it."""
-    paid = list(_parts(answer.event))
+def paid_for(answer: Answer, released: Sequence[events.Event]) -> list[events.Event] | None:
+    """What was charged, if it is what was released; None if a release is not in it, or anything else is.
+
+    Where one payment is for several releases, in all groupings and once more for what is not shown, there may be as
+    many of each; what they move together is judged by `paid_moves`. Deltas of thresholds are no releases.
+    """
+    charged, often = list(parts(answer.event)), _releases_of_a_payment(answer)
     for event in released:
-        if event not in paid:
+        if not charged.count(event) <= list(released).count(event) <= often * charged.count(event):
             return None
-        paid.remove(event)
-    thresholds = [rest for rest in paid if isinstance(rest, events.Approx) and rest.epsilon == 0]
-    return thresholds if len(thresholds) == len(paid) else None
+    for event in charged:
+        if event not in released and not (isinstance(event, events.Approx) and event.epsilon == 0):
+            return None
+    return charged
+
+
+def _releases_of_a_payment(answer: Answer) -> int:
+    """How often one noise may be drawn for one payment."""
+    if answer.released is None:
+        return 1
+    main = answer.released.program
+    programs = (main, *main.beside)
+    return max(max(1, len(each.groupings)) * (2 if each.contribution.gathers else 1) for each in programs)
 
 
 def _alone(first: Seen, second: Seen) -> Iterator[Fault]:
     """Private groups that one table has alone are few, and too small to be shown for their own sake."""
-    program = first.answer.released.program if first.answer is not None and first.answer.released is not None else None
-    if program is None or program.beside or program.groupings or not isinstance(program.selection, Threshold):
+    released = first.answer.released if first.answer is not None else None
+    if released is None:
         return
-    size, own = program.selection.size, len(program.measures)
-    for seen, opposite in ((first, second), (second, first)):
-        parts = [[noise for noise in each.noises if isinstance(noise.release, Measure)] for each in (seen, opposite)]
-        here, there = (noises[len(noises) - own :] for noises in parts)
-        alone = set(here[0].keys) - set(there[0].keys) if own else set()
-        rows = [[number for noise in here for number in noise.inputs()[key]] for key in alone]
-        if len(rows) > program.contribution.groups:
-            yield "groups of one", f"at most {program.contribution.groups}", str(len(rows))
-        if any(not size.linear.value(row) <= size.most < program.selection.smallest for row in rows):
+    programs = [replace(released.program, beside=()), *released.program.beside]
+    stages = [_stages(seen) for seen in (first, second)]
+    each = [[one for one in program.groupings or (program,) if one.reading.statistics] for program in programs]
+    place = -sum(map(len, each))  # scouts come before
+    for program, own in zip(programs, each, strict=True):
+        pairs = [(one, *(noises[place + i] for noises in stages)) for i, one in enumerate(own)]
+        place += len(own)
+        yield from _alone_in(program, pairs)
+        yield from _alone_in(program, [(one, there, here) for one, here, there in pairs])
+
+
+def paid_by(account: Account, seen: Seen) -> Iterator[Fault]:
+    """Whoever moves an input of noise is of an account to which all of it was charged, by the book."""
+    answer = seen.answer
+    if answer is None or answer.replayed:
+        return
+    charged = seen.charged.get(account.name, events.Composed([]))
+    if not costs_no_more(answer.event, charged, account):
+        yield "uncharged", f"the whole price on the account {account.name!r}, whose people move the numbers", "less"
+
+
+def _stages(seen: Seen) -> list[list[Noise]]:
+    """The noises on statistics, by the read that they follow."""
+    found: dict[int, list[Noise]] = {}
+    for noise in seen.noises:
+        if isinstance(noise.release, Measure) and noise.keys != [REST]:
+            found.setdefault(noise.reads, []).append(noise)
+    return list(found.values())
+
+
+def _alone_in(program: Program, pairs: Sequence[tuple[Program, list[Noise], list[Noise]]]) -> Iterator[Fault]:
+    """The groups that one table has alone, in all groupings together."""
+    alone = 0
+    for one, here, there in pairs:
+        if not isinstance(one.selection, Threshold):
+            continue
+        size = one.selection.size
+        keys = set(here[0].keys) - set(there[0].keys)
+        rows = [[number for noise in here for number in noise.inputs()[key]] for key in keys]
+        alone += len(rows)
+        if any(not size.linear.value(row) <= size.most < one.selection.smallest for row in rows):
             yield "threshold", "more than one can reach alone", "less"
+    if alone > program.contribution.groups:
+        yield "groups of one", f"at most {program.contribution.groups}", str(alone)
 
 
 def _short(number: Fraction) -> str:

@@ -234,8 +234,6 @@ def audit(
     else:
         for each in found:
             auditing.show(each, Console())
-        for name in auditing.skipped(config, found) if table is None else ():
-            _say(f"{printable(name)} was not audited: another table tells whose rows it has.")
         auditing.explain(Console())
     if not all(each.passed for each in found):
         raise typer.Exit(FAILED)

@@ -16,7 +16,6 @@ from discreet.audit.pages import audit_page
 from discreet.audit.query_finding import CANNOT_SHOW
 from discreet.cli.words import number, printable
 from discreet.curator.config import Config, load
-from discreet.curator.owners import target_of
 from discreet.errors import InvalidParameter
 from discreet.report.words import percent
 
@@ -57,23 +56,19 @@ def audited(
 
 
 def _chosen(config: Config, table: str | None, sql: Sequence[str]) -> list[str]:
-    """The tables to audit; of all, those that tell by themselves whose rows they have.
+    """The tables to audit; with questions one, by which the account is known.
 
     Raises:
-        InvalidParameter: if a question is given and no table, where there are several.
+        InvalidParameter: if a question is given and no table, where there are several accounts.
     """
     if table is not None:
         return [table]
-    names = [each.name for each in config.tables if target_of(each.unit) is None]
-    if sql and len(names) > 1:
+    names = [each.name for each in config.tables]
+    if not sql:
+        return names
+    if len({each.account for each in config.tables}) > 1:
         raise InvalidParameter("TABLE", None, "to be named with --sql", f"Declared are: {', '.join(names)}.")
-    return names
-
-
-def skipped(config: Path, audits: Sequence[QueryAudit]) -> list[str]:
-    """The tables that were left out because others tell whose rows they have."""
-    known = {audit.table for audit in audits}
-    return [each.name for each in load(config).tables if each.name not in known and target_of(each.unit) is not None]
+    return names[:1]
 
 
 def show(audit: QueryAudit, console: Console) -> None:

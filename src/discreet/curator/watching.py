@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from discreet.curator.curator import Curator
 from discreet.curator.door import Door
+from discreet.curator.scouts import read_by
 from discreet.engines.base import Engine
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
@@ -37,6 +38,21 @@ def engine_of(curator: Curator) -> Engine:
 def schema_of(curator: Curator, name: str) -> TableSchema:
     """What is declared about a table of a curator for tests, and nothing that is supposed in its place."""
     return check_watchable(curator)._schema(name)
+
+
+def known_to(curator: Curator) -> dict[str, TableSchema]:
+    """What is declared about all tables of a curator for tests, public ones included."""
+    return check_watchable(curator)._known
+
+
+def tables_read(curator: Curator, question: str) -> set[str]:
+    """The names of the tables that a curator for tests reads for a question, or for the rows of a learner.
+
+    Raises:
+        UnsupportedQuery: if the question is refused.
+    """
+    plan, _ = check_watchable(curator)._plan(question)
+    return {schema.name for schema in read_by(plan, curator._known)}
 
 
 def is_play(curator: Curator) -> bool:

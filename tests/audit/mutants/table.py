@@ -14,6 +14,7 @@ from tests.audit.mutants import (
     moments,
     noises,
     robust,
+    several,
     trees,
 )
 from tests.audit.mutants.registry import Mutant
@@ -23,6 +24,7 @@ MUTANTS = [
     *choosing.MUTANTS,
     *accounts.MUTANTS,
     *curators.MUTANTS,
+    *several.MUTANTS,
     *auditors.MUTANTS,
     *basics.MUTANTS,
     *robust.MUTANTS,

@@ -1,0 +1,119 @@
+"""Mistakes where one payment is for several releases, and where one person's rows are in several tables."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from discreet import audit
+from discreet.curator.preparing import Preparing
+from discreet.engines import gather as gather_module
+from discreet.errors import UnsupportedQuery
+from discreet.plan.nodes import UNIT
+from discreet.plan.relations import Reached
+from discreet.plan.stability import Contribution
+from tests.audit.mutants.registry import Mutant, catcher, setting
+from tests.audit.several import PURE, THE_HOSPITAL, THE_SHOP, of_family, shopping, wards
+from tests.redteam.clinics import APPROXIMATE, CROWD, clinic
+
+ROLLUP = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)"
+KINDS = "SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind"
+ITEMS = "SELECT COUNT(*) AS n FROM items"
+BOTH = "SELECT COUNT(*) AS n, (SELECT COUNT(*) FROM staff) AS s FROM visits"
+
+
+@catcher("audit.query")
+def one_person_is_paid_for_in_all_groupings() -> None:
+    found = audit.query(clinic, ROLLUP, CROWD, neighbours=4)
+    assert found.passed, found.summary()
+
+
+@catcher("audit.query")
+def what_is_not_shown_is_paid_for() -> None:
+    found = audit.query(
+        lambda rows: clinic(rows, budget=APPROXIMATE), KINDS, CROWD, other="elsewhere", delta=1e-5, neighbours=4
+    )
+    assert found.passed, found.summary()
+
+
+@catcher("audit.query")
+def one_person_is_one_person_on_a_way() -> None:
+    found = audit.query(of_family(THE_SHOP, budget=PURE), ITEMS, shopping(), neighbours=4)
+    assert found.passed, found.summary()
+
+
+@catcher("audit.query")
+def people_of_each_account_are_paid_for() -> None:
+    """Nothing is found: the question is refused, or everybody whom it counts is paid for."""
+    with suppress(UnsupportedQuery):
+        found = audit.query(of_family(THE_HOSPITAL, budget=PURE), BOTH, wards(), neighbours=6)
+        assert found.passed, found.summary()
+
+
+# ------------------------------------------------------------------------------------------------------------- mistakes
+
+
+def _fewer_groupings(patch: pytest.MonkeyPatch) -> None:
+    right = Contribution.groups.fget  # type: ignore[attr-defined]
+
+    def groups(self: Contribution) -> int:
+        found: int = right(replace(self, groupings=self.groupings[:-1]))
+        return found
+
+    patch.setattr(Contribution, "groups", property(groups))
+
+
+def _ungathered(patch: pytest.MonkeyPatch) -> None:
+    for name in ("l1", "l2_squared"):
+        right = getattr(Contribution, name)
+
+        def cheap(self: Contribution, *given: Any, right: Any = right, **options: Any) -> Fraction:
+            found: Fraction = right(replace(self, gathers=False), *given, **options)
+            return found
+
+        patch.setattr(Contribution, name, cheap)
+
+
+def _by_order(patch: pytest.MonkeyPatch) -> None:
+    """Rows on a way are those of the key that leads on, and not of the person at its end."""
+    right = gather_module.gather
+
+    def by_key(relation: Any, *given: Any) -> list[Any]:
+        rows = right(relation, *given)
+        if not isinstance(relation, Reached):
+            return rows
+        return [{**row, UNIT: str(row[relation.column])} for row in rows]
+
+    patch.setattr("discreet.engines.memory.gather", by_key)
+
+
+MUTANTS = [
+    Mutant(
+        "a grouping left uncharged",
+        "Of the groupings of a ROLLUP one is left out of what a person can change.",
+        _fewer_groupings,
+        one_person_is_paid_for_in_all_groupings,
+    ),
+    Mutant(
+        "what is not shown for nothing",
+        "The group of everything that is not shown is released beside the others, and not paid for.",
+        _ungathered,
+        what_is_not_shown_is_paid_for,
+    ),
+    Mutant(
+        "limits for an order",
+        "Items are limited for each order that they are in, and not for the customer who has the orders.",
+        _by_order,
+        one_person_is_one_person_on_a_way,
+    ),
+    Mutant(
+        "another account's people for nothing",
+        "A question inside a question counts people of another account, who do not pay.",
+        setting(Preparing, "_check_accounts", lambda *_: None),
+        people_of_each_account_are_paid_for,
+    ),
+]

@@ -1,0 +1,65 @@
+"""Audits of ROLLUP, CUBE and GROUPING SETS, and of a group for what is not shown: one charge, several releases."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from discreet import audit
+from discreet.privacy import Neighbours
+from tests.audit.held import PURE, clinic
+from tests.curator.clinic import visits
+
+ROWS = visits(3, patients=40)
+PUBLIC = (
+    "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)",
+    "SELECT ward, age > 40 AS old, COUNT(*) AS n, SUM(charge) AS s FROM visits GROUP BY CUBE (ward, old)",
+    "SELECT ward, MEDIAN(age) AS m, MODE(ward) AS w FROM visits GROUP BY ROLLUP (ward)",
+)
+PRIVATE = (
+    "SELECT ward, kind, COUNT(*) AS n FROM visits GROUP BY GROUPING SETS ((ward, kind), (kind), ())",
+    "SELECT kind, AVG(age) AS a, MEDIAN(age) AS m FROM visits GROUP BY ROLLUP (kind)",
+    "SELECT kind, COUNT(*) AS n, (SELECT COUNT(*) FROM visits) AS whole FROM visits GROUP BY kind",
+)
+GATHERED = (
+    "SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind",
+    "SELECT kind, SUM(charge) AS s, AVG(age) AS a FROM visits GROUP BY kind",
+)
+
+
+def kinds(sql: str, **asked: Any) -> set[str]:
+    """The kinds of violations."""
+    found = audit.query(asked.pop("factory", clinic()), sql, ROWS, **({"neighbours": 8} | asked))
+    return {violation.kind for violation in found.violations}
+
+
+@pytest.mark.parametrize("relation", list(Neighbours), ids=str)
+@pytest.mark.parametrize("delta", ["0", None], ids=["pure", "with delta"])
+def test_all_groupings_are_one_charge(relation: Neighbours, delta: str | None) -> None:
+    asked = [*PUBLIC, *(PRIVATE if delta is None else ())]
+    found = audit.query(clinic(neighbours=relation), asked, ROWS, delta=delta, neighbours=8)
+    assert found.passed, found.summary()
+    assert found.share <= 1
+    assert all(each.share > Fraction(1, 5) for each in found.questions), [float(each.share) for each in found.questions]
+
+
+def test_one_person_uses_up_the_charge_of_a_rollup() -> None:
+    """Somebody in two wards, and in the total: what was paid, to the last bit, and certified."""
+    found = audit.query(clinic(budget=PURE), PUBLIC[0], ROWS, neighbours=8)
+    assert (found.share, found.epsilon_lower) == (1, 1.0)
+
+
+@pytest.mark.parametrize("relation", list(Neighbours), ids=str)
+@pytest.mark.parametrize("epsilon", ["1", "200"], ids=["some are hidden", "all are shown"])
+def test_what_is_not_shown_is_one_more_group(relation: Neighbours, epsilon: str) -> None:
+    found = audit.query(
+        clinic(neighbours=relation), GATHERED, ROWS, other="elsewhere", epsilon=epsilon, delta="1e-6", neighbours=8
+    )
+    assert found.passed, found.summary()
+    assert found.share <= 1
+
+
+def test_declared_keys_have_one_more_group_too() -> None:
+    assert kinds("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", other="elsewhere") == set()
