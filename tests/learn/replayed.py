@@ -7,14 +7,30 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pytest
 
+from discreet.audit.mechanism_recorder import Call, MechanismRecorder, watched
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 
 
+class _MadeUp(MechanismRecorder):
+    """Releases of one kind of mechanism are made up; those of others are their own."""
+
+    def __init__(self, kind: type, size: float, first: int) -> None:
+        super().__init__()
+        self.kind, self.size, self.first = kind, size, first
+        self.drawn = SeededBits(99)
+
+    def answer(self, mechanism: Any, inputs: tuple[Any, ...], call: Call) -> Any:
+        if not isinstance(mechanism, self.kind):
+            return super().answer(mechanism, inputs, call)
+        spread = self.size * float(mechanism.sensitivity)
+        noise = np.rint(spread * normals(np.shape(inputs[0]), bits=self.drawn)).astype(np.int64)
+        return noise + (self.first if not any(isinstance(each.mechanism, self.kind) for each in self.made) else 0)
+
+
 def recorded(
-    patch: pytest.MonkeyPatch, mechanism: type, run: Callable[[], Any], *, size: float = 1.0, first: int = 0
+    mechanism: type, run: Callable[[], Any], *, size: float = 1.0, first: int = 0
 ) -> list[tuple[Any, np.ndarray[Any, Any]]]:
     """Each mechanism that released during a run, with its exact input; its outputs are made up from a fixed seed.
 
@@ -22,28 +38,20 @@ def recorded(
 
     Whatever a later input depends on is then the same for neighbours, but for the row that differs.
     """
-    found: list[tuple[Any, np.ndarray[Any, Any]]] = []
-    made_up = SeededBits(99)
-
-    def release(self: Any, value: Any, **_: Any) -> Any:
-        found.append((self, np.array(value)))
-        noise = np.rint(size * float(self.sensitivity) * normals(np.shape(value), bits=made_up)).astype(np.int64)
-        return noise + (first if len(found) == 1 else 0)
-
-    with patch.context() as patched:
-        patched.setattr(mechanism, "release", release)
+    recorder = _MadeUp(mechanism, size, first)
+    with watched(recorder):
         run()
-    return found
+    return [
+        (each.mechanism, np.array(each.inputs[0])) for each in recorder.made if isinstance(each.mechanism, mechanism)
+    ]
 
 
-def worst_excess(
-    patch: pytest.MonkeyPatch, mechanism: type, run: Callable[[Any], Any], pairs: list[tuple[Any, Any]], **made_up: Any
-) -> float:
+def worst_excess(mechanism: type, run: Callable[[Any], Any], pairs: list[tuple[Any, Any]], **made_up: Any) -> float:
     """The largest move of an input between neighbours, in the L2 norm, over the sensitivity it was released with."""
     worst = 0.0
     for here, there in pairs:
-        one = recorded(patch, mechanism, partial(run, here), **made_up)
-        other = recorded(patch, mechanism, partial(run, there), **made_up)
+        one = recorded(mechanism, partial(run, here), **made_up)
+        other = recorded(mechanism, partial(run, there), **made_up)
         assert [(a[0], a[1].shape) for a in one] == [(b[0], b[1].shape) for b in other]
         for (used, a), (_, b) in zip(one, other, strict=True):
             move = float(np.sqrt(np.sum((a - b).astype(np.float64) ** 2)))

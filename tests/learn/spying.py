@@ -8,10 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pytest
 
+from discreet.audit.mechanism_recorder import Call, Handed, MechanismRecorder, watched
 from discreet.mechanisms import Gaussian
-from discreet.noise import Bits
 
 
 @dataclass(frozen=True)
@@ -22,38 +21,38 @@ class Told:
     value: Any
 
 
+class _Spy(MechanismRecorder):
+    """Keeps everything; Gaussian noise is replaced by outputs, if there are some."""
+
+    def __init__(self, outputs: list[Any] | None) -> None:
+        super().__init__()
+        self.outputs = None if outputs is None else iter(outputs)
+
+    def answer(self, mechanism: Any, inputs: tuple[Any, ...], call: Call) -> Any:
+        if self.outputs is None or not isinstance(mechanism, Gaussian):
+            return super().answer(mechanism, inputs, call)
+        return next(self.outputs)
+
+
+def _spied(fit: Callable[[], Any], outputs: list[Any] | None = None) -> list[Handed]:
+    spy = _Spy(outputs)
+    with watched(spy):
+        fit()
+    return [handed for handed in spy.made if isinstance(handed.mechanism, Gaussian)]
+
+
 def told(fit: Callable[[], Any], outputs: list[Any] | None = None) -> list[Told]:
     """The values that a fit hands to `Gaussian.release`, in order; with `outputs`, those are returned in their place.
 
     What a later stage does depends only on what earlier ones released: forcing the same outputs on neighbours shows
     whether that is so.
     """
-    found: list[Told] = []
-    honest = Gaussian.release
-
-    def release(self: Gaussian, value: Any, *, bits: Bits | None = None) -> Any:
-        found.append(Told(self.sigma, np.array(value, copy=True)))
-        return honest(self, value, bits=bits) if outputs is None else outputs[len(found) - 1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Gaussian, "release", release)
-        fit()
-    return found
+    return [Told(handed.mechanism.sigma, np.array(handed.inputs[0])) for handed in _spied(fit, outputs)]
 
 
 def replies(fit: Callable[[], Any]) -> list[Any]:
     """What the mechanisms of a fit released, in order."""
-    found: list[Any] = []
-    honest = Gaussian.release
-
-    def release(self: Gaussian, value: Any, *, bits: Bits | None = None) -> Any:
-        found.append(honest(self, value, bits=bits))
-        return found[-1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Gaussian, "release", release)
-        fit()
-    return found
+    return [handed.out for handed in _spied(fit)]
 
 
 def squared_distance(left: list[Told], right: list[Told]) -> Fraction:

@@ -42,13 +42,9 @@ def pairs(neighbours: str) -> list[tuple[Any, Any]]:
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize("more", [{}, {"classes": [0, 1, 7]}, {"residual_bound": 1}])
-def test_no_row_moves_a_release_by_more_than_its_sensitivity(
-    monkeypatch: pytest.MonkeyPatch, neighbours: str, more: dict[str, Any]
-) -> None:
+def test_no_row_moves_a_release_by_more_than_its_sensitivity(neighbours: str, more: dict[str, Any]) -> None:
     parameters = {"neighbours": neighbours} | more
-    worst = worst_excess(
-        monkeypatch, Gaussian, lambda rows: fit(parameters, rows), pairs(neighbours), size=4e5, first=10**6
-    )
+    worst = worst_excess(Gaussian, lambda rows: fit(parameters, rows), pairs(neighbours), size=4e5, first=10**6)
     assert 0.9 < worst <= 1 + 1e-12
 
 
@@ -56,20 +52,12 @@ def test_no_row_moves_a_release_by_more_than_its_sensitivity(
 def test_residuals_that_are_not_shortened_are_noticed(monkeypatch: pytest.MonkeyPatch, neighbours: str) -> None:
     monkeypatch.setattr(boosting, "within", lambda residuals, _: residuals)
     parameters = {"neighbours": neighbours, "residual_bound": 0.5}
-    assert (
-        worst_excess(
-            monkeypatch, Gaussian, lambda rows: fit(parameters, rows), pairs(neighbours), size=4e5, first=10**6
-        )
-        > 1.2
-    )
+    assert worst_excess(Gaussian, lambda rows: fit(parameters, rows), pairs(neighbours), size=4e5, first=10**6) > 1.2
 
 
-def test_a_replaced_row_calibrated_as_an_added_one_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replaced_row_calibrated_as_an_added_one_is_noticed() -> None:
     parameters = {"neighbours": "add_remove"}
-    assert (
-        worst_excess(monkeypatch, Gaussian, lambda rows: fit(parameters, rows), pairs("replace"), size=4e5, first=10**6)
-        > 1.2
-    )
+    assert worst_excess(Gaussian, lambda rows: fit(parameters, rows), pairs("replace"), size=4e5, first=10**6) > 1.2
 
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])

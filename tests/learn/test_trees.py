@@ -83,8 +83,7 @@ def test_no_row_moves_the_leaves_further_than_paid_for(
     for row in ROWS:
         other = base if neighbours == "add_remove" else [*base, ROWS[5]]
         runs = [
-            recorded(monkeypatch, Laplace, partial(fit, rows, neighbours=neighbours, **forest))
-            for rows in ([*base, row], other)
+            recorded(Laplace, partial(fit, rows, neighbours=neighbours, **forest)) for rows in ([*base, row], other)
         ]
         assert all(float(used.sensitivity) == allowed for used, _ in runs[0])
         worst = max(worst, sum(int(abs(a - b).sum()) for (_, a), (_, b) in zip(*runs, strict=True)))
@@ -110,9 +109,9 @@ def test_a_tree_learns_a_corner_that_no_sum_of_features_can() -> None:
     assert one.fit(table, labels).score(table, labels) > 0.9
 
 
-def test_a_forest_puts_every_row_into_one_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forest_puts_every_row_into_one_tree() -> None:
     rows = [ROWS[k % len(ROWS)] for k in range(100)]
-    inputs = recorded(monkeypatch, Laplace, lambda: fit(rows, n_estimators=4))
+    inputs = recorded(Laplace, lambda: fit(rows, n_estimators=4))
     assert len(inputs) == 4
     assert sum(int(counts.sum()) for _, counts in inputs) == 100
 

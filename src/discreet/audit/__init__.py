@@ -8,6 +8,7 @@ from discreet.audit.fitting import Fit, fits
 from discreet.audit.protected import protected
 from discreet.audit.query_finding import Audited, QueryAudit
 from discreet.audit.querying import query
+from discreet.audit.training import fit
 from discreet.audit.verdicts import Violation
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Violation",
     "distinguish",
     "exact",
+    "fit",
     "fits",
     "one_run",
     "protected",

@@ -7,6 +7,7 @@ closer at one mechanism.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -32,10 +33,13 @@ class Loudness:
         if not isinstance(noise.release, Measure):
             return
         for place, scale in enumerate(noise.release.scales):
-            if scale >= SMALLEST:
-                usual = mean_size(noise.release.law, scale)
-                self.total += sum(abs(row[place]) for row in noise.drawn) / usual
-                self.count += len(noise.drawn)
+            self.hear(noise.release.law, scale, [abs(row[place]) for row in noise.drawn])
+
+    def hear(self, law: Law, scale: Fraction, sizes: Sequence[float]) -> None:
+        """Listens to noise of a law and a scale: how large each draw was, in the steps of the scale."""
+        if scale >= SMALLEST:
+            self.total += sum(sizes) / mean_size(law, scale)
+            self.count += len(sizes)
 
     @property
     def ratio(self) -> float:

@@ -62,6 +62,7 @@ class QueryAudit:
         unit: who is protected, in words.
         table: its name.
         violations: everything that told neighbours apart and no noise covers.
+        subject: what each of them is, a question or a fit.
     """
 
     questions: tuple[Audited, ...]
@@ -72,6 +73,7 @@ class QueryAudit:
     unit: str
     table: str
     violations: tuple[Violation, ...]
+    subject: str = "question"
 
     @property
     def unanswered(self) -> tuple[Audited, ...]:
@@ -113,7 +115,7 @@ class QueryAudit:
     @property
     def headline(self) -> str:
         """The verdict in one line."""
-        asked = f"{len(self.questions)} question{'s' * (len(self.questions) != 1)}"
+        asked = f"{len(self.questions)} {self.subject}{'s' * (len(self.questions) != 1)}"
         tried = f"{self.neighbours} pairs of neighbouring tables"
         if self.passed:
             return f"Passed: {asked} on {tried}, and nothing but noise told them apart"
@@ -127,10 +129,10 @@ class QueryAudit:
         lines = [
             f"{self.headline}.",
             f"Neighbours of {self.table} differ in one {self.unit}, who is {_RELATIONS[self.relation]}.",
-            f"Each question claims epsilon {_number(self.epsilon_claimed)}"
+            f"Each {self.subject} claims epsilon {_number(self.epsilon_claimed)}"
             + (f" and delta {_number(self.delta_claimed)}. " if self.delta_claimed else ". ")
-            + f"The pair that was farthest apart used {percent(self.share)} of what was paid; "
-            f"epsilon is certainly at least {self.epsilon_lower:.3g}.",
+            + f"The pair that was farthest apart used {percent(self.share)} of what was paid"
+            + (f"; epsilon is certainly at least {self.epsilon_lower:.3g}." if self.subject == "question" else "."),
             *(f"- {violation}" for violation in self.violations[:10]),
             *(["- and more"] if len(self.violations) > 10 else []),
             *(f"- never answered ({each.status}): {each.sql}" for each in self.unanswered),

@@ -6,10 +6,10 @@ outputs are frozen to the recorded ones, so that whatever still differs in the a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from discreet.plan.reading import Groups, Reading
 from discreet.plan.types import Type
 from discreet.privacy import events
 
+T = TypeVar("T")
 Key = tuple[Any, ...]
 Numbers = tuple[int, ...]
 
@@ -297,16 +298,23 @@ def account(seen: Seen, curator: Curator, before: int) -> None:
 
 
 def _asked(curator: Curator, question: Asking) -> Seen:
-    try:
-        answer = curator.ask(
+    status, error, answer = attempted(
+        lambda: curator.ask(
             question.sql, epsilon=question.epsilon, delta=question.delta, limits=question.limits, other=question.other
         )
+    )
+    return Seen(status, error, answer)
+
+
+def attempted(call: Callable[[], T]) -> tuple[str, str, T | None]:
+    """How something ended: a status, the text of a refusal, and what came of it."""
+    try:
+        return "answered", "", call()
     except QueryFailed as error:
-        return Seen("failed", str(error))
+        return "failed", str(error), None
     except UnsupportedQuery as error:
-        return Seen("refused" if error.reason and error.hint else "refused in silence", str(error))
+        return "refused" if error.reason and error.hint else "refused in silence", str(error), None
     except DiscreetError as error:
-        return Seen(type(error).__name__, str(error))
+        return type(error).__name__, str(error), None
     except Exception as error:  # noqa: BLE001 - an error that nobody foresaw is a finding; its text may hold data
-        return Seen("crashed", type(error).__name__)
-    return Seen("answered", answer=answer)
+        return "crashed", type(error).__name__, None

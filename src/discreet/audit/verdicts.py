@@ -99,7 +99,8 @@ class Pair:
 
 
 def _faults(question: Asking, first: Seen, second: Seen, apart: Sequence[Sequence[Move]]) -> Iterator[Fault]:
-    yield from _same_course(first, second)
+    replayed = first.answer is not None and first.answer.replayed
+    yield from same_course(first, second, due=0 if replayed else expected_reads(first))
     if first.answer is None or second.answer is None:
         return
     yield from same_answers(first.answer, second.answer)
@@ -109,16 +110,14 @@ def _faults(question: Asking, first: Seen, second: Seen, apart: Sequence[Sequenc
         yield from _alone(first, second)
 
 
-def _same_course(first: Seen, second: Seen) -> Iterator[Fault]:
-    """The same end, the same charge, the same number of reads."""
+def same_course(first: Seen, second: Seen, *, due: int) -> Iterator[Fault]:
+    """The same end, the same charge, and so many reads."""
     if "crashed" in (first.status, second.status):
         yield "crash", "an answer or a refusal", "an unforeseen error"
     if (first.status, first.error) != (second.status, second.error):
         yield "outcome", first.status, second.status if second.status != first.status else "another message"
     if first.spent != second.spent:
         yield "charge", first.spent, second.spent
-    replayed = first.answer is not None and first.answer.replayed
-    due = 0 if replayed else expected_reads(first)
     if not first.reads == second.reads == due:
         yield "reads", f"{due} on both", f"{first.reads} and {second.reads}"
 
@@ -169,7 +168,7 @@ def _same_inputs(first: Seen, second: Seen, apart: Sequence[Sequence[Move]]) -> 
             yield "keys", "those that are public", "others"
     for move in (move for release in apart for move in release):
         if not move.is_covered:
-            yield "movement", f"at most {_short(move.allowed)} {move.currency}", _short(move.found)
+            yield "movement", f"at most {short(move.allowed)} {move.currency}", short(move.found)
 
 
 def within_what_was_asked(question: Asking, noises: list[Noise], answer: Answer) -> Iterator[Fault]:
@@ -187,13 +186,13 @@ def within_what_was_asked(question: Asking, noises: list[Noise], answer: Answer)
     if not measures:
         yield "noise", "some", "none"
     if delta < 0 or left < 0:
-        yield "budget", f"at most epsilon {_short(question.epsilon)}, delta {_short(question.delta)}", "more"
+        yield "budget", f"at most epsilon {short(question.epsilon)}, delta {short(question.delta)}", "more"
     elif totals["gaussian"]:
         spent = zcdp_epsilon(float_above(totals["gaussian"]), float_below(delta))
         if not spent <= float(left) * ROUNDING:
-            yield "budget", f"at most epsilon {_short(left)} for Gaussian noise", f"{spent:.6g}"
+            yield "budget", f"at most epsilon {short(left)} for Gaussian noise", f"{spent:.6g}"
     if isinstance(answer.cost, PureDP) and (answer.cost.epsilon < totals["laplace"] or totals["gaussian"]):
-        yield "uncharged", f"a price of at least {_short(totals['laplace'])}", str(answer.cost)
+        yield "uncharged", f"a price of at least {short(totals['laplace'])}", str(answer.cost)
 
 
 def parts(event: events.Event) -> Iterator[events.Event]:
@@ -281,5 +280,6 @@ def _alone_in(program: Program, pairs: Sequence[tuple[Program, list[Noise], list
         yield "groups of one", f"at most {program.contribution.groups}", str(alone)
 
 
-def _short(number: Fraction) -> str:
+def short(number: Fraction) -> str:
+    """A number in a few digits."""
     return f"{float(number):.6g}"

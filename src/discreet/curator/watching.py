@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from discreet.curator.curator import Curator
 from discreet.curator.door import Door
@@ -16,6 +17,9 @@ from discreet.engines.base import Engine
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
 from discreet.plan.schema import TableSchema
+
+if TYPE_CHECKING:
+    from discreet.curator.models import Training
 
 
 def check_watchable(curator: object) -> Curator:
@@ -46,13 +50,23 @@ def known_to(curator: Curator) -> dict[str, TableSchema]:
 
 
 def tables_read(curator: Curator, question: str) -> set[str]:
-    """The names of the tables that a curator for tests reads for a question, or for the rows of a learner.
+    """The names of the tables that a curator for tests reads for a question.
 
     Raises:
         UnsupportedQuery: if the question is refused.
     """
     plan, _ = check_watchable(curator)._plan(question)
     return {schema.name for schema in read_by(plan, curator._known)}
+
+
+def training_of(curator: Curator, estimator: Any, question: str, target: str | None, rows_per_unit: int) -> Training:
+    """A fit of a curator for tests before its charge: what would be read, and how it becomes a learner's rows.
+
+    Raises:
+        UnsupportedQuery: if the rows cannot be learned from privately.
+        InvalidParameter: if the learner is refused.
+    """
+    return check_watchable(curator)._training(estimator, question, target, rows_per_unit)
 
 
 def is_play(curator: Curator) -> bool:

@@ -12,6 +12,7 @@ import pytest
 from discreet import audit
 from discreet.curator.preparing import Preparing
 from discreet.engines import gather as gather_module
+from discreet.engines import memory
 from discreet.errors import UnsupportedQuery
 from discreet.plan.nodes import UNIT
 from discreet.plan.relations import Reached
@@ -78,7 +79,7 @@ def _ungathered(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(Contribution, name, cheap)
 
 
-def _by_order(patch: pytest.MonkeyPatch) -> None:
+def by_order(patch: pytest.MonkeyPatch) -> None:
     """Rows on a way are those of the key that leads on, and not of the person at its end."""
     right = gather_module.gather
 
@@ -88,7 +89,8 @@ def _by_order(patch: pytest.MonkeyPatch) -> None:
             return rows
         return [{**row, UNIT: str(row[relation.column])} for row in rows]
 
-    patch.setattr("discreet.engines.memory.gather", by_key)
+    patch.setattr(gather_module, "gather", by_key)
+    patch.setattr(memory, "gather", by_key)
 
 
 MUTANTS = [
@@ -107,7 +109,7 @@ MUTANTS = [
     Mutant(
         "limits for an order",
         "Items are limited for each order that they are in, and not for the customer who has the orders.",
-        _by_order,
+        by_order,
         one_person_is_one_person_on_a_way,
     ),
     Mutant(

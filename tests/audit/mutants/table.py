@@ -11,6 +11,7 @@ from tests.audit.mutants import (
     curators,
     fits,
     inference,
+    learners,
     moments,
     noises,
     robust,
@@ -33,6 +34,7 @@ MUTANTS = [
     *inference.MUTANTS,
     *moments.MUTANTS,
     *fits.MUTANTS,
+    *learners.MUTANTS,
 ]
 
 _HEAD = """# Mutants
