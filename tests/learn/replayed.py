@@ -16,7 +16,7 @@ from discreet.noise.experiment import normals
 class _MadeUp(MechanismRecorder):
     """Releases of one kind of mechanism are made up; those of others are their own."""
 
-    def __init__(self, kind: type, size: float, first: int) -> None:
+    def __init__(self, kind: type[Any], size: float, first: int) -> None:
         super().__init__()
         self.kind, self.size, self.first = kind, size, first
         self.drawn = SeededBits(99)
@@ -30,7 +30,7 @@ class _MadeUp(MechanismRecorder):
 
 
 def recorded(
-    mechanism: type, run: Callable[[], Any], *, size: float = 1.0, first: int = 0
+    mechanism: type[Any], run: Callable[[], Any], *, size: float = 1.0, first: int = 0
 ) -> list[tuple[Any, np.ndarray[Any, Any]]]:
     """Each mechanism that released during a run, with its exact input; its outputs are made up from a fixed seed.
 
@@ -46,7 +46,9 @@ def recorded(
     ]
 
 
-def worst_excess(mechanism: type, run: Callable[[Any], Any], pairs: list[tuple[Any, Any]], **made_up: Any) -> float:
+def worst_excess(
+    mechanism: type[Any], run: Callable[[Any], Any], pairs: list[tuple[Any, Any]], **made_up: Any
+) -> float:
     """The largest move of an input between neighbours, in the L2 norm, over the sensitivity it was released with."""
     worst = 0.0
     for here, there in pairs:

@@ -155,8 +155,8 @@ def _booked(seen: Trained, used: Price, account: Account) -> Iterator[Fault]:
 
 def _composes(learner: Any) -> bool:
     """Whether a fit costs what its releases cost together; the best of a random number of tries costs less."""
-    plan = getattr(learner, "_plan", None)
-    return plan is None or not hasattr(learner, "param_grid") or plan(learner.n_features_in_).tries is None
+    search = import_module("discreet.learn.search").GridSearchCV  # learners are an extra
+    return not isinstance(learner, search) or learner._plan(learner.n_features_in_).tries is None
 
 
 def loud(loudness: Loudness, handed: Sequence[Handed]) -> None:

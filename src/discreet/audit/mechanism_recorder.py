@@ -142,7 +142,7 @@ def _patched() -> Iterator[tuple[Any, str, Any]]:
     """Puts a question before every mechanism, and before what else is told; gives what was there."""
     labels, objective = (import_module(f"discreet.learn.{name}") for name in ("labels", "objective_perturbation"))
     places = [(kind, name) for kind in _kinds(Mechanism) for name in METHODS if name in vars(kind)]
-    wrappers = [(owner, name, _release) for owner, name in places]
+    wrappers: list[tuple[Any, str, Callable[[Any], Any]]] = [(owner, name, _release) for owner, name in places]
     wrappers += [
         (labels.ClassPlan, "read", _labelled),
         (objective.ObjectivePerturbation, "run", _unjudged),
@@ -154,9 +154,9 @@ def _patched() -> Iterator[tuple[Any, str, Any]]:
         yield owner, name, honest
 
 
-def _kinds(kind: type) -> Iterator[type]:
+def _kinds(kind: type[Any]) -> Iterator[type[Any]]:
     """A class and all that are made of it, once each."""
-    found: dict[type, None] = {kind: None}
+    found: dict[type[Any], None] = {kind: None}
     waiting = [kind]
     while waiting:
         for below in waiting.pop().__subclasses__():

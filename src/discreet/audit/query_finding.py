@@ -15,7 +15,7 @@ from discreet.report.words import percent
 
 SHOWS = (
     "Every number that meets noise, and everything else that an analyst can see, was compared on both tables while the "
-    "same noise came out: answers, groups, notes, refusals, prices, the number of reads."
+    "same noise came out: answers and models, groups, notes, refusals, prices, the number of reads."
 )
 CANNOT_SHOW = (
     "That other pairs of tables would do as well: only these were tried.",

@@ -236,10 +236,12 @@ def _alone(first: Seen, second: Seen) -> Iterator[Fault]:
         return
     programs = [replace(released.program, beside=()), *released.program.beside]
     stages = [_stages(seen) for seen in (first, second)]
-    each = [[one for one in program.groupings or (program,) if one.reading.statistics] for program in programs]
+    each = [[one for one in program.groupings or (program,) if one.measures] for program in programs]
     place = -sum(map(len, each))  # scouts come before
+    if min(map(len, stages)) < -place:
+        return  # noise was left out, which is found elsewhere
     for program, own in zip(programs, each, strict=True):
-        pairs = [(one, *(noises[place + i] for noises in stages)) for i, one in enumerate(own)]
+        pairs = [(one, stages[0][place + i], stages[1][place + i]) for i, one in enumerate(own)]
         place += len(own)
         yield from _alone_in(program, pairs)
         yield from _alone_in(program, [(one, there, here) for one, here, there in pairs])
