@@ -31,6 +31,7 @@ from tests.curator.clinic import visits
 
 ROWS = visits(3, patients=40)
 X, XY = "SELECT age, charge FROM visits", "SELECT age, charge, ward FROM visits"
+AGE = "SELECT age, kind FROM visits"
 BALL = "SELECT age / 60.0 - 1 AS a, charge / 500.0 - 1 AS c, ward FROM visits"
 TWO = f"{XY} WHERE ward <> 'C'"
 SOME: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
@@ -47,6 +48,7 @@ FITS: dict[str, Fit] = {
     "output": (learn.LogisticRegression(**PURE, method="output", classes=["A", "B"]), TWO, "ward"),
     "output with delta": (learn.LogisticRegression(**SOME, method="output"), XY, "ward"),
     "tree": (learn.DecisionTreeClassifier(**TREE), XY, "ward"),
+    "tree without classes": (learn.DecisionTreeClassifier(epsilon=1, delta=1e-6, max_depth=1), AGE, "kind"),
     "bayes": (learn.GaussianNB(**SOME), XY, "ward"),
     "svc": (learn.LinearSVC(**SOME, steps=4), XY, "ward"),
     "additive": (learn.AdditiveClassifier(**SOME, rounds=3, cells=8), XY, "ward"),
@@ -67,15 +69,15 @@ def test_honest_learners_pass(name: str) -> None:
     estimator, sql, target = FITS[name]
     found = audit.fit(clinic(), estimator, sql, ROWS, target=target, neighbours=16)
     assert found.passed, found.summary()
-    assert Fraction(1, 8) < found.share <= 1
+    assert Fraction(1, 25) < found.share <= 1
     assert "fit" in found.headline
     assert type(estimator).__name__ in found.questions[0].sql
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, (_, sql, _) in FITS.items() if "WHERE" not in sql])
+@pytest.mark.parametrize("name", [name for name, (_, sql, _) in FITS.items() if "WHERE" not in sql and sql != AGE])
 def test_honest_learners_pass_where_rows_are_replaced(name: str) -> None:
-    """The number of rows is public there, so that none may be left out."""
+    """The number of rows is public there, so that none may be left out, and so are classes."""
     estimator, sql, target = FITS[name]
     found = audit.fit(
         clinic(unit=None, neighbours=Neighbours.REPLACE), estimator, sql, ROWS, target=target, neighbours=12
@@ -87,7 +89,7 @@ def test_honest_learners_pass_where_rows_are_replaced(name: str) -> None:
 def test_classes_that_are_found_privately() -> None:
     """Somebody who brings a label of their own changes one count of a selection, and nothing of what is shown."""
     tree = learn.DecisionTreeClassifier(epsilon=60, delta=1e-2, max_depth=1, cells=4)
-    found = audit.fit(clinic(), tree, "SELECT age, kind FROM visits", ROWS, target="kind", neighbours=12)
+    found = audit.fit(clinic(), tree, AGE, ROWS, target="kind", neighbours=12)
     assert found.passed, found.summary()
     assert found.questions[0].releases == 3
 

@@ -38,7 +38,6 @@ Rows = tuple[NDArray[np.float64], NDArray[Any] | None]
 """Features and target, as a learner is given them."""
 
 _SEED = 1
-_LEARNER_SEED = 7  # of what a learner draws beside noise: the same on both tables, as it is public
 
 
 def fit(
@@ -106,19 +105,20 @@ class _Recorder(Door):
         common: rows that both neighbours have, and how often.
         frozen: what came out of a neighbour's mechanisms.
         alone: how many rows one person may have.
+        seed: of what a learner draws beside noise: the same on both tables, as it is public.
     """
 
-    def __init__(self, bits: Bits, common: Counter[Any], frozen: list[Handed] | None, alone: int) -> None:
+    def __init__(self, bits: Bits, common: Counter[Any], *, frozen: list[Handed] | None, alone: int, seed: int) -> None:
         super().__init__(bits)
-        self.common = common
-        self.recorder = MechanismRecorder(bits, frozen=frozen, alone=alone)
+        self.common, self.seed = common, seed
+        self.recorder = MechanismRecorder(bits, frozen=frozen, alone=alone, seed=seed)
         self.model: Any = None
 
     def fit(self, learner: Any, X: NDArray[np.float64], y: NDArray[Any] | None) -> Any:
         """See `Door`."""
         order = _common_first(rows_of(X, y), self.common)
         if learner.random_state is None:
-            learner.set_params(random_state=_LEARNER_SEED)
+            learner.set_params(random_state=self.seed)
         with watched(self.recorder):
             self.model = super().fit(learner, X[order], None if y is None else y[order])
         return self.model
@@ -170,13 +170,13 @@ class _Trial:
         handed = [_handed(*each, self.asked) for each in zip(curators, engines, strict=True)]
         bags = [Counter(rows_of(*rows)) for rows in handed]
         common, apart = bags[0] & bags[1], sum(((bags[0] - bags[1]) + (bags[1] - bags[0])).values())
-        first = _trained(curators[0], engines[0], self.asked, self._recorder(common, None))
-        second = _trained(curators[1], engines[1], self.asked, self._recorder(common, first.handed))
+        alike: dict[str, Any] = {"alone": self.asked.rows_per_unit, "seed": self.bits.integer(31)}
+        recorder = _Recorder(self.bits, common, frozen=None, **alike)
+        first = _trained(curators[0], engines[0], self.asked, recorder)
+        recorder = _Recorder(self.bits, common, frozen=first.handed, **alike)
+        second = _trained(curators[1], engines[1], self.asked, recorder)
         first.apart = second.apart = apart
         return first, second
-
-    def _recorder(self, common: Counter[Any], frozen: list[Handed] | None) -> _Recorder:
-        return _Recorder(self.bits, common, frozen, self.asked.rows_per_unit)
 
     def _note(self, compared: Compared) -> None:
         seen = compared.seen
