@@ -1,16 +1,25 @@
-"""How a cell becomes a value of the declared type, in plain Python: the functions of `base.READS`."""
+"""How a cell becomes a value of the declared type, in plain Python: the functions of `base.READS`.
+
+Total for every Python object: what a type cannot hold is NULL, and so is whatever raises when it is looked at.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import math
+import numbers
 import re
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from discreet.plan.evaluate import evaluate
+import numpy as np
+
+from discreet.engines.validation import is_unicode
+from discreet.plan.evaluate import INT_HIGH, INT_LOW, evaluate
 from discreet.plan.nodes import Call, Expression, Literal, Value
+from discreet.plan.types import Type
 
 TRUE, FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 
@@ -31,6 +40,58 @@ def read(expression: Expression, raw: Value) -> Value:
         return _READING[expression.function](value)
     found: Value = evaluate(Call(expression.function, (Literal(value, inner.type),), expression.type), {})
     return found
+
+
+def stored(raw: Any) -> tuple[Type, Value]:
+    """The type of ours that a Python object is stored as, and its plain value; other objects are texts.
+
+    >>> stored(Decimal("1.5")), stored(Decimal("NaN")), stored(1 << 64)
+    ((<Type.FLOAT: 'float'>, 1.5), (<Type.FLOAT: 'float'>, None), (<Type.INT: 'int'>, None))
+    """
+    kind, convert = next((read for classes, read in _STORED if isinstance(raw, classes)), (Type.TEXT, text_of))
+    try:
+        return kind, convert(raw)
+    except Exception:  # noqa: BLE001 - an object's own code, which may raise anything
+        return kind, None
+
+
+def text_of(raw: Any) -> str | None:
+    """An object as text; NULL of what is missing, is not equal to itself, is bytes, or has no text in Unicode."""
+    try:
+        missing = raw is None or bool(raw != raw) or isinstance(raw, bytes | bytearray | memoryview)  # noqa: PLR0124
+        text = "" if missing else str(raw)
+    except Exception:  # noqa: BLE001 - an object's own code, which may raise anything
+        return None
+    return None if missing or not is_unicode(text) else text
+
+
+def _whole(raw: Any) -> int | None:
+    number = int(raw)
+    return number if INT_LOW <= number <= INT_HIGH else None
+
+
+def _finite(raw: Any) -> float | None:
+    number = float(raw)
+    return number if math.isfinite(number) else None
+
+
+def _moment(raw: dt.datetime) -> dt.datetime:
+    """Without a zone, in UTC, and without what a subclass adds."""
+    moment = raw if raw.tzinfo is None else raw.astimezone(dt.UTC)
+    return dt.datetime.combine(_day(moment), dt.time(moment.hour, moment.minute, moment.second, moment.microsecond))
+
+
+def _day(raw: dt.date) -> dt.date:
+    return dt.date(raw.year, raw.month, raw.day)
+
+
+_STORED: tuple[tuple[tuple[type, ...], tuple[Type, Callable[[Any], Value]]], ...] = (
+    ((bool, np.bool_), (Type.BOOL, bool)),
+    ((numbers.Integral,), (Type.INT, _whole)),
+    ((numbers.Real, Decimal), (Type.FLOAT, _finite)),
+    ((dt.datetime,), (Type.TIMESTAMP, _moment)),
+    ((dt.date,), (Type.DATE, _day)),
+)
 
 
 def _read_bool(text: str) -> bool | None:

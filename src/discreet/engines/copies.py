@@ -6,13 +6,13 @@ parts are handed out as streams of Arrow, so that a curator reads them as it rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import duckdb
 
-from discreet.engines.duckdb import hardened, loaded
-from discreet.engines.sources import source_of
+from discreet.engines.duckdb import described, fetched, hardened, put
+from discreet.engines.sources import Stream, source_of
 from discreet.engines.sql import quoted
 
 Row = dict[str, Any]
@@ -68,16 +68,6 @@ class _Listed:
         return [*(row for place, row in enumerate(self._rows) if place not in left), *more]
 
 
-class _Stream:
-    """Rows of a database in memory, read anew whenever they are asked for."""
-
-    def __init__(self, read: Callable[[], Any]) -> None:
-        self._read = read
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._read().__arrow_c_stream__(requested_schema)
-
-
 class _Stored:
     """Rows in a database in memory."""
 
@@ -86,13 +76,13 @@ class _Stored:
 
     @classmethod
     def of(cls, table: Any, columns: Collection[str] | None) -> _Stored:
-        connection = hardened()
+        connection, source = hardened(), source_of(table)
         connection.execute("SET preserve_insertion_order = true")  # so that a seed tries the same again
-        text = loaded(connection, source_of(table), "given")
-        connection.execute(f"CREATE TABLE whole AS SELECT row_number() OVER () - 1 AS {quoted(_PLACE)}, * FROM {text}")
-        names = [name for name, *_ in connection.execute("DESCRIBE whole").fetchall() if name != _PLACE]
-        names = names if columns is None else [name for name in names if name in columns]
-        return cls(connection, names, "whole")
+        known = {n: column for n, column in described(source).items() if columns is None or n in columns}
+        put(connection, (source, known), "given")
+        sql = f"CREATE TABLE whole AS SELECT row_number() OVER () - 1 AS {quoted(_PLACE)}, * FROM given"
+        fetched(connection, {"given": (source, known)}, sql, {})
+        return cls(connection, list(known), "whole")
 
     def column(self, names: Sequence[str]) -> list[Row]:
         return self._fetched(names, "")
@@ -110,7 +100,7 @@ class _Stored:
         )
         return _Stored(self._connection, self._names, name)
 
-    def changed(self, without: Collection[int] = (), more: Sequence[Row] = ()) -> _Stream:
+    def changed(self, without: Collection[int] = (), more: Sequence[Row] = ()) -> Stream:
         self._made += 1
         extra, shown = f"{self._table}_{self._made}", ", ".join(map(quoted, self._names))
         self._connection.execute(f"CREATE TABLE {extra} AS SELECT {shown} FROM {self._table} LIMIT 0")
@@ -124,7 +114,7 @@ class _Stored:
             f"SELECT {shown} FROM {self._table} WHERE {quoted(_PLACE)} NOT IN ({listed}) "
             f"UNION ALL SELECT {shown} FROM {extra}"
         )
-        return _Stream(lambda: self._connection.sql(sql))
+        return Stream(lambda: self._connection.sql(sql))
 
     def _fetched(self, names: Sequence[str], where: str) -> list[Row]:
         shown = ", ".join(map(quoted, names))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,18 @@ from typing import Any
 import duckdb
 
 from discreet import check
+from discreet.engines import parquet
 from discreet.engines.base import Engine, read_as
 from discreet.engines.census import heavy
 from discreet.engines.rows import Rows, Stand
 from discreet.engines.sources import Csv, FileTable, Frame, Parquet, Source, source_of
 from discreet.engines.sql import Dialect, Printer, quoted, text_literal
-from discreet.engines.statement import statement
+from discreet.engines.statement import Statement, statement
+from discreet.engines.stored import Column, listed
+from discreet.engines.stored import columns as columns_of
 from discreet.errors import InvalidParameter
 from discreet.plan.reading import Reading
+from discreet.plan.relations import tables
 from discreet.plan.types import Type
 
 _HARDENED = {
@@ -37,31 +41,12 @@ _HARDENED = {
 }
 _FEW, _MANY, _BYTES_A_PLACE = 12, 22, 64
 _AGAIN = 0.01  # seconds between interrupts
+_UNREADABLE = "Its type cannot be read, or not whatever is stored in it: convert the column, or see schema_of."
+_OF_RESOURCES = (duckdb.InterruptException, duckdb.OutOfMemoryException)
 
-_MOMENT = "CASE WHEN {0} BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999' THEN {0} END"
-_DAY = "CASE WHEN {0} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {0} END"
 
-STORED: Mapping[str, tuple[Type, str]] = {
-    **dict.fromkeys(
-        ("TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"), (Type.INT, "CAST({0} AS BIGINT)")
-    ),
-    "BIGINT": (Type.INT, "{0}"),
-    **dict.fromkeys(("UBIGINT", "HUGEINT", "UHUGEINT"), (Type.INT, "TRY_CAST({0} AS BIGINT)")),
-    **dict.fromkeys(("FLOAT", "DECIMAL"), (Type.FLOAT, "CAST({0} AS DOUBLE)")),
-    "DOUBLE": (Type.FLOAT, "{0}"),
-    "BOOLEAN": (Type.BOOL, "{0}"),
-    "VARCHAR": (Type.TEXT, "{0}"),
-    **dict.fromkeys(("ENUM", "UUID"), (Type.TEXT, "CAST({0} AS VARCHAR)")),
-    "DATE": (Type.DATE, _DAY),
-    "TIMESTAMP": (Type.TIMESTAMP, _MOMENT),
-    **dict.fromkeys(
-        ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
-        (Type.TIMESTAMP, _MOMENT.replace("{0}", "CAST({0} AS TIMESTAMP)")),
-    ),
-    # A moment with a zone is read in UTC.
-    "TIMESTAMP WITH TIME ZONE": (Type.TIMESTAMP, _MOMENT.replace("{0}", "make_timestamp(epoch_us({0}))")),
-}
-"""DuckDB's types as ours, and how they are read; columns of other types cannot be declared."""
+Readable = tuple[Source, Mapping[str, Column]]
+"""A source, and its columns that questions see."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +61,12 @@ class DuckDBDialect(Dialect):
 @dataclass(frozen=True)
 class _Table:
     source: Source
-    stored: Mapping[str, tuple[Type, str]]
+    columns: Mapping[str, Column]
+
+    @property
+    def stored(self) -> dict[str, tuple[Type, str]]:
+        """Columns as they are in the database, where their expressions have been applied."""
+        return {name: (column.type, quoted(name)) for name, column in self.columns.items()}
 
 
 class _Deadline:
@@ -150,7 +140,7 @@ class DuckDB(Engine):
         if isinstance(kind, Csv):
             return {}
         untyped = kind.texts if isinstance(kind, Frame) else ()
-        return {name: stored for name, (stored, _) in self._described(kind).items() if name not in untyped}
+        return {name: column.type for name, column in described(kind).items() if name not in untyped}
 
     def close(self) -> None:
         """Closes the database; running questions end with `QueryFailed`."""
@@ -163,29 +153,16 @@ class DuckDB(Engine):
 
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
         kind = source_of(source)
-        described = self._described(kind)
+        known = described(kind)
         for column, declared in columns.items():
-            if column not in described:
-                raise InvalidParameter("column", column, f"to be a readable column of {name!r}", "See schema_of.")
-            read_as(column, described[column][0], declared)
+            if column not in known:
+                raise InvalidParameter("column", column, f"to be a readable column of {name!r}", _UNREADABLE)
+            read_as(column, known[column].type, declared)
         with self._lock:
-            self._tables[name] = _Table(kind, {column: described[column] for column in columns})
+            self._tables[name] = _Table(kind, {column: known[column] for column in columns})
             if self._open is not None:  # the open database is locked; the next question opens another
                 self._open.close()
             self._open = None
-
-    def _described(self, source: Source) -> dict[str, tuple[Type, str]]:
-        """The readable columns of a source, from its format."""
-        with hardened() as connection:
-            try:
-                text = _PREPARE[type(source)](connection, source, "t0")
-                rows = connection.execute(f"DESCRIBE SELECT * FROM {text}").fetchall()
-            except duckdb.Error:
-                rows = None
-        if rows is None:
-            raise InvalidParameter("source", type(source).__name__, "to be a readable file or frame")
-        kinds = ((name, re.split(r"[(]", kind)[0]) for name, kind, *_ in rows)
-        return {n: (STORED[k][0], STORED[k][1].replace("{0}", quoted(n))) for n, k in kinds if k in STORED}
 
     def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
         stands = {
@@ -199,14 +176,22 @@ class DuckDB(Engine):
             rows = Rows(self.dialect, stands)
             printer, likely = rows.printer(reading.source), heavy(rows, reading)
         made = statement(reading, printer, likely)
-        return self._results(made.sql, made.parameters, made.results)
+        asked = {reading.table, *(() if reading.source is None else tables(reading.source))}
+        named = {f"t{place}": table for place, (name, table) in enumerate(self._tables.items()) if name in asked}
+        return self._results(made, {name: (table.source, table.columns) for name, table in named.items()})
 
-    def _results(
-        self, sql: str, parameters: Mapping[str, Any], results: Callable[[Iterable[tuple[Any, ...]]], Iterator[Any]]
-    ) -> Iterator[Any]:
+    def _results(self, made: Statement, asked: Mapping[str, Readable]) -> Iterator[Any]:
         with self._cursor() as cursor, _Deadline(self._deadline, cursor.interrupt):
-            rows = cursor.execute(sql, dict(parameters)).fetchall()
-        yield from results(rows)
+            try:
+                rows = fetched(cursor, asked, made.sql, made.parameters)
+            except (duckdb.InternalException, duckdb.FatalException):  # after which DuckDB answers nobody
+                self._forget()
+                raise
+        yield from made.results(rows)
+
+    def _forget(self) -> None:
+        with self._lock:
+            self._open = None
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
@@ -222,11 +207,7 @@ class DuckDB(Engine):
         paths = sorted({str(path) for table in self._tables.values() for path in _paths(table.source)})
         connection.execute(f"SET allowed_paths = [{', '.join(text_literal(path) for path in paths)}]")
         for place, table in enumerate(self._tables.values()):
-            text = _PREPARE[type(table.source)](connection, table.source, f"t{place}")
-            kind = "TABLE" if isinstance(table.source, Frame) else "VIEW"
-            connection.execute(f"CREATE {kind} t{place} AS SELECT * FROM {text}")
-            if isinstance(table.source, Frame):
-                connection.unregister(f"t{place}_frame")
+            put(connection, (table.source, table.columns), f"t{place}")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         return connection
@@ -248,21 +229,17 @@ def _paths(source: Source) -> tuple[Path, ...]:
     return (source.path,) if isinstance(source, FileTable) else ()
 
 
-def _list(paths: Iterable[Path]) -> str:
-    return f"[{', '.join(text_literal(str(path)) for path in paths)}]"
-
-
 def _parquet(connection: duckdb.DuckDBPyConnection, source: Parquet, name: str) -> str:
     del connection, name
-    return f"read_parquet({_list(source.paths)}, hive_partitioning = false)"
+    return parquet.scan(source.paths)
 
 
 def _csv(connection: duckdb.DuckDBPyConnection, source: Csv, name: str) -> str:
     del connection, name
     columns = ", ".join(f"{text_literal(column)}: 'VARCHAR'" for column in source.header)
     return (
-        f"read_csv({_list(source.paths)}, auto_detect = false, header = true, "
-        f"delim = {text_literal(source.delimiter)}, "
+        f"read_csv([{', '.join(text_literal(str(path)) for path in source.paths)}], "
+        f"auto_detect = false, header = true, delim = {text_literal(source.delimiter)}, "
         f"quote = '\"', escape = '\"', columns = {{{columns}}}, nullstr = '', allow_quoted_nulls = true, "
         "ignore_errors = true, null_padding = true, parallel = false, strict_mode = false)"
     )
@@ -292,6 +269,58 @@ def hardened() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config=dict(_HARDENED))
 
 
-def loaded(connection: duckdb.DuckDBPyConnection, source: Source, name: str) -> str:
-    """What stands after FROM to read a source from a database, as a curator's questions read it."""
-    return _PREPARE[type(source)](connection, source, name)
+def described(source: Source) -> dict[str, Column]:
+    """The columns of a source that can be read whatever is in them, from its format.
+
+    Raises:
+        InvalidParameter: if it cannot be opened.
+    """
+    with hardened() as connection:
+        try:
+            if isinstance(source, Parquet):
+                return parquet.described(connection, source)
+            text = _PREPARE[type(source)](connection, source, "t0")
+            if isinstance(source, FileTable):
+                _check_is_table(connection, source)
+            return columns_of(connection.sql(f"SELECT * FROM {text}"), checked=not isinstance(source, Frame))
+        except duckdb.Error:
+            pass
+    raise InvalidParameter("source", type(source).__name__, "to be a readable file or frame")
+
+
+def _check_is_table(connection: duckdb.DuckDBPyConnection, source: FileTable) -> None:
+    """A view computes, and nobody knows on which values its expressions fail."""
+    sql = "SELECT count(*) FROM duckdb_views() WHERE lower(schema_name) = lower(?) AND lower(view_name) = lower(?)"
+    row = connection.execute(f"{sql} AND database_name = 't0_file'", [source.schema, source.table]).fetchone()
+    if row != (0,):
+        hint = "Store what it computes: CREATE TABLE ... AS SELECT * FROM the view."
+        raise InvalidParameter("source", source.table, "to be a table, not a view", hint)
+
+
+def put(connection: duckdb.DuckDBPyConnection, readable: Readable, name: str) -> None:
+    """Makes columns readable under a name: a frame is copied, everything else stays where it is."""
+    source, columns = readable
+    text = _PREPARE[type(source)](connection, source, name)
+    kind = "TABLE" if isinstance(source, Frame) else "VIEW"
+    connection.execute(f"CREATE {kind} {name} AS SELECT {listed(columns.items())} FROM {text}")
+    if isinstance(source, Frame):
+        connection.unregister(text)
+
+
+def fetched(
+    connection: duckdb.DuckDBPyConnection, asked: Mapping[str, Readable], sql: str, parameters: Mapping[str, Any]
+) -> list[tuple[Any, ...]]:
+    """The rows of a statement over tables; where DuckDB fails, those of the same over files that are read with care.
+
+    No value of a row makes the second one fail. The first may have failed for one, so nothing of its cause is kept.
+    """
+    try:
+        return connection.execute(sql, dict(parameters)).fetchall()
+    except _OF_RESOURCES:
+        raise
+    except duckdb.Error:
+        pass
+    for name, (source, columns) in asked.items():
+        if isinstance(source, Parquet):
+            parquet.take_care(connection, source, columns, name)
+    return connection.execute(sql, dict(parameters)).fetchall()

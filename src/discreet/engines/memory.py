@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 from discreet.engines import cells
-from discreet.engines.base import Engine, read_as
+from discreet.engines.base import READS, Engine, read_as
 from discreet.engines.cells import steps
 from discreet.engines.choosing import Salt, normalised, stays
 from discreet.engines.gather import gather
-from discreet.engines.validation import is_unicode
 from discreet.errors import InvalidParameter
-from discreet.plan.evaluate import INT_HIGH, INT_LOW, evaluate
+from discreet.plan.evaluate import evaluate
 from discreet.plan.nodes import Expression, Value
 from discreet.plan.reading import Bounding, Groups, Reading, Split, Statistic
 from discreet.plan.types import Type
@@ -52,7 +49,8 @@ class Memory(Engine):
         self._columns.clear()
 
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
-        if not isinstance(source, Sequence) or isinstance(source, str | bytes):
+        is_list = isinstance(source, Sequence) and not isinstance(source, str | bytes)
+        if not is_list or not all(isinstance(row, Mapping) for row in source):
             raise InvalidParameter("source", type(source).__name__, "to be a sequence of dicts")
         self._rows[name] = [{column: cell(row, column, kind) for column, kind in columns.items()} for row in source]
 
@@ -64,30 +62,12 @@ class Memory(Engine):
         yield from _answer(reading, rows).items()
 
 
-def _utc(moment: dt.datetime) -> dt.datetime:
-    return moment if moment.tzinfo is None else moment.astimezone(dt.UTC).replace(tzinfo=None)
-
-
-_STORED: Mapping[type, tuple[Type, Callable[[Any], Value]]] = {
-    bool: (Type.BOOL, bool),
-    int: (Type.INT, lambda n: n if INT_LOW <= n <= INT_HIGH else None),
-    float: (Type.FLOAT, lambda x: x if math.isfinite(x) else None),
-    Decimal: (Type.FLOAT, float),
-    str: (Type.TEXT, lambda text: text if is_unicode(text) else None),
-    dt.date: (Type.DATE, lambda day: day),
-    dt.datetime: (Type.TIMESTAMP, _utc),
-}
-
-
 def cell(row: Mapping[str, Any], column: str, declared: Type) -> Value:
-    """A cell read as the declared type."""
-    raw = row.get(column)
-    if raw is None:
+    """A cell read as the declared type; NULL where it cannot be."""
+    stored, value = cells.stored(row.get(column))
+    if value is None or (stored, declared) not in READS:
         return None
-    if type(raw) not in _STORED:
-        raise InvalidParameter("source", type(raw).__name__, "to hold numbers, texts, days and moments only")
-    stored, clean = _STORED[type(raw)]
-    return cells.read(read_as(column, stored, declared), clean(raw))
+    return cells.read(read_as(column, stored, declared), value)
 
 
 def _answer(reading: Reading, rows: Iterable[Row]) -> Groups:

@@ -2,20 +2,24 @@
 
 A path ending in .parquet, .csv or .tsv (or a list of such paths with the same columns), a frame (pandas, polars, Arrow:
 whatever narwhals or the Arrow PyCapsule interface can read), or `FileTable`, a table of a .duckdb file.
+
+What a source is depends on its kind and on the types of its columns, never on a value in it.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.engines.cells import text_of
 from discreet.errors import InvalidParameter
 
 PARQUET, CSV = (".parquet", ".pq"), (".csv", ".tsv", ".txt")
 _GLOB = set("*?[]{}")
+_INSTALL = "Install what frames need: pip install 'discreet[frames]'."
 _DELIMITERS = ",;\t|"
 
 
@@ -39,8 +43,8 @@ class Parquet:
 class Csv:
     """Text files with a header; every column is text until its declared type is read from it, an empty cell is NULL.
 
-    The table is what the parser finds: lines with too many cells, and bytes that are not UTF-8, are left out; missing
-    cells are NULL.
+    The table is what the parser finds: a line with bytes that are not UTF-8, or of over two million bytes, is left out
+    where the column that has them is read; cells beyond the header are left out, missing cells are NULL.
     """
 
     paths: tuple[Path, ...]
@@ -54,6 +58,16 @@ class Frame:
 
     stream: Any
     texts: tuple[str, ...] = ()
+
+
+class Stream:
+    """Rows of a database of ours, of types that need no care, read anew whenever they are asked for."""
+
+    def __init__(self, read: Callable[[], Any]) -> None:
+        self._read = read
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._read().__arrow_c_stream__(requested_schema)
 
 
 Source = Parquet | Csv | Frame | FileTable
@@ -109,30 +123,37 @@ def _first_line(path: Path) -> str:
 
 
 def _frame(given: Any) -> Frame:
+    if isinstance(given, Stream):
+        return Frame(given)
     try:
         import narwhals as nw  # noqa: PLC0415 - optional: frames only
+
+        from discreet.engines import arrow  # noqa: PLC0415 - optional: pyarrow
     except ImportError:
-        return Frame(_stream(given))
+        raise _refused(given, _INSTALL if hasattr(given, "__arrow_c_stream__") else "") from None
     native = nw.from_native(given, pass_through=True, allow_series=False)
     if isinstance(native, nw.LazyFrame):
         raise InvalidParameter("source", type(given).__name__, "not to be lazy", "Collect it first.")
-    if not isinstance(native, nw.DataFrame):
-        return Frame(_stream(given))
-    texts = tuple(name for name, kind in native.schema.items() if kind == nw.Object)
-    return Frame(_objects_as_text(nw.to_native(native), texts) if texts else given, texts)
+    if not isinstance(native, nw.DataFrame) or native.implementation.is_pyarrow():
+        return _streamed(given)
+    objects = tuple(name for name, kind in native.schema.items() if kind == nw.Object)
+    if native.implementation.is_pandas_like():
+        return Frame(arrow.pandas(nw.to_native(native), text_of), objects)
+    return _streamed(nw.to_native(native.drop(*objects)))
 
 
-def _objects_as_text(frame: Any, texts: tuple[str, ...]) -> Any:
-    """Columns of Python objects, which only pandas has, as text: a type found in them would be read from the data."""
-    return frame.assign(**{name: frame[name].map(_text).astype("string") for name in texts})
+def _streamed(given: Any) -> Frame:
+    """Frames can be read as often as they are asked; a reader of batches only once."""
+    from discreet.engines import arrow  # noqa: PLC0415 - optional: pyarrow
+
+    if not hasattr(given, "__arrow_c_stream__") or hasattr(given, "read_next_batch"):
+        raise _refused(given)
+    try:
+        return Frame(arrow.stream_of(given))
+    except ValueError:  # a type that Arrow has not
+        raise _refused(given, "Leave out columns of types that Arrow does not have, such as 128-bit numbers.") from None
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None or value != value else str(value)  # noqa: PLR0124 - NaN and NaT
-
-
-def _stream(given: Any) -> Any:
-    if not hasattr(given, "__arrow_c_stream__"):
-        hint = "Pass a path to Parquet or CSV, a pandas, polars or Arrow frame, or a FileTable."
-        raise InvalidParameter("source", type(given).__name__, "to be a table", hint)
-    return given
+def _refused(given: Any, hint: str = "") -> InvalidParameter:
+    usual = "Pass a path to Parquet or CSV, a pandas, polars or Arrow frame, or a FileTable."
+    return InvalidParameter("source", type(given).__name__, "to be a table", hint or usual)

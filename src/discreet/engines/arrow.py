@@ -1,0 +1,193 @@
+"""Arrow batches made plain: what DuckDB converts while it scans, and can fail or guess on, is converted here before.
+
+Bytes are looked at anew and never checked, so that no value of a row makes a conversion fail: moments lose their zone,
+which changes nothing about the moment; decimals of any width have 38 digits; half floats are floats; dictionaries and
+runs are written out. Columns of types that have no plain form, such as lists, bytes or durations, are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+_ROWS = 1 << 16  # of a batch
+_DAY = 86_400_000  # milliseconds
+_MOST_DIGITS = 38
+
+Convert = Callable[[Any], Any]
+Batches = Callable[[], Iterable[Any]]
+
+
+class Plain:
+    """A stream of plain batches, made anew whenever it is asked for.
+
+    Args:
+        schema: of what is given.
+        batches: reads what is given; not called before somebody asks.
+        names: of the columns to keep; None for all.
+    """
+
+    def __init__(self, schema: Any, batches: Batches, names: Sequence[str] | None = None) -> None:
+        self._batches = batches
+        made = ((place, field.name, plain(field.type)) for place, field in enumerate(schema))
+        self._kept = [(p, n, form) for p, n, form in made if form is not None and (names is None or n in names)]
+        self.schema = pa.schema([(name, kind) for _, name, (kind, _) in self._kept])
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        reader = pa.RecordBatchReader.from_batches(self.schema, self._made())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _made(self) -> Iterator[Any]:
+        for batch in self._batches():
+            arrays = [convert(batch.column(place)) for place, _, (_, convert) in self._kept]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def stream_of(given: Any) -> Plain:
+    """Anything with the Arrow PyCapsule interface; only its schema is read here."""
+    reader = pa.RecordBatchReader.from_stream(given)
+    return Plain(reader.schema, lambda: pa.RecordBatchReader.from_stream(given))
+
+
+def parquet(paths: Sequence[Path], names: Sequence[str]) -> Plain:
+    """Columns of Parquet files of the same schema, in batches."""
+
+    def batches() -> Iterator[Any]:
+        for path in paths:
+            with pq.ParquetFile(path) as file:
+                for batch in file.iter_batches(_ROWS, columns=names):
+                    yield batch.select(names)
+
+    with pq.ParquetFile(paths[0]) as file:
+        schema = file.schema_arrow
+    return Plain(pa.schema([schema.field(name) for name in names]), batches)
+
+
+def pandas(frame: Any, texts: Callable[[Any], Any]) -> Plain:
+    """A frame of pandas, in batches; `texts` makes a text or None of each cell of columns of Python objects."""
+    kinds = [_pandas_type(kind) for kind in frame.dtypes]
+    kept = [place for place, kind in enumerate(kinds) if kind is not None]
+
+    def column(place: int, rows: slice) -> Any:
+        cells, kind = frame.iloc[rows, place], kinds[place]
+        if _is_of_objects(cells.dtype):
+            return pa.array([texts(cell) for cell in cells.astype(object)], kind)
+        return pa.array(cells, kind, from_pandas=True)
+
+    def batches() -> Iterator[Any]:
+        for start in range(0, len(frame), _ROWS):
+            rows = slice(start, start + _ROWS)
+            yield pa.RecordBatch.from_arrays([column(place, rows) for place in kept], schema=schema)
+
+    schema = pa.schema([(str(frame.columns[place]), kinds[place]) for place in kept])
+    return Plain(schema, batches)
+
+
+def _is_of_objects(kind: Any) -> bool:
+    """Whether cells, or the names of categories, are any Python objects."""
+    kind = getattr(getattr(kind, "categories", None), "dtype", kind)
+    return str(kind) == "object" or getattr(kind, "storage", "") == "python"
+
+
+def _pandas_type(kind: Any) -> Any | None:
+    """The Arrow type of a dtype; None if there is none."""
+    if _is_of_objects(kind):
+        return pa.string()
+    try:
+        return pa.array(_empty(kind), from_pandas=True).type
+    except (pa.ArrowException, TypeError):
+        return None
+
+
+def _empty(kind: Any) -> Any:
+    import pandas as pd  # noqa: PLC0415 - optional: whose frame it is
+
+    return pd.Series([], dtype=kind)
+
+
+def plain(kind: Any) -> tuple[Any, Convert] | None:
+    """The plain type that stands for another, and how an array becomes one; None if there is none."""
+    if _is_plain(kind) or (pa.types.is_dictionary(kind) and _is_text(kind.value_type)):
+        return kind, _same
+    form = next((form(kind) for test, form in _FORMS if test(kind)), None)
+    try:  # some conversions of rare types are not there yet
+        return form if form is not None and form[1](pa.nulls(0, kind)).type == form[0] else None
+    except pa.ArrowException:
+        return None
+
+
+def _is_plain(kind: Any) -> bool:
+    return any(test(kind) for test in _AS_THEY_ARE) or _is_text(kind) or bool(kind == pa.uuid())
+
+
+def _is_text(kind: Any) -> bool:
+    return kind in (pa.string(), pa.large_string(), pa.string_view())
+
+
+def _same(array: Any) -> Any:
+    return array
+
+
+def _view(array: Any, kind: Any) -> Any:
+    """The same bytes under another type."""
+    return pa.Array.from_buffers(kind, len(array), array.buffers(), array.null_count, array.offset)
+
+
+def _moment(kind: Any) -> tuple[Any, Convert]:
+    naive = pa.timestamp(kind.unit)
+    return naive, lambda array: _view(array, naive)
+
+
+def _decimal(kind: Any) -> tuple[Any, Convert] | None:
+    """As many digits as there can be: a decimal may hold more than it declares."""
+    if not 0 <= kind.scale <= _MOST_DIGITS:
+        return None
+    wide = pa.decimal128(_MOST_DIGITS, kind.scale)
+    return wide, lambda array: _view(array, wide) if pa.types.is_decimal128(kind) else array.cast(wide)
+
+
+def _half(_: Any) -> tuple[Any, Convert]:
+    return pa.float32(), lambda array: array.cast(pa.float32())
+
+
+def _day_of_milliseconds(_: Any) -> tuple[Any, Convert]:
+    """Milliseconds as days, held to those that there are."""
+
+    def convert(array: Any) -> Any:
+        days = pc.divide(array.view(pa.int64()), _DAY)
+        held = pc.max_element_wise(
+            pc.min_element_wise(days, (1 << 31) - 1, skip_nulls=False), -(1 << 31), skip_nulls=False
+        )
+        return held.cast(pa.int32()).view(pa.date32())
+
+    return pa.date32(), convert
+
+
+def _written_out(kind: Any) -> tuple[Any, Convert] | None:
+    """A dictionary or runs: each value in its place."""
+    inner = plain(kind.value_type)
+    if inner is None:
+        return None
+    decode = pc.run_end_decode if pa.types.is_run_end_encoded(kind) else lambda array: array.dictionary_decode()
+    return inner[0], lambda array: inner[1](decode(array))
+
+
+_AS_THEY_ARE = (
+    pa.types.is_integer,
+    pa.types.is_boolean,
+    pa.types.is_float32,
+    pa.types.is_float64,
+    pa.types.is_date32,
+)
+_FORMS: tuple[tuple[Callable[[Any], bool], Callable[[Any], tuple[Any, Convert] | None]], ...] = (
+    (pa.types.is_timestamp, _moment),
+    (lambda kind: pa.types.is_decimal(kind) and not pa.types.is_decimal256(kind), _decimal),
+    (pa.types.is_float16, _half),
+    (pa.types.is_date64, _day_of_milliseconds),
+    (lambda kind: pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind), _written_out),
+)
