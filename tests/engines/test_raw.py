@@ -81,16 +81,9 @@ def judge(specimen: Specimen, cells: Sequence[Any], folder: Path, asked: Sequenc
 
 SPECIMENS = [*raw_parquet.specimens(), *raw_arrow.specimens(), *raw_objects.specimens()]
 FOREMOST = [
-    *("parquet ms utc=False statistics=True", "parquet ms utc=True statistics=False", "parquet utf8 statistics=True"),
-    *(
-        "parquet decimal 38 2",
-        "parquet text RLE_DICTIONARY",
-        "arrow s UTC",
-        "stream ms Europe/Berlin",
-        "arrow string Stream",
-    ),
-    *("arrow decimal128 18 0", "polars ms UTC", "pandas s None", "pandas objects", "pandas python text", "csv text"),
-    *("duckdb TIMESTAMP_S", "arrow date64"),
+    *("parquet ms utc=False statistics=True", "parquet utf8 statistics=True", "parquet decimal 38 2", "arrow s UTC"),
+    *("arrow string Stream", "arrow decimal128 18 0", "polars ms UTC", "pandas s None", "pandas objects", "csv text"),
+    *("pandas python text", "duckdb TIMESTAMP_S"),
 ]
 TABLES = 5_000
 

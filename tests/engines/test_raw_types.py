@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.engines import DuckDB, Memory
+from discreet.engines import arrow as arrow_module
 from discreet.engines import duckdb as module
 from discreet.engines import parquet as parquet_module
 from discreet.engines.copies import copy_of
@@ -32,14 +33,19 @@ from tests.engines.raw_arrow import text_array
 from tests.engines.raw_objects import OBJECTS
 from tests.engines.tables import B, D, F, N, S, T, col, witnesses
 from tests.engines.test_raw import SPECIMENS, answers, chosen
+from tests.engines.test_sources import same
 
 ROWS = Reading(table="t", statistics=(Statistic(kind="rows"), Statistic(kind="sum", argument=col("n", N), high=9)))
 GARBAGE = bytes(range(200, 256)) * 8
 
 
-def _numbered(cells: list[bytes | None], **kind: Any) -> bytes:
-    count = [struct.pack("<q", place) for place in range(len(cells))]
-    return parquet({"n": Stored(p.INT64, count), "x": Stored(cells=cells, statistics=False, **kind)})
+def _numbered(columns: Mapping[str, tuple[list[bytes], Mapping[str, Any]]], rows: int) -> bytes:
+    """A file of columns, and of a number for each row."""
+    stored = {"n": Stored(p.INT64, [struct.pack("<q", place) for place in range(rows)])}
+    for name, (cells, kind) in columns.items():
+        padded = [*cells[:rows], *[None] * (rows - len(cells))]
+        stored[name] = Stored(cells=padded, statistics=False, **kind)
+    return parquet(stored)
 
 
 DECIMAL = {"converted": p.DECIMAL, "precision": 38, "scale": 2}
@@ -60,27 +66,26 @@ FILES: dict[str, tuple[list[bytes], Mapping[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_a_column_of_a_file_is_refused_by_its_type(tmp_path: Path, name: str) -> None:
-    cells, kind = FILES[name]
-    for place, listed in enumerate((cells[:1], cells)):
-        path = tmp_path / f"{place}.parquet"
-        path.write_bytes(_numbered(list(listed), **kind))
-        with DuckDB(threads=1) as engine:
-            assert engine.schema_of(path) == {"n": N}
-            with pytest.raises(InvalidParameter, match="readable column"):
-                engine.register("t", path, {"n": N, "x": F})
-            engine.register("t", path, {"n": N})
-            assert engine.read(ROWS)[()][0] == len(listed)
+@pytest.mark.parametrize("rows", [1, 3])
+def test_columns_of_files_are_refused_by_their_type(tmp_path: Path, rows: int) -> None:
+    """With ordinary cells, and with those on which a reader fails: the same."""
+    path = tmp_path / "x.parquet"
+    path.write_bytes(_numbered(FILES, rows))
+    with DuckDB(threads=1) as engine:
+        assert engine.schema_of(path) == {"n": N}
+        with pytest.raises(InvalidParameter, match="readable column"):
+            engine.register("t", path, {"n": N, "a decimal in bytes": F})
+        engine.register("t", path, {"n": N})
+        assert engine.read(ROWS)[()][0] == rows
 
 
 def test_moments_of_twelve_bytes_never_fail(tmp_path: Path) -> None:
-    cells = [struct.pack("<qi", 0, 2440588), b"\0" * 12, b"\xff" * 12, b"\x7f" * 12, b"\x80" * 12, None]
-    (tmp_path / "x.parquet").write_bytes(_numbered(cells, type=p.INT96))
+    cells = [struct.pack("<qi", 0, 2440588), b"\0" * 12, b"\xff" * 12, b"\x7f" * 12, b"\x80" * 12]
+    (tmp_path / "x.parquet").write_bytes(_numbered({"x": (cells, {"type": p.INT96})}, 6))
     with DuckDB(threads=1) as engine:
         engine.register("t", tmp_path / "x.parquet", {"n": N, "x": S})
         found = engine.read(Reading(table="t", keys=(col("x", S),), statistics=(Statistic(kind="rows"),)))
-    assert sum(rows for (rows,) in found.values()) == len(cells)
+    assert sum(rows for (rows,) in found.values()) == 6
 
 
 def _raw(kind: Any, size: int) -> pa.Array:
@@ -99,9 +104,8 @@ ARROW: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("array", ARROW, ids=lambda array: str(array.type))
-def test_a_column_of_arrow_is_refused_by_its_type(array: Any) -> None:
-    table = pa.table({"n": [1, 2, 3, 4], "x": array})
+def test_columns_of_arrow_are_refused_by_their_type() -> None:
+    table = pa.table({"n": [1, 2, 3, 4], **{str(array.type): array for array in ARROW}})
     with DuckDB(threads=1) as engine:
         assert engine.schema_of(table) == {"n": N}
         engine.register("t", table, {"n": N})
@@ -109,12 +113,13 @@ def test_a_column_of_arrow_is_refused_by_its_type(array: Any) -> None:
 
 
 def test_columns_of_frames_are_refused_by_their_type() -> None:
+    periods = pd.period_range("2024-01", periods=1, freq="M")
+    lasting = np.array([1 << 62], dtype="timedelta64[s]")
     frames: list[Any] = [
-        pd.DataFrame({"n": [1], "x": pd.Series([1j])}),
-        pd.DataFrame({"n": [1], "x": pd.period_range("2024-01", periods=1, freq="M")}),
-        pd.DataFrame({"n": [1], "x": np.array([1 << 62], dtype="timedelta64[s]")}),
-        pl.DataFrame({"n": [1], "x": pl.Series([object()], dtype=pl.Object)}),
-        pl.DataFrame({"n": [1], "x": pl.Series([1 << 62], dtype=pl.Duration("ms"))}),
+        pd.DataFrame({"n": [1], "x": pd.Series([1j]), "y": periods, "z": lasting}),
+        pl.DataFrame(
+            {"n": [1], "x": pl.Series([object()], dtype=pl.Object), "y": pl.Series([1 << 62], dtype=pl.Duration("ms"))}
+        ),
     ]
     for frame in frames:
         with DuckDB(threads=1) as engine:
@@ -125,6 +130,20 @@ def test_columns_of_frames_are_refused_by_their_type() -> None:
         DuckDB().schema_of(pl.DataFrame({"n": [1], "x": pl.Series([1 << 100], dtype=pl.Int128)}))
     with pytest.raises(InvalidParameter, match="table"):  # it would be empty when it is read again
         DuckDB().schema_of(pa.table({"n": [1]}).to_reader())
+
+
+def test_a_frame_is_read_in_batches_whatever_its_chunks_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrow_module, "_ROWS", 3)
+    numbers = pd.arrays.ArrowExtensionArray(pa.chunked_array([[1, 2], [3, 4, 5]]))
+    words = pd.concat([pd.Series(["a", "b"]), pd.Series(["c", "d", "e"])], ignore_index=True)
+    frame = pd.DataFrame(
+        {"n": numbers, "s": words, "c": pd.Categorical(["q", "r", "q", None, "r"]), "o": [1, "x", None, 2, 3]}
+    )
+    kinds = {"n": N, "s": T, "c": T, "o": T}
+    rows = [
+        {name: None if pd.isna(cell) else str(cell) for name, cell in row.items()} for row in frame.to_dict("records")
+    ]
+    same(frame, rows, kinds)
 
 
 def test_milliseconds_are_refused_where_arrow_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +246,7 @@ def test_a_database_that_gave_up_is_opened_anew(monkeypatch: pytest.MonkeyPatch)
         assert engine.read(ROWS) == {(): (2, 3)}
 
 
-COPIED = ("parquet utf8 statistics=True", "parquet ms utc=True statistics=True", "arrow s UTC", "duckdb TIMESTAMP_S")
+COPIED = ("parquet utf8 statistics=True", "parquet ms utc=True statistics=True")
 
 
 @pytest.mark.parametrize("specimen", chosen(*COPIED), ids=lambda specimen: specimen.name)

@@ -29,13 +29,12 @@ class Plain:
     Args:
         schema: of what is given.
         batches: reads what is given; not called before somebody asks.
-        names: of the columns to keep; None for all.
     """
 
-    def __init__(self, schema: Any, batches: Batches, names: Sequence[str] | None = None) -> None:
+    def __init__(self, schema: Any, batches: Batches) -> None:
         self._batches = batches
         made = ((place, field.name, plain(field.type)) for place, field in enumerate(schema))
-        self._kept = [(p, n, form) for p, n, form in made if form is not None and (names is None or n in names)]
+        self._kept = [(place, name, form) for place, name, form in made if form is not None]
         self.schema = pa.schema([(name, kind) for _, name, (kind, _) in self._kept])
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -77,7 +76,8 @@ def pandas(frame: Any, texts: Callable[[Any], Any]) -> Plain:
         cells, kind = frame.iloc[rows, place], kinds[place]
         if _is_of_objects(cells.dtype):
             return pa.array([texts(cell) for cell in cells.astype(object)], kind)
-        return pa.array(cells, kind, from_pandas=True)
+        found = pa.array(cells, kind, from_pandas=True)
+        return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
     def batches() -> Iterator[Any]:
         for start in range(0, len(frame), _ROWS):

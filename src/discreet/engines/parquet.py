@@ -77,10 +77,10 @@ def described(connection: duckdb.DuckDBPyConnection, source: Parquet) -> dict[st
         if any(other.get(name) != leaf for name, leaf in leaves.items()):
             hint = "Write all files with the same columns and types."
             raise InvalidParameter("source", path.name, f"to store columns as {source.paths[0].name} does", hint)
-    found = columns(connection.sql(f"SELECT * FROM {scan(source.paths)}"))
-    found = {name: column for name, column in found.items() if name in leaves and leaves[name].is_total}
-    if any(name.lower() in _PLACE for name in leaves):
-        return {name: column for name, column in found.items() if column.native != "VARCHAR"}
+    relation = connection.sql(f"SELECT * FROM {scan(source.paths)}")
+    found = {n: column for n, column in columns(relation).items() if n in leaves and leaves[n].is_total}
+    if any(name.lower() in _PLACE for name in relation.columns):
+        found = {name: column for name, column in found.items() if column.native != "VARCHAR"}
     return _with_milliseconds(connection, source, leaves, found)
 
 

@@ -20,7 +20,7 @@ _DAY = "CASE WHEN {0} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {0} E
 _ZONED = (
     "CASE WHEN epoch_us({0}) BETWEEN -62135596800000000 AND 253402300799999999 THEN make_timestamp(epoch_us({0})) END"
 )
-_SURELY_ROUNDED = 15  # digits: such a decimal is a quotient of two doubles that are exact
+_EXACT_DIGITS, _EXACT_POWER = 15, 22  # so many digits, and ten to this power, are doubles; quotients are rounded once
 
 STORED: Mapping[str, tuple[Type, str]] = {
     **dict.fromkeys(
@@ -79,12 +79,21 @@ def listed(chosen: Iterable[tuple[str, Column]]) -> str:
 
 
 def _decimal(kind: Any) -> tuple[Type, str]:
-    """Correctly rounded, as a text would be; a column may hold more digits than it declares."""
+    """Correctly rounded, as its text would be; a column may hold more digits than it declares."""
     width, scale = (size for _, size in kind.children)
-    digits = "9" * (width - scale) + ("." + "9" * scale if scale else "")
-    most = f"CAST('{digits}' AS DECIMAL({width},{scale}))"
-    value = "CAST({0} AS DOUBLE)" if width <= _SURELY_ROUNDED else "CAST(CAST({0} AS VARCHAR) AS DOUBLE)"
+    value = "CAST(CAST({0} AS VARCHAR) AS DOUBLE)"
+    if scale <= _EXACT_POWER:
+        few = _largest(min(width, _EXACT_DIGITS), width, scale)
+        value = f"CASE WHEN {{0}} BETWEEN -{few} AND {few} THEN CAST({{0}} AS DOUBLE) ELSE {value} END"
+    most = _largest(width, width, scale)
     return Type.FLOAT, f"CASE WHEN {{0}} BETWEEN -{most} AND {most} THEN {value} END"
+
+
+def _largest(digits: int, width: int, scale: int) -> str:
+    """The largest decimal of so many digits."""
+    written = ("9" * digits).zfill(scale + 1)
+    point = len(written) - scale
+    return f"CAST('{written[:point]}.{written[point:]}' AS DECIMAL({width},{scale}))"
 
 
 _PARAMETRIC: Mapping[str, Callable[[Any], tuple[Type, str]]] = {
