@@ -140,9 +140,8 @@ def test_a_frame_is_read_in_batches_whatever_its_chunks_are(monkeypatch: pytest.
         {"n": numbers, "s": words, "c": pd.Categorical(["q", "r", "q", None, "r"]), "o": [1, "x", None, 2, 3]}
     )
     kinds = {"n": N, "s": T, "c": T, "o": T}
-    rows = [
-        {name: None if pd.isna(cell) else str(cell) for name, cell in row.items()} for row in frame.to_dict("records")
-    ]
+    cells = {name: [None if pd.isna(cell) else str(cell) for cell in frame[name]] for name in kinds}
+    rows: list[dict[str, Any]] = [dict(zip(kinds, row, strict=True)) for row in zip(*cells.values(), strict=True)]
     same(frame, rows, kinds)
 
 
