@@ -7,6 +7,8 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
 from discreet.accounting.zcdp import compose as zcdp
@@ -20,11 +22,21 @@ Statistics = Mapping[Any, tuple[int, ...]]
 """The exact statistics that meet noise, by group; those of a group that is not there are zero."""
 
 
+def met(program: Program, row: Sequence[int]) -> list[int]:
+    """What meets noise of the statistics of one group, on the grids of its noise; the rest as it is."""
+    exact, found = np.array([row], dtype=object), []
+    for measure in program.measures:
+        stop = len(found) + len(measure.scales)
+        found += measure.rounded(exact[:, len(found) : stop])[0].tolist()
+    return found + list(row[len(found) :])
+
+
 def check_moves(program: Program, one: Statistics, other: Statistics) -> None:
     """Every input of noise is as near as its event says, in all groups together."""
     width = len(program.noise.scales)
     nothing = (0,) * width
-    rows = [(one.get(key, nothing)[:width], other.get(key, nothing)[:width]) for key in {**one, **other}]
+    pairs = [(one.get(key, nothing)[:width], other.get(key, nothing)[:width]) for key in {**one, **other}]
+    rows = [[met(program, row) for row in pair] for pair in pairs]
     moved = [[x - y for x, y in zip(*pair, strict=True)] for pair in rows]
     start = 0
     for measure in program.measures:
@@ -54,7 +66,7 @@ def _together(groups: Statistics, shown: Sequence[Any]) -> tuple[int, ...]:
 def check_alone(program: Program, one: Statistics, other: Statistics) -> None:
     """Private groups that one data set has alone are few, and too small to be shown for their own sake."""
     if isinstance(program.selection, Threshold):
-        alone = [list(values) for key, values in one.items() if key not in other]
+        alone = [met(program, values) for key, values in one.items() if key not in other]
         size = program.selection.size
         assert len(alone) <= program.contribution.groups
         assert all(size.linear.value(values) <= size.most < program.selection.smallest for values in alone)

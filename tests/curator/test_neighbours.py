@@ -25,6 +25,7 @@ from discreet.plan.schema import Limits, TableSchema
 from discreet.plan.sql import parse
 from discreet.privacy import Neighbours, events
 from tests.curator.clinic import DECLARED, TYPES, Row, visits
+from tests.curator.nearness import met
 
 QUESTIONS = (
     "SELECT COUNT(*) AS n FROM visits",
@@ -79,7 +80,7 @@ def differences(program: Program, one: Sequence[Row], other: Sequence[Row]) -> l
     a, b = exact(program, one), exact(program, other)
     width = len(program.reading.statistics)
     moved = [
-        tuple(x - y for x, y in zip(a.get(key, (0,) * width), b.get(key, (0,) * width), strict=True))
+        tuple(x - y for x, y in zip(*(met(program, each.get(key, (0,) * width)) for each in (a, b)), strict=True))
         for key in {**a, **b}
     ]
     result, start = [], 0
@@ -107,7 +108,7 @@ def check_keys(program: Program, one: Sequence[Row], other: Sequence[Row]) -> No
     if selection is None:
         return
     a, b = exact(program, one), exact(program, other)
-    alone = [list(values) for key, values in a.items() if key not in b]
+    alone = [met(program, values) for key, values in a.items() if key not in b]
     assert len(alone) <= program.contribution.limits.groups
     if isinstance(selection, Optimal):
         assert all(values[-1] == 1 for values in alone)

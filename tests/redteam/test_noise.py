@@ -102,12 +102,11 @@ def test_scales_are_at_least_exact(epsilon: str, bounds: tuple[Any, Any], neighb
     curator = clinic([], bounds={"charge": bounds}, max_groups=3, max_rows=2, neighbours=neighbours)
     sql = "SELECT ward, SUM(charge) AS s FROM visits GROUP BY ward"
     (measure,) = planned(curator, sql, epsilon=epsilon).measures
-    step = Fraction(2) ** measure.form.statistics[0].exponent
+    step = Fraction(2) ** (measure.form.statistics[0].exponent + measure.form.grains[0])
     low, high = (Fraction(end) for end in bounds)
     sides = 1 if neighbours is Neighbours.ADD_REMOVE else 2
-    reached = max(abs(low), abs(high)) - step  # bounds are drawn in to the grid
     for scale in measure.scales:
-        assert scale * step >= sides * 3 * 2 * reached / Fraction(epsilon)
+        assert scale * step >= sides * 3 * 2 * max(abs(low), abs(high)) / Fraction(epsilon)
     assert curator.ask(sql, epsilon=epsilon).cost == PureDP(epsilon)
 
 

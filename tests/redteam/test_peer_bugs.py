@@ -24,9 +24,10 @@ NAN = math.nan
 def value(noise: Noise) -> Fraction:
     """The only number that met a noise, in units of its column."""
     assert isinstance(noise.release, Measure)
-    (statistic,) = noise.release.form.statistics
+    form = noise.release.form
+    (statistic,), (grain,) = form.statistics, form.grains
     ((steps,),) = noise.exact
-    return Fraction(steps) * Fraction(2) ** statistic.exponent
+    return Fraction(steps) * Fraction(2) ** (statistic.exponent + grain)
 
 
 # ------------------------------------------------------------------------------------------------------- NaN and bounds

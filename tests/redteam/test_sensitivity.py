@@ -91,10 +91,16 @@ def test_doubles_are_rounded_as_rationals_are(engine: Callable[[], Engine]) -> N
     rows = [row(i, charge=x) for i, x in enumerate(doubles)]
     (noise,) = noises("SELECT SUM(charge) AS s FROM visits", rows, engine=engine(), bounds={"charge": (-3, 1000)})
     assert isinstance(noise.release, Measure)
-    (statistic,) = noise.release.form.statistics
+    (statistic,), (grain,) = noise.release.form.statistics, noise.release.form.grains
     grid = Fraction(2) ** statistic.exponent
     steps = [math.floor(Fraction(x) / grid + Fraction(1, 2)) for x in doubles if math.isfinite(x)]
-    assert noise.exact == [(sum(min(max(step, statistic.low), statistic.high) for step in steps),)]
+    total = sum(min(max(step, statistic.low), statistic.high) for step in steps)
+    assert noise.exact == [(math.floor(Fraction(total, 1 << grain) + Fraction(1, 2)),)]
+
+
+def step_of(measure: Measure) -> Fraction:
+    """The unit of the first noise."""
+    return Fraction(2) ** (measure.form.statistics[0].exponent + measure.form.grains[0])
 
 
 @pytest.mark.parametrize("bounds", [(-1, 1000), (-1000, 1), (5, 10), (-10, -5)], ids=str)
@@ -113,7 +119,7 @@ def test_the_larger_end_decides(bounds: tuple[int, int], relation: Neighbours) -
     )
     curator = clinic(bounds={"charge": bounds}, neighbours=relation, max_rows=1)
     (measure,) = planned(curator, "SELECT SUM(charge) AS s FROM visits").measures
-    assert measure.scales[0] * Fraction(2) ** measure.form.statistics[0].exponent <= reach
+    assert measure.scales[0] * step_of(measure) <= reach
 
 
 COLLAPSED = (
@@ -153,7 +159,7 @@ def test_a_redefined_column_is_another_column() -> None:
     renamed = planned(curator, "SELECT SUM(charge) AS age FROM visits").measures
     assert plain == renamed
     scaled = planned(curator, "SELECT SUM(1000 * charge) AS charge FROM visits").measures
-    unit = [m.scales[0] * Fraction(2) ** m.form.statistics[0].exponent for m in (*plain, *scaled)]
+    unit = [m.scales[0] * step_of(m) for m in (*plain, *scaled)]
     assert unit[1] >= 999 * unit[0]
 
 

@@ -17,9 +17,7 @@ from discreet.curator.run import Released
 from discreet.errors import InvalidParameter
 from discreet.plan.aggregates import Total
 from discreet.plan.finish import Cell, Noisy
-from discreet.plan.nodes import Aggregate
 
-COUNTS = frozenset({"count", "count_values", "count_units", "count_distinct"})
 SUMS = frozenset({"count", "count_values", "sum"})
 """Aggregates of a group that are sums over its parts, whoever owns the rows."""
 
@@ -51,21 +49,17 @@ class Adjusted(Released):
         """See `Released.groups`."""
         rows = list(self._raw.groups(outside))
         for aggregate in self.program.question.aggregates:
-            if not isinstance(self.program.recipes[aggregate.name], Total):
+            recipe = self.program.recipes[aggregate.name]
+            if not isinstance(recipe, Total):
                 continue
             cells = [cell for row in rows if isinstance(cell := row[aggregate.name], Noisy)]
             if self._fit is not None and aggregate.kind in SUMS:
                 cells = _fitted(cells, self._fit)
-            if self._nonnegative and self._is_positive(aggregate):
+            if self._nonnegative and recipe.positive:
                 cells = [_held(cell) for cell in cells]
             for row, cell in zip(rows, cells, strict=True):
                 row[aggregate.name] = cell
         yield from rows
-
-    def _is_positive(self, aggregate: Aggregate) -> bool:
-        statistics = self.program.reading.statistics
-        lows = [s.low for s in statistics if s.kind == "sum" and s.argument == aggregate.argument]
-        return aggregate.kind in COUNTS or bool(lows and min(lows) >= 0)
 
 
 def _held(cell: Noisy) -> Noisy:

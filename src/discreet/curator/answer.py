@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib import import_module
@@ -11,6 +11,7 @@ from typing import Any
 from discreet.curator.adjust import Adjusted
 from discreet.curator.run import Released
 from discreet.errors import InvalidParameter
+from discreet.exact import float_above, float_below
 from discreet.ledger import Remaining
 from discreet.plan.after import noisy_columns
 from discreet.plan.finish import Cell, Noisy
@@ -148,7 +149,7 @@ def _names(output: Output, depend: frozenset[str]) -> tuple[str, ...]:
 
 
 def records(rows: Sequence[dict[str, Cell]]) -> tuple[dict[str, Any], ...]:
-    """Rows with each noisy number spread over three columns, as plain Python values."""
+    """Rows with each noisy number spread over three columns, as plain Python values; ends are rounded outwards."""
     return tuple(_record(row) for row in rows)
 
 
@@ -156,11 +157,12 @@ def _record(row: dict[str, Cell]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for name, cell in row.items():
         if isinstance(cell, Noisy):
-            made[name], made[f"{name}_low"], made[f"{name}_high"] = map(_plain, (cell.value, cell.low, cell.high))
+            made[name] = _plain(cell.value, float)
+            made[f"{name}_low"], made[f"{name}_high"] = _plain(cell.low, float_below), _plain(cell.high, float_above)
         else:
             made[name] = cell
     return made
 
 
-def _plain(part: float | Fraction | None) -> int | float | None:
-    return part if part is None or isinstance(part, int | float) else float(part)
+def _plain(part: float | Fraction | None, rounded: Callable[[Fraction], float]) -> int | float | None:
+    return part if part is None or isinstance(part, int | float) else rounded(part)

@@ -82,7 +82,7 @@ class Source:
         """The noise of so many groups side by side, and the recipe that adds them up."""
         noise = self.released.program.noise
         shifts = [place * self._width for place in range(count)]
-        return replace(noise, scales=noise.scales * count), _summed(self.recipe, shifts)
+        return noise.repeated(count), _summed(self.recipe, shifts)
 
 
 def _summed(recipe: Any, shifts: Sequence[int]) -> Any:

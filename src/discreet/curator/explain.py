@@ -139,12 +139,18 @@ def _imagined(program: Program, rows: int) -> Released:
     steps = [step for step in program.question.steps if not isinstance(step, Keep)]
     joined = tuple(replace(step, on=()) if isinstance(step, Attach) else step for step in steps)
     question = replace(program.question, having=None, order=(), limit=None, steps=joined)
-    statistics = [_middle(statistic, rows) for m in program.measures for statistic in m.form.statistics]
+    statistics = [number for measure in program.measures for number in _in_the_middle(measure, rows)]
     key = (None,) * len(question.labels)
     statistics += [point for recipe in program.ranked for point in recipe.imagined(rows)]
     statistics += [0] * len(program.modal)
     beside = [_imagined(one, rows) for one in program.beside]
     return Released(replace(program, question=question), [key], np.array([statistics], dtype=object), beside)
+
+
+def _in_the_middle(measure: Measure, rows: int) -> list[int]:
+    exact = np.array([[_middle(statistic, rows) for statistic in measure.form.statistics]], dtype=object)
+    (found,) = measure.rounded(exact).tolist()
+    return list(found)
 
 
 def _middle(statistic: Statistic, rows: int) -> int:

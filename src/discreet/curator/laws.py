@@ -16,7 +16,7 @@ import numpy as np
 from discreet.curator.nonlinear import Integers
 from discreet.curator.program import Program
 from discreet.curator.selection import Threshold
-from discreet.curator.spread import Noise
+from discreet.curator.spread import COUNTED, Noise
 from discreet.mechanisms.sums import (
     Floats,
     gaussian_reaches,
@@ -48,41 +48,51 @@ class Summed:
     """The noise of sums of one aggregate over groups, at one risk.
 
     Groups meet independent noise of the same law. More terms reach further, since each is symmetric with one peak, so
-    that a larger number may stand for a smaller one.
+    that a larger number may stand for a smaller one. Roundings add up in the worst way.
     """
 
     noise: Noise
-    linear: Linear
+    total: Total
     noisy: Integers
     outside: Fraction
 
-    def exact(self, place: int) -> Fraction:
-        """The noisy value of a group before it is rounded."""
-        numerators, denominator = self._values
-        return Fraction(int(numerators[place]), denominator)
+    def ends(self, place: int) -> tuple[Fraction, Fraction]:
+        """The noisy value of a group, less and more what the rounding of values may have moved it by."""
+        (value, *more) = (Fraction(int(numerators[place]), bottom) for numerators, bottom in self._values)
+        moved = self.total.error * more[0] if more else self.total.most_rounding
+        return value - moved, value + moved
 
     def reach(self, count: int) -> Fraction:
         """A distance that the noise of a sum over so many groups exceeds with at most the risk."""
         spare = max(count.bit_length() - 5, 0)
         rounded = count if count <= _COUNTED else -(-count >> spare) << spare
         if rounded not in self._reaches:
-            self._reaches[rounded] = self._reach(rounded)
+            self._reaches[rounded] = self._miss(rounded)
         return self._reaches[rounded]
 
-    def _reach(self, count: int) -> Fraction:
+    def _miss(self, count: int) -> Fraction:
+        """The same as `Noise.miss`; the largest rounding of values is in `ends`, for each group."""
+        total = self.total
+        if total.values is None or not total.error:
+            return self._reach(total.linear, count, self.outside)
+        share = self.outside * COUNTED
+        counted = self._reach(total.values, count, share)
+        return self._reach(total.linear, count, self.outside - share) + total.error * counted
+
+    def _reach(self, linear: Linear, count: int, outside: Fraction) -> Fraction:
         """The smaller of two: by the law of the sum, and by a bound that many terms of a small scale do not spoil."""
         if count <= _FEW or max(self.noise.scales) > _LARGEST:
             width = len(self.noise.scales)
-            joined = replace(self.noise, scales=self.noise.scales * count)
-            places = [(place + width * i, weight) for place, weight in self.linear.weights for i in range(count)]
-            return joined.reach(Linear(tuple(sorted(places))), self.outside)
-        largest = max(abs(weight) for _, weight in self.linear.weights)
-        weights = np.array([float(weight / largest) for _, weight in self.linear.weights])
-        scales = np.array([float(self.noise.scales[place]) for place, _ in self.linear.weights])
-        return largest * Fraction(self._of_many(weights, scales, count))
+            places = [(place + width * i, weight) for place, weight in linear.weights for i in range(count)]
+            return self.noise.repeated(count).reach(Linear(tuple(sorted(places))), outside)
+        largest = max(abs(weight) for _, weight in linear.weights)
+        weights = np.array([float(weight / largest) for _, weight in linear.weights])
+        scales = np.array([float(self.noise.scales[place]) for place, _ in linear.weights])
+        far = largest * Fraction(self._of_many(weights, scales, count, float(outside)))
+        return far + count * self.noise.rounding(linear)
 
-    def _of_many(self, weights: Floats, scales: Floats, count: int) -> float:
-        risk, laplace = float(self.outside), self.noise.law == "laplace"
+    def _of_many(self, weights: Floats, scales: Floats, count: int, risk: float) -> float:
+        laplace = self.noise.law == "laplace"
         bound = (repeated_laplace_reach if laplace else repeated_gaussian_reach)(weights, scales, count, risk)
         if count > _JOINED:
             return bound
@@ -92,8 +102,9 @@ class Summed:
         return min(bound, float(gaussian_reaches(sizes, steps, np.tile(scales, count), risk)[0]))
 
     @cached_property
-    def _values(self) -> tuple[Sequence[int], int]:
-        return self.linear.values(self.noisy)
+    def _values(self) -> list[tuple[Sequence[int], int]]:
+        counted = [] if self.total.values is None else [self.total.values]
+        return [linear.values(self.noisy) for linear in (self.total.linear, *counted)]
 
     @cached_property
     def _reaches(self) -> dict[int, Fraction]:
@@ -134,7 +145,7 @@ def worked(
     answers: dict[int | None, list[dict[str, Cell]]] = {}
     for count in set(counts.values()):
         share = risk / max(1, count if count is not None else all_cells * (2 if drawn else 1))
-        laws = {name: Summed(program.noise, linear, noisy, share) for name, linear in totals.items()}  # type: ignore[arg-type]
+        laws = {name: Summed(program.noise, total, noisy, share) for name, total in totals.items()}  # type: ignore[arg-type]
         rows = _same_values(values, groups(share))
         finished = [
             finish(part.question, _same_values(first, block(share)))
@@ -145,9 +156,8 @@ def worked(
     return [{name: answers[count][i][name] for name, count in counts.items()} for i in range(length)]
 
 
-def _totals(program: Program) -> dict[str, Linear]:
-    recipes = program.recipes
-    return {name: recipe.linear for name, recipe in recipes.items() if isinstance(recipe, Total)}
+def _totals(program: Program) -> dict[str, Total]:
+    return {name: recipe for name, recipe in program.recipes.items() if isinstance(recipe, Total)}
 
 
 def _same_values(values: Sequence[Mapping[str, Cell]], rows: Iterator[dict[str, Cell]]) -> list[dict[str, Cell]]:

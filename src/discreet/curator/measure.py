@@ -61,6 +61,13 @@ class Measure:
         sigma = root_above(square / (2 * rho))
         return cls(form=form, law="gaussian", scales=tuple(m * sigma for m in largest), event=events.Concentrated(rho))
 
+    def rounded(self, exact: NDArray[np.object_]) -> NDArray[np.object_]:
+        """What meets the noise: totals on the grid that the form says, one row for each group."""
+        if not any(self.form.grains):
+            return exact
+        columns = [(exact[:, i] + (1 << grain >> 1)) >> grain for i, grain in enumerate(self.form.grains)]
+        return np.stack(columns, axis=1)
+
     def release(self, exact: NDArray[np.object_], bits: Bits) -> NDArray[np.object_]:
         """Adds fresh noise to exact integers, one row for each group and one column for each statistic."""
         groups = exact.shape[0]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -73,27 +74,35 @@ class Prepared:
         """The tables it reads, declared as these facts say."""
         return read_by(self.plan, bounded(self.schemas, facts.bounds))
 
-    def program(self, asked: Asked, facts: Facts, law: Law | None = None) -> Program:
-        """The program at a budget, its aggregates in the order in which releases are stored."""
-        known = asked, tuple(facts.known.items()), law
+    def program(self, asked: Asked, facts: Facts, law: Law | None = None, *, former: bool = False) -> Program:
+        """The program at a budget, its aggregates in the order in which releases are stored.
+
+        Args:
+            asked: the budget.
+            facts: what was found out.
+            law: of its noise, unless it is chosen.
+            former: whether it is that of a release from before values had two grids.
+        """
+        known = asked, tuple(facts.known.items()), law, former
         if known not in self.built:
-            self.built[known] = self._program(asked, facts, law)
+            self.built[known] = self._program(asked, facts, law, former)
         return self.built[known]
 
-    def _program(self, asked: Asked, facts: Facts, law: Law | None) -> Program:
+    def _program(self, asked: Asked, facts: Facts, law: Law | None, former: bool) -> Program:
         schemas, count = bounded(self.schemas, facts.bounds), 1 + len(self.plan.beside)
         share = Asked(asked.epsilon / count, asked.delta / count)
         limits = facts.limits(self.limits or described(self.plan, schemas).limits)
         with exact_numbers():
-            program = self._chosen(self.plan, schemas, share, limits, law)
+            chosen = partial(self._chosen, schemas=schemas, asked=share, former=former)
+            program = chosen(self.plan, limits=limits, law=law)
             if self.plan.beside:
-                others = tuple(self._chosen(one, schemas, share, self.limits, None) for one in self.plan.beside)
+                others = tuple(chosen(one, limits=self.limits, law=None) for one in self.plan.beside)
                 event = events.Composed([program.event, *(other.event for other in others)])
                 program = replace(program, beside=others, event=event)
             return answerable(program, self.schemas)
 
     def _chosen(
-        self, plan: Question, schemas: Schemas, asked: Asked, limits: Limits | None, law: Law | None
+        self, plan: Question, *, schemas: Schemas, asked: Asked, limits: Limits | None, law: Law | None, former: bool
     ) -> Program:
         """One of the questions that share a budget, at its share."""
         schema = described(plan, schemas)
@@ -106,11 +115,12 @@ class Prepared:
             limits=limits or schema.limits,
             salt=self.salt,
             law=law,
+            former=former,
         )
 
-    def rebuild(self, facts: Facts, law: Law | None = None) -> Rebuild:
+    def rebuild(self, facts: Facts, law: Law | None = None, *, former: bool = False) -> Rebuild:
         """The program at any budget."""
-        return lambda epsilon, delta: self.program(Asked(epsilon, delta), facts, law)
+        return lambda epsilon, delta: self.program(Asked(epsilon, delta), facts, law, former=former)
 
     def place(self, program: Program, facts: Facts) -> str:
         """Under which releases of its program are kept, given these facts."""
@@ -135,9 +145,10 @@ class Prepared:
         return events.Composed([*([each] * scouts), promised(self.supposed(asked).event)])
 
     def other_events(self, asked: Asked) -> list[events.Event]:
-        """What the whole price may have been before, when more facts were missing, or fewer."""
+        """What the whole price may have been before: when more facts were missing, or fewer, or on the former grid."""
         counts = range(1 if self.missing else 0, len(self.scouts) + 1)
-        return [self.event(asked, scouts) for scouts in counts if scouts != len(self.missing)]
+        others = [self.event(asked, scouts) for scouts in counts if scouts != len(self.missing)]
+        return others if self.missing else [*others, self.program(asked, self.facts, former=True).event]
 
     def request(self, asked: Asked) -> str:
         """What makes a request the same one for an idempotency key, whatever was found out in between."""

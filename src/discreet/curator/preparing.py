@@ -21,7 +21,7 @@ from discreet.curator.prepared import Prepared, limits_scouts, unbounded
 from discreet.curator.program import Program
 from discreet.curator.run import Released
 from discreet.curator.scouts import NOTHING, BoundsScout, Fact, Facts, Scout
-from discreet.curator.stored import Asked, replay_key, serves, unpack
+from discreet.curator.stored import Asked, is_former, replay_key, serves, unpack
 from discreet.curator.targets import COUNTED, Fewest, Target, check_plain, means, solve
 from discreet.curator.terms import terms
 from discreet.engines.base import Engine
@@ -225,7 +225,8 @@ class Preparing(Holdings):
         """A stored release, by the facts that are written beside it."""
         fields = json.loads(payload)
         facts = facts_of(fields)
-        released = unpack(payload, prepared.rebuild(facts, law_of(fields)), private=self._door.bits.private)
+        rebuild = prepared.rebuild(facts, law_of(fields), former=is_former(fields))
+        released = unpack(payload, rebuild, private=self._door.bits.private)
         return None if released is None else Told(released=released, facts=facts, event=released.program.event)
 
 

@@ -115,6 +115,7 @@ def choose(
     salt: str = "",
     keys: tuple[tuple[Value, ...], ...] | None = None,
     law: Law | None = None,
+    former: bool = False,
 ) -> Program:
     """The program with the least noise at this budget, by public facts.
 
@@ -130,6 +131,7 @@ def choose(
         salt: of the rule by which rows are kept.
         keys: all values that the question's keys may have, where its own construction says so.
         law: of the noise.
+        former: whether values are on the grid that releases of earlier versions have.
 
     Raises:
         UnsupportedQuery: if keys are private and there is no delta, or an argument has no bounds.
@@ -143,11 +145,11 @@ def choose(
     asked = question.groupings or (question,)
     known = [public_keys(one, schema) if keys is None else keys for one in asked]
     if all(not one.keys or listed is not None for one, listed in zip(asked, known, strict=True)):
-        draft = _quietest(question, schema, contribution, epsilon, delta, sized=False, law=law)
+        draft = _quietest(question, schema, contribution, epsilon, delta, sized=False, law=law, former=former)
     else:
         _check_private(delta, schema)
         contribution = _gathering(question, contribution)
-        draft = _selecting(question, schema, contribution, epsilon, delta, law=law)
+        draft = _selecting(question, schema, contribution, epsilon, delta, law=law, former=former)
     if not question.sets:
         return _program(question, schema, contribution, draft, keys=known[0], salt=salt)
     each = [
@@ -261,7 +263,10 @@ class _Draft:
 
     @property
     def noise(self) -> Noise:
-        return Noise(self.law, tuple(scale for measure in self.measures for scale in measure.scales))
+        """What is known of the noise of all statistics."""
+        scales = tuple(scale for measure in self.measures for scale in measure.scales)
+        grains = [grain for measure in self.measures for grain in measure.form.grains or (0,) * len(measure.scales)]
+        return Noise(self.law, scales, tuple(map(bool, grains)))
 
     @property
     def event(self) -> events.Event:
@@ -287,12 +292,13 @@ def _quietest(
     *,
     sized: bool,
     law: Law | None,
+    former: bool,
 ) -> _Draft:
     """The layout and the law with the least noise."""
     most_rows = contribution.limits.rows
     added = replace(question, aggregates=tuple(a for a in question.aggregates if a.kind not in (*RANKED, "mode")))
-    needs = Needs.of(added, schema, most_rows=most_rows, sized=sized)
-    quantiles = {a: steps_of(a, schema) for a in question.aggregates if a.kind in RANKED}
+    needs = Needs.of(added, schema, most_rows=most_rows, sized=sized, former=former)
+    quantiles = {a: steps_of(a, schema, former=former) for a in question.aggregates if a.kind in RANKED}
     ballots = {a: ballot(a, schema) for a in question.aggregates if a.kind == "mode"}
     first, *others = _drafts(needs, quantiles, ballots, contribution, epsilon=epsilon, delta=delta, only=law)
     return min([first, *others], key=lambda draft: draft.badness) if others else first
@@ -339,13 +345,14 @@ def _selecting(
     delta: Fraction,
     *,
     law: Law | None,
+    former: bool,
 ) -> _Draft:
     """Private keys by a threshold on a noisy size, or by a selection that takes half of the budget.
 
     The second doubles the noise. It is taken if its groups may have less than half as many people: the smallest groups
     that are shown then have the smaller relative error.
     """
-    draft = _quietest(question, schema, contribution, epsilon, delta / 2, sized=True, law=law)
+    draft = _quietest(question, schema, contribution, epsilon, delta / 2, sized=True, law=law, former=former)
     if draft.layout.size is None:
         raise UnsupportedQuery("The question counts nothing.", "Add COUNT(*) to it.")
     left = delta / 2 if draft.law == "gaussian" else delta  # Laplace noise needs no delta
@@ -353,7 +360,7 @@ def _selecting(
     optimal = Optimal.of(contribution, min(epsilon / 2, LARGEST_EPSILON), delta / 2)
     if 2 * optimal.half_kept >= threshold.half_kept:
         return replace(draft, selection=threshold)
-    quiet = _quietest(question, schema, contribution, epsilon / 2, delta / 2, sized=False, law=law)
+    quiet = _quietest(question, schema, contribution, epsilon / 2, delta / 2, sized=False, law=law, former=former)
     return replace(quiet, selection=optimal)
 
 

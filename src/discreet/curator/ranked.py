@@ -52,7 +52,9 @@ class Branch:
 class Ranked:
     """How a quantile, MIN or MAX follows from released points: a recipe.
 
-    Formal guarantee. Intervals hold the aggregate of the kept, clipped values on the grid, but for RISK.
+    Formal guarantee. Intervals hold the aggregate of the kept, clipped values, but for RISK. Rounding to the grid keeps
+    the order of values, so that it moves a quantile no further than it can move one of them; what is said below of
+    values on the grid holds of the values themselves with ends that are as much wider.
 
     *Quantiles.* Fences are drawn among blocks of points, as if each block were one point of a coarser grid: it claims
     the ranks from the number of values before it to the number of those in it as well. Fewer candidates err less. Let a
@@ -119,7 +121,11 @@ class Ranked:
     def _noisy(self, row: Sequence[int], outside: Fraction) -> Noisy:
         value = row[self.place]
         low, high = self._ends(row, value) if self.certain and outside >= RISK else (self.steps.low, self.steps.high)
-        return Noisy(*(self._value(step) for step in (min(max(value, low), high), low, high)))
+        error, bounds = self.steps.error, self.steps.bounds
+        value, low, high = (self._value(step) for step in (min(max(value, low), high), low, high))
+        if not error:
+            return Noisy(value, low, high)
+        return Noisy(value, max(low - error, bounds.low), min(high + error, bounds.high))
 
     def _ends(self, row: Sequence[int], value: int) -> tuple[int, int]:
         if self.fences:

@@ -157,6 +157,6 @@ def _noisy(program: Program, exact: Integers, door: Door) -> Integers:
     parts, start = [], 0
     for measure in program.measures:
         stop = start + len(measure.form.statistics)
-        parts.append(door.noise(measure, exact[:, start:stop]))
+        parts.append(door.noise(measure, measure.rounded(exact[:, start:stop])))
         start = stop
     return np.concatenate(parts, axis=1) if parts else np.empty((len(exact), 0), dtype=object)

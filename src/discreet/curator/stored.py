@@ -19,7 +19,8 @@ from discreet.plan.canonical import origin, replay
 from discreet.plan.schema import TableSchema
 from discreet.privacy import events
 
-VERSION = 3
+VERSION = 4
+FORMER = 3  # values on a single grid, whose rounding intervals did not count
 
 Rebuild = Callable[[Fraction, Fraction], Program]
 """The same question's program at another epsilon and delta."""
@@ -85,14 +86,19 @@ def _block(released: Released) -> dict[str, Any]:
     }
 
 
+def is_former(fields: Mapping[str, Any]) -> bool:
+    """Whether a release was made on the former grid: by another program, whose intervals stay what they were."""
+    return bool(fields["version"] == FORMER)
+
+
 def unpack(payload: bytes | str, rebuild: Rebuild, *, private: bool) -> Released | None:
-    """The release that `pack` wrote.
+    """The release that `pack` wrote; the program must be rebuilt as `is_former` says.
 
     None if this version of the library would have released it differently, or if one of the two has seeded noise: what
     a test released must never come back as a private answer.
     """
     fields = json.loads(payload)
-    if fields["version"] != VERSION or fields["private"] is not private:
+    if fields["version"] not in (FORMER, VERSION) or fields["private"] is not private:
         return None
     program = rebuild(Fraction(fields["epsilon"]), Fraction(fields["delta"]))
     if events.to_json(program.event) != fields["event"]:

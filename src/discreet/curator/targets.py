@@ -115,9 +115,11 @@ def farthest(program: Program, outside: Fraction, fewest: Fewest) -> Fraction | 
 
 def _miss(noise: Noise, recipe: Recipe | Ranked | Modal, outside: Fraction, fewest: int | None) -> Fraction | float:
     if isinstance(recipe, Total):
+        if not recipe.whole:
+            return noise.miss(recipe, outside) + recipe.most_rounding * (recipe.values is not None)
         reach = noise.reach(recipe.linear, outside)
         halves = any(weight.denominator > 1 for _, weight in recipe.linear.weights)
-        return math.floor(reach + Fraction(halves, 2)) if recipe.whole else reach
+        return math.floor(reach + Fraction(halves, 2))
     if fewest is None or not isinstance(recipe, Ratio):
         return math.inf
     return noise.mean_miss(recipe, fewest, outside * (1 - COUNTED))

@@ -165,21 +165,24 @@ class _Pane:
         nothing = Span(ZERO, ZERO)
         spans = [nothing if member.part is None else member.span for member in self.members]
         lows, highs = Running([span.low for span in spans]), Running([span.high for span in spans])
-        exact = None if self.law is None or not all(valued) else self._exact(self.law)
+        told = None if self.law is None or not all(valued) else self._told(self.law)
         for start, stop in self.frames:
             count = int(counts.between(start, stop))
             value = of_sum(kind, result, Fraction(values.between(start, stop)), count)
             if not noisy or value is None:
                 yield plain(value)
-            elif exact is not None and self.law is not None:
-                total = Fraction(exact.between(start, stop))
-                yield as_noisy(value, summed_span(kind, result, total, self.law.reach(count), count))
+            elif told is not None and self.law is not None:
+                low, high = (Fraction(side.between(start, stop)) for side in told)
+                reach = self.law.reach(count)
+                yield as_noisy(value, summed_span(kind, result, (low - reach, high + reach), count))
             else:
                 over = count if kind == "mean" else 1
                 yield as_noisy(value, Span(lows.between(start, stop) / over, highs.between(start, stop) / over))
 
-    def _exact(self, law: Law) -> Running:
-        return Running([law.exact(member.place) for member in self.members if member.place is not None])
+    def _told(self, law: Law) -> tuple[Running, Running]:
+        """The lower and the upper ends of what noise was added to."""
+        ends = [law.ends(member.place) for member in self.members if member.place is not None]
+        return Running([low for low, _ in ends]), Running([high for _, high in ends])
 
     # ----------------------------------------------------------------------------------------------------------- places
 

@@ -20,8 +20,8 @@ ZERO = Fraction(0)
 class Law(Protocol):
     """The noise of one aggregate, of which sums over groups are told together."""
 
-    def exact(self, place: int) -> Fraction:
-        """The noisy value of a group before it is rounded."""
+    def ends(self, place: int) -> tuple[Fraction, Fraction]:
+        """The noisy value of a group, less and more what the rounding of values may have moved it by."""
 
     def reach(self, count: int) -> Fraction:
         """A distance that the noise of a sum over so many groups exceeds with at most the probability at hand."""
@@ -77,8 +77,10 @@ def aggregated(kind: str, result: Type, given: Sequence[Member], law: Law | None
     if not result.is_number or all(member.is_exact for member in members):
         return plain(value)
     if law is not None and kind in ("sum", "mean") and members and all(member.is_sure for member in members):
-        total = sum((law.exact(member.place) for member in members if member.place is not None), ZERO)
-        return as_noisy(value, summed_span(kind, result, total, law.reach(len(members)), len(members)))
+        ends = [law.ends(member.place) for member in members if member.place is not None]
+        low, high = sum((end for end, _ in ends), ZERO), sum((end for _, end in ends), ZERO)
+        reach = law.reach(len(members))
+        return as_noisy(value, summed_span(kind, result, (low - reach, high + reach), len(members)))
     return as_noisy(value, _span(kind, members))
 
 
@@ -106,9 +108,9 @@ def of_sum(kind: str, result: Type, total: Fraction, count: int) -> int | Fracti
     return total.numerator if result is Type.INT and total.denominator == 1 else total
 
 
-def summed_span(kind: str, result: Type, total: Fraction, reach: Fraction, count: int) -> Span:
-    """The interval of a sum whose noise reaches so far, or of a mean of so many values; whole sums have whole ends."""
-    low, high = total - reach, total + reach
+def summed_span(kind: str, result: Type, ends: tuple[Fraction, Fraction], count: int) -> Span:
+    """The interval of a sum that lies between two numbers, or of a mean of so many values; whole sums are whole."""
+    low, high = ends
     if kind == "mean":
         return Span(low / count, high / count, nullable=False)
     if result is Type.INT:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.plan.aggregates.linear import Linear
+from discreet.plan.aggregates.steps import MOST_ROWS
 from discreet.plan.nodes import AggregateKind
 from discreet.plan.reading import Statistic
 from discreet.plan.stability import Corner
@@ -15,23 +16,48 @@ from discreet.plan.stability import Corner
 class Form:
     """Exact integers that meet their noise together.
 
+    Formal guarantee. Totals are read in fine steps, and each is rounded half up to multiples of 2^grain of them before
+    it meets its noise. What lies between two whole multiples is rounded to what lies between them, and one multiple
+    more is one more when it is rounded. So rows that move a total by something between two whole multiples move the
+    rounded one by something between the same two: as far as values that were rounded one by one could. That is all
+    there is to say where corners bound each statistic by itself, or where all but one of them count rows. Corners of
+    other shapes leave room for less than one multiple in every direction.
+
     Args:
         statistics: exact integers per group.
-        corners: the extreme contributions of one row to them, beside nothing at all.
+        corners: the extreme contributions of one row to them, in multiples, beside nothing at all.
         once: whether a unit counts once per group, however many rows it has.
+        grains: what each is rounded to, as a power of two; nothing is rounded unless they are given.
     """
 
     statistics: tuple[Statistic, ...]
     corners: tuple[Corner, ...]
     once: bool = False
+    grains: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """An aggregate that is a weighted sum of statistics; `whole` if the exact one is a whole number."""
+    """An aggregate that is a weighted sum of statistics.
+
+    Args:
+        linear: the sum.
+        whole: whether the exact one is a whole number.
+        error: how far the rounding of a value has moved it at most.
+        values: how many there are, where something counts them.
+        positive: whether nothing negative is added.
+    """
 
     linear: Linear
     whole: bool
+    error: Fraction = Fraction(0)
+    values: Linear | None = None
+    positive: bool = False
+
+    @property
+    def most_rounding(self) -> Fraction:
+        """How far the rounding of all values has moved it, however many there are."""
+        return self.error * MOST_ROWS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +70,7 @@ class Ratio:
         centre: where the top counts from.
         low: the smallest value.
         high: the largest.
+        error: how far the rounding of a value has moved it at most.
     """
 
     top: Linear
@@ -51,6 +78,7 @@ class Ratio:
     centre: Fraction
     low: Fraction
     high: Fraction
+    error: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

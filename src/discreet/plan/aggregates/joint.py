@@ -15,7 +15,7 @@ from itertools import product
 
 from discreet.plan.aggregates.form import Form, Joint, Ratio, Variance
 from discreet.plan.aggregates.linear import Linear
-from discreet.plan.aggregates.spread import half_square, square_sum
+from discreet.plan.aggregates.spread import half_square, product_error, square_sum
 from discreet.plan.aggregates.steps import Steps
 from discreet.plan.aggregates.sum import clipped_sum
 from discreet.plan.nodes import Aggregate, Call, Expression, Literal
@@ -53,34 +53,39 @@ class Pair:
     other: Side
 
     @property
-    def _moves(self) -> tuple[tuple[Statistic, Ends], ...]:
-        """What is added up, and between which ends a pair of values moves it."""
+    def _moves(self) -> tuple[tuple[Statistic, Ends, int], ...]:
+        """What is added up, between which ends a pair of values moves it, and the grain of its total."""
         first, second = (clipped_sum(side.argument, side.steps, side.steps.middle) for side in (self.one, self.other))
         products = [a * b for a in self.one.ends for b in self.other.ends]
+        fine = self.one.steps.finer, self.other.steps.finer
         moves = [
-            (Statistic(kind="values", argument=self.one.argument), (1, 1)),
-            (first, self.one.ends),
-            (second, self.other.ends),
-            (replace(first, kind="product", factor=second), (min(products), max(products))),
+            (Statistic(kind="values", argument=self.one.argument), (1, 1), 0),
+            (first, self.one.ends, fine[0]),
+            (second, self.other.ends, fine[1]),
+            (replace(first, kind="product", factor=second), (min(products), max(products)), sum(fine)),
         ]
         for side in (self.one, self.other):
             if side.squared:
                 less = half_square(side.steps)
-                moves.append((square_sum(side.argument, side.steps), (-less, side.ends[1] ** 2 - less)))
+                ends = -less, side.ends[1] ** 2 - less
+                moves.append((square_sum(side.argument, side.steps), ends, 2 * side.steps.finer))
         return tuple(moves)
 
     @property
     def _times(self) -> tuple[int, ...]:
         """What each counts for, so that all move about as far as the one that moves farthest."""
-        farthest = [max(map(abs, ends)) for _, ends in self._moves]
+        farthest = [max(map(abs, ends)) for _, ends, _ in self._moves]
         return tuple(max(farthest) // far for far in farthest)
 
     def form(self) -> Form:
         """All of them, with the corners of the box."""
         moves = list(zip(self._moves, self._times, strict=True))
-        sides = [(times * low, times * high) for (_, (low, high)), times in moves]
-        statistics = tuple(replace(statistic, times=times) for (statistic, _), times in moves)
-        return Form(statistics=statistics, corners=tuple(dict.fromkeys(product(*sides))))
+        sides = [(times * low, times * high) for (_, (low, high), _), times in moves]
+        return Form(
+            statistics=tuple(replace(statistic, times=times) for (statistic, _, _), times in moves),
+            corners=tuple(dict.fromkeys(product(*sides))),
+            grains=tuple(grain for (_, _, grain), _ in moves),
+        )
 
     def recipe(self, place: int, aggregate: Aggregate, *, swapped: bool) -> Joint:
         """How an aggregate follows from the form at a place."""
@@ -88,7 +93,14 @@ class Pair:
         means = [_mean(side, total, sums[0]) for side, total in zip((self.one, self.other), sums[1:3], strict=True)]
         unit = self.one.steps.step * self.other.steps.step
         low, high = self._moves[3][1]
-        together = Ratio(top=sums[3] * unit, bottom=sums[0], centre=Fraction(0), low=low * unit, high=high * unit)
+        together = Ratio(
+            top=sums[3] * unit,
+            bottom=sums[0],
+            centre=Fraction(0),
+            low=low * unit,
+            high=high * unit,
+            error=product_error(self.one.steps, self.other.steps),
+        )
         squares = iter(sums[4:])
         spreads = [
             _spread(side, mean, next(squares)) if side.squared else None
@@ -142,8 +154,9 @@ def _mean(side: Side, total: Linear, number: Linear) -> Ratio:
         top=total * steps.step,
         bottom=number,
         centre=steps.middle * steps.step,
-        low=steps.low * steps.step,
-        high=steps.high * steps.step,
+        low=steps.bounds.low,
+        high=steps.bounds.high,
+        error=steps.error,
     )
 
 
@@ -155,5 +168,6 @@ def _spread(side: Side, mean: Ratio, squares: Linear) -> Variance:
         centre=half_square(side.steps) * unit,
         low=Fraction(0),
         high=most * unit,
+        error=product_error(side.steps, side.steps),
     )
     return Variance(mean=mean, squares=found, origin=mean.centre, sample=False, root=False)

@@ -74,24 +74,30 @@ class Needs:
     sized: bool
 
     @classmethod
-    def of(cls, question: Question, schema: TableSchema, *, most_rows: int, sized: bool) -> Needs:
+    def of(cls, question: Question, schema: TableSchema, *, most_rows: int, sized: bool, former: bool = False) -> Needs:
         """What a question needs; where a unit has one row in a group, people are rows.
+
+        Args:
+            question: what is asked.
+            schema: what is public about its rows.
+            most_rows: how many rows one unit may have in a group.
+            sized: whether the size of groups is needed.
+            former: see `bounded_steps`.
 
         Raises:
             UnsupportedQuery: if an argument that is added up has no public bounds.
         """
         kinds: dict[Expression, frozenset[str]] = {}
-        steps: dict[Expression, Steps] = {}
         products: dict[Expression, Steps] = {}
         for aggregate in question.aggregates:
             if aggregate.argument is None or aggregate.kind == "count_distinct":
                 continue
             if aggregate.other is not None:
-                products |= {x: bounded_steps(aggregate.kind, x, schema) for x in (aggregate.argument, aggregate.other)}
+                both = aggregate.argument, aggregate.other
+                products |= {x: bounded_steps((aggregate.kind,), x, schema, former=former) for x in both}
                 continue
             kinds[aggregate.argument] = kinds.get(aggregate.argument, frozenset()) | {aggregate.kind}
-            if aggregate.kind != "count_values":
-                steps[aggregate.argument] = bounded_steps(aggregate.kind, aggregate.argument, schema)
+        steps = {x: bounded_steps(of, x, schema, former=former) for x, of in kinds.items() if of != _VALUES}
         people = most_rows > 1 and any(aggregate.kind == "count_units" for aggregate in question.aggregates)
         return cls(
             aggregates=question.aggregates,
@@ -140,11 +146,16 @@ class _Draft:
     def add_sum(self, x: Expression) -> None:
         steps = self.needs.steps[x]
         place = self.add(sum_form(x, steps))
-        self.totals["sum", x] = Total(Linear.at(place) * steps.step, whole=steps.whole)
+        self.totals["sum", x] = Total(
+            Linear.at(place) * steps.step,
+            whole=steps.whole,
+            error=steps.error,
+            positive=steps.bounds.low >= 0,
+        )
 
     def add_values(self, x: Expression, *, nulls: bool = False) -> None:
         place = self.add(values_form(x, nulls=nulls))
-        self.totals["count_values", x] = Total(Linear.at(place), whole=True)
+        self.totals["count_values", x] = Total(Linear.at(place), whole=True, positive=True)
         if nulls:
             self.rows = Linear.at(place) + Linear.at(place + 1)
 
@@ -176,7 +187,7 @@ class _Draft:
         for aggregate in self.needs.aggregates:
             if aggregate.kind == "count_distinct" and aggregate.argument is not None:
                 place = self.add(distinct_form(aggregate.argument))
-                self.totals["count_distinct", aggregate.argument] = Total(Linear.at(place), whole=True)
+                self.totals["count_distinct", aggregate.argument] = Total(Linear.at(place), whole=True, positive=True)
         self.places = {arguments: self.add(pair.form()) for arguments, pair in self.needs.pairs.items()}
         recipes = {aggregate.name: self._recipe(aggregate) for aggregate in self.needs.aggregates}
         return Layout(tuple(self.forms), recipes, self._size())
@@ -185,7 +196,7 @@ class _Draft:
         x = aggregate.argument
         if x is None:
             people = self.people if aggregate.kind == "count_units" else None
-            return Total(people or self.rows or Linear(()), whole=True)
+            return Total(people or self.rows or Linear(()), whole=True, positive=True)
         arguments = in_order(aggregate)
         if arguments is not None:
             pair, place = self.needs.pairs[arguments], self.places[arguments]

@@ -38,12 +38,18 @@ class Moments:
     @property
     def count(self) -> Total:
         """COUNT(x)."""
-        return Total(self.values, whole=True)
+        return Total(self.values, whole=True, positive=True)
 
     @property
     def sum(self) -> Total:
         """SUM(x): the sum from the centre, and the centre once for each value."""
-        return Total((self.centred + self.values * self.centre) * self.steps.step, whole=self.steps.whole)
+        return Total(
+            (self.centred + self.values * self.centre) * self.steps.step,
+            whole=self.steps.whole,
+            error=self.steps.error,
+            values=self.values,
+            positive=self.steps.bounds.low >= 0,
+        )
 
     @property
     def mean(self) -> Ratio:
@@ -53,8 +59,9 @@ class Moments:
             top=self.centred * step,
             bottom=self.values,
             centre=self.centre * step,
-            low=self.steps.low * step,
-            high=self.steps.high * step,
+            low=self.steps.bounds.low,
+            high=self.steps.bounds.high,
+            error=self.steps.error,
         )
 
 
@@ -66,11 +73,15 @@ def paired_form(argument: Expression, steps: Steps, *, nulls: bool) -> Form:
     the width, so that it moves the three by the same L1 norm.
     """
     pair = clipped_sum(argument, steps, steps.low), clipped_sum(argument, steps, steps.high)
-    corners = (steps.width, 0), (0, -steps.width)
+    corners, grains = ((steps.width, 0), (0, -steps.width)), (steps.finer, steps.finer)
     if not nulls:
-        return Form(statistics=pair, corners=corners)
+        return Form(statistics=pair, corners=corners, grains=grains)
     missing = Statistic(kind="nulls", argument=argument, times=steps.width)
-    return Form(statistics=(*pair, missing), corners=((*corners[0], 0), (*corners[1], 0), (0, 0, steps.width)))
+    return Form(
+        statistics=(*pair, missing),
+        corners=((*corners[0], 0), (*corners[1], 0), (0, 0, steps.width)),
+        grains=(*grains, 0),
+    )
 
 
 def paired_moments(place: int, steps: Steps) -> Moments:
@@ -99,7 +110,11 @@ def centred_form(argument: Expression, steps: Steps) -> Form:
     longest = max(abs(end) for end in ends)
     missing = Statistic(kind="nulls", argument=argument, times=longest)
     corners = *((end, 0) for end in ends if end), (0, longest)
-    return Form(statistics=(clipped_sum(argument, steps, steps.middle), missing), corners=tuple(corners))
+    return Form(
+        statistics=(clipped_sum(argument, steps, steps.middle), missing),
+        corners=tuple(corners),
+        grains=(steps.finer, 0),
+    )
 
 
 def centred_moments(place: int, steps: Steps, rows: Linear) -> Moments:

@@ -14,10 +14,12 @@ from fractions import Fraction
 from discreet.errors import UnsupportedQuery
 from discreet.plan.aggregates.steps import Steps
 from discreet.plan.bounds import bounds
+from discreet.plan.measures import is_whole
 from discreet.plan.nodes import Aggregate, Expression
 from discreet.plan.reading import Split
 from discreet.plan.schema import TableSchema
 from discreet.plan.stability import Contribution
+from discreet.plan.types import Type
 from discreet.privacy import Neighbours
 
 MOST_POINTS = 4096
@@ -135,8 +137,8 @@ class Parts:
         return groups * rows**2 * most
 
 
-def steps_of(aggregate: Aggregate, schema: TableSchema) -> Steps:
-    """The grid of an aggregate's argument.
+def steps_of(aggregate: Aggregate, schema: TableSchema, *, former: bool = False) -> Steps:
+    """The grid of an aggregate's argument; releases of earlier versions do not count how it rounds.
 
     Raises:
         UnsupportedQuery: if it has no public bounds.
@@ -148,7 +150,8 @@ def steps_of(aggregate: Aggregate, schema: TableSchema) -> Steps:
             "A quantile needs public bounds of its argument.",
             "Declare them with bounds=..., or clip in the question: MEDIAN(GREATEST(LEAST(x, 100), 0)).",
         )
-    return Steps.of(limits, argument.type)
+    found = Steps.of(limits, argument.type)
+    return found if former or argument.type is Type.INT else found.clipping(limits, whole=is_whole(argument))
 
 
 def shift_of(steps: Steps) -> int:

@@ -1,20 +1,33 @@
-"""The public grid of a bounded argument: fine enough for real values, exact for whole ones."""
+"""The public grids of a bounded argument: fine enough for real values, exact for whole ones.
+
+Real values are added up on a fine grid, as integers of 64 bits; their total meets its noise on a coarser one, whose
+steps need not be as small, since it is rounded once however many values there are. How far both can move a result is
+public, and counted in its interval.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.exact import Grid
 from discreet.plan.bounds import bounds
+from discreet.plan.measures import is_whole
 from discreet.plan.nodes import Expression
 from discreet.plan.schema import Bounds, TableSchema
 from discreet.plan.types import Type
 
-STEPS = 1 << 20  # between the bounds of a real argument: rounding is a millionth of the width
+STEPS = 1 << 20  # between the bounds of a real argument: what its total is rounded to is a millionth of the width
 
+MOST_ROWS = 1 << 36
+"""In a table, for sums whose number of values is not released: their roundings add up to no more than this many."""
+
+_TERM, _FACTOR = 1 << 59, 1 << 30  # fine steps of the largest value, and between the bounds of a factor; up to twice
+_FINEST = Fraction(1, 1 << 1000)  # the smallest step of a grid
+_ULP = Fraction(1, 1 << 53)  # at most so much of it a number may lose when it is read as a double
 
 MOST_SQUARED = 1 << 31  # of an argument that is multiplied: a product then has 60 bits, and 2^33 of them add up to 93
 _WIDTHS = Fraction(1, 10**100), Fraction(10**100)  # of bounds whose squares and quotients are doubles
@@ -51,15 +64,28 @@ SQUARED = {*SPREADS, *PAIRS}
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Bounds in whole steps of a power of two; values are rounded to the nearest step, then clipped to these."""
+    """Bounds in whole steps of a power of two, and how values become such steps.
+
+    Args:
+        exponent: of the step.
+        low: the smallest value, or below it.
+        high: the largest, or above it.
+        finer: a value is rounded to the nearest of steps that are 2^finer times as small; only the total is rounded to
+            whole ones.
+        clip: the bounds to which values are clipped, unless they are `low` and `high`.
+        error: how far rounding can move one value from what it is between these bounds.
+    """
 
     exponent: int
     low: int
     high: int
+    finer: int = 0
+    clip: Bounds | None = None
+    error: Fraction = Fraction(0)
 
     @classmethod
     def of(cls, bounds: Bounds, kind: Type) -> Steps:
-        """Whole numbers stay as they are; real ones get a million steps, chosen from the bounds alone."""
+        """One grid, of points between the bounds: whole numbers as they are; real ones get a million steps."""
         exponent = 0 if kind is Type.INT else Grid.finer_than(bounds.width / STEPS).exponent
         step = Grid(exponent).step
         low, high = math.ceil(bounds.low / step), math.floor(bounds.high / step)
@@ -68,6 +94,47 @@ class Steps:
             raise InvalidParameter("bounds", shown, "to have two whole numbers between them", "Widen them.")
         return cls(exponent, low, high)
 
+    @classmethod
+    def added(cls, bounds: Bounds, *, squared: bool, whole: bool = False) -> Steps:
+        """The two grids of real values that are added up, chosen from their bounds alone.
+
+        The fine one is as fine as integers of 64 bits allow; values that are `whole` need none finer than that of whole
+        numbers.
+        """
+        exponent = Grid.finer_than(bounds.width / STEPS).exponent
+        fine = Grid.finer_than(max(bounds.largest / _TERM, _FINEST)).exponent
+        if squared:
+            fine = max(fine, Grid.finer_than(bounds.width / _FACTOR).exponent)
+        fine = min(exponent, max(fine, 0) if whole else fine)
+        step = Fraction(2) ** exponent
+        found = cls(exponent, math.floor(bounds.low / step), math.ceil(bounds.high / step), finer=exponent - fine)
+        return found.clipping(bounds, whole=whole)
+
+    def clipping(self, bounds: Bounds, *, whole: bool) -> Steps:
+        """The same for values that are clipped to bounds which need not lie on the grid, with their error.
+
+        A value is read as a double. One that was written in decimals has moved already, by up to 2^-53 of its size:
+        that counts as rounding, too. Nothing is rounded of values that are `whole` where bounds are on the grid.
+        """
+        found, small = replace(self, clip=bounds), self.step / (1 << self.finer)
+        moved = max(abs(end * small - bound) for end, bound in zip(found.ends, (bounds.low, bounds.high), strict=True))
+        exact = whole and small <= 1 and not moved
+        return found if exact else replace(found, error=max(small / 2, moved) + bounds.largest * _ULP)
+
+    @property
+    def bounds(self) -> Bounds:
+        """What values are clipped to."""
+        return self.clip or Bounds(self.low * self.step, self.high * self.step)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The same on the fine grid, as near as it has them with doubles: a database compares doubles."""
+        if self.clip is None:
+            return self.low << self.finer, self.high << self.finer
+        small = self.step / (1 << self.finer)
+        low, high = (_short(math.floor(end / small + Fraction(1, 2))) for end in (self.clip.low, self.clip.high))
+        return max(low, self.low << self.finer), min(high, self.high << self.finer)
+
     @property
     def step(self) -> Fraction:
         """The size of one step."""
@@ -75,8 +142,8 @@ class Steps:
 
     @property
     def whole(self) -> bool:
-        """Whether multiples of a step are whole numbers."""
-        return self.exponent >= 0
+        """Whether multiples of a step are whole numbers, and values, too."""
+        return self.exponent >= 0 and not self.error
 
     @property
     def width(self) -> int:
@@ -89,27 +156,41 @@ class Steps:
         return (self.low + self.high) // 2
 
 
+def _short(number: int) -> int:
+    """The nearest number of 53 binary digits; one that no engine takes stays as it is, and is refused later."""
+    return int(float(number)) if abs(number) < 1 << 62 else number
+
+
 def squarable(limits: Bounds, kind: Type) -> bool:
     """Whether values within these limits, on their grid, can be multiplied exactly."""
     least, most = _WIDTHS
     return least <= limits.width <= most and (kind is Type.FLOAT or limits.width <= MOST_SQUARED)
 
 
-def bounded_steps(kind: str, argument: Expression, schema: TableSchema) -> Steps:
-    """The grid of an argument of an aggregate, from its public bounds.
+def bounded_steps(kinds: Collection[str], argument: Expression, schema: TableSchema, *, former: bool = False) -> Steps:
+    """The grids of what aggregates add up, from its public bounds.
+
+    Args:
+        kinds: of the aggregates.
+        argument: what they add up.
+        schema: of its rows.
+        former: whether the single grid is meant on which releases were made before there were two.
 
     Raises:
-        UnsupportedQuery: if it has none, or none that fit its aggregate.
+        UnsupportedQuery: if it has no bounds, or none that fit its aggregates.
     """
-    limits, name = bounds(argument, schema), NAMES.get(kind, "SUM")
+    squared = sorted(SQUARED.intersection(kinds))
+    limits, name = bounds(argument, schema), NAMES[[*squared, *sorted(NAMES.keys() & kinds)][0]]
     if limits is None:
         raise UnsupportedQuery(
             f"{name} needs public bounds of its argument.",
             f"Declare them with bounds=..., or clip in the question: {name}(GREATEST(LEAST(x, 100), 0)).",
         )
-    if kind in SQUARED and not squarable(limits, argument.type):
+    if squared and not squarable(limits, argument.type):
         raise UnsupportedQuery(
             f"{name} cannot square numbers of this size.",
             f"Clip them, or convert whole numbers: {name}(CAST(x AS DOUBLE)).",
         )
-    return Steps.of(limits, argument.type)
+    if former or argument.type is Type.INT:
+        return Steps.of(limits, argument.type)
+    return Steps.added(limits, squared=bool(squared), whole=is_whole(argument))

@@ -9,13 +9,13 @@ from discreet.plan.reading import Statistic
 
 
 def clipped_sum(argument: Expression, steps: Steps, shift: int = 0) -> Statistic:
-    """The sum of x - shift over values clipped to their bounds; NULL adds nothing."""
-    return Statistic(
-        kind="sum", argument=argument, exponent=steps.exponent, low=steps.low, high=steps.high, shift=shift
-    )
+    """The sum of x - shift over values clipped to their bounds, in fine steps; NULL adds nothing."""
+    low, high = steps.ends
+    exponent = steps.exponent - steps.finer
+    return Statistic(kind="sum", argument=argument, exponent=exponent, low=low, high=high, shift=shift << steps.finer)
 
 
 def sum_form(argument: Expression, steps: Steps) -> Form:
     """One row adds a number of steps between the bounds."""
     corners = tuple((end,) for end in (steps.low, steps.high) if end)
-    return Form(statistics=(clipped_sum(argument, steps),), corners=corners)
+    return Form(statistics=(clipped_sum(argument, steps),), corners=corners, grains=(steps.finer,))
