@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
@@ -24,10 +25,11 @@ Statistics = Mapping[Any, tuple[int, ...]]
 
 def met(program: Program, row: Sequence[int]) -> list[int]:
     """What meets noise of the statistics of one group, on the grids of its noise; the rest as it is."""
-    exact, found = np.array([row], dtype=object), []
+    exact: NDArray[np.object_] = np.array([row], dtype=object)
+    found: list[int] = []
     for measure in program.measures:
-        stop = len(found) + len(measure.scales)
-        found += measure.rounded(exact[:, len(found) : stop])[0].tolist()
+        start = len(found)
+        found += measure.rounded(exact[:, start : start + len(measure.scales)])[0].tolist()
     return found + list(row[len(found) :])
 
 

@@ -256,7 +256,7 @@ def test_with_much_budget_a_quantile_lies_between_the_order_statistics_beside_it
                     count(*) OVER () AS n FROM t WHERE g = {row["g"]})"""
                 ).fetchall()[0]
                 assert min(low, high) - grid <= row[name] <= max(low, high) + grid
-                assert row[f"{name}_low"] - grid <= own <= row[f"{name}_high"] + grid
+                assert row[f"{name}_low"] <= own <= row[f"{name}_high"]
 
 
 def test_the_extremes_are_near_and_never_beyond() -> None:
@@ -266,7 +266,9 @@ def test_the_extremes_are_near_and_never_beyond() -> None:
     assert 100 <= row["lo"] <= 102
     assert 596 <= row["hi"] <= 599
     assert (row["k"], row["k_low"], row["k_high"]) == (39, 39, 50)
-    assert (row["lo_low"], row["lo_high"], row["hi_low"], row["hi_high"]) == (0, row["lo"], row["hi"], 1000)
+    assert (row["lo_low"], row["hi_high"]) == (0, 1000)
+    assert row["lo"] < row["lo_high"] < row["lo"] + 0.001  # half a step of 2^-11
+    assert row["hi"] - 0.001 < row["hi_low"] < row["hi"]
     assert sum("private quantile near the extreme, not the extreme itself" in note for note in answer.notes) >= 2
 
 

@@ -71,6 +71,13 @@ def test_nothing_comes_with_an_interval_that_says_nothing(bits: SeededBits) -> N
     assert answer.low <= answer.value <= answer.high
 
 
+def test_an_estimate_holds_what_the_grid_rounds(bits: SeededBits) -> None:
+    mechanism = ProposeTestRelease(epsilon=10**4, delta=1e-9, bound=1)
+    answer = mechanism.estimate(0.4, 10**6, bits=bits)
+    assert answer.low <= 0.4 <= answer.high
+    assert mechanism.estimate(5, 10**6, bits=bits).interval == Interval(5, 5)
+
+
 @pytest.mark.parametrize("distance", [None, -1, 1.0, True, math.nan, "3", [1], Fraction(1, 2)])
 def test_distances_are_whole_numbers(distance: Any) -> None:
     with pytest.raises(InvalidValue):

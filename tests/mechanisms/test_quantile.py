@@ -275,3 +275,11 @@ def test_bad_parameters_are_refused(name: str, value: object) -> None:
 def test_bad_data_are_refused_before_a_draw(data: object) -> None:
     with pytest.raises(InvalidValue):
         Quantile(epsilon=1, quantile=0.5, bounds=(0, 1)).release(data, bits=NoBits())
+
+
+def test_the_ends_of_an_estimate_are_the_bounds(bits: SeededBits) -> None:
+    """They need not lie on the grid, and values may."""
+    found = Quantile(epsilon=1, quantile=1, bounds=("0.1", "7.3")).estimate([99.0] * 50, bits=bits)
+    assert Fraction(found.low) <= Fraction("0.1")
+    assert Fraction("7.3") <= Fraction(found.high) < Fraction("7.3000001")
+    assert list(Quantile(epsilon=1, quantile=1, bounds=(0, 7)).estimate([9], bits=bits).interval) == [0, 7]

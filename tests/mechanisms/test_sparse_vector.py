@@ -242,6 +242,19 @@ def test_intervals_cover(bits: SeededBits) -> None:
     assert list(numbers.interval(5, confidence=0.95)) == [2, 8]
 
 
+def test_intervals_hold_what_the_grid_rounds(bits: SeededBits) -> None:
+    """Nearly no noise, and a step of 4: 11 is released as 12, and 9.9 counts as 8, which is not above 10."""
+    mechanism = SparseVector(epsilon=10**6, sensitivity=4, threshold=10, grid=4, answer_epsilon=10**6)
+    session = mechanism.start(bits=bits)
+    assert session.ask(11)
+    low, high = mechanism.interval(session.answers[-1])
+    assert low <= 11 <= high
+    for query in (9.9, 13.9):
+        above = bool(mechanism.release([query], bits=bits)[0])
+        low, high = mechanism.interval(above)
+        assert low <= query <= high
+
+
 GOOD: dict[str, object] = {"epsilon": 1, "sensitivity": 1, "threshold": 0}
 
 

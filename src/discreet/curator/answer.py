@@ -31,7 +31,7 @@ class Answer:
     """What an analyst gets.
 
     Every released number `x` comes with `x_low` and `x_high`, an interval of the stated confidence that includes the
-    noise.
+    noise and what rounding to public grids can have moved.
 
     Attributes:
         columns: the names of all columns, intervals included.

@@ -1,7 +1,7 @@
 """Aggregates that are no sums and no means: variances, from means whose intervals hold together. Post-processing.
 
 Formal guarantee: with k means, each with an interval that misses with a k-th of the probability, all of them hold but
-for the whole of it, and then interval arithmetic holds the aggregate of the kept, clipped rows on their grid. Values
+for the whole of it, and then interval arithmetic holds the aggregate of the kept, clipped rows. Values
 are defined for all integers, however small or negative a noisy count is, and ends stay within what any rows could give.
 """
 

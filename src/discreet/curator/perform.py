@@ -24,11 +24,19 @@ from discreet.privacy import events
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What may be shown: a release or what follows from some, the facts it rests on, and all that was released."""
+    """What may be shown: a release or what follows from some, the facts it rests on, and all that was released.
+
+    Args:
+        released: the release.
+        facts: what was found out before.
+        event: all that was released.
+        former: whether it was made on the grid of earlier versions.
+    """
 
     released: Released
     facts: Facts
     event: events.Event
+    former: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

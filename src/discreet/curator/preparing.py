@@ -217,7 +217,10 @@ class Preparing(Holdings):
             raise
         for stored in reversed(self._book.stored(prepared.place(program, facts))):
             told = self._unpacked(prepared, stored.payload)
-            if told is not None and (serves(told.released, program) or was_bought_for(stored.payload, asked)):
+            if told is None:
+                continue
+            wanted = prepared.program(asked, facts, former=True) if told.former else program
+            if serves(told.released, wanted) or was_bought_for(stored.payload, asked):
                 return told
         return None
 
@@ -225,9 +228,12 @@ class Preparing(Holdings):
         """A stored release, by the facts that are written beside it."""
         fields = json.loads(payload)
         facts = facts_of(fields)
-        rebuild = prepared.rebuild(facts, law_of(fields), former=is_former(fields))
+        former = is_former(fields)
+        rebuild = prepared.rebuild(facts, law_of(fields), former=former)
         released = unpack(payload, rebuild, private=self._door.bits.private)
-        return None if released is None else Told(released=released, facts=facts, event=released.program.event)
+        if released is None:
+            return None
+        return Told(released=released, facts=facts, event=released.program.event, former=former)
 
 
 def _least(released: Released, argument: object, outside: Fraction) -> int:

@@ -121,11 +121,11 @@ class Ranked:
     def _noisy(self, row: Sequence[int], outside: Fraction) -> Noisy:
         value = row[self.place]
         low, high = self._ends(row, value) if self.certain and outside >= RISK else (self.steps.low, self.steps.high)
+        middle, least, most = (self._value(step) for step in (min(max(value, low), high), low, high))
         error, bounds = self.steps.error, self.steps.bounds
-        value, low, high = (self._value(step) for step in (min(max(value, low), high), low, high))
         if not error:
-            return Noisy(value, low, high)
-        return Noisy(value, max(low - error, bounds.low), min(high + error, bounds.high))
+            return Noisy(middle, least, most)
+        return Noisy(middle, max(least - error, bounds.low), min(most + error, bounds.high))
 
     def _ends(self, row: Sequence[int], value: int) -> tuple[int, int]:
         if self.fences:

@@ -164,7 +164,7 @@ class Noise:
             return _whole_totals(recipe, rows, self.reach(recipe.linear, outside))
         reach, values = self.miss(recipe, outside), _exact(recipe.linear, rows)
         numbers = [Fraction(0)] * len(values) if recipe.values is None else _exact(recipe.values, rows)
-        far = [reach + recipe.error * max(number, 0) for number in numbers]
+        far = [reach + recipe.error * max(number, Fraction(0)) for number in numbers]
         return [Noisy(value, value - away, value + away) for value, away in zip(values, far, strict=True)]
 
 

@@ -19,7 +19,8 @@ def term_of(printer: Printer, made: Fold | Window, argument: Term) -> Term:
     """What is put into the aggregate: steps of the grid, or the value itself."""
     if made.kind not in ("sum", "mean") or made.argument is None:
         return argument
-    statistic = Statistic(kind="sum", argument=made.argument, exponent=made.exponent, low=made.low, high=made.high)
+    exponent, low, high = made.grid
+    statistic = Statistic(kind="sum", argument=made.argument, exponent=exponent, low=low, high=high)
     return grid.steps(printer, statistic, argument, made.argument.type)
 
 
@@ -28,7 +29,7 @@ def summed(printer: Printer, made: Fold | Window, over: str = "") -> str:
     total = f"TRY_CAST({printer.dialect.total('{0}')}{over} AS BIGINT)"
     if made.kind == "sum" and made.type is Type.INT:
         return total
-    step, count = f"CAST('{2.0**made.exponent!r}' AS DOUBLE)", f"COUNT({{0}}){over}"
+    step, count = f"CAST('{2.0 ** made.grid[0]!r}' AS DOUBLE)", f"COUNT({{0}}){over}"
     if made.kind == "sum":
         return f"CAST({total} AS DOUBLE) * {step}"
     return f"CASE WHEN {count} > 0 THEN CAST({total} AS DOUBLE) / {count} * {step} END"

@@ -126,12 +126,13 @@ def _extreme(fold: Fold, by: Expression, rows: Sequence[Row]) -> Value:
 
 
 def _total(fold: Fold | Window, values: Sequence[Any]) -> Value:
-    total = sum(steps(value, fold.exponent, fold.low, fold.high) or 0 for value in values)
+    exponent, low, high = fold.grid
+    total = sum(steps(value, exponent, low, high) or 0 for value in values)
     if not values or not INT_LOW <= total <= INT_HIGH:
         return None
     if fold.kind == "mean":
-        return float(total) / len(values) * 2.0**fold.exponent
-    return total if fold.type is Type.INT else float(total) * 2.0**fold.exponent
+        return float(total) / len(values) * 2.0**exponent
+    return total if fold.type is Type.INT else float(total) * 2.0**exponent
 
 
 _FOLDS: dict[str, Callable[[Sequence[Any]], Value]] = {

@@ -101,19 +101,20 @@ class ProposeTestRelease(Mechanism):
         source = source_of(bits)
         chance = check.probability(confidence=confidence)
         released = self.release(value, distance, bits=source)
-        low, high = self.interval(released, confidence=chance)
+        rounded = not whole_by_type(numeric(value), self.grid)
+        low, high = self.interval(released, confidence=chance, rounded=rounded)
         return Estimate(released, low, high, self.event, confidence=chance, private=source.private)
 
     def passes(self, distance: int, *, bits: Bits | None = None) -> bool:
         """The test alone: pure epsilon-DP for distances that change by at most 1."""
         return distance + discrete_laplace(1 / self.epsilon, bits=bits) >= self.cut
 
-    def interval(self, released: Any, *, confidence: Number = CONFIDENCE) -> Interval:
-        """Where the exact value lies; everywhere if nothing was released."""
+    def interval(self, released: Any, *, confidence: Number = CONFIDENCE, rounded: bool | None = None) -> Interval:
+        """Where the exact value lies; everywhere if nothing was released. See `Laplace.interval` for `rounded`."""
         if released is None:
             check.probability(confidence=confidence)
             return Interval(-math.inf, math.inf)
-        return self._laplace.interval(released, confidence=confidence)
+        return self._laplace.interval(released, confidence=confidence, rounded=rounded)
 
 
 def _whole(distance: Any) -> int:

@@ -176,9 +176,11 @@ class Quantile(Mechanism):
         source = source_of(bits)
         chance = check.probability(confidence=confidence)
         released = self.release(value, bits=source)
-        first, last = self.ends
-        ends = self.grid.value(first), self.grid.value(last)
-        return Estimate(released, *ends, self.event, confidence=chance, private=source.private)
+        low, high = (
+            self.grid.value(end) if end * self.grid.step == bound else rounded(bound)
+            for end, bound, rounded in zip(self.ends, self.bounds, (float_below, float_above), strict=True)
+        )
+        return Estimate(released, low, high, self.event, confidence=chance, private=source.private)
 
 
 def _clamped(entry: object, low: Fraction, high: Fraction) -> Any:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.errors import InsufficientBudget, InvalidParameter, InvalidValue
 from discreet.exact import Grid, Interval
+from discreet.mechanisms.additive import HALF
 from discreet.mechanisms.base import CONFIDENCE, Mechanism
 from discreet.mechanisms.tails import laplace_reach
 from discreet.mechanisms.values import around, numeric, public_grid, reasonable_noise
@@ -165,21 +166,24 @@ class SparseVector(Mechanism):
         return np.array(session.above, dtype=bool)
 
     def interval(self, released: Any, *, confidence: check.Number = CONFIDENCE) -> Interval:
-        """Where a query's value, on the grid, lies: given a yes or no, or given the number of a yes.
+        """Where a query's value lies: given a yes or no, or given the number of a yes.
 
-        A wrong answer by w steps needs a difference of two noises of w; the confidence is shared between them.
+        A wrong answer by w steps needs a difference of two noises of w; the confidence is shared between them. Half a
+        step of rounding is added, but on the grid of whole numbers, where values are taken to be whole.
 
         Args:
             released: a bool or an array of them; or a number that came with a yes, or an array of such.
             confidence: the probability of each statement.
         """
         chance = check.probability(confidence=confidence)
+        rounding = HALF if self.grid.exponent else 0
         if np.asarray(released).dtype != bool:
-            return around(released, laplace_reach(self.answer_scale, 1 - chance) * self.grid.step, self.grid)
+            reach = laplace_reach(self.answer_scale, 1 - chance) + rounding
+            return around(released, reach * self.grid.step, self.grid)
         # P(|Z| > reach) <= 1 - chance is half of it on the one side that matters, for each of the two noises.
         width = sum(laplace_reach(scale, 1 - chance) for scale in (self.threshold_scale, self.query_scale))
         level = self.grid.value(self.grid.steps(self.threshold))
-        lowest, highest = around(level, width * self.grid.step, self.grid)
+        lowest, highest = around(level, (width + rounding) * self.grid.step, self.grid)
         yes = np.asarray(released)
         low, high = np.where(yes, float(lowest), -math.inf), np.where(yes, math.inf, float(highest))
         return Interval(low, high) if yes.ndim else Interval(float(low), float(high))

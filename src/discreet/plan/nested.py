@@ -309,7 +309,7 @@ class _FoldScope(Scope):
             return Fold(name=name, kind=kind, type=Type.INT, argument=argument)
         if kind in ("min", "max"):
             return Fold(name=name, kind=kind, type=argument.type, argument=argument)
-        steps = steps_of(self, argument, node)
+        steps, fine = steps_of(self, argument, node)
         result = Type.FLOAT if kind == "mean" else argument.type
         return Fold(
             name=name,
@@ -319,6 +319,7 @@ class _FoldScope(Scope):
             exponent=steps.exponent,
             low=steps.low,
             high=steps.high,
+            fine=fine,
         )
 
 

@@ -60,12 +60,18 @@ class Select(Relation):
     where: Expression | None = None
 
 
+FineGrid = tuple[int, int, int]
+"""The exponent of a grid, and the smallest and the largest value in its steps."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fold:
     """One value of several rows of one unit.
 
     *sum* is exact: each x becomes clip(floor(x * 2^-exponent + 1/2), low, high) steps; NULL if their sum leaves 64
-    bits. *mean* is that sum over the number of values. *min* and *max* are the smallest and the largest value.
+    bits. Steps are those of the `fine` grid if there is one, by which a fold is not known: what was stored of a
+    question is found by the other. *mean* is the sum over the number of values. *min* and *max* are the smallest and
+    the largest value.
     *arg_min* and *arg_max* are the value where `by` is smallest or largest, and of several such values the smallest or
     largest; rows where one of the two is NULL do not count. *first* and *last* are the same, but for rows where only
     the value is NULL: these count, and the result is NULL if no other row has the same `by`. All but counts are NULL if
@@ -80,6 +86,12 @@ class Fold:
     low: int = 0
     high: int = 0
     by: Expression | None = None
+    fine: FineGrid | None = None
+
+    @property
+    def grid(self) -> FineGrid:
+        """The grid on which values are added up."""
+        return self.fine or (self.exponent, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +115,12 @@ class Window:
     exponent: int = 0
     low: int = 0
     high: int = 0
+    fine: FineGrid | None = None
+
+    @property
+    def grid(self) -> FineGrid:
+        """The grid on which values are added up."""
+        return self.fine or (self.exponent, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from discreet.plan.calls import NULL
 from discreet.plan.nodes import Column, Expression, Literal, Order, WindowKind
 from discreet.plan.own import is_part_of_id, is_whole_id
 from discreet.plan.reader import only, read
-from discreet.plan.relations import Window
+from discreet.plan.relations import FineGrid, Window
 from discreet.plan.scope import Scope
 from discreet.plan.types import Type
 
@@ -124,9 +124,9 @@ class WindowScope(Scope):
             return replace(made, offset=self._offset(node))
         if kind not in ("sum", "mean"):
             return made
-        steps = steps_of(self, value, node)
+        steps, fine = steps_of(self, value, node)
         result = Type.FLOAT if kind == "mean" else value.type
-        return replace(made, type=result, exponent=steps.exponent, low=steps.low, high=steps.high)
+        return replace(made, type=result, exponent=steps.exponent, low=steps.low, high=steps.high, fine=fine)
 
     def _offset(self, node: exp.Expr) -> int:
         given = node.args.get("offset")
@@ -143,8 +143,8 @@ class WindowScope(Scope):
         return found
 
 
-def steps_of(scope: Scope, argument: Expression, node: exp.Expr) -> Steps:
-    """The grid on which one person's values are added up.
+def steps_of(scope: Scope, argument: Expression, node: exp.Expr) -> tuple[Steps, FineGrid | None]:
+    """What a sum of one person's values is known by, and the grid of real ones, which is finer.
 
     Raises:
         UnsupportedQuery: if what is added has no public bounds.
@@ -156,4 +156,5 @@ def steps_of(scope: Scope, argument: Expression, node: exp.Expr) -> Steps:
             "Declare bounds, or clip with GREATEST and LEAST: {mean}.",
             node,
         )
-    return Steps.of(limits, argument.type)
+    found = Steps.of(limits, argument.type)
+    return found, None if argument.type is Type.INT else Steps.folded(limits).grid

@@ -32,6 +32,7 @@ class Column:
         low: what 0 stands for.
         step: the size of a step, a power of two.
         neighbours: the relation to protect.
+        top: the upper bound, to which values were clipped before they were rounded: by less than a step each.
     """
 
     steps: NDArray[np.int64]
@@ -39,6 +40,7 @@ class Column:
     low: Fraction
     step: Fraction
     neighbours: Neighbours
+    top: Fraction
 
     @property
     def size(self) -> int:
@@ -101,7 +103,7 @@ def column(
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.ldexp(np.clip(given, float(low), float(high)) - float(low), -grid.exponent)
     steps = np.clip(np.floor(scaled + 0.5), 0, width).astype(np.int64)
-    return Column(steps=steps, width=width, low=low, step=grid.step, neighbours=relation)
+    return Column(steps=steps, width=width, low=low, step=grid.step, neighbours=relation, top=high)
 
 
 def vector(values: Any) -> NDArray[np.float64]:

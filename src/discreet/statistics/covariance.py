@@ -281,4 +281,17 @@ def _half_width(moments: Moments, centre: Floats, plain: Floats, farthest: float
     reach = (farthest + np.abs(centre)) ** 2
     sampling = np.minimum(reach[:, None] * spreads[None, :], reach[None, :] * spreads[:, None]) / fewest
     z = float(special.ndtri(1 - (1 - _COUNT_RISK - _SPREAD_RISK) * risk / 2))
-    return np.asarray(z * np.sqrt(noise + sampling))
+    return np.asarray(z * np.sqrt(noise + sampling) + _rounding(np.sqrt(spreads), farthest))
+
+
+def _rounding(deviations: Floats, farthest: float) -> Floats:
+    """How far rounding may have moved each covariance: entries are moved by half of 1 / RADIUS at most.
+
+    Those of rows that are shrunk, whole rows being at most as long as an entry may be, are moved by five times that:
+    lengths are rounded up, and entries down.
+
+    With x + e and y + f for x and y, the covariance changes by cov(e, y) + cov(x, f) + cov(e, f), and deviations of e
+    and f are no larger than they themselves can be.
+    """
+    each = (5 if farthest == 1 and len(deviations) > 1 else 1) / (2 * RADIUS)
+    return np.asarray(each * (deviations[:, None] + deviations[None, :]) + each**2)

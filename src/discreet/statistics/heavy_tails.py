@@ -214,4 +214,4 @@ def _clip_bias(moment: float, far: float, tau: int) -> float:
 
 
 def _limits(values: Column) -> tuple[float, float]:
-    return float(values.low), float(values.high)
+    return float(values.low), float(values.top)

@@ -80,12 +80,17 @@ class LocationPlan:
         if self.square is not None:
             spread = float(self.square.release(int(self.score.squares(differences).sum()), bits=bits))
         wide = self._half_width(start - result, size, slope, spread, confidence)
-        ends = np.clip([result - wide, result + wide], 0, limit)
-        value, low, high = (float(values.value(end)) for end in (result, *ends))
+        value, low, high = values.value([result, result - wide, result + wide]).tolist()
+        low, high = max(low, float(values.low)), min(high, float(values.top))
         return Estimate(value, low, high, self.event, confidence=confidence, private=bits.private)
 
     def _half_width(self, moved: float, size: int, slope: float, spread: float, confidence: Number) -> float:
-        """By the sandwich E psi^2 / (n h^2) and the noise of all steps, both released values on their careful side."""
+        """By the sandwich E psi^2 / (n h^2) and the noise of all steps, both released values on their careful side.
+
+        Rounding comes in addition: a value is moved by less than a step, and the estimate with them; a score by half a
+        unit, as much as a step, and so is each place. An error of a step's sum is 1 / h times as large in the estimate,
+        and stays where steps are short.
+        """
         found = (slope - _CAREFUL * deviation(self.slope)) / (SLOPE_UNIT * size)
         held = min(max(found, _LEAST_SLOPE), self.score.slope_range[1] / SLOPE_UNIT)
         variance = 0.0
@@ -93,7 +98,7 @@ class LocationPlan:
             mean = (spread + _CAREFUL * deviation(self.square)) * self.score.bound / size
             variance = min(max(mean, 0.0), self.score.bound**2) / (size * held**2)
         weights = self.path.weights(held) / size
-        drift = self.path.drift(held, moved)
+        drift = self.path.drift(held, moved) + 1 + 1 / (held * min(self.path.rate, 1.0))
         if isinstance(self.descent, Laplace):
             scale = float(self.descent.sensitivity / self.descent.epsilon)
             return drift + half_width(confidence, deviation=variance**0.5, scales=weights * scale)

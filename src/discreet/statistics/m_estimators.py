@@ -53,7 +53,7 @@ def huber_location(
     >>> ages = [30, 31, 35, 38, 40, 41, 44, 47, 52, 95] * 50
     >>> found = huber_location(ages, bounds=(0, 120), scale=10, epsilon=1, neighbours="replace", bits=SeededBits(1))
     >>> print(found)
-    41.4094 [40.3234, 42.4955] NOT PRIVATE (seeded randomness)
+    41.4094 [40.3231, 42.4957] NOT PRIVATE (seeded randomness)
     """
     return m_estimate(
         x,

@@ -69,7 +69,7 @@ def quantiles(
 
     >>> from discreet.noise import SeededBits
     >>> print(quantiles(range(1000), [0.25, 0.5], bounds=(0, 1000), epsilon=10, bits=SeededBits(1)))
-    249.956 [213.74, 286.171], 499.11 [462.895, 535.325] NOT PRIVATE (seeded randomness)
+    249.956 [213.74, 286.171], 499.11 [462.895, 535.326] NOT PRIVATE (seeded randomness)
     """
     chance = check.probability(confidence=confidence)
     wanted = _wanted(shares)
@@ -88,8 +88,8 @@ def quantiles(
         ends = {share: (low[0], high[0]) for share, (low, high) in drawn.items()}
         event = Composed([event, *fences.events, *(one[1] for pair in drawn.values() for one in pair)])
     steps = dict(zip(ordered, points, strict=True))
-    lows = [min(ends[share][0], steps[share]) - Fraction(1, 2) for share in wanted]
-    highs = [max(ends[share][1], steps[share]) + Fraction(1, 2) for share in wanted]
+    lows = [min(ends[share][0], steps[share]) - 1 for share in wanted]  # values were moved by less than a step
+    highs = [max(ends[share][1], steps[share]) + 1 for share in wanted]
     found, low, high = (_values(values, one, bounds) for one in ([steps[share] for share in wanted], lows, highs))
     return Estimate(found, low, high, with_price(event, paid), confidence=chance, private=source.private)
 
@@ -145,7 +145,7 @@ def median(
 
     >>> from discreet.noise import SeededBits
     >>> print(median(range(1000), bounds=(0, 1000), epsilon=10, bits=SeededBits(1)))
-    499.869 [463.654, 536.084] NOT PRIVATE (seeded randomness)
+    499.869 [463.653, 536.084] NOT PRIVATE (seeded randomness)
     """
     return quantile(
         x,
@@ -179,7 +179,7 @@ def interquartile_range(
 
     >>> from discreet.noise import SeededBits
     >>> print(interquartile_range(range(1000), bounds=(0, 1000), epsilon=10, bits=SeededBits(1)))
-    499.154 [419.48, 578.828] NOT PRIVATE (seeded randomness)
+    499.154 [419.48, 578.829] NOT PRIVATE (seeded randomness)
     """
     chance = check.probability(confidence=confidence)
     found = quantiles(

@@ -92,8 +92,8 @@ def variance(
         released = gaussian(values, spending, source) if not spending.is_pure else bernstein(values, spending, source)
         found, event = _from_moments(released, less, risk, target), released.event
     top = 2.0 if target == "sample" and less else 1.0  # of two values at the bounds; of a population
-    found = np.clip(_off_the_grid(found, 2 / values.width), 0.0, top) * float((values.high - values.low) / 2) ** 2
-    value, low, high = found.tolist()
+    found = _off_the_grid(found, 2 / values.width) * float((values.high - values.low) / 2) ** 2
+    value, low, high = np.clip(found, 0.0, top * float((values.top - values.low) / 2) ** 2).tolist()
     return Estimate(value, low, high, with_price(event, paid), confidence=confidence, private=source.private)
 
 

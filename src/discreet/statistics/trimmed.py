@@ -164,7 +164,7 @@ def _release(values: Column, cut: int, plan: CentrePlan, error: tuple[int, float
         return _widest(steps, width, (cut + 1, n - cut), beyond, plan.spread_beta) * Fraction(factor)
 
     found = plan.released(centre, sensitivity, bound, max(kept, n // 2), bits)
-    low, high, step = float(values.low), float(values.high), float(values.step)
+    low, high, step = float(values.low), float(values.top), float(values.step)
     ends = low + step * np.array([found.low - 1, found.high + 1])  # values were rounded to steps
     value, *inside = np.clip([ends.mean(), *ends], low, high).tolist()
     return Estimate(value, inside[0], inside[1], plan.event, confidence=1 - plan.outside, private=bits.private)

@@ -26,6 +26,7 @@ MOST_ROWS = 1 << 36
 """In a table, for sums whose number of values is not released: their roundings add up to no more than this many."""
 
 _TERM, _FACTOR = 1 << 59, 1 << 30  # fine steps of the largest value, and between the bounds of a factor; up to twice
+_FOLDED = 1 << 36  # the same of what one person's values are added up in
 _FINEST = Fraction(1, 1 << 1000)  # the smallest step of a grid
 _ULP = Fraction(1, 1 << 53)  # at most so much of it a number may lose when it is read as a double
 
@@ -106,9 +107,20 @@ class Steps:
         if squared:
             fine = max(fine, Grid.finer_than(bounds.width / _FACTOR).exponent)
         fine = min(exponent, max(fine, 0) if whole else fine)
+        return cls._around(bounds, exponent, fine).clipping(bounds, whole=whole)
+
+    @classmethod
+    def folded(cls, bounds: Bounds) -> Steps:
+        """The grids of real values of one person: sums of 2^26 of them have 64 bits."""
+        exponent = Grid.finer_than(bounds.width / STEPS).exponent
+        fine = Grid.finer_than(max(bounds.largest / _FOLDED, _FINEST)).exponent
+        return replace(cls._around(bounds, exponent, min(exponent, fine)), clip=bounds)
+
+    @classmethod
+    def _around(cls, bounds: Bounds, exponent: int, fine: int) -> Steps:
+        """Whole steps that hold the bounds."""
         step = Fraction(2) ** exponent
-        found = cls(exponent, math.floor(bounds.low / step), math.ceil(bounds.high / step), finer=exponent - fine)
-        return found.clipping(bounds, whole=whole)
+        return cls(exponent, math.floor(bounds.low / step), math.ceil(bounds.high / step), finer=exponent - fine)
 
     def clipping(self, bounds: Bounds, *, whole: bool) -> Steps:
         """The same for values that are clipped to bounds which need not lie on the grid, with their error.
@@ -134,6 +146,11 @@ class Steps:
         small = self.step / (1 << self.finer)
         low, high = (_short(math.floor(end / small + Fraction(1, 2))) for end in (self.clip.low, self.clip.high))
         return max(low, self.low << self.finer), min(high, self.high << self.finer)
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """The fine grid, as a database is told of it: its exponent, the smallest and the largest value."""
+        return self.exponent - self.finer, *self.ends
 
     @property
     def step(self) -> Fraction:

@@ -10,8 +10,7 @@ from discreet.plan.reading import Statistic
 
 def clipped_sum(argument: Expression, steps: Steps, shift: int = 0) -> Statistic:
     """The sum of x - shift over values clipped to their bounds, in fine steps; NULL adds nothing."""
-    low, high = steps.ends
-    exponent = steps.exponent - steps.finer
+    exponent, low, high = steps.grid
     return Statistic(kind="sum", argument=argument, exponent=exponent, low=low, high=high, shift=shift << steps.finer)
 
 
