@@ -21,8 +21,8 @@ from discreet.curator import spread as spread_module
 from discreet.engines import DuckDB, Memory
 from discreet.engines import gather as gather_module
 from discreet.engines import places as places_module
-from discreet.engines.choosing import normalised
 from discreet.engines.gather import folded, gather
+from discreet.engines.ids import normalised
 from discreet.mechanisms.sums import laplace_reaches
 from discreet.plan import origin as origin_module
 from discreet.plan.aggregates import Target
@@ -211,7 +211,7 @@ def across_people(applies: Callable[[Any], bool]) -> Callable[[Gather], Gather]:
         def matched(relation: Any, stored: Any, declared: Any) -> list[Any]:
             with pytest.MonkeyPatch.context() as patch:
                 if applies(relation):
-                    patch.setattr(gather_module, "_same_person", lambda *_: True)
+                    patch.setattr(gather_module, "_compared", lambda _left, _right, on, _declared: on)
                 return right(relation, stored, declared)
 
         return matched

@@ -112,6 +112,31 @@ def test_whole_ids_may_be_missing_too() -> None:
     assert curator.ask(COUNT, epsilon=CERTAIN, limits=Limits(1, 5))[0]["n"] == 3
 
 
+@pytest.mark.parametrize(
+    ("unit", "people"), [("who", "who"), (("who", "day"), "who and day"), (None, None)], ids=["one", "parts", "rows"]
+)
+def test_that_rows_of_nobody_are_left_out_is_told(unit: Any, people: str | None) -> None:
+    curator = Curator(engine=Memory())
+    types = {"who": "text", "day": "int", "age": "int"}
+    curator.protect([], name="visits", unit=unit, types=types, budget=LARGE, bounds={"age": (0, 120)})
+    told = () if people is None else (f"Rows without {people} (NULL or blank) are not counted.",)
+    for sql in (COUNT, "SELECT AVG(age) AS a FROM visits WHERE day > 3", "SELECT MEDIAN(age) AS m FROM visits"):
+        for notes in (curator.ask(sql, epsilon=1).notes, curator.ask(sql, epsilon=1).notes):  # the second is a replay
+            assert tuple(note for note in notes if "NULL or blank" in note) == told
+        assert tuple(note for note in curator.explain(sql, epsilon=2).notes if "NULL or blank" in note) == told
+        assert tuple(note for note in curator.rehearse(sql).notes if "NULL or blank" in note) == told
+
+
+def test_that_rows_whose_way_leads_to_nobody_are_left_out_is_told() -> None:
+    curator = Curator(engine=Memory())
+    curator.protect([], name="orders", unit="customer", types={"id": "int", "customer": "text"}, budget=LARGE)
+    curator.protect([], name="items", unit="order -> orders.id", types={"order": "int"})
+    assert (
+        "Rows without customer (NULL or blank) are not counted."
+        in curator.ask("SELECT COUNT(*) AS n FROM items", epsilon=1).notes
+    )
+
+
 def test_ids_that_are_floats_are_refused() -> None:
     curator = Curator(engine=Memory())
     with pytest.raises(InvalidParameter) as refused:

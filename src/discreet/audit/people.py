@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from discreet.engines.choosing import normalised, put_together
+from discreet.engines.choosing import put_together
 from discreet.engines.copies import Copy
+from discreet.engines.ids import normalised
 from discreet.engines.memory import cell
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits

@@ -80,8 +80,8 @@ def fresh_values(kind: Type) -> Iterator[Any]:
 
 
 def spelled(who: Row, schema: TableSchema, place: int) -> Row:
-    """The same id in another spelling: spaces around a text make no second person."""
-    pads = ("{}", " {}", "{} ")
+    """The same id in another spelling: white space around a text makes no second person."""
+    pads = ("{}", " {}", "{}\u3000")
     return {
         name: pads[place % 3].format(value) if schema.columns[name].type is Type.TEXT and value is not None else value
         for name, value in who.items()

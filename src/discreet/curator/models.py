@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.curator.declare import declaration
 from discreet.curator.encoding import Feature, Floats, Labels, Number, Target
+from discreet.curator.notes import nobodys
 from discreet.curator.scouts import read_by
 from discreet.errors import InternalError
 from discreet.learn.base import spent
@@ -176,9 +177,9 @@ class Training:
         """What limits, bounds and defaults mean for the model; functions of public facts."""
         said = list(self.filled)
         if self.rows.schema.unit is not None:
-            said.append(
-                f"At most {self.rows_per_unit} row(s) per {self.rows.schema.people or 'unit'} are learned from."
-            )
+            people = self.rows.schema.people or "unit"
+            said.append(f"At most {self.rows_per_unit} row(s) per {people} are learned from.")
+            said.append(nobodys(people, "learned from"))
         if any(isinstance(feature, Number) for feature in self.features):
             said.append("Numbers are clipped to public limits; missing ones count as the middle.")
         if any(not isinstance(feature, Number) for feature in self.features):

@@ -36,6 +36,7 @@ def _notes(program: Program) -> tuple[str, ...]:
             + (f", in at most {_times(limits.groups, 'group')}" if program.contribution.grouped else "")
             + (" of each grouping." if program.groupings else ".")
         )
+        said.append(nobodys(program.people, "counted"))
     if any(statistic.kind in ("sum", "product") for statistic in reading.statistics):
         said.append("Values are clipped to their public bounds before they are added.")
     said += list(dict.fromkeys(_ranked(recipe) for recipe in program.ranked))
@@ -52,6 +53,15 @@ def _notes(program: Program) -> tuple[str, ...]:
         law = "Laplace" if program.noise.law == "laplace" else "Gaussian"
         said.append(f"Noise is exact discrete {law} noise; a count can come out negative.")
     return tuple(said)
+
+
+def nobodys(people: str, used: str) -> str:
+    """That rows of nobody are left out, which every answer about rows of people says.
+
+    >>> nobodys("patient", "counted")
+    'Rows without patient (NULL or blank) are not counted.'
+    """
+    return f"Rows without {people} (NULL or blank) are not {used}."
 
 
 def _elsewhere(program: Program) -> str:

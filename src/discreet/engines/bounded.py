@@ -254,13 +254,9 @@ class Bounded:
 
 
 def unit_of(printer: Printer, column: str, kind: Type) -> Term:
-    """The id that counts (`choosing.normalised`)."""
+    """The id that counts (`ids.normalised`)."""
     unit = printer.name(printer.print(Column(column, kind)))
-    if kind is not Type.TEXT:
-        return unit
-    trim = printer.dialect.template("trim", kind).text  # costs more than to see that there is nothing to trim
-    text = f"CASE WHEN {{0}} LIKE ' %' OR {{0}} LIKE '% ' THEN nullif({trim}, '') WHEN {{0}} <> '' THEN {{0}} END"
-    return printer.name(printer.fill(text, unit))
+    return unit if kind is not Type.TEXT else printer.name(printer.fill(printer.dialect.normalised, unit))
 
 
 def _summed(term: str, kind: TermKind) -> str:

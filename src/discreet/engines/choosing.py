@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from discreet.engines.ids import normalised
 from discreet.plan.nodes import Value
 
 BUCKETS = 63
@@ -50,11 +51,6 @@ P = BUCKETS * BUCKET - 121
 def digest(text: str) -> str:
     """The 32 hexadecimal digits of md5, the one digest that every database has."""
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
-
-
-def normalised(unit: Value) -> Value:
-    """The id that counts: TEXT without spaces at both ends, NULL if nothing is left."""
-    return (unit.strip(" ") or None) if isinstance(unit, str) else unit
 
 
 def put_together(parts: Sequence[Value]) -> str | None:

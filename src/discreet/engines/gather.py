@@ -8,11 +8,13 @@ from functools import singledispatch
 from typing import Any
 
 from discreet.engines.cells import steps
-from discreet.engines.choosing import normalised, put_together
+from discreet.engines.choosing import put_together
+from discreet.engines.ids import normalised
+from discreet.engines.people import Declared, Pairs, besides_units, has_people
 from discreet.engines.places import places
 from discreet.errors import InternalError
 from discreet.plan.evaluate import INT_HIGH, INT_LOW, evaluate
-from discreet.plan.nodes import UNIT, Expression, Relation, Value
+from discreet.plan.nodes import UNIT, Column, Expression, Relation, Value
 from discreet.plan.relations import (
     Fold,
     Join,
@@ -31,7 +33,6 @@ from discreet.plan.types import Type
 
 Row = dict[str, Value]
 Tables = Mapping[str, Sequence[Row]]
-Declared = Mapping[str, Mapping[str, Type]]
 
 
 @singledispatch
@@ -146,11 +147,12 @@ _FOLDS: dict[str, Callable[[Sequence[Any]], Value]] = {
 @gather.register
 def _(relation: Join, tables: Tables, declared: Declared) -> list[Row]:
     left, right = gather(relation.left, tables, declared), gather(relation.right, tables, declared)
-    found = _by_key(right, [b for _, b in relation.on])
+    on = _compared(relation.left, relation.right, relation.on, declared)
+    found = _by_key(right, [b for _, b in on])
     empty = dict.fromkeys((name for name in shape(relation.right, declared) if name != UNIT), None)
     pairs: list[Row] = []
     for row in left:
-        partners = _partners(row, [a for a, _ in relation.on], found)
+        partners = _partners(row, [a for a, _ in on], found)
         pairs += [_merged(row, partner) for partner in partners]
         if relation.outer and not partners:
             pairs.append({**row, **empty})
@@ -169,23 +171,28 @@ def _by_key(rows: Iterable[Row], on: Sequence[Expression]) -> dict[tuple[Value, 
     return found
 
 
+def _compared(left: Relation, right: Relation, on: Pairs, declared: Declared) -> Pairs:
+    """What must be equal: if both sides have people, whose rows they are, in the place of the ids as they are written.
+
+    A row that is nobody's has no pair, and counts nowhere.
+    """
+    if not (has_people(left, declared) and has_people(right, declared)):
+        return on
+    whose = Column(UNIT, shape(left, declared)[UNIT])
+    return (*besides_units(left, right, on, declared), (whose, whose))
+
+
 def _partners(row: Row, on: Sequence[Expression], found: Mapping[tuple[Value, ...], list[Row]]) -> list[Row]:
-    """Rows that are equal, and of the same person if both are somebody's; NULL equals nothing."""
+    """Rows that are equal; NULL equals nothing."""
     key = tuple(evaluate(expression, row) for expression in on)
-    if None in key:
-        return []
-    others = found.get(key, [])
-    return [other for other in others if UNIT not in row or UNIT not in other or _same_person(row, other)]
-
-
-def _same_person(row: Row, other: Row) -> bool:
-    return row[UNIT] is not None and row[UNIT] == other[UNIT]
+    return [] if None in key else found.get(key, [])
 
 
 @gather.register
 def _(relation: Matched, tables: Tables, declared: Declared) -> list[Row]:
-    on = [a for a, _ in relation.on]
-    found = _by_key(gather(relation.other, tables, declared), [b for _, b in relation.on])
+    pairs = _compared(relation.source, relation.other, relation.on, declared)
+    on = [a for a, _ in pairs]
+    found = _by_key(gather(relation.other, tables, declared), [b for _, b in pairs])
     rows = gather(relation.source, tables, declared)
     if relation.negated:
         rows = [row for row in rows if _is_known(row, on)]
@@ -194,8 +201,9 @@ def _(relation: Matched, tables: Tables, declared: Declared) -> list[Row]:
 
 @gather.register
 def _(relation: Marked, tables: Tables, declared: Declared) -> list[Row]:
-    on = [a for a, _ in relation.on]
-    found = _by_key(gather(relation.other, tables, declared), [b for _, b in relation.on])
+    pairs = _compared(relation.source, relation.other, relation.on, declared)
+    on = [a for a, _ in pairs]
+    found = _by_key(gather(relation.other, tables, declared), [b for _, b in pairs])
     return [
         {**row, relation.name: bool(_partners(row, on, found)) if _is_known(row, on) else None}
         for row in gather(relation.source, tables, declared)

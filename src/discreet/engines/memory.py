@@ -11,8 +11,9 @@ from typing import Any
 from discreet.engines import cells
 from discreet.engines.base import READS, Engine, read_as
 from discreet.engines.cells import steps
-from discreet.engines.choosing import Salt, normalised, stays
+from discreet.engines.choosing import Salt, stays
 from discreet.engines.gather import gather
+from discreet.engines.ids import normalised
 from discreet.errors import InvalidParameter
 from discreet.plan.evaluate import evaluate
 from discreet.plan.nodes import Expression, Value

@@ -12,13 +12,13 @@ from typing import Any
 
 from discreet.engines.bounded import unit_of, unit_of_parts
 from discreet.engines.frames import FOLDS, Frame, summed, term_of
+from discreet.engines.people import Pairs, besides_units
 from discreet.engines.sql import Dialect, Printer, Term
 from discreet.plan.nodes import UNIT, Column, Expression, Relation
 from discreet.plan.relations import Fold, Join, Marked, Matched, PerUnit, Reached, Select, Table, Union, Windowed, shape
 from discreet.plan.types import Type
 
 Stored = Mapping[str, tuple[Type, str]]
-Pairs = tuple[tuple[Expression, Expression], ...]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,11 @@ class Rows:
 
     def shape(self, relation: Relation) -> dict[str, Type]:
         """The columns of a relation with their types."""
-        return shape(relation, {name: stand.declared for name, stand in self.tables.items()})
+        return shape(relation, self._declared)
+
+    @property
+    def _declared(self) -> dict[str, Mapping[str, Type]]:
+        return {name: stand.declared for name, stand in self.tables.items()}
 
     def printer(self, relation: Relation) -> Printer:
         """A printer over the rows of a relation."""
@@ -150,25 +154,9 @@ class Rows:
         return " UNION ALL ".join(self.sql(source) for source in relation.sources)
 
     def _sides(self, left: Relation, right: Relation, on: Pairs) -> tuple[Side, Side]:
-        """Both, without what compares their units again: a database joins by one number faster than by two."""
-        if UNIT in self.shape(left) and UNIT in self.shape(right):
-            on = tuple((a, b) for a, b in on if not (self._is_unit(left, a) and self._is_unit(right, b)))
+        """Both, without what compares their units again."""
+        on = besides_units(left, right, on, self._declared)
         return self.side(left, [a for a, _ in on]), self.side(right, [b for _, b in on])
-
-    def _is_unit(self, relation: Relation, expression: Expression) -> bool:
-        """Whether an expression is surely the unit of each row, and no text, whose spaces the unit has not."""
-        if not isinstance(expression, Column):
-            return False
-        if expression.name == UNIT:
-            return True
-        if isinstance(relation, Table):
-            return relation.unit == expression.name and expression.type is not Type.TEXT
-        if isinstance(relation, Select):
-            known = {column.name: column.expression for column in relation.columns}
-            return self._is_unit(relation.source, known[expression.name])
-        if isinstance(relation, Join) and expression.name in self.shape(relation.left):
-            return self._is_unit(relation.left, expression)
-        return False
 
     def side(self, relation: Relation, on: Sequence[Expression]) -> Side:
         """A relation with what is to be compared beside its columns."""

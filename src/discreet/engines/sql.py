@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from discreet.engines import ids
 from discreet.engines.base import read_as
 from discreet.engines.cells import FALSE, TRUE
 from discreet.engines.choosing import BUCKET, P
@@ -264,6 +265,7 @@ class Dialect:
     bit: str = f"CAST(1 AS BIGINT) << ({{0}} >> {BUCKET.bit_length() - 1})"  # of a rank's bucket
     bit_count: str = "CAST(bit_count({0}) AS BIGINT)"
     by_code_points: str = "{0}"  # a TEXT as it is sorted by
+    normalised: str = field(default_factory=ids.sql)  # a TEXT as the id that it is
     wide: str = "CAST({0} AS HUGEINT)"  # an integer that can be multiplied by another
     run: str = "unnest(range({0}, {1} + 1))"  # a row for each whole number from one to another
     once: str = "AS MATERIALIZED"
