@@ -17,6 +17,8 @@ ledger = "discreet.ledger"      # the book of accounts; made by `discreet protec
 # account = "patients"          # tables about the same people share one account; default: the table's own name
 # max_groups = 3                # at most so many groups of an answer count one person ...
 # max_rows = 1                  # ... with at most so many rows each
+# identity = "visits of 2026"   # a name for the data: tables of one identity share an account; for a file that another
+#                               # table was read from, it says that other people are in it now
 # neighbours = "add_remove"     # or "replace"
 # version = "2026-11"           # change it when the data change: stored answers are replayed within one version only
 #

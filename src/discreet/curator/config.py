@@ -292,7 +292,7 @@ _TOP: Mapping[str, Read] = {
 }
 _AMOUNTS: Mapping[str, Read] = dict.fromkeys(("epsilon", "delta", "rho"), _amount)
 _TABLE: Mapping[str, Read] = {
-    **dict.fromkeys(("source", "account", "neighbours", "version"), _text),
+    **dict.fromkeys(("source", "account", "neighbours", "version", "identity"), _text),
     "unit": _unit,
     **dict.fromkeys(("max_groups", "max_rows"), _count),
     "types": _texts,

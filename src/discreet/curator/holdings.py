@@ -15,8 +15,10 @@ from discreet.curator.public import Keys, listed, public_schema
 from discreet.curator.stewardship import Stewardship
 from discreet.curator.terms import terms
 from discreet.engines.base import Engine
+from discreet.engines.files import files_of
 from discreet.errors import InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
+from discreet.ledger.origin import Origin, require_one_budget
 from discreet.plan.bounds import bounds
 from discreet.plan.describe import describe
 from discreet.plan.nodes import Question, Relation
@@ -45,6 +47,11 @@ def _lacks_bounds(folded: PerUnit | Windowed, schemas: Mapping[str, TableSchema]
     return any(x is not None and bounds(x, rows) is None for x in added)
 
 
+def _called(source: Any) -> str:
+    """A source in an error: its files, or what it is; never what it holds."""
+    return ", ".join(files_of(source)) or type(source).__name__
+
+
 class Holdings(Stewardship):
     """Tables by name: declared, registered with the engine, and entered in the book if they are protected."""
 
@@ -54,6 +61,7 @@ class Holdings(Stewardship):
         self._schemas: dict[str, TableSchema] = {}
         self._public: dict[str, TableSchema] = {}
         self._sources: dict[str, tuple[Any, dict[str, Type]]] = {}
+        self._published: dict[str, tuple[Any, Origin]] = {}
 
     def close(self) -> None:
         """Lets go of the ledger file and of the engine."""
@@ -77,14 +85,15 @@ class Holdings(Stewardship):
             types: of columns whose type the format does not carry.
 
         Raises:
-            InvalidParameter: if the types do not fit, or a table of that name is protected.
+            InvalidParameter: if the types do not fit, or a table of that name, or of the same data, is protected.
         """
         self._check_name(name, others=self._schemas)
         if name in self._book.tables():
             raise InvalidParameter("name", name, "not to be a protected table", "Give the public table another name.")
         columns = columns_of(self._engine, source, types)
+        origin = self._origin_that_is_public(source)
         self._engine.register(name, source, columns)
-        self._public[name] = public_schema(name, columns, self._engine)
+        self._public[name], self._published[name] = public_schema(name, columns, self._engine), (source, origin)
 
     def protect(
         self,
@@ -101,8 +110,12 @@ class Holdings(Stewardship):
         max_rows: int = 1,
         neighbours: Neighbours | str | None = None,
         version: str = "",
+        identity: str | None = None,
     ) -> None:
         """Puts a table under an account; doing it again with the same declarations changes nothing.
+
+        The same file, or the same object, in another account is refused, since its people would get a second budget.
+        A copy is not recognised: the content is not looked at.
 
         Args:
             source: what the engine can read: a path, a frame.
@@ -120,9 +133,13 @@ class Holdings(Stewardship):
             max_rows: with how many rows each.
             neighbours: the relation of the account; add/remove unless it is given, or that of the table on the way.
             version: what the steward says about the state of the data.
+            identity: a name for the data themselves, which the steward answers for. Tables of one identity share an
+                account, also if they are copies; a file that once held other people's data may be protected under
+                another identity.
 
         Raises:
-            InvalidParameter: if a declaration does not fit; nothing was opened.
+            InvalidParameter: if a declaration does not fit, or the data have a budget in another account; nothing was
+                opened.
         """
         self._check_name(name, others=self._public)
         columns = columns_of(self._engine, source, types)
@@ -139,9 +156,10 @@ class Holdings(Stewardship):
             version=version,
             account=account,
         )
+        origin = self._origin_with_one_budget(name, source, account, identity)
         self._engine.register(name, source, columns)
         try:
-            self._attach(schema, account, budget)
+            self._attach(schema, account, budget, origin)
         except BaseException:
             if name in self._sources:  # what was declared before stays as it was
                 self._engine.register(name, *self._sources[name])
@@ -150,7 +168,7 @@ class Holdings(Stewardship):
         pays = terms(1, None, self._book.account(account).budget).delta > 0
         self._schemas[name] = replace(schema, private_groups=pays)
 
-    def _attach(self, schema: TableSchema, account: str, budget: Loss | None) -> None:
+    def _attach(self, schema: TableSchema, account: str, budget: Loss | None, origin: Origin) -> None:
         """Enters a table in the book; tables of one account may call the same people's ids differently."""
         who = Unit.row() if schema.unit is None else Unit(account, _ID)
         if schema.parts:
@@ -158,8 +176,43 @@ class Holdings(Stewardship):
         if schema.reach is not None:
             who = self._book.account(account).unit
         self._book.open_account(account, unit=who, neighbours=schema.neighbours, budget=budget)
-        self._book.attach(schema.name, account=account, declaration=declaration(schema), version=schema.version)
+        declared = declaration(schema)
+        self._book.attach(schema.name, account=account, declaration=declared, version=schema.version, origin=origin)
         self._accounts[schema.name] = account
+
+    def _origin_with_one_budget(self, name: str, source: Any, account: str, identity: str | None) -> Origin:
+        """Where data come from, if they have no budget in another account and are not public.
+
+        Raises:
+            InvalidParameter: otherwise.
+        """
+        origin = Origin.of(files_of(source), identity)
+        for table, (public, files) in self._published.items():
+            if public is source or origin.found(files.fields):
+                hint = "Anybody may know what is public; leave one of the two out."
+                raise InvalidParameter("source", _called(source), f"not to be the public table {table!r}", hint)
+        require_one_budget(self._book.origins(), name, account, origin)
+        again = name in self._sources and self._sources[name][0] is source
+        for table, (known, _) in self._sources.items():
+            if known is source and self._accounts[table] != account and not (identity or again):
+                hint = f"Pass account={self._accounts[table]!r} to share its budget."
+                condition = f"not to be the data of table {table!r}, which have a budget"
+                raise InvalidParameter("source", _called(source), condition, hint)
+        return origin
+
+    def _origin_that_is_public(self, source: Any) -> Origin:
+        """Where data come from, if they are not protected.
+
+        Raises:
+            InvalidParameter: naming the table that they are.
+        """
+        origin = Origin.of(files_of(source), None)
+        held = [table for table, (known, _) in self._sources.items() if known is source]
+        held += [table for table, told in self._book.origins().items() if origin.found(told)]
+        if held:
+            hint = "Write what may be published into a file of its own."
+            raise InvalidParameter("source", _called(source), f"not to be the protected table {held[0]!r}", hint)
+        return origin
 
     def _check_name(self, name: str, *, others: Iterable[str]) -> None:
         """A name means one table, whatever its letter case."""

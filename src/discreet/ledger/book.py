@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from itertools import islice
@@ -17,6 +16,7 @@ from discreet.ledger.charging import Receipt
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.failures import credited, failures
 from discreet.ledger.journal import Journal
+from discreet.ledger.origin import NOWHERE, Origin, Told, tables
 from discreet.ledger.sqlite import MEMORY, SqliteStore
 from discreet.ledger.store import Stored
 from discreet.ledger.text import name, text
@@ -106,7 +106,16 @@ class Book:
                 by=name(by=by),
             )
 
-    def attach(self, table: str, *, account: str, declaration: str, version: str = "", by: str = policy.OWNER) -> None:
+    def attach(
+        self,
+        table: str,
+        *,
+        account: str,
+        declaration: str,
+        version: str = "",
+        origin: Origin = NOWHERE,
+        by: str = policy.OWNER,
+    ) -> None:
         """Puts a table, or a new declared version of it, under an account; doing it again changes nothing.
 
         Args:
@@ -114,10 +123,12 @@ class Book:
             account: the account of the people in it.
             declaration: everything the steward declared about it, as canonical JSON.
             version: as the steward declared it; never a function of the content.
+            origin: where its data come from.
             by: the steward.
 
         Raises:
-            InvalidParameter: if the table was declared otherwise, or belongs to another account.
+            InvalidParameter: if the table was declared otherwise, belongs to another account, or has the data of a
+                table that does.
         """
         with self._journal.acting() as rows:
             stewardship.attach(
@@ -126,6 +137,7 @@ class Book:
                 account=name(account=account),
                 declaration=text(declaration=declaration),
                 version=text(version=version),
+                origin=origin,
                 by=name(by=by),
             )
 
@@ -325,8 +337,12 @@ class Book:
     def tables(self) -> dict[str, str]:
         """The account of every table."""
         with self._journal.reading() as rows:
-            found = [(place, content) for scope, place, content in rows.states() if scope == "table"]
-        return {place: json.loads(content)["account"] for place, content in found}
+            return {table: told["account"] for table, told in tables(rows).items()}
+
+    def origins(self) -> dict[str, Told]:
+        """What the book says of every table: its account, its files and its identity."""
+        with self._journal.reading() as rows:
+            return tables(rows)
 
     def declaration(self, table: str) -> str | None:
         """What was declared about a table, as JSON; None if it was never attached."""

@@ -112,7 +112,7 @@ def frozen(states: States) -> bool:
 
 
 def table(states: States, name: str) -> dict[str, Any] | None:
-    """A table's account, declaration and versions."""
+    """A table's account, declaration and versions; its files and identity, as far as they were told."""
     text = states.get("table", name)
     return None if text is None else dict(parsed(text))
 
@@ -157,12 +157,19 @@ def _open(states: States, entry: Entry) -> None:
 
 
 def _attach(states: States, entry: Entry) -> None:
+    """Files and identity are written only where an entry tells them: older books have none, and read as they were."""
     content = entry.content
-    known = table(states, content["table"])
-    versions = [] if known is None else known["versions"]
-    declared = {"account": entry.account, "declaration": content["declaration"]}
-    text = canonical({**declared, "versions": [*versions, content["version"]]})
-    states.put((("table", content["table"]), text))
+    known = table(states, content["table"]) or {"versions": []}
+    versions, version = known["versions"], content["version"]
+    state = {
+        "account": entry.account,
+        "declaration": content["declaration"],
+        "versions": versions if version in versions else [*versions, version],
+    }
+    files = {**known.get("files", {}), **content.get("files", {})}
+    identity = content.get("identity") or known.get("identity")
+    more = {**({"files": files} if files else {}), **({"identity": identity} if identity else {})}
+    states.put((("table", content["table"]), canonical({**state, **more})))
 
 
 def _amend(states: States, entry: Entry) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from discreet.errors import InvalidParameter, NotPermitted
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, Role, same_currency
+from discreet.ledger.origin import Origin, require_one_budget, tables
 from discreet.ledger.store import Rows
 from discreet.ledger.tallies import rules
 from discreet.ledger.text import write_loss, write_unit
@@ -57,11 +58,12 @@ def _same(rows: Rows, known: Account, unit: Unit, neighbours: Neighbours, budget
     return known
 
 
-def attach(rows: Rows, table: str, *, account: str, declaration: str, version: str, by: str) -> None:
-    """Puts a table under an account; the same declaration again is left as it is, a new version is noted.
+def attach(rows: Rows, table: str, *, account: str, declaration: str, version: str, origin: Origin, by: str) -> None:
+    """Puts a table under an account; the same declaration again is left as it is, what is new is noted.
 
     Raises:
-        InvalidParameter: if the account is unknown, or the table has another account or another declaration.
+        InvalidParameter: if the account is unknown, the table has another account, declaration or identity, or its data
+            are those of a table in another account.
         NotPermitted: if somebody else than a steward would attach something new.
     """
     if rows.get("account", account) is None:
@@ -69,10 +71,11 @@ def attach(rows: Rows, table: str, *, account: str, declaration: str, version: s
     known = changes.table(rows, table)
     if known is not None:
         _same_table(known, table, account, declaration)
-        if version in known["versions"]:
+        if version in known["versions"] and origin.is_told(known):
             return
+    require_one_budget(tables(rows), table, account, origin)
     policy.require_steward(rows, account, by, "attach tables")
-    body = {"declaration": declaration, "table": table, "version": version}
+    body = {"declaration": declaration, "table": table, "version": version, **origin.fields}
     changes.apply(rows, rows.add("attach", body, who=by, account=account))
 
 
