@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
+import unicodedata
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Literal, TypeVar
@@ -109,6 +110,42 @@ def integer(*, at_least: int | None = None, at_most: int | None = None, **parame
     if at_most is not None and result > at_most:
         raise InvalidParameter(name, value, f"<= {at_most}")
     return result
+
+
+_STEERING = ("Cc", "Cs", "Zl", "Zp")  # controls, halves of a surrogate pair, separators of lines and paragraphs
+_BIDIRECTIONAL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def steers(character: str) -> bool:
+    r"""Whether a character tells a terminal or a reader's eye what to do, instead of being read.
+
+    >>> steers("\x1b"), steers("\u202e"), steers("\u00e9")
+    (True, True, False)
+    """
+    return character in _BIDIRECTIONAL or unicodedata.category(character) in _STEERING
+
+
+def spelled_out(text: str) -> str:
+    r"""A text with such characters spelled out.
+
+    >>> spelled_out("A\x1b[31m")
+    'A\\x1b[31m'
+    """
+    return "".join(ascii(c)[1:-1] if steers(c) else c for c in text)
+
+
+def label(**parameter: object) -> str:
+    r"""The parameter as a text that is shown as it is: without control characters and marks of direction.
+
+    >>> label(name="visits\x1b[2J")
+    Traceback (most recent call last):
+    discreet.errors.InvalidParameter: Expected name='visits\x1b[2J' to have no control characters. Delete them.
+    """
+    name, value = _only(parameter)
+    text = instance(str, **{name: value})
+    if any(map(steers, text)):
+        raise InvalidParameter(name, value, "to have no control characters", "Delete them.")
+    return text
 
 
 def limits(**parameter: object) -> tuple[Fraction, Fraction]:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from discreet.cli.words import printable
+from discreet.cli.words import json_text, printable
 from discreet.ledger import Balance, Entry
 from discreet.ledger.text import at_most, read_loss, write_loss
 from discreet.privacy import Loss
@@ -42,7 +42,7 @@ def budgets_json(balances: Mapping[str, Balance]) -> str:
         }
         for account, balance in balances.items()
     }
-    return json.dumps(fields, indent=2)
+    return json_text(fields)
 
 
 def history(entries: tuple[Entry, ...]) -> Table:
@@ -79,7 +79,7 @@ def history_json(entries: tuple[Entry, ...]) -> str:
         }
         for entry in entries
     ]
-    return json.dumps(fields, indent=2)
+    return json_text(fields)
 
 
 def what(entry: Entry) -> str:

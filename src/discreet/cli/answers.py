@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import datetime as dt
-import io
-import json
 import math
 from typing import Any
 
@@ -13,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from discreet.cli.words import percent, printable, shown
+from discreet.cli.words import csv_text, json_text, percent, printable, shown
 from discreet.curator.answer import Answer
 from discreet.ledger.text import write_loss
 
@@ -53,16 +50,12 @@ def as_json(answer: Answer) -> str:
         "private": answer.private,
         "notes": list(answer.notes),
     }
-    return json.dumps(fields, indent=2, allow_nan=False)
+    return json_text(fields)
 
 
 def as_csv(answer: Answer) -> str:
     """The rows with `x`, `x_low` and `x_high` for every released number."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, answer.columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(answer.records)
-    return out.getvalue()
+    return csv_text(answer.columns, answer.records)
 
 
 def _cost(answer: Answer) -> str:

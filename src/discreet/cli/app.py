@@ -316,4 +316,4 @@ def _form(json: bool, csv: bool) -> Form:
 
 
 def _say(text: str) -> None:
-    Console(highlight=False, markup=False).print(text, soft_wrap=True)
+    Console(highlight=False, markup=False).print(printable(text), soft_wrap=True)

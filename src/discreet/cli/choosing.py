@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.cli import curating
-from discreet.cli.words import number, percent, printable
+from discreet.cli.words import csv_text, json_text, number, percent, printable
 from discreet.curator.choices import Candidate, Choice, Choices, choose_epsilon
 from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
@@ -82,16 +79,12 @@ def cells(choice: Choice) -> list[str]:
 def as_json(choices: Choices) -> str:
     """The whole comparison as one JSON object."""
     fields = {"confidence": float(choices.confidence), "rows": choices.rows, "choices": list(choices.records)}
-    return json.dumps(fields, indent=2, allow_nan=False)
+    return json_text(fields)
 
 
 def as_csv(choices: Choices) -> str:
     """A row for each budget."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(choices.records[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(choices.records)
-    return out.getvalue()
+    return csv_text(list(choices.records[0]), choices.records)
 
 
 def write_page(choices: Choices, path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from discreet.cli.words import printable
+from discreet.cli.words import json_text, printable
 from discreet.errors import InvalidParameter
 from discreet.report import Comparison, Finding
 from discreet.report.findings import finding_page
@@ -42,7 +41,7 @@ def attacked(run: Callable[[], Made], *, as_json: bool, html: Path | None) -> Ma
     if html is not None:
         write_page(found, html)
     if as_json:
-        typer.echo(json.dumps(_plain(found), indent=2, allow_nan=False))
+        typer.echo(json_text(_plain(found)))
     else:
         show(found, Console())
     return found

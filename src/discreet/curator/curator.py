@@ -145,7 +145,7 @@ class Curator(Fitting):
         wish = Wish(epsilon=epsilon, delta=delta, within=within, max_epsilon=max_epsilon, confidence=chance)
         prepared = self._prepare(question, limits, other=other)
         account = self._accounts[prepared.table]
-        standing = self._book.admit(account, analyst)
+        standing = self._book.admit(account, analyst, project)
         asked = self._asked(prepared, wish, standing.budget)
         prices = [prepared.event(asked, len(prepared.missing))]
         if key is not None and self._book.is_charged(analyst, key):

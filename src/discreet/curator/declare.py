@@ -41,7 +41,8 @@ def columns_of(engine: Engine, source: Any, types: Mapping[str, str] | None) -> 
 
     Raises:
         InvalidParameter: if the format leaves columns without a type and none are declared; the hint proposes a line
-            made of the names alone, which are public. The content is never looked at.
+            made of the names alone, which are public. The content is never looked at. Also if the name of a column has
+            control characters: names are printed.
     """
     columns = engine.schema_of(source)
     missing = [] if types else [name for name in untyped(source) if name not in columns]
@@ -49,7 +50,10 @@ def columns_of(engine: Engine, source: Any, types: Mapping[str, str] | None) -> 
         proposed = ", ".join(f'{json.dumps(name, ensure_ascii=False)}: "text"' for name in missing)
         hint = f"The format carries no types. Paste and correct: types={{{proposed}}}"
         raise InvalidParameter("types", None, "to be given", hint)
-    return columns | {column: Type(kind) for column, kind in (types or {}).items()}
+    declared = columns | {column: Type(kind) for column, kind in (types or {}).items()}
+    for column in declared:
+        check.label(column=column)
+    return declared
 
 
 def untyped(source: Any) -> tuple[str, ...]:

@@ -114,7 +114,7 @@ class Fitting(Recalling):
         """
         training = self._training(estimator, question, target, rows_per_unit)
         account, place = self._accounts[training.table], training.place(self._known)
-        standing = self._book.admit(account, analyst)
+        standing = self._book.admit(account, analyst, project)
         if key is None or not self._book.is_charged(analyst, key):
             known = self._kept(training, place)
             if known is not None:

@@ -21,6 +21,7 @@ from discreet.ledger import Book
 from discreet.ledger.origin import Origin, require_one_budget
 from discreet.plan.bounds import bounds
 from discreet.plan.describe import describe
+from discreet.plan.examples import may_be_shown
 from discreet.plan.nodes import Question, Relation
 from discreet.plan.own import owned
 from discreet.plan.relations import PerUnit, Windowed, children
@@ -142,6 +143,7 @@ class Holdings(Stewardship):
                 opened.
         """
         self._check_name(name, others=self._public)
+        check.label(version=version)
         columns = columns_of(self._engine, source, types)
         whose = owner(name, unit, columns, self._schemas)
         account = account_of(name, account, whose)
@@ -216,7 +218,7 @@ class Holdings(Stewardship):
 
     def _check_name(self, name: str, *, others: Iterable[str]) -> None:
         """A name means one table, whatever its letter case."""
-        check.instance(str, name=name)
+        check.label(name=name)
         taken = [known for known in (*self._schemas, *self._public) if same(known, name) and known != name]
         if name in others or taken:
             hint = "Letter case does not matter in questions; give it another name."
@@ -254,8 +256,13 @@ class Holdings(Stewardship):
         """A plan with the rows that it and the questions beside it are about.
 
         Raises:
-            UnsupportedQuery: if a question beside it has others beside itself.
+            UnsupportedQuery: if a question beside it has others beside itself, or its columns have names that no answer
+                may have.
         """
+        for output in question.outputs:
+            if not may_be_shown(output.name):
+                reason = f"A column of the answer cannot be called {output.name!a}."
+                raise UnsupportedQuery(reason, "Give it a printable name without # and the ends _low and _high.")
         if any(block.beside or block.steps for block in question.beside):
             raise UnsupportedQuery("A question beside another one stands alone.", "Ask them one by one.")
         for block in question.beside:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from discreet import check
 from discreet.curator.program import public_keys
 from discreet.engines.validation import check_value
 from discreet.errors import InvalidParameter, UnsupportedQuery
@@ -74,6 +75,8 @@ def _with_label(key: Key, schema: TableSchema, label: Value) -> Key:
 
 
 def _check(label: Value, x: Expression) -> None:
+    if isinstance(label, str):
+        check.label(other=label)
     try:
         check_value(label, x.type)
     except InvalidParameter:

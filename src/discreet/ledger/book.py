@@ -181,7 +181,7 @@ class Book:
 
     # -------------------------------------------------------------------------------------------------- spending
 
-    def admit(self, account: str, analyst: str) -> Standing:
+    def admit(self, account: str, analyst: str, project: str = "") -> Standing:
         """Lets pass who may ask on an account, also for what is free.
 
         Returns:
@@ -192,6 +192,8 @@ class Book:
             InvalidParameter: if there is no such account, or no such name is possible.
         """
         who = name(analyst=analyst)
+        if project:
+            name(project=project)
         with self._journal.reading() as rows:
             now = changes.standing(rows, account)
             if now is None:
@@ -378,7 +380,7 @@ class Book:
         after: int = 0,
         limit: int | None = None,
     ) -> tuple[Entry, ...]:
-        """Entries in order of their sequence, of one account or of the whole book.
+        """Entries in order of their sequence, of one account or of the whole book, without the salts of accounts.
 
         Args:
             account: whose entries; None for all.
@@ -388,7 +390,7 @@ class Book:
             limit: how many at most.
         """
         with self._journal.reading() as rows:
-            found = (entry for entry in rows.entries(after, account) if entry.concerns(analyst, project))
+            found = (entry.shown for entry in rows.entries(after, account) if entry.concerns(analyst, project))
             return tuple(islice(found, limit))
 
     # ----------------------------------------------------------------------------------------------------- trust

@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from discreet.errors import InvalidParameter, LedgerTampered
+from discreet.ledger.text import canonical
 
 GENESIS = "0" * 64
 """What stands before the first entry."""
@@ -50,6 +51,18 @@ class Entry(NamedTuple):
             return dict(json.loads(self.body))
         except (TypeError, ValueError):
             raise LedgerTampered(self.sequence, "cannot be read") from None
+
+    @property
+    def shown(self) -> Entry:
+        """The entry for those who look at the book: without the salt of a new account, which is nobody's to see.
+
+        The hash is that of the entry as it is written, with the salt: `Book.verify` checks it.
+        """
+        if self.kind != "open":
+            return self
+        content = self.content
+        account = {key: value for key, value in content["account"].items() if key != "salt"}
+        return self._replace(body=canonical({**content, "account": account}))
 
     def concerns(self, analyst: str | None = None, project: str | None = None) -> bool:
         """Whether it is somebody's act or an act on them, and about a project; None stands for all."""

@@ -356,7 +356,8 @@ def _may_be_name(name: str, piece: Piece, taken: Sequence[str]) -> None:
         ends = " or ".join(RESERVED_ENDS)
         source.refuse(
             f"A column of the answer cannot be called {quoted(name[:40])}.",
-            f"Ends {ends} and a leading # are our own; choose another name with AS: {{grouped}}.",
+            f"Ends {ends} and a leading # are our own, and names have no control characters; choose another with AS: "
+            "{grouped}.",
             piece.node,
         )
     if any(same(name, other) for other in taken):

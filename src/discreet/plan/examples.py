@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import TokenType
 
+from discreet import check
 from discreet.plan.calls import call
 from discreet.plan.nodes import Column, Expression, Literal
 from discreet.plan.ranges import values
@@ -41,8 +42,9 @@ _WORDS = {"order", "group", "by", "cast", "if", "extract", "try_cast", "nulls", 
 
 
 def may_be_shown(name: str) -> bool:
-    """Whether a column of an answer may have this name."""
-    return bool(name.strip()) and not name.startswith("#") and not name.casefold().endswith(RESERVED_ENDS)
+    """Whether a column of an answer may have this name; it is printed, so it must not steer a terminal."""
+    own = name.startswith("#") or name.casefold().endswith(RESERVED_ENDS)
+    return bool(name.strip()) and not own and not any(map(check.steers, name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from sqlglot import exp
 
+from discreet import check
 from discreet.errors import UnsupportedQuery
 from discreet.plan.examples import Examples, filled, mentioned
 from discreet.plan.schema import TableSchema
@@ -46,7 +47,7 @@ class Source:
         """Ends the reading.
 
         Args:
-            reason: why, in a sentence.
+            reason: why, in a sentence, which may repeat names; what would steer a terminal is spelled out.
             hint: what to do; names of `Examples` in braces become questions.
             at: the node or the character that is refused.
 
@@ -54,7 +55,7 @@ class Source:
             UnsupportedQuery: always.
         """
         offset = at if isinstance(at, int) else self.start(at)
-        raise UnsupportedQuery(reason, filled(hint, self.examples), self.position(offset))
+        raise UnsupportedQuery(check.spelled_out(reason), filled(hint, self.examples), self.position(offset))
 
     def start(self, node: exp.Expr) -> int:
         """Where a node begins: its own place or that of its first part, or of the function's name before it."""
