@@ -109,7 +109,7 @@ def hospital(rows: list[dict[str, Any]] | None = None, *, other: str = "people")
     made = Curator.for_tests(engine=Memory(), bits=SeededBits(5))
     for name, account in (("visits", "people"), ("labs", other)):
         made.protect(
-            ROWS if rows is None else rows,
+            list(ROWS if rows is None else rows),  # one list has one budget
             name=name,
             types=TYPES,
             unit="id",
