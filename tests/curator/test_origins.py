@@ -39,7 +39,8 @@ def curator_of(folder: Path) -> Curator:
 
 
 def protect(curator: Curator, source: Any, name: str, **more: Any) -> None:
-    curator.protect(source, name=name, unit="who", **({"types": TYPES, "budget": BUDGET} | more))
+    declared: dict[str, Any] = {"types": TYPES, "budget": BUDGET, **more}
+    curator.protect(source, name=name, unit="who", **declared)
 
 
 def refused(curator: Curator, source: Any, field: str = "source", **more: Any) -> InvalidParameter:

@@ -204,7 +204,7 @@ class DuckDB(Engine):
         settings = {name: value for name, value in self._settings.items() if value is not None}
         settings["perfect_ht_threshold"] = max((_bits(table.source) for table in self._tables.values()), default=_FEW)
         connection = duckdb.connect(config={**_HARDENED, **settings})
-        connection.create_function(ids.FUNCTION, ids.normalised, ["VARCHAR"], "VARCHAR", null_handling="special")
+        connection.create_function(ids.FUNCTION, ids.text_of, ["VARCHAR"], "VARCHAR")
         paths = sorted({str(path) for table in self._tables.values() for path in _paths(table.source)})
         connection.execute(f"SET allowed_paths = [{', '.join(text_literal(path) for path in paths)}]")
         for place, table in enumerate(self._tables.values()):

@@ -52,7 +52,12 @@ def normalised(unit: Value) -> Value:
     >>> normalised("Zoe\u0308\u00a0") == normalised(" Zo\u00eb"), normalised("\u3000"), normalised(7)
     (True, None, 7)
     """
-    return (_composed(unit).strip(WHITE_SPACE) or None) if isinstance(unit, str) else unit
+    return (text_of(unit) or None) if isinstance(unit, str) else unit
+
+
+def text_of(id_: str) -> str:
+    """A text id as it counts; empty if it is nobody's."""
+    return _composed(id_).strip(WHITE_SPACE)
 
 
 def _composed(text: str) -> str:
@@ -100,11 +105,11 @@ _COMMON: tuple[Range, ...] = (
 and each has combining class 0 and NFC_Quick_Check=Yes, so that a text of them is in NFC."""
 
 FUNCTION = "normalised_id"
-"""What SQL calls `normalised`."""
+"""What SQL calls `text_of`."""
 
 
 def sql() -> str:
-    """`normalised` of a text {0} in SQL, for a database that knows it as a `FUNCTION`.
+    """`normalised` of a text {0} in SQL, for a database that knows the `FUNCTION`.
 
     It is called only where there may be something to do. Cheaper questions come first: a text of ASCII that neither
     begins nor ends with white space or a control character is an id as it is, and so are words of common letters. Where
@@ -115,7 +120,7 @@ def sql() -> str:
     return (
         "CASE WHEN {0} >= '!' AND substr({0}, strlen({0})) >= '!' THEN {0} "
         f"WHEN regexp_full_match({{0}}, '{words}( +{words})*') THEN {{0}} "
-        f"WHEN {{0}} IS NOT NULL THEN {FUNCTION}({{0}}) END"
+        f"ELSE nullif({FUNCTION}({{0}}), '') END"
     )
 
 
