@@ -25,6 +25,7 @@ from discreet.curator.perform import Performance, Told, perform
 from discreet.curator.prepared import Prepared
 from discreet.curator.preparing import LimitsWish, Wish
 from discreet.curator.rehearse import INVENTED, NOTE, SALT, rehearsal
+from discreet.curator.stopping import Stopping
 from discreet.curator.stored import Asked
 from discreet.curator.terms import CONFIDENCE, terms
 from discreet.engines.base import Engine
@@ -39,7 +40,7 @@ from discreet.privacy import Loss
 from discreet.privacy.events import Event
 
 WAIT = 10.0
-"""Seconds to wait for an answer that somebody else computes under the same idempotency key."""
+"""Seconds to wait for an answer that somebody else computes under the same idempotency key, before it is run again."""
 
 
 class Curator(Fitting):
@@ -127,7 +128,8 @@ class Curator(Fitting):
             analyst: who asks, and pays from their cap.
             confidence: of each interval.
             key: an idempotency key of the analyst's own. The same key with the same question is charged once and
-                answered with the same numbers, however often and from however many threads or processes it is asked.
+                answered with the same numbers, however often and from however many threads or processes it is asked,
+                also after one that asked was stopped or has died.
             within: instead of an epsilon, how far each COUNT, SUM and AVG may be from the truth, with this confidence:
                 the smallest epsilon for that is solved from public facts and what was released before.
             max_epsilon: what that may cost at most.
@@ -139,7 +141,8 @@ class Curator(Fitting):
             NotPermitted: if the analyst may not ask, not even for what is stored.
             InsufficientBudget: if the account or the analyst's cap is used up; nothing was read.
             KeyConflict: if the key came with another question before; nothing was spent.
-            QueryFailed: if the engine failed, or somebody else who had this key; the charge stays.
+            QueryFailed: if the engine failed, or did so before under this key; the charge stays.
+            KeyboardInterrupt: on Ctrl-C in the main thread; its notes say whether a charge stays.
         """
         chance = check.probability(confidence=confidence)
         wish = Wish(epsilon=epsilon, delta=delta, within=within, max_epsilon=max_epsilon, confidence=chance)
@@ -152,11 +155,17 @@ class Curator(Fitting):
             prices += prepared.other_events(asked)
         elif (known := self._free(prepared, asked)) is not None:
             return self._answer(known, chance, Remaining.of(standing.spent, standing.budget))
-        receipt = self._charge(account, prices, prepared, asked, analyst=analyst, key=key, project=project)
-        if receipt.repeated:
-            return self._answer(self._found(prepared, receipt), chance, receipt.left)
-        told = self._run(prepared, asked, receipt)
-        return self._answer(told, chance, receipt.left, cost=receipt.cost)
+        with Stopping(self._book, analyst, key) as stopping:
+            receipt = stopping.holding(
+                self._charge(account, prices, prepared, asked, analyst=analyst, key=key, project=project)
+            )
+            if receipt.repeated:
+                claimed = self._book.claim(receipt, wait=WAIT)
+                if claimed is None:
+                    return self._answer(self._found(prepared, receipt), chance, receipt.left)
+                receipt = stopping.holding(claimed)
+            told = self._run(prepared, asked, receipt)
+            return self._answer(told, chance, receipt.left, cost=receipt.cost)
 
     def explain(
         self,
@@ -296,19 +305,19 @@ class Curator(Fitting):
         return charge(last)
 
     def _found(self, prepared: Prepared, receipt: Receipt) -> Told:
-        """What was released for a charge that somebody else made under the same key.
+        """What was released for a charge that has ended.
 
         Raises:
-            QueryFailed: if it has no answer, because its question failed or whoever asked it is gone.
+            QueryFailed: if it ended without an answer.
         """
-        payload = self._book.answer(receipt, wait=WAIT)
+        payload = self._book.answer(receipt)
         told = None if payload is None else self._unpacked(prepared, payload)
         if told is None:
             raise QueryFailed
         return told
 
     def _run(self, prepared: Prepared, asked: Asked, receipt: Receipt) -> Told:
-        """Reads and adds noise for a charge, and keeps what is released.
+        """Reads and adds noise for a charge, and keeps what is released; nothing else is given, and nothing before.
 
         Raises:
             QueryFailed: whatever went wrong: causes can depend on data. It uses up one failure credit.
@@ -318,9 +327,9 @@ class Curator(Fitting):
             done = perform(prepared, asked, receipt, engine=self._engine, door=self._door, book=self._book)
         if done is None:
             self._book.fail(receipt)
-            raise QueryFailed
-        self._book.store_answer(receipt, done.place, done.payload)
-        return done.told
+        elif self._book.store_answer(receipt, done.place, done.payload):
+            return done.told
+        return self._found(prepared, receipt)  # failed, or ended before by somebody else who claimed it
 
     def _answer(self, told: Told, confidence: Fraction, remaining: Remaining, *, cost: Loss | None = None) -> Answer:
         program = told.released.program

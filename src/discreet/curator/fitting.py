@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.curator.gate import check_readable
 from discreet.curator.recalling import Recalling
+from discreet.curator.stopping import Stopping
 from discreet.errors import InternalError, MissingExtra, QueryFailed, UnknownTable
 from discreet.ledger import OWNER, Receipt, Remaining
 from discreet.ledger.tallies import prices
@@ -27,7 +28,7 @@ CONSTANT = (
 """What is said of such a model: a function of what was released."""
 
 WAIT = 10.0
-"""Seconds to wait for what somebody else computes under the same idempotency key."""
+"""Seconds to wait for what somebody else computes under the same idempotency key, before it is run again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +108,8 @@ class Fitting(Recalling):
             NotPermitted: if the analyst may not ask, not even for what is stored.
             InsufficientBudget: if the account or the analyst's cap is used up; nothing was read.
             KeyConflict: if the key came with another question before; nothing was spent.
-            QueryFailed: if reading or fitting failed, or somebody else who had this key; the charge stays.
+            QueryFailed: if reading or fitting failed, or did so before under this key; the charge stays.
+            KeyboardInterrupt: on Ctrl-C in the main thread; its notes say whether a charge stays.
 
         Formal guarantee: all that is returned is described by the event that was charged, for units as the account has
         them: each has `rows_per_unit` rows of the learner's input, chosen from its own rows alone.
@@ -120,22 +122,24 @@ class Fitting(Recalling):
             if known is not None:
                 return _told(known, training, Remaining.of(standing.spent, standing.budget), None)
             training.rehearse()
-        receipt = self._book.charge(
-            account,
-            training.event,
-            analyst=analyst,
-            question=training.question,
-            key=key,
-            replay_key=place,
-            project=project,
-        )
-        if receipt.repeated:
-            payload = self._book.answer(receipt, wait=WAIT)
-            model = None if payload is None else self._model(training, payload)
-            if model is None:
-                raise QueryFailed
-            return _told(model, training, receipt.left, None)
-        return _told(self._fitted(training, receipt, place), training, receipt.left, receipt.cost)
+        with Stopping(self._book, analyst, key) as stopping:
+            receipt = stopping.holding(
+                self._book.charge(
+                    account,
+                    training.event,
+                    analyst=analyst,
+                    question=training.question,
+                    key=key,
+                    replay_key=place,
+                    project=project,
+                )
+            )
+            if receipt.repeated:
+                claimed = self._book.claim(receipt, wait=WAIT)
+                if claimed is None:
+                    return _told(self._ended(training, receipt), training, receipt.left, None)
+                receipt = stopping.holding(claimed)
+            return _told(self._fitted(training, receipt, place), training, receipt.left, receipt.cost)
 
     def plan_fit(self, estimator: Any, question: str, *, target: str | None = None, rows_per_unit: int = 1) -> FitPlan:
         """What `fit` would release and cost; reads nothing, costs nothing.
@@ -212,9 +216,21 @@ class Fitting(Recalling):
             payload = self._learned(training, receipt)
         if payload is None:
             self._book.fail(receipt)
+        elif self._book.store_answer(receipt, place, payload):
+            return import_module("discreet.learn.store").from_json(payload)
+        return self._ended(training, receipt)  # failed, or ended before by somebody else who claimed it
+
+    def _ended(self, training: Training, receipt: Receipt) -> Any:
+        """The model of a charge that has ended.
+
+        Raises:
+            QueryFailed: if it ended without one.
+        """
+        payload = self._book.answer(receipt)
+        model = None if payload is None else self._model(training, payload)
+        if model is None:
             raise QueryFailed
-        self._book.store_answer(receipt, place, payload)
-        return import_module("discreet.learn.store").from_json(payload)
+        return model
 
     def _learned(self, training: Training, receipt: Receipt) -> str:
         X, y = training.decode(self._engine.read(training.reading))

@@ -5,7 +5,6 @@ Called after the charge, never before. The plan of a stage depends only on what 
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -14,8 +13,8 @@ from discreet.curator.found import written
 from discreet.curator.prepared import Prepared, Settled, of_each_scout
 from discreet.curator.run import Reader, Released, run
 from discreet.curator.scouts import Facts, Scout
-from discreet.curator.stored import Asked, pack, replay_key
-from discreet.errors import AccountLocked
+from discreet.curator.stored import Asked, pack, replay_key, unpack
+from discreet.errors import InternalError
 from discreet.ledger import Account, Book, Receipt
 from discreet.ledger.tallies import prices
 from discreet.plan.canonical import canonical
@@ -53,20 +52,18 @@ def perform(
 ) -> Performance:
     """Reads for a charge, stage by stage, and adds noise.
 
-    What a scout released is kept at once, so that nobody pays for it again, even if this question fails.
+    What a scout released is kept at once, so that nobody pays for it again, even if this question fails. A charge that
+    is run again spends what it was made for, whatever was found out since: the share of its scouts is spent.
     """
-    facts, released = prepared.facts, []
+    paid = prepared.scouts_paid(asked, receipt.event)
+    epsilon, facts = of_each_scout(asked, max(paid, 1)), prepared.facts
     for scout in prepared.missing:
-        epsilon = of_each_scout(asked, len(prepared.missing))
         seen = run(scout.program(epsilon), engine, door)
-        found = scout.found(seen)
-        if found is not None:
-            with suppress(AccountLocked):  # whose credits ran out meanwhile gets the answer they paid for
-                _remember(scout, seen, epsilon, receipt, book, private=door.bits.private)
-        facts = facts.having(scout, found)
-        released.append(seen.program.event)
-    settled = _settled(prepared, asked, facts, book.account(receipt.account))
+        seen = _kept(scout, seen, Asked(epsilon, Fraction(0)), receipt, book, private=door.bits.private)
+        facts = facts.having(scout, scout.found(seen))
+    settled = _settled(prepared, asked, facts, book.account(receipt.account), scouted=paid > 0)
     main = run(settled.program, engine, door)
+    released = [scout.program(epsilon).event for scout in prepared.scouts[:paid]]
     event = events.Composed([*released, main.program.event]) if released else main.program.event
     return Performance(
         told=Told(released=main, facts=settled.facts, event=event),
@@ -75,8 +72,9 @@ def perform(
     )
 
 
-def _settled(prepared: Prepared, asked: Asked, facts: Facts, account: Account) -> Settled:
-    if not prepared.missing:
+def _settled(prepared: Prepared, asked: Asked, facts: Facts, account: Account, *, scouted: bool) -> Settled:
+    """The question's own program, from what scouts leave if the charge was made for some."""
+    if not scouted:
         return Settled(program=prepared.program(asked, facts), asked=asked, facts=facts)
     return prepared.settled(asked, facts, lambda event, promise: costs_no_more(event, promise, account))
 
@@ -87,11 +85,17 @@ def costs_no_more(event: events.Event, promise: events.Event, account: Account) 
     return actual.covered(charged)
 
 
-def _remember(
-    scout: Scout, released: Released, epsilon: Fraction, receipt: Receipt, book: Book, *, private: bool
-) -> None:
-    """Keeps what a scout released under a place of its own: an entry that costs nothing, for nothing is read for it."""
-    question = canonical(released.program.question)
-    entry = book.charge(receipt.account, events.Composed([]), analyst=receipt.analyst, question=question)
-    place = replay_key(released.program, scout.tables)
-    book.store_answer(entry, place, pack(released, Asked(epsilon, Fraction(0)), private=private))
+def _kept(scout: Scout, released: Released, asked: Asked, receipt: Receipt, book: Book, *, private: bool) -> Released:
+    """What a scout released, kept under a place of its own; if its charge was run before, what was kept then.
+
+    Raises:
+        InternalError: if what was kept then cannot be read.
+    """
+    place, payload = replay_key(released.program, scout.tables), pack(released, asked, private=private)
+    kept = book.store_beside(receipt, place, payload, question=canonical(released.program.question))
+    if kept == payload.encode():
+        return released
+    first = unpack(kept, lambda epsilon, _: scout.program(epsilon), private=private)
+    if first is None:
+        raise InternalError("What was released for a charge cannot be read.")
+    return first

@@ -16,7 +16,7 @@ from discreet.curator.measure import Law
 from discreet.curator.program import Program, choose
 from discreet.curator.scouts import SHARE, Counted, Facts, LimitsScout, Schemas, Scout, Spot, described, read_by
 from discreet.curator.stored import Asked, Rebuild, replay_key
-from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.plan.bounds import bounds
 from discreet.plan.canonical import replay_order
 from discreet.plan.histograms import with_edges
@@ -143,6 +143,17 @@ class Prepared:
             return self.program(asked, self.facts).event
         each, *_ = [scout.program(of_each_scout(asked, scouts)).event for scout in self.scouts]
         return events.Composed([*([each] * scouts), promised(self.supposed(asked).event)])
+
+    def scouts_paid(self, asked: Asked, event: events.Event) -> int:
+        """For how many scouts an event is the whole price; at least for those that are missing now.
+
+        Raises:
+            InternalError: if it is the price of something else.
+        """
+        for scouts in range(len(self.missing), len(self.scouts) + 1):
+            if self.event(asked, scouts) == event:
+                return scouts
+        raise InternalError("A question was charged with another price than its own.")
 
     def other_events(self, asked: Asked) -> list[events.Event]:
         """What the whole price may have been before: when more facts were missing, or fewer, or on the former grid."""

@@ -1,8 +1,8 @@
 """The embedded engine: DuckDB, closed to everything but the registered sources before the first question.
 
 Guarantees: only SQL that `statement` printed reaches it; after the first read no file can be opened but the registered
-ones, nothing attached, copied, installed or configured; each question has its own cursor and a deadline; sums come
-back as exact integers.
+ones, nothing attached, copied, installed or configured; each question has its own cursor and a deadline, and Ctrl-C
+stops it; sums come back as exact integers.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from discreet.engines.rows import Rows, Stand
 from discreet.engines.sources import Csv, FileTable, Frame, Parquet, Source, source_of
 from discreet.engines.sql import Dialect, Printer, quoted, text_literal
 from discreet.engines.statement import Statement, statement
+from discreet.engines.stoppable import stoppable
 from discreet.engines.stored import Column, listed
 from discreet.engines.stored import columns as columns_of
 from discreet.errors import InvalidParameter
@@ -40,7 +41,7 @@ _HARDENED = {
     "preserve_insertion_order": False,
 }
 _FEW, _MANY, _BYTES_A_PLACE = 12, 22, 64
-_AGAIN = 0.01  # seconds between interrupts
+_ROWS_AT_ONCE = 10_000  # handed over between two moments at which a read can be stopped
 _UNREADABLE = "Its type cannot be read, or not whatever is stored in it: convert the column, or see schema_of."
 _OF_RESOURCES = (duckdb.InterruptException, duckdb.OutOfMemoryException)
 
@@ -67,33 +68,6 @@ class _Table:
     def stored(self) -> dict[str, tuple[Type, str]]:
         """Columns as they are in the database, where their expressions have been applied."""
         return {name: (column.type, quoted(name)) for name, column in self.columns.items()}
-
-
-class _Deadline:
-    """Interrupts what runs inside, again and again once the time is up: one that comes too early is forgotten.
-
-    Without a deadline nothing watches.
-    """
-
-    def __init__(self, seconds: float | None, interrupt: Callable[[], None]) -> None:
-        self._seconds, self._interrupt = seconds, interrupt
-        self._watch: threading.Thread | None = None
-
-    def _run(self) -> None:
-        late = not self._done.wait(self._seconds)
-        while late and not self._done.wait(_AGAIN):
-            self._interrupt()
-
-    def __enter__(self) -> None:
-        if self._seconds is not None:
-            self._done = threading.Event()
-            self._watch = threading.Thread(target=self._run, daemon=True)
-            self._watch.start()
-
-    def __exit__(self, *_: object) -> None:
-        if self._watch is not None:
-            self._done.set()
-            self._watch.join()
 
 
 class DuckDB(Engine):
@@ -181,13 +155,17 @@ class DuckDB(Engine):
         return self._results(made, {name: (table.source, table.columns) for name, table in named.items()})
 
     def _results(self, made: Statement, asked: Mapping[str, Readable]) -> Iterator[Any]:
-        with self._cursor() as cursor, _Deadline(self._deadline, cursor.interrupt):
-            try:
-                rows = fetched(cursor, asked, made.sql, made.parameters)
-            except (duckdb.InternalException, duckdb.FatalException):  # after which DuckDB answers nobody
-                self._forget()
-                raise
-        yield from made.results(rows)
+        cursor = self._cursor()
+
+        def read(stopped: threading.Event) -> list[tuple[Any, ...]]:
+            with cursor:
+                try:
+                    return fetched(cursor, asked, made.sql, made.parameters, stopped)
+                except (duckdb.InternalException, duckdb.FatalException):  # after which DuckDB answers nobody
+                    self._forget()
+                    raise
+
+        yield from made.results(stoppable(read, cursor.interrupt, deadline=self._deadline))
 
     def _forget(self) -> None:
         with self._lock:
@@ -205,13 +183,24 @@ class DuckDB(Engine):
         settings["perfect_ht_threshold"] = max((_bits(table.source) for table in self._tables.values()), default=_FEW)
         connection = duckdb.connect(config={**_HARDENED, **settings})
         connection.create_function(ids.FUNCTION, ids.text_of, ["VARCHAR"], "VARCHAR")
+
+        def filled(_stopped: threading.Event) -> duckdb.DuckDBPyConnection:
+            try:
+                self._fill(connection)
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+
+        return stoppable(filled, connection.interrupt)
+
+    def _fill(self, connection: duckdb.DuckDBPyConnection) -> None:
         paths = sorted({str(path) for table in self._tables.values() for path in _paths(table.source)})
         connection.execute(f"SET allowed_paths = [{', '.join(text_literal(path) for path in paths)}]")
         for place, table in enumerate(self._tables.values()):
             put(connection, (table.source, table.columns), f"t{place}")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
-        return connection
 
 
 def _bits(source: Source) -> int:
@@ -309,14 +298,21 @@ def put(connection: duckdb.DuckDBPyConnection, readable: Readable, name: str) ->
 
 
 def fetched(
-    connection: duckdb.DuckDBPyConnection, asked: Mapping[str, Readable], sql: str, parameters: Mapping[str, Any]
+    connection: duckdb.DuckDBPyConnection,
+    asked: Mapping[str, Readable],
+    sql: str,
+    parameters: Mapping[str, Any],
+    stopped: threading.Event | None = None,
 ) -> list[tuple[Any, ...]]:
     """The rows of a statement over tables; where DuckDB fails, those of the same over files that are read with care.
 
     No value of a row makes the second one fail. The first may have failed for one, so nothing of its cause is kept.
+
+    Raises:
+        TimeoutError: if the event was set before all rows were there.
     """
     try:
-        return connection.execute(sql, dict(parameters)).fetchall()
+        return _all(connection, sql, parameters, stopped)
     except _OF_RESOURCES:
         raise
     except duckdb.Error:
@@ -324,4 +320,16 @@ def fetched(
     for name, (source, columns) in asked.items():
         if isinstance(source, Parquet):
             parquet.take_care(connection, source, columns, name)
-    return connection.execute(sql, dict(parameters)).fetchall()
+    return _all(connection, sql, parameters, stopped)
+
+
+def _all(
+    connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any], stopped: threading.Event | None
+) -> list[tuple[Any, ...]]:
+    connection.execute(sql, dict(parameters))
+    rows: list[tuple[Any, ...]] = []
+    while some := connection.fetchmany(_ROWS_AT_ONCE):
+        if stopped is not None and stopped.is_set():  # what was fetched so far is not all
+            raise TimeoutError
+        rows += some
+    return rows

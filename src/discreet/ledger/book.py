@@ -8,8 +8,8 @@ from itertools import islice
 from types import TracebackType
 from typing import Self
 
-from discreet.errors import LedgerError
-from discreet.ledger import changes, charging, outcomes, policy, stewardship
+from discreet.errors import AccountLocked, DiscreetError, InsufficientBudget, UnsupportedEvent
+from discreet.ledger import changes, charging, claims, outcomes, policy, stewardship
 from discreet.ledger.account import Account, Member, Role, Standing
 from discreet.ledger.balance import Balance
 from discreet.ledger.charging import Receipt
@@ -21,7 +21,7 @@ from discreet.ledger.sqlite import MEMORY, SqliteStore
 from discreet.ledger.store import Stored
 from discreet.ledger.text import name, text
 from discreet.privacy import Loss, Neighbours, Unit
-from discreet.privacy.events import Event
+from discreet.privacy.events import Composed, Event
 
 _POLL = 0.01  # seconds between looks for an answer that somebody else is computing
 
@@ -38,10 +38,11 @@ class Book:
     Raises:
         LedgerError: if the file cannot be used.
 
-    Formal guarantee: if data are read only for receipts of `charge` that are not `repeated`, once each, everything that
-    was released from an account between two renewals satisfies the account's budget, for its unit and its relation,
-    although every question may depend on all answers before it (`ledger.tallies`). A receipt is returned after the
-    charge is durable. Nothing is ever given back.
+    Formal guarantee: if data are read only for receipts of `charge` that are not `repeated`, and for those of `claim`,
+    and nothing is shown that was not stored for its charge, then everything that was released from an account between
+    two renewals satisfies the account's budget, for its unit and its relation, although every question may depend on
+    all answers before it (`ledger.tallies`, `ledger.claims`). A receipt is returned after the charge is durable.
+    Nothing is ever given back.
 
     >>> from discreet.privacy import Budget, events
     >>> book = Book()
@@ -267,6 +268,40 @@ class Book:
         with self._journal.acting(asked.places) as rows:
             return (asked.key and charging.earlier(rows, asked)) or charging.charge(rows, asked)
 
+    def refusal(self, account: str, event: Event, *, analyst: str, project: str = "") -> DiscreetError | None:
+        """The error with which `charge` would refuse an event now; writes nothing.
+
+        Raises:
+            NotPermitted: if the analyst may not ask, or the project may not spend.
+        """
+        try:
+            asked = charging.request(
+                {account: event}, self.account, analyst=analyst, question="{}", key=None, replay_key="", project=project
+            )
+            with self._journal.reading() as rows:
+                charging.weigh(rows, asked)
+        except (InsufficientBudget, AccountLocked, UnsupportedEvent) as error:
+            return error
+        return None
+
+    def claim(self, receipt: Receipt, *, wait: float = 0.0) -> Receipt | None:
+        """A receipt to run a `repeated` charge again, after waiting for whoever runs it; None once it has ended.
+
+        Raises:
+            AccountLocked, NotPermitted: as for a new charge.
+            LedgerError: if its account was renewed since.
+        """
+        return claims.claimed(self._journal, receipt, wait)
+
+    def interrupt(self, receipt: Receipt) -> bool:
+        """Notes that whoever ran a question has stopped: its charge stays, and may be claimed at once.
+
+        Returns:
+            Whether the charge has ended all the same.
+        """
+        with self._journal.acting() as rows:
+            return claims.interrupt(rows, receipt)
+
     def fail(self, *receipts: Receipt) -> None:
         """Notes that a question failed after its charge, which uses one of the analyst's credits on the account."""
         with self._journal.acting() as rows:
@@ -275,15 +310,36 @@ class Book:
 
     # --------------------------------------------------------------------------------------------------- answers
 
-    def store_answer(self, receipt: Receipt, replay_key: str, payload: bytes | str) -> None:
+    def store_answer(self, receipt: Receipt, replay_key: str, payload: bytes | str) -> bool:
         """Keeps an answer, durably, before it is sent.
+
+        Returns:
+            Whether it is kept; if not, somebody else has claimed the charge and ended it, and `answer` tells how.
 
         Raises:
             LedgerError: if this charge was already answered otherwise, has failed, or was found under its key.
         """
         data = payload.encode() if isinstance(payload, str) else bytes(payload)
         with self._journal.acting() as rows:
-            outcomes.store_answer(rows, receipt, text(replay_key=replay_key), data)
+            return outcomes.store_answer(rows, receipt, text(replay_key=replay_key), data)
+
+    def store_beside(self, receipt: Receipt, replay_key: str, payload: str, *, question: str) -> bytes:
+        """Keeps what was released on the way to an answer, for nothing: the charge of the answer pays for it.
+
+        Returns:
+            What is kept: the payload, or what somebody else who ran the same charge has stored before.
+        """
+        free = charging.request(
+            {receipt.account: Composed([])},
+            self.account,
+            analyst=receipt.analyst,
+            question=question,
+            key=None,
+            replay_key=replay_key,
+            project="",
+        )
+        with self._journal.acting(free.places) as rows:
+            return outcomes.store_beside(rows, receipt, free, text(replay_key=replay_key), payload.encode())
 
     def stored(self, replay_key: str) -> tuple[Stored, ...]:
         """The answers kept under a replay key, oldest first; giving one again costs nothing.
@@ -437,31 +493,3 @@ class Book:
         self._journal.store.backup(path)
         with Book(path, read_only=True) as copy:
             return copy.head()
-
-
-def restore(source: str, target: str, *, anchor: Head) -> Book:
-    """Puts a backup in the place of a lost book.
-
-    Args:
-        source: the backup.
-        target: where the book shall be; nothing may be there.
-        anchor: the latest head that was exported from the lost book.
-
-    Returns:
-        The book, verified. If it lacks entries up to the anchor it is frozen: charges were lost, and a steward must
-        amend the accounts before resuming.
-
-    Raises:
-        LedgerTampered: if the backup was altered.
-        LedgerError: if there is already a file.
-    """
-    with Book(source, read_only=True) as copy:
-        copy.verify()
-        copy._journal.store.backup(target)
-    book = Book(target)
-    try:
-        book.check_anchor(anchor)
-    except LedgerError:
-        if not book.frozen:
-            raise
-    return book

@@ -105,6 +105,13 @@ def credits_used(states: States, account: str) -> dict[str, int] | None:
     return None if text is None else dict(parsed(text))
 
 
+def claims(states: States, charge: int) -> tuple[int, bool]:
+    """How often a charge was claimed to be run again, and whether it is known that nobody runs it now."""
+    text = states.get("claims", str(charge))
+    found = {"free": False, "number": 0} if text is None else parsed(text)
+    return found["number"], found["free"]
+
+
 def frozen(states: States) -> bool:
     """Whether the book is read-only until a steward resumes it."""
     text = states.get("book", "")
@@ -228,6 +235,19 @@ def _unlock(states: States, entry: Entry) -> None:
         states.put((("failures", entry.account), canonical({})))
 
 
+def _claim(states: States, entry: Entry) -> None:
+    _put_claims(states, entry, free=False)
+
+
+def _interrupt(states: States, entry: Entry) -> None:
+    _put_claims(states, entry, free=True)
+
+
+def _put_claims(states: States, entry: Entry, *, free: bool) -> None:
+    content = entry.content
+    states.put((("claims", str(content["charge"])), canonical({"free": free, "number": content["number"]})))
+
+
 def _freeze(states: States, _entry: Entry) -> None:
     states.put((BOOK, canonical({"frozen": True})))
 
@@ -247,8 +267,10 @@ _CHANGES: dict[str, Callable[[States, Entry], None]] = {
     "appoint": _appoint,
     "attach": _attach,
     "charge": _charge,
+    "claim": _claim,
     "fail": _fail,
     "freeze": _freeze,
+    "interrupt": _interrupt,
     "open": _open,
     "renew": _renew,
     "resume": _resume,

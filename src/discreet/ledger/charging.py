@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from discreet.accounting.filters import Rule
 from discreet.errors import (
     InsufficientBudget,
     InternalError,
@@ -21,7 +22,7 @@ from discreet.errors import (
 )
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, Member, Standing
-from discreet.ledger.amounts import rests
+from discreet.ledger.amounts import Amounts, rests
 from discreet.ledger.balance import Remaining
 from discreet.ledger.entry import Entry, digest
 from discreet.ledger.failures import require_credit
@@ -46,9 +47,11 @@ class Receipt(NamedTuple):
         cost: what was charged, in the currency of the rule that holds.
         rest: what that rule left afterwards, as it is written in the book.
         hash: of the entry.
-        repeated: True if the charge was found under its idempotency key. Then somebody else has read data for it, and
-            only the stored answer may be given.
+        repeated: True if the charge was found under its idempotency key. Then somebody else reads data for it: only
+            the stored answer may be given, unless the charge is claimed.
         standing: the account's, right after the charge; of a repeated one, as it is now.
+        claim: 0 for whoever made the charge; else the number of the claim under which it is run again, see
+            `ledger.claims`.
     """
 
     sequence: int
@@ -60,6 +63,7 @@ class Receipt(NamedTuple):
     hash: str
     standing: Standing
     repeated: bool = False
+    claim: int = 0
 
     def __hash__(self) -> int:
         """Of the entry's hash; a standing has none."""
@@ -109,6 +113,9 @@ class Order:
     price_text: str
 
 
+Held = tuple[Rule, Amounts, Amounts]
+"""A rule that holds, its sum and its cap."""
+
 Capped = tuple[str, Place, Member]
 """Somebody whose own sums a charge is added to, too: a name, a place in the book, and what stands there."""
 
@@ -123,6 +130,8 @@ class Request(NamedTuple):
     key: str
     digest: str
     project: str = ""
+    beside: int = 0
+    """The charge that has paid for this one already, or 0."""
 
     def places(self) -> list[Place]:
         """The states that the charge will look at."""
@@ -158,7 +167,7 @@ def request(
     who, asked, sign, mark = name(analyst=analyst), text(question=question), "", ""
     if key is not None:
         sign, mark = name(key=key), _mark(orders, asked, replay_key)
-    return _new(Request, (orders, who, quoted(asked), sign, mark, name(project=project) if project else ""))
+    return _new(Request, (orders, who, quoted(asked), sign, mark, name(project=project) if project else "", 0))
 
 
 def _mark(orders: tuple[Order, ...], question: str, replay_key: str) -> str:
@@ -214,8 +223,33 @@ def earlier(rows: Rows, asked: Request) -> tuple[Receipt, ...]:
     return tuple(Receipt.again(entry, _standing(rows, entry.account)) for entry in entries if entry is not None)
 
 
+def weigh(rows: Rows, asked: Request) -> None:
+    """Raises what `charge` would raise, and writes nothing."""
+    for order in asked.orders:
+        _weighed(rows, asked, order)
+
+
 def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
     order = asked.orders[place]
+    account = order.account.name
+    after, (rule, spent, limits), written = _weighed(rows, asked, order)
+    rows.put(*written)
+    cost, cost_text = _cost(order.price_text, type(rule.cap))
+    rest = amounts_text(type(rule.cap), rests(limits, spent))
+    key = "" if place else asked.key
+    mark = f',"request":"{asked.digest}"' if key else ""
+    project = f'"project":{quoted(asked.project)},' if asked.project else ""
+    beside = f'"beside":{asked.beside},' if asked.beside else ""
+    body = (
+        f'{{{beside}"cost":{cost_text},"event":{order.event_text},"joined":{len(asked.orders)},{project}'
+        f'"question":{asked.question},"remaining":{rest}{mark}}}'
+    )
+    entry = rows.add("charge", body, who=asked.who, account=account, price=order.price_text, key=key)
+    return _new(Receipt, (entry[0], account, asked.who, order.event, cost, rest, entry[9], after, False, 0))
+
+
+def _weighed(rows: Rows, asked: Request, order: Order) -> tuple[Standing, Held, list[tuple[Place, Kept]]]:
+    """Where an account would stand after a charge, the rule that would hold, and all states that it would change."""
     account = order.account.name
     now, person = _admitted(rows, account, asked.who)
     allotted = _allotted(rows, account, asked.project, now) if asked.project else ()
@@ -224,25 +258,18 @@ def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
     held = after.spent.held(now.budget)
     if held is None:
         raise _refusal(order, now, person)
-    rule, spent, limits = held
     written: list[tuple[Place, Kept]] = [(("standing", account), after)]
     for who, at, state in ((asked.who, changes.place_of(account, asked.who), person), *allotted):
         charged = state.charged(price)
         if not _within_cap(charged):
             raise _refusal(order, now, person, (who, state))
         written.append((at, charged))
-    rows.put(*written)
-    cost, cost_text = _cost(order.price_text, type(rule.cap))
-    rest = amounts_text(type(rule.cap), rests(limits, spent))
-    key = "" if place else asked.key
-    mark = f',"request":"{asked.digest}"' if key else ""
-    project = f'"project":{quoted(asked.project)},' if asked.project else ""
-    body = (
-        f'{{"cost":{cost_text},"event":{order.event_text},"joined":{len(asked.orders)},{project}'
-        f'"question":{asked.question},"remaining":{rest}{mark}}}'
-    )
-    entry = rows.add("charge", body, who=asked.who, account=account, price=order.price_text, key=key)
-    return _new(Receipt, (entry[0], account, asked.who, order.event, cost, rest, entry[9], after, False))
+    return after, held, written
+
+
+def require_admission(rows: Rows, account: str, who: str) -> None:
+    """Lets pass who may charge an account, and raises as `charge` does for everybody else."""
+    _admitted(rows, account, who)
 
 
 def _admitted(rows: Rows, account: str, who: str) -> tuple[Standing, Member]:

@@ -1,31 +1,57 @@
-"""How a charge ends: an answer that is kept before it is sent, or a failure that uses up a credit. Once only."""
+"""How a charge ends: an answer that is kept before it is sent, or a failure that uses up a credit. Once only.
+
+A charge that was claimed (`ledger.claims`) may be run by several at once; whoever ends it first has ended it for all.
+"""
 
 from __future__ import annotations
 
 from discreet.errors import LedgerError, LedgerTampered
-from discreet.ledger import changes
-from discreet.ledger.charging import Receipt
+from discreet.ledger import changes, charging
+from discreet.ledger.charging import Receipt, Request
 from discreet.ledger.entry import Entry, digest
 from discreet.ledger.failures import credited
 from discreet.ledger.store import Rows, Stored
 from discreet.ledger.verify import is_answer_of
 
 
-def store_answer(rows: Rows, receipt: Receipt, replay_key: str, payload: bytes) -> None:
+def store_answer(rows: Rows, receipt: Receipt, replay_key: str, payload: bytes) -> bool:
     """Keeps the bytes of an answer, and their digest in the chain.
+
+    Returns:
+        Whether this is the charge's answer; if not, somebody else who claimed it has ended it before.
 
     Raises:
         LedgerError: if the charge is not in this book, was found under its key, or has ended otherwise.
     """
-    charge = _own_charge(rows, receipt)
+    charge = own_charge(rows, receipt)
     body = {"digest": digest(payload), "replay_key": replay_key}
     ended = rows.outcome(charge.sequence)
     if ended is not None:
         if ended.kind == "answer" and ended.content == body:
-            return
-        raise LedgerError(f"Charge {charge.sequence} has already ended", "A charge pays for one answer.")
+            return True
+        _refuse_second(rows, charge, "A charge pays for one answer.")
+        return False
     entry = rows.add("answer", body, who=charge.who, account=charge.account, about=charge.sequence)
     rows.add_answer(entry.sequence, charge.sequence, replay_key, payload)
+    return True
+
+
+def store_beside(rows: Rows, receipt: Receipt, asked: Request, replay_key: str, payload: bytes) -> bytes:
+    """Keeps what was released on the way to an answer, under an entry that costs nothing: its charge has paid for it.
+
+    Returns:
+        What is kept for this charge under this replay key: these bytes, or those of whoever ran it before. What was
+        drawn a second time for one charge must not be used.
+    """
+    own_charge(rows, receipt)
+    for kept in rows.answers(replay_key):
+        entry = rows.entry(kept.charge)
+        if entry is not None and entry.content.get("beside") == receipt.sequence:
+            _check(rows, kept)
+            return kept.payload
+    (free,) = charging.charge(rows, asked._replace(beside=receipt.sequence))
+    store_answer(rows, free, replay_key, payload)
+    return payload
 
 
 def fail(rows: Rows, receipt: Receipt) -> None:
@@ -34,12 +60,12 @@ def fail(rows: Rows, receipt: Receipt) -> None:
     Raises:
         LedgerError: if the charge is not in this book, was found under its key, or was answered.
     """
-    charge = _own_charge(rows, receipt)
+    charge = own_charge(rows, receipt)
     ended = rows.outcome(charge.sequence)
     if ended is not None:
-        if ended.kind == "fail":
-            return
-        raise LedgerError(f"Charge {charge.sequence} has already ended", "It was answered.")
+        if ended.kind != "fail":
+            _refuse_second(rows, charge, "It was answered.")
+        return
     body = {"credit": credited(rows, charge.account, charge.who)}
     entry = rows.add("fail", body, who=charge.who, account=charge.account, about=charge.sequence)
     changes.apply(rows, entry)
@@ -92,8 +118,19 @@ def answer(rows: Rows, receipt: Receipt) -> tuple[bool, bytes | None]:
     return True, kept[0].payload
 
 
-def _own_charge(rows: Rows, receipt: Receipt) -> Entry:
-    """The entry of a receipt that its holder was the first to get."""
+def _refuse_second(rows: Rows, charge: Entry, hint: str) -> None:
+    """Whoever alone runs a charge cannot end it twice; of several, all but one come too late."""
+    claimed, _ = changes.claims(rows, charge.sequence)
+    if not claimed:
+        raise LedgerError(f"Charge {charge.sequence} has already ended", hint)
+
+
+def own_charge(rows: Rows, receipt: Receipt) -> Entry:
+    """The entry of a receipt that its holder was the first to get, or has claimed.
+
+    Raises:
+        LedgerError: for every other receipt.
+    """
     if receipt.repeated:
         raise LedgerError(f"Charge {receipt.sequence} was found under its key", "Give its stored answer, or none.")
     entry = rows.entry(receipt.sequence)

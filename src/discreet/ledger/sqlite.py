@@ -3,7 +3,8 @@
 Formal guarantee: `begin` is BEGIN IMMEDIATE, so that nothing that is read can change before it is written, in this or
 any other process; `end` comes after the log was synced (synchronous=FULL), so that what was acknowledged survives a
 crash. After an error while committing nobody can know what is on the disk (a second fsync may report success for lost
-pages), so this process never writes to the file again. The file must be on a local disk.
+pages), so this process never writes to the file again. Ctrl-C is heard while `begin` waits for others; between `begin`
+and `end` it waits (`ledger.signals`), so that no transaction is left open. The file must be on a local disk.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from contextlib import closing, contextmanager
 from discreet.errors import LedgerError, LedgerTampered
 from discreet.ledger import schema
 from discreet.ledger.rows import Remembered, SqliteRows, check_statements
+from discreet.ledger.signals import Deferral
 from discreet.ledger.store import Rows, Store
 
 MEMORY = ":memory:"
 _BROKEN: set[str] = set()  # files to which a commit failed in this process
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")  # how the names of passing obstacles begin
+_DEAF = 0.05  # seconds: how long a wait for others may last without hearing a signal
 
 
 class SqliteStore(Store):
@@ -40,6 +43,7 @@ class SqliteStore(Store):
     def __init__(self, path: str, *, timeout: float = 30.0, read_only: bool = False) -> None:
         self.path = path if path == MEMORY else os.path.realpath(path)
         self._timeout, self._read_only = timeout, read_only
+        self._deferral = Deferral()
         with _translated():
             if self.path != MEMORY:
                 _ready_file(self.path, create=not read_only)
@@ -49,6 +53,7 @@ class SqliteStore(Store):
         self._process = os.getpid()
         self._remembered: Remembered | None = None
         self._writer = self._open()
+        self._writer.execute(f"PRAGMA busy_timeout={int(1000 * min(_DEAF, self._timeout))}")  # the rest is `begin`'s
         self._cursor = self._writer.cursor()
         self._write_lock = threading.RLock()
         self._reader, self._read_lock = self._writer, self._write_lock
@@ -77,19 +82,39 @@ class SqliteStore(Store):
         """See `Store.begin`."""
         if self._process != os.getpid():
             self._after_fork()
-        self._write_lock.acquire()
-        try:
-            if _BROKEN and self.path in _BROKEN and self.path != MEMORY:
-                raise LedgerError("An earlier commit failed in this process", "Check the disk and start again.")
-            self._refuse_moved_file()
-            self._cursor.execute("BEGIN IMMEDIATE")
-        except BaseException as error:
-            self._write_lock.release()
-            _retell(error)
-            raise
+        tries = 1 + int(self._timeout / _DEAF)
+        while tries:
+            tries -= 1
+            self._hold()
+            try:
+                self._begin_now()
+                break
+            except BaseException as error:
+                self._let_go()
+                if not tries or not isinstance(error, sqlite3.Error) or not _name(error).startswith(_BUSY):
+                    _retell(error)
+                    raise
         self._rows = SqliteRows(self._writer, self._remembered, self._cursor)
         self._remembered = None  # until what follows is committed
         return self._rows
+
+    def _hold(self) -> None:
+        """Excludes other threads; a signal is heard while it waits for them, and waits itself from then on."""
+        self._deferral.begin()
+        while not self._write_lock.acquire(timeout=_DEAF):
+            self._deferral.end()
+            self._deferral.begin()
+
+    def _let_go(self) -> None:
+        """Lets other threads write, and hears a signal that has waited."""
+        self._write_lock.release()
+        self._deferral.end()
+
+    def _begin_now(self) -> None:
+        if _BROKEN and self.path in _BROKEN and self.path != MEMORY:
+            raise LedgerError("An earlier commit failed in this process", "Check the disk and start again.")
+        self._refuse_moved_file()
+        self._cursor.execute("BEGIN IMMEDIATE")
 
     def end(self, error: BaseException | None) -> None:
         """See `Store.end`."""
@@ -101,7 +126,7 @@ class SqliteStore(Store):
                 self._roll_back()
                 _retell(error)
         finally:
-            self._write_lock.release()
+            self._let_go()
 
     @contextmanager
     def reading(self) -> Iterator[Rows]:
@@ -109,8 +134,10 @@ class SqliteStore(Store):
         self._after_fork()
         with self._read_lock, _translated():
             self._refuse_moved_file()
-            self._reader.execute("BEGIN")
             try:
+                if self._reader.in_transaction and self._reader is not self._writer:
+                    self._reader.execute("ROLLBACK")  # an interrupt came before the end of an earlier look
+                self._reader.execute("BEGIN")
                 yield SqliteRows(self._reader)
             finally:
                 if self._reader.in_transaction:
