@@ -152,14 +152,67 @@ def test_before_protecting(folder: Path, command: list[str]) -> None:
 
 
 def test_other_declarations_than_before(clinic: Path) -> None:
-    for old, new, name in (
-        ("max_rows = 1", "max_rows = 5", "tables.visits.declaration"),
-        ("epsilon = 2", "epsilon = 3", "budgets.patients"),
-    ):
-        write(clinic, TOML.replace(old, new))
-        refused = run("protect")
+    write(clinic, TOML.replace("max_rows = 1", "max_rows = 5"))
+    refused = run("protect")
+    assert refused.code == 2
+    assert refused.error["InvalidParameter"].startswith("Expected tables.visits.declaration=")
+
+
+CURRENCY = "The currency is fixed"
+AMENDMENTS = [
+    # what the file has instead, what the hint says
+    ('epsilon = 3\ndelta = "1e-6"', "discreet amend patients --epsilon 3 --delta 1/1000000"),
+    ('epsilon = 1\ndelta = "1e-6"', "discreet amend patients --epsilon 1 --delta 1/1000000"),
+    ('epsilon = 2\ndelta = "1e-5"', "discreet amend patients --epsilon 2 --delta 1/100000"),
+    ("epsilon = 2", CURRENCY),
+    ("rho = 2", CURRENCY),
+]
+
+
+@pytest.mark.parametrize(("amounts", "hint"), AMENDMENTS)
+def test_another_budget_than_the_book_has_is_refused_with_the_line_that_amends_it(
+    clinic: Path, amounts: str, hint: str
+) -> None:
+    present = 'epsilon = 2\ndelta = "1e-6"'
+    head = run("verify").out
+    write(clinic, TOML.replace(present, amounts))
+    for command in (["protect"], ["ask", COUNT, *CHEAP], ["explain", COUNT, *CHEAP]):
+        refused = run(*command)
         assert refused.code == 2
-        assert refused.error["InvalidParameter"].startswith(f"Expected {name}=")
+        assert refused.error["InvalidParameter"].startswith("Expected budgets.patients=")
+        assert hint in refused.error["Hint"]
+    assert run("verify").out == head
+    if hint is not CURRENCY:
+        line = refused.error["Hint"].partition("run: discreet ")[2]
+        assert run(*line.split()).code == 0
+        assert [run("protect").code, run("ask", COUNT, *CHEAP).code] == [0, 0]
+        write(clinic)  # what was declared first is not what the book has now
+        assert run("ask", COUNT, *CHEAP).code == 2
+
+
+def test_an_amendment_says_what_the_file_must_say(clinic: Path) -> None:
+    amended = run("amend", "patients", "--epsilon", "3", "--delta", "1e-6", "--note", "agreed by the board")
+    assert (amended.code, "[budgets.patients]" in amended.out) == (0, True)
+    assert "epsilon=3" in amended.out
+    write(clinic, TOML.replace("epsilon = 2", "epsilon = 3"))
+    assert run("ask", COUNT, "--epsilon", "2.5").code == 0
+    for wrong in (
+        ["nobody", "--epsilon", "3"],
+        ["patients"],
+        ["patients", "--rho", "1"],
+        ["patients", "--epsilon", "3"],
+    ):
+        assert run("amend", *wrong).code == 2
+
+
+def test_caps_of_the_file_are_those_of_the_book(folder: Path) -> None:
+    """Also a cap that equals the account's budget, and none where there was such a cap: they differ when it grows."""
+    same = '\nepsilon = 2\ndelta = "1e-6"'
+    for cap in ("", '\nepsilon = 1\ndelta = "1e-7"', same, "", same):
+        write(folder, f"{TOML}\n[analysts.ana.patients]{cap}\n")
+        assert run("protect").code == 0
+        told = run("explain", COUNT, *CHEAP, "--analyst", "ana")
+        assert (told.code, "analyst ana" in told.out) == (0, bool(cap))
 
 
 @pytest.mark.usefixtures("clinic")
@@ -180,9 +233,18 @@ def test_a_ledger_that_cannot_be_written(folder: Path, ledger: str) -> None:
 def test_an_analyst_nobody_appointed(folder: Path) -> None:
     write(folder, f"{TOML}\n[analysts.ana.patients]\n")
     assert run("protect").code == 0
-    refused = run("ask", COUNT, "--epsilon", "0.1", "--analyst", "bob")
-    assert refused.code == 5
-    assert "'bob' may not ask" in refused.error["NotPermitted"]
+    for command in ("ask", "explain", "choose-epsilon"):
+        refused = run(command, COUNT, "--epsilon", "0.1", "--analyst", "bob")
+        assert refused.code == 2
+        assert "'bob' may not ask" in refused.error["NotPermitted"]
+        assert run(command, COUNT, "--epsilon", "0.1", "--analyst", "ana").code == 0
+
+
+@pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize("command", ["ask", "explain"])
+def test_a_project_that_was_allotted_nothing(command: str) -> None:
+    refused = run(command, COUNT, "--epsilon", "0.1", "--project", "asthma")
+    assert (refused.code, "NotPermitted" in refused.error) == (2, True)
 
 
 @pytest.mark.usefixtures("clinic")

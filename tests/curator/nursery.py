@@ -4,6 +4,9 @@
     python -m tests.curator.nursery killed PATH RUNS SEED    one after the other, each killed at some point
     python -m tests.curator.nursery vanish PATH              one that is killed while it reads, after its charge
     python -m tests.curator.nursery scouts PATH RUNS SEED    as killed, with questions that must find bounds first
+    python -m tests.curator.nursery steps PATH FIRST BY MEAN one after the other, killed at a later statement each; the
+                                                             question of each is asked again by another
+    python -m tests.curator.nursery race PATH PROCESSES      several at once with the key of the one that was killed
 
 An asker writes "answered KEY N" to its pipe after `Curator.ask` returned: whoever reads that line has the answer.
 """
@@ -17,6 +20,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import partial
 
 from discreet.curator import Curator
 from discreet.curator import curator as module
@@ -131,7 +135,50 @@ def vanish(path: str) -> None:
     collect(*forked(lambda pipe: spend(curator(path, Doomed()), pipe, [1])))
 
 
-ACTS: dict[str, Callable[..., None]] = {"crowd": crowd, "killed": killed, "vanish": vanish, "scouts": scouts}
+def steps(path: str, first: int, by: int, mean_of_it: int) -> None:
+    """Until one survives: a child that dies at a statement, then one that asks the same with the same key."""
+    scouts_module.threshold = certain
+    for place in itertools.count(first):
+
+        def work(pipe: int, step: int | None = None, place: int = place) -> None:
+            asking = curator(path)
+            if step is not None:
+                fall_at(asking._book, step)
+            number = int(mean(asking, place) if mean_of_it else ask(asking, place))
+            os.write(pipe, f"answered {place} {number}\n".encode())
+
+        process, read = forked(partial(work, step=1 + (place - first) * by))
+        survived = os.read(read, 1 << 16)
+        os.close(read)
+        os.waitpid(process, 0)
+        collect(*forked(work))
+        if survived:
+            return
+
+
+def race(path: str, processes: int) -> None:
+    """All wait for a line before they ask."""
+    gate, opened = os.pipe()
+
+    def work(pipe: int) -> None:
+        asking = curator(path)
+        os.read(gate, 1)
+        spend(asking, pipe, [1])
+
+    children = [forked(work) for _ in range(processes)]
+    os.write(opened, b"x" * processes)
+    for child in children:
+        collect(*child)
+
+
+ACTS: dict[str, Callable[..., None]] = {
+    "crowd": crowd,
+    "killed": killed,
+    "vanish": vanish,
+    "scouts": scouts,
+    "steps": steps,
+    "race": race,
+}
 
 if __name__ == "__main__":
     module.WAIT = 0.0  # the dead do not answer

@@ -21,6 +21,7 @@ from discreet.cli.accounts import _question as described
 from discreet.curator import Curator
 from discreet.curator import fitting as module
 from discreet.curator.fitting import FitPlan
+from discreet.curator.stopping import AGAIN, STAYS
 from discreet.engines import Memory
 from discreet.errors import (
     InsufficientBudget,
@@ -265,20 +266,38 @@ def test_what_fails_for_what_it_is_fails_before_it_is_paid(monkeypatch: pytest.M
     assert (spy.reads, charges(curator)) == (0, 0)
 
 
-def test_a_fit_whose_reader_is_gone_stays_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "WAIT", 0.0)
+def test_a_fit_that_was_stopped_stays_charged_and_is_fitted_when_it_is_asked_again() -> None:
     curator, spy = spied()
 
     def vanish() -> None:
         raise KeyboardInterrupt
 
     spy.before = vanish
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as stopped:
         curator.fit(TinyClassifier(epsilon=1), WARD, target="ward", key="k")
+    assert stopped.value.__notes__ == [STAYS, AGAIN]
     spy.before = lambda: None
-    with pytest.raises(QueryFailed):
-        curator.fit(TinyClassifier(epsilon=1), WARD, target="ward", key="k")
-    assert (spy.reads, charges(curator)) == (1, 1)
+    model = curator.fit(TinyClassifier(epsilon=1), WARD, target="ward", key="k")
+    assert (spy.reads, charges(curator), model.replayed_, str(model.cost_)) == (2, 1, False, "epsilon=1")
+    again = curator.fit(TinyClassifier(epsilon=1), WARD, target="ward", key="k")
+    assert (again.replayed_, np.array_equal(again.centres_, model.centres_)) == (True, True)
+    assert (spy.reads, curator.budget("visits").failures) == (2, 0)
+
+
+def test_a_fit_that_somebody_else_ended_first_is_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WAIT", 0.0)
+    ledger, spy, found = str(tmp_path / "book"), Spy(), []
+    one = clinic(Budget(epsilon=4), ledger=ledger, engine=spy)
+    other = clinic(Budget(epsilon=4), ledger=ledger)
+
+    def overtake() -> None:
+        found.append(other.fit(TinyClassifier(epsilon=1), WARD, target="ward", key="k"))
+
+    spy.before = overtake
+    model = one.fit(TinyClassifier(epsilon=1), WARD, target="ward", key="k")
+    assert np.array_equal(model.centres_, found[0].centres_)
+    assert charges(one) == 1
+    one.verify()
 
 
 @pytest.mark.parametrize("where", ["age > 1000", "charge > 999999 AND age < 0"])

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from discreet.curator import Answer, Curator
-from discreet.curator import curator as module
 from discreet.errors import InvalidParameter, KeyConflict, QueryFailed
 from discreet.ledger import Receipt
 from discreet.plan.schema import Limits
@@ -80,24 +79,6 @@ def test_a_failed_question_fails_again_and_is_charged_once() -> None:
             curator.ask(COUNT, epsilon=0.25, key="k")
     balance = curator.budget("visits")
     assert (str(balance.spent), balance.failures) == ("epsilon=0.25", 1)
-
-
-def test_a_charge_whose_reader_is_gone_stays_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "WAIT", 0.0)
-    spy = Spy()
-    curator = clinic(Budget(epsilon=1), engine=spy)
-
-    def vanish() -> None:
-        raise KeyboardInterrupt
-
-    spy.before = vanish
-    with pytest.raises(KeyboardInterrupt):
-        curator.ask(COUNT, epsilon=0.25, key="k")
-    spy.before = lambda: None
-    with pytest.raises(QueryFailed):
-        curator.ask(COUNT, epsilon=0.25, key="k")
-    assert (spy.reads, charges(curator)) == (1, 1)
-    assert not curator.ask(COUNT, epsilon=0.25, key="another").replayed  # the way on: a new key, a new charge
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -15,7 +16,7 @@ from discreet.accounting import epsilon as epsilon_of
 from discreet.audit.nearness import moved
 from discreet.audit.recording import Seen, Watched, ask
 from discreet.audit.releases import allowance
-from discreet.curator import Curator, perform
+from discreet.curator import Answer, Curator, perform
 from discreet.curator.door import Door
 from discreet.curator.measure import Measure
 from discreet.curator.prepared import Prepared
@@ -376,12 +377,42 @@ def test_a_kill_at_a_read_loses_no_charge_and_keeps_what_was_found(
         assert after.budget("visits").spent == PureDP(2)
         assert (bounds_of(after) != {}) is remembered
         monkeypatch.setattr("discreet.curator.curator.WAIT", 0.0)
-        with pytest.raises(QueryFailed):
-            after.ask(MEAN, epsilon=2, key="k")  # charged, and nobody has its answer
-        answer = after.ask(MEAN, epsilon=2)
-        assert (answer.replayed, after.budget("visits").spent) == (False, PureDP(4))
+        answer = after.ask(MEAN, epsilon=2, key="k")
+        assert (answer.replayed, after.budget("visits").spent) == (False, PureDP(2))
         assert spy.reads == (1 if remembered else 2)
-        after.verify()
+        check_spent_once(after, answer)
+
+
+def check_spent_once(made: Curator, answer: Answer) -> None:
+    """All that was released under one key costs what was charged, the scout's part included; it was kept once."""
+    (charge,) = [e for e in made.history("visits") if e.kind == "charge" and e.key]
+    beside = [e for e in made.history("visits") if e.content.get("beside") == charge.sequence]
+    assert len(beside) == 1
+    (stored,) = [e for e in made.history("visits") if e.about == charge.sequence]
+    (main,) = [kept for kept in made._book.stored(stored.content["replay_key"]) if kept.charge == charge.sequence]
+    spent = Fraction(json.loads(main.payload)["epsilon"])
+    assert spent <= 2 * (1 - SHARE)
+    assert perform.costs_no_more(answer.event, _event(charge), made.account("visits"))
+    made.verify()
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_two_at_work_for_one_charge_release_one_scout_and_one_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """Somebody else claims the charge and answers it while the first one reads, for bounds or for the question."""
+    monkeypatch.setattr("discreet.curator.curator.WAIT", 0.0)
+    path, spy, found = str(tmp_path / "book"), Spy(), []
+    with curator(ledger=path, engine=spy) as one, curator(ledger=path, bits=SeededBits(6)) as other:
+
+        def overtake() -> None:
+            if spy.reads == at:
+                found.append(other.ask(MEAN, epsilon=2, key="k"))
+
+        spy.before = overtake
+        answer = one.ask(MEAN, epsilon=2, key="k")
+        assert answer.records == found[0].records
+        check_spent_once(one, found[0])
 
 
 @pytest.mark.parametrize("at", [1, 2])

@@ -11,7 +11,7 @@ import pytest
 
 from discreet.curator import curator as module
 from discreet.curator import scouts
-from discreet.errors import InsufficientBudget, LedgerError, QueryFailed
+from discreet.errors import InsufficientBudget, LedgerError
 from discreet.ledger import Book, sqlite
 from discreet.privacy import Budget, PureDP
 from tests.curator import nursery
@@ -20,6 +20,7 @@ from tests.ledger.books import spoil
 
 ROOT = Path(__file__).parents[2]
 CAP = 20  # questions that the nursery's budget allows
+VANISHED = 1  # the question of the one that dies while it reads
 
 
 def run(*arguments: object) -> list[tuple[int, int]]:
@@ -45,6 +46,10 @@ def check(path: Path, answered: list[tuple[int, int]], patch: pytest.MonkeyPatch
             assert charges[f"key-{place}"] in kept
             assert nursery.ask(curator, place) == number
         assert curator.verify() == head
+        for key in charges:  # nobody has to be asked for what was charged and never answered
+            if (place := int(key.partition("-")[2])) != VANISHED:
+                nursery.ask(curator, place)
+        assert curator.budget("people").spent == PureDP(f"{len(charges)}/10")
     return len(charges)
 
 
@@ -82,10 +87,48 @@ def test_a_kill_between_charge_and_answer(tmp_path: Path, monkeypatch: pytest.Mo
     assert run("vanish", path) == []
     assert check(path, [], monkeypatch) == 1
     with nursery.curator(str(path)) as curator:
-        with pytest.raises(QueryFailed):  # charged, and nobody will ever read for it
-            nursery.ask(curator, 1)
+        number = nursery.ask(curator, 1)  # charged once, and read by somebody else
+        assert nursery.ask(curator, 1) == number
         assert nursery.ask(curator, 2) is not None
         assert curator.budget("people").remaining.loss == PureDP("1.8")
+
+
+@pytest.mark.parametrize("mean", [0, 1])
+def test_a_kill_at_each_step_is_answered_once_and_charged_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mean: int
+) -> None:
+    """One process dies at the n-th statement of SQL, the next one asks with the same key; for n until none dies."""
+    monkeypatch.setattr(module, "WAIT", 0.0)
+    monkeypatch.setattr(scouts, "threshold", nursery.certain)
+    path = tmp_path / "book"
+    answered = dict(run("steps", path, 1, 9 if mean else 5, mean))
+    with nursery.curator(str(path)) as curator:
+        entries = curator.entries()
+        charges = [entry for entry in entries if entry.kind == "charge" and entry.key]
+        outcomes = [entry.about for entry in entries if entry.kind in ("answer", "fail")]
+        assert {int(entry.key.partition("-")[2]) for entry in charges} == set(answered)
+        assert len(charges) == len(answered)
+        assert curator.budget("people").spent == PureDP(f"{len(charges)}/10")
+        assert sorted(set(outcomes)) == sorted(outcomes)
+        assert {entry.sequence for entry in charges} <= set(outcomes)
+        assert "claim" in {entry.kind for entry in entries}
+        head = curator.verify()
+        for place, number in answered.items():
+            again = nursery.mean(curator, place) if mean else nursery.ask(curator, place)
+            assert int(again) == number
+        assert curator.verify() == head
+
+
+def test_a_race_for_a_charge_without_an_answer_has_one_answer(tmp_path: Path) -> None:
+    path = tmp_path / "book"
+    assert run("vanish", path) == []
+    answered = run("race", path, 4)
+    assert len(answered) == 4
+    assert len(set(answered)) == 1
+    with Book(str(path)) as book:
+        kinds = [entry.kind for entry in book.history()]
+        assert (kinds.count("charge"), kinds.count("answer")) == (1, 1)
+        book.verify()
 
 
 def killed(path: Path, runs: int, seed: int, patch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import signal
 import sqlite3
 import stat
+import threading
 import warnings
 from contextlib import closing, suppress
 from pathlib import Path
@@ -17,6 +20,8 @@ from discreet.ledger import Book, schema, sqlite
 from discreet.ledger.rows import SqliteRows
 from discreet.privacy import Budget, PureDP, events
 from tests.ledger.books import PATIENTS, TENTH, opened, spend, spoil
+
+SMALL = events.Pure("1/1000")
 
 
 @pytest.fixture
@@ -184,6 +189,82 @@ def test_an_interrupted_charge_is_undone(path: Path, monkeypatch: pytest.MonkeyP
         assert book.balance("patients").spent == PureDP(0)
         assert spend(book) == 10
         book.verify()
+
+
+def signalled_at(book: Book, step: int) -> list[int]:
+    """Sends Ctrl-C at the start of the n-th SQL statement; gives how many are still to come."""
+    left = [step]
+
+    def count(_statement: str) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            signal.raise_signal(signal.SIGINT)
+
+    store: Any = book._journal.store
+    store._writer.set_trace_callback(count)
+    return left
+
+
+def test_ctrl_c_at_each_step_leaves_the_book_whole(path: Path) -> None:
+    """Whatever it meets, the charge is in the book or is not, nothing is held, and this process and others go on."""
+    with Book(str(path)) as book, Book(str(path), timeout=0) as other:
+        for step in itertools.count(1):
+            left = signalled_at(book, step)
+            with suppress(KeyboardInterrupt):
+                book.store_answer(book.charge("patients", SMALL), "replay", b"bytes")
+            book._journal.store._writer.set_trace_callback(None)  # type: ignore[attr-defined]
+            before = len(other.history())
+            other.charge("patients", SMALL)
+            book.charge("patients", SMALL)
+            assert len(book.history()) == before + 2
+            spent = sum(entry.kind == "charge" for entry in book.history())
+            assert book.balance("patients").spent == PureDP(SMALL.epsilon * spent)
+            other.verify()
+            if left[0] > 0:
+                break
+        assert step > 8  # begin, states, entries, commit, twice
+
+
+def test_ctrl_c_is_heard_while_others_write(path: Path) -> None:
+    with Book(str(path), timeout=600) as book, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+        with pytest.raises(KeyboardInterrupt):
+            book.charge("patients", TENTH)
+        other.execute("ROLLBACK")
+        assert spend(book) == 10
+
+
+def test_ctrl_c_is_heard_while_other_threads_write(path: Path) -> None:
+    with Book(str(path)) as book:
+        writing, done = threading.Event(), threading.Event()
+
+        def write() -> None:
+            with book._journal.acting():
+                writing.set()
+                done.wait(600)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        writing.wait()
+        threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+        with pytest.raises(KeyboardInterrupt):
+            book.charge("patients", TENTH)
+        done.set()
+        writer.join()
+        assert spend(book) == 10
+
+
+def test_a_handler_of_somebody_else_is_called_after_the_transaction(path: Path) -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: heard.append(number))
+    try:
+        with Book(str(path)) as book:
+            signalled_at(book, 2)
+            assert book.charge("patients", TENTH).remaining == PureDP("0.9")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert heard == [signal.SIGINT]
 
 
 def child(work: Any) -> int:

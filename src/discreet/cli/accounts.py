@@ -129,6 +129,8 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "renew": lambda content: f"with {_budget(content)}",
     "appoint": lambda content: f"{content['name']} as {content['role']}",
     "charge": lambda content: _question(content["question"]),
+    "claim": lambda content: f"entry {content['charge']}, to run it again",
+    "interrupt": lambda content: f"of entry {content['charge']}, whose charge stays",
 }
 
 _FIGURES: dict[str, Callable[[Balance], str]] = {

@@ -21,12 +21,13 @@ from discreet.curator.curator import Curator
 from discreet.demo import FOLDER, show
 from discreet.errors import InvalidParameter
 from discreet.ledger import OWNER, Book, Head
+from discreet.privacy import Budget
 
 app = typer.Typer(
     cls=Guarded,
     name="discreet",
     help="Private answers about tables of people, with an error bar on every number and a book of what they cost.",
-    epilog="Exit codes: 0 answered, 2 wrong usage, 3 budget refused, 4 question refused, 5 failed.",
+    epilog="Exit codes: 0 answered, 2 wrong usage, 3 budget refused, 4 question refused, 5 failed, 130 stopped.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -47,6 +48,8 @@ Choosing = Annotated[bool, typer.Option("--choose-limits", help="Find limits out
 Confidence = Annotated[str, typer.Option(help="Of each interval.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV: x, x_low and x_high for every number of an answer.")]
+Analyst = Annotated[str, typer.Option(help="Who asks, and pays from their cap.")]
+Project = Annotated[str, typer.Option(help="Whose cap it counts against, too.")]
 Account = Annotated[str | None, typer.Option(help="Only this account.")]
 
 _HERE = Path(FILE)
@@ -107,8 +110,8 @@ def ask(
     limits_rows: Rows = None,
     choose_limits: Choosing = False,
     other: Other = None,
-    analyst: Annotated[str, typer.Option(help="Who asks, and pays from their cap.")] = OWNER,
-    project: Annotated[str, typer.Option(help="Whose cap it counts against, too.")] = "",
+    analyst: Analyst = OWNER,
+    project: Project = "",
     key: Annotated[str | None, typer.Option(help="A word of yours: asked again with it, it is charged once.")] = None,
     confidence: Confidence = "0.95",
     json: Json = False,
@@ -117,10 +120,16 @@ def ask(
 ) -> None:
     """Ask a question and pay for it; the same question again is answered from the book for free."""
     form = _form(json, csv)
-    with Console(stderr=True).status("Answering"):
+    with Console(stderr=True).status("Answering"), curating.keyed(key) as word:
         curator = Curator.from_config(config, opening=False)
         limits = curating.limits(
-            curator, question, delta, groups=limits_groups, rows=limits_rows, choosing=choose_limits
+            curator,
+            question,
+            delta,
+            groups=limits_groups,
+            rows=limits_rows,
+            choosing=choose_limits,
+            analyst=analyst,
         )
         answer = curator.ask(
             question,
@@ -130,7 +139,7 @@ def ask(
             other=other,
             analyst=analyst,
             confidence=confidence,
-            key=key,
+            key=word,
             within=within,
             max_epsilon=max_epsilon,
             project=project,
@@ -153,23 +162,29 @@ def explain(
     limits_rows: Rows = None,
     choose_limits: Choosing = False,
     other: Other = None,
+    analyst: Analyst = OWNER,
+    project: Project = "",
     confidence: Confidence = "0.95",
     rows: Annotated[int, typer.Option(help="Imagined rows of a group, which the error of a mean depends on.")] = 1000,
     config: ConfigFile = _HERE,
 ) -> None:
     """Show what a question would cost and how wrong its answer would be; reads no data, spends nothing."""
     curator = Curator.from_config(config, opening=False)
-    limits = curating.limits(curator, question, delta, groups=limits_groups, rows=limits_rows, choosing=choose_limits)
+    limits = curating.limits(
+        curator, question, delta, groups=limits_groups, rows=limits_rows, choosing=choose_limits, analyst=analyst
+    )
     told = curator.explain(
         question,
         epsilon=epsilon,
         delta=delta,
         limits=limits,
         other=other,
+        analyst=analyst,
         confidence=confidence,
         rows=rows,
         within=within,
         max_epsilon=max_epsilon,
+        project=project,
     )
     explaining.show(told, Console())
 
@@ -184,6 +199,7 @@ def choose_epsilon(
     rows: Annotated[int, typer.Option(help="Imagined rows of a group, which the error of a mean depends on.")] = 1000,
     limits_groups: Groups = None,
     limits_rows: Rows = None,
+    analyst: Analyst = OWNER,
     confidence: Confidence = "0.95",
     json: Json = False,
     csv: Csv = False,
@@ -201,6 +217,7 @@ def choose_epsilon(
         rows=rows,
         limits=(limits_groups, limits_rows),
         confidence=confidence,
+        analyst=analyst,
     )
     if html is not None:
         choosing.write_page(told, html)
@@ -248,6 +265,27 @@ def budget(*, account: Account = None, json: Json = False, config: ConfigFile = 
         typer.echo(accounts.budgets_json(balances))
     else:
         Console().print(accounts.budgets(balances))
+
+
+@app.command()
+def amend(
+    account: Annotated[str, typer.Argument(metavar="ACCOUNT", help="Whose budget is changed.")],
+    *,
+    epsilon: Annotated[str | None, typer.Option(help="Of the new budget.")] = None,
+    delta: Annotated[str | None, typer.Option(help="Of the new budget.")] = None,
+    rho: Annotated[str | None, typer.Option(help="Of the new budget.")] = None,
+    note: Annotated[str, typer.Option(help="Why; kept in the book.")] = "",
+    config: ConfigFile = _HERE,
+) -> None:
+    """Give an account another budget of its currency; what was spent stays spent, and the book keeps both."""
+    declared = load(config)
+    wanted = Budget(epsilon=epsilon, delta=delta, rho=rho)
+    _book(declared).close()
+    with Book(str(declared.ledger)) as book:
+        balance = book.amend(account, budget=wanted, note=note)
+    Console().print(accounts.budgets({account: balance}))
+    if declared.budgets.get(account) != wanted:
+        _say(f"Write the same under [budgets.{printable(account)}] of {config}; until then other commands refuse it.")
 
 
 @app.command()

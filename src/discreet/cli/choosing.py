@@ -15,6 +15,7 @@ from discreet.cli.words import csv_text, json_text, number, percent, printable
 from discreet.curator.choices import Candidate, Choice, Choices, choose_epsilon
 from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
+from discreet.ledger import OWNER
 from discreet.plan.schema import Limits
 from discreet.report import blocks, page
 
@@ -31,6 +32,7 @@ def compared(
     rows: int,
     limits: tuple[int | None, int | None],
     confidence: str,
+    analyst: str = OWNER,
 ) -> Choices:
     """Of a question about the tables of a file, or of a plain count and mean, which need none."""
     groups, each = limits
@@ -42,8 +44,10 @@ def compared(
     if bounds is not None:
         raise InvalidParameter("--bounds", bounds, "without a question", "A table declares its own bounds.")
     curator = Curator.from_config(config, opening=False)
-    own = curating.limits(curator, question, delta, groups=groups, rows=each)
-    return curator.choose_epsilon(question, candidates, delta=delta, limits=own, rows=rows, confidence=confidence)
+    own = curating.limits(curator, question, delta, groups=groups, rows=each, analyst=analyst)
+    return curator.choose_epsilon(
+        question, candidates, delta=delta, limits=own, analyst=analyst, rows=rows, confidence=confidence
+    )
 
 
 def show(choices: Choices, console: Console) -> None:

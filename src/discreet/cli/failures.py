@@ -19,16 +19,23 @@ from discreet.errors import (
     InsufficientBudget,
     InternalError,
     InvalidParameter,
+    KeyConflict,
+    NotPermitted,
     UnknownTable,
+    UnsupportedEvent,
     UnsupportedQuery,
 )
 
 WRONG_USAGE, BUDGET_REFUSED, QUESTION_REFUSED, FAILED = 2, 3, 4, 5
+STOPPED = 130  # as of every program that Ctrl-C ends: 128 and the number of the signal
 _CODES: tuple[tuple[type[DiscreetError], int], ...] = (
     (InsufficientBudget, BUDGET_REFUSED),
     (UnsupportedQuery, QUESTION_REFUSED),
     (UnknownTable, QUESTION_REFUSED),
+    (UnsupportedEvent, QUESTION_REFUSED),
     (InvalidParameter, WRONG_USAGE),
+    (NotPermitted, WRONG_USAGE),  # --analyst or --project names somebody who may not
+    (KeyConflict, WRONG_USAGE),  # --key belongs to another question
     (DiscreetError, FAILED),
 )
 
@@ -62,6 +69,13 @@ def show(error: DiscreetError) -> None:
         console.print(Text.assemble((f"{label}: ", colour), printable(text, lines=True)), soft_wrap=True)
 
 
+def stopped(error: KeyboardInterrupt) -> None:
+    """Says what Ctrl-C has stopped: its notes are this library's own words."""
+    console = Console(stderr=True, highlight=False)
+    for line in ("Stopped.", *getattr(error, "__notes__", ())):
+        console.print(Text(printable(line)), soft_wrap=True)
+
+
 class Guarded(TyperGroup):
     """A group of commands whose errors become help and exit codes."""
 
@@ -71,6 +85,9 @@ class Guarded(TyperGroup):
             return super().invoke(ctx)
         except DiscreetError as error:
             found: DiscreetError = error
+        except KeyboardInterrupt as error:
+            stopped(error)
+            raise typer.Exit(STOPPED) from None
         except BrokenPipeError:  # whoever read our output has read enough
             raise
         except OSError as error:  # the system's own words name files, never their content

@@ -175,12 +175,17 @@ class Curator(Fitting):
         delta: check.Number | None = None,
         limits: LimitsWish = None,
         other: Value = None,
+        analyst: str = OWNER,
         confidence: check.Number = CONFIDENCE,
         rows: int = ROWS,
         within: check.Number | None = None,
         max_epsilon: check.Number | None = None,
+        project: str = "",
     ) -> Explanation:
         """What would be read and spent, and how wrong the answer would be; reads nothing, costs nothing.
+
+        Who may not ask is told nothing; what `ask` would refuse because of a budget is explained, and the explanation
+        says that it would be refused.
 
         Args:
             question: as for `ask`.
@@ -188,20 +193,34 @@ class Curator(Fitting):
             delta: as for `ask`.
             limits: as for `ask`.
             other: as for `ask`.
+            analyst: who would ask.
             confidence: of each error.
             rows: of an imagined group, on which the error of a mean depends.
             within: as for `ask`.
             max_epsilon: as for `ask`.
+            project: whose cap it would count against, too.
+
+        Raises:
+            NotPermitted: if the analyst may not ask, or the project may not spend.
         """
         chance = check.probability(confidence=confidence)
         wish = Wish(epsilon=epsilon, delta=delta, within=within, max_epsilon=max_epsilon, confidence=chance)
         imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
         prepared = self._prepare(question, limits, other=other)
-        balance = self.budget(prepared.table)
-        asked = self._asked(prepared, wish, balance.total)
         account = self._book.account(self._accounts[prepared.table])
-        found = explanation(prepared, asked, account, balance.remaining.loss, confidence=chance, rows=imagined)
-        return replace(found, free=self._offer(prepared, asked))
+        standing = self._book.admit(account.name, analyst)
+        asked = self._asked(prepared, wish, standing.budget)
+        remaining = Remaining.of(standing.spent, standing.budget)
+        found = explanation(prepared, asked, account, remaining.loss, confidence=chance, rows=imagined)
+        refusal = None
+        if self._free(prepared, asked) is None:
+            refusal = self._book.refusal(account.name, found.event, analyst=analyst, project=project)
+        return replace(
+            found,
+            free=self._offer(prepared, asked),
+            caps=self._caps(account.name, analyst, project),
+            refusal=None if refusal is None else str(refusal),
+        )
 
     def rehearse(
         self,
@@ -211,6 +230,7 @@ class Curator(Fitting):
         delta: check.Number | None = None,
         limits: LimitsWish = None,
         other: Value = None,
+        analyst: str = OWNER,
         confidence: check.Number = CONFIDENCE,
         rows: int = 1000,
     ) -> Answer:
@@ -224,12 +244,14 @@ class Curator(Fitting):
             delta: as for `ask`.
             limits: as for `ask`.
             other: as for `ask`.
+            analyst: who would ask; refused as by `ask` if they may not.
             confidence: as for `ask`.
             rows: how many are made up.
         """
         chance = check.probability(confidence=confidence)
         count = check.integer(rows=rows, at_least=1, at_most=10**6)
         prepared = self._prepare(question, limits, salt=SALT, other=other)
+        self._book.admit(self._accounts[prepared.table], analyst)
         balance = self.budget(prepared.table)
         facts = prepared.facts
         for scout in prepared.missing:
@@ -248,6 +270,7 @@ class Curator(Fitting):
         delta: check.Number | None = None,
         limits: LimitsWish = None,
         other: Value = None,
+        analyst: str = OWNER,
         confidence: check.Number = CONFIDENCE,
         rows: int = ROWS,
     ) -> Choices:
@@ -259,13 +282,14 @@ class Curator(Fitting):
             delta: as for `ask`, for candidates that are epsilons.
             limits: as for `ask`.
             other: as for `ask`.
+            analyst: who would ask; refused as by `ask` if they may not.
             confidence: of each error.
             rows: of an imagined group, on which the error of a mean depends.
         """
         chance = check.probability(confidence=confidence)
         imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
         prepared = self._prepare(question, limits, other=other)
-        total = self.budget(prepared.table).total
+        total = self._book.admit(self._accounts[prepared.table], analyst).budget
         budgets = [asked_for(each, terms(1, delta, total).delta) for each in listed(candidates)]
         return compare(prepared, budgets, confidence=chance, rows=imagined)
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.curator.config import Analyst, Config, PublicTable, Table
 from discreet.engines.sources import Csv, source_of
 from discreet.errors import InvalidParameter
 from discreet.ledger import Book, Role
+from discreet.ledger.text import write_loss
+from discreet.privacy import Loss
 
 if TYPE_CHECKING:
     from discreet.curator.holdings import Holdings
@@ -53,9 +57,17 @@ def check_known(config: Config) -> None:
 def enrol(config: Config, curator: Holdings) -> None:
     """Hands every declaration of a file to a curator.
 
+    Caps of analysts and projects are changed as the file says. The budget of an account is not: it belongs to the
+    people whom it protects, and whoever changes it does so on purpose.
+
     Raises:
-        InvalidParameter: if a declaration does not fit its table, or what was declared before.
+        InvalidParameter: if a declaration does not fit its table, or what was declared before, or a budget is not the
+            one in the book.
     """
+    known = curator.accounts()
+    for account, budget in config.budgets.items():
+        if account in known:
+            _check_budget(account, budget, curator.balance(account).total)
     for public in config.public:
         register(curator, public)
     for table in config.tables:
@@ -85,6 +97,20 @@ def _protect(curator: Holdings, table: Table, config: Config) -> None:
     )
 
 
+def _check_budget(account: str, declared: Loss, present: Loss) -> None:
+    """Refuses a budget that is not the account's, with the line that would amend it."""
+    if declared == present:
+        return
+    if type(declared) is type(present):
+        amounts = {name: Fraction(amount) for name, amount in write_loss(declared).items()}
+        options = " ".join(f"--{name} {amount}" for name, amount in amounts.items() if amount)
+        how = f"To change it, run: discreet amend {shlex.quote(account)} {options}"
+    else:
+        how = "The currency is fixed when an account is opened; open another account."
+    hint = f"The book decides, and a change of it is an entry of its own. Write here what it has. {how}"
+    raise InvalidParameter(f"budgets.{account}", declared, f"to be {present}, as in the book", hint)
+
+
 @contextmanager
 def _naming(place: str, *, account: str = "") -> Iterator[None]:
     """Errors name the key of the file, not the argument of a function."""
@@ -98,10 +124,8 @@ def _naming(place: str, *, account: str = "") -> Iterator[None]:
 
 def _appoint(curator: Holdings, analyst: Analyst) -> None:
     """Only what is new: every appointment is an entry."""
-    account = analyst.account
-    cap = curator.balance(account, analyst=analyst.name).total
-    wanted = curator.balance(account).total if analyst.cap is None else analyst.cap
-    if curator.role(account, analyst.name) is not Role.ANALYST or cap != wanted:
+    account, cap = analyst.account, curator.capped(analyst.name, account=analyst.account)
+    if curator.role(account, analyst.name) is not Role.ANALYST or cap != analyst.cap:
         curator.appoint(analyst.name, Role.ANALYST, account=account, cap=analyst.cap)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -49,6 +50,8 @@ class Explanation:
         remarks: what is chosen privately, and for how much.
         free: what earlier answers tell for nothing, if they do.
         pending: whether something is still to be chosen; limits and scales of noise then follow from it.
+        caps: what the caps of the analyst and of the project leave, if they have any.
+        refusal: why `ask` would refuse the question now; None if it would not.
     """
 
     program: Program
@@ -63,6 +66,8 @@ class Explanation:
     remarks: tuple[str, ...] = ()
     free: str | None = None
     pending: bool = False
+    caps: Mapping[str, Loss] = field(default_factory=dict)
+    refusal: str | None = None
 
     @property
     def limits(self) -> Limits:
@@ -78,8 +83,10 @@ class Explanation:
     def facts(self) -> dict[str, str]:
         """Cost, noise, limits, unit and groups, a line each."""
         return {
+            **({} if self.refusal is None else {"refused": f"Asked now, it would be refused. {self.refusal}"}),
             **({} if self.free is None else {"free": self.free}),
             "cost": f"{self.cost}; remaining on account {self.account!r}: {self.remaining}",
+            **({} if not self.caps else {"caps": "; ".join(f"{who}: {left} left" for who, left in self.caps.items())}),
             "noise": _pending(self.program) if self.pending else "; ".join(_noises(self.program)),
             "limits": f"groups per unit: {self.limits.groups}; rows per unit and group: {self.limits.rows}",
             "unit": self.unit,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,8 @@ class FitPlan:
         remaining: what the account has left before it.
         notes: what limits, bounds and defaults mean for the model.
         free: whether the same fit is stored, and would be given again for nothing.
+        caps: what the caps of the analyst and of the project leave, if they have any.
+        refusal: why `fit` would refuse it now; None if it would not.
     """
 
     learner: str
@@ -58,6 +60,8 @@ class FitPlan:
     remaining: Loss
     notes: tuple[str, ...]
     free: bool
+    caps: Mapping[str, Loss] = field(default_factory=dict)
+    refusal: str | None = None
 
     def __str__(self) -> str:
         bounds = [
@@ -65,7 +69,13 @@ class FitPlan:
         ]
         cost = "nothing, it is stored" if self.free else str(self.cost)
         head = [f"{self.learner} on {len(self.features)} features", *bounds]
-        return "\n".join([*head, f"cost: {cost}; remaining: {self.remaining}", *(f"- {note}" for note in self.notes)])
+        lines = [
+            f"cost: {cost}; remaining: {self.remaining}",
+            *(f"{who}: {left} left" for who, left in self.caps.items()),
+        ]
+        if self.refusal is not None:
+            lines.append(f"Asked now, it would be refused. {self.refusal}")
+        return "\n".join([*head, *lines, *(f"- {note}" for note in self.notes)])
 
 
 class Fitting(Recalling):
@@ -141,20 +151,37 @@ class Fitting(Recalling):
                 receipt = stopping.holding(claimed)
             return _told(self._fitted(training, receipt, place), training, receipt.left, receipt.cost)
 
-    def plan_fit(self, estimator: Any, question: str, *, target: str | None = None, rows_per_unit: int = 1) -> FitPlan:
+    def plan_fit(
+        self,
+        estimator: Any,
+        question: str,
+        *,
+        target: str | None = None,
+        analyst: str = OWNER,
+        project: str = "",
+        rows_per_unit: int = 1,
+    ) -> FitPlan:
         """What `fit` would release and cost; reads nothing, costs nothing.
 
         Args:
             estimator: as for `fit`.
             question: as for `fit`.
             target: as for `fit`.
+            analyst: who would ask.
+            project: whose cap it would count against, too.
             rows_per_unit: as for `fit`.
+
+        Raises:
+            NotPermitted: if the analyst may not ask, or the project may not spend.
         """
         training = self._training(estimator, question, target, rows_per_unit)
-        training.rehearse()
         account = self._book.account(self._accounts[training.table])
-        balance = self.budget(training.table)
-        learner = training.learner
+        self._book.admit(account.name, analyst)
+        training.rehearse()
+        balance, learner = self.budget(training.table), training.learner
+        free, refusal = self._kept(training, training.place(self._known)) is not None, None
+        if not free:
+            refusal = self._book.refusal(account.name, training.event, analyst=analyst, project=project)
         return FitPlan(
             learner=type(learner).__name__,
             params=learner.get_params(deep=False),
@@ -165,7 +192,9 @@ class Fitting(Recalling):
             cost=prices(training.event, balance.total, account.neighbours).spent(balance.total),
             remaining=balance.remaining.loss,
             notes=training.notes,
-            free=self._kept(training, training.place(self._known)) is not None,
+            free=free,
+            caps=self._caps(account.name, analyst, project),
+            refusal=None if refusal is None else str(refusal),
         )
 
     def _training(self, estimator: Any, question: str, target: str | None, rows_per_unit: int) -> Training:

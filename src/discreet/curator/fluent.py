@@ -47,6 +47,7 @@ class CuratedFrame(TableFrame):
         key: str | None = None,
         within: Number | None = None,
         max_epsilon: Number | None = None,
+        project: str = "",
     ) -> Answer:
         """Asks it; see `Curator.ask`."""
         return self.curator.ask(
@@ -60,6 +61,7 @@ class CuratedFrame(TableFrame):
             key=key,
             within=within,
             max_epsilon=max_epsilon,
+            project=project,
         )
 
     def explain(
@@ -69,9 +71,11 @@ class CuratedFrame(TableFrame):
         delta: Number | None = None,
         limits: LimitsWish = None,
         other: Value = None,
+        analyst: str = OWNER,
         confidence: Number = CONFIDENCE,
         within: Number | None = None,
         max_epsilon: Number | None = None,
+        project: str = "",
     ) -> Explanation:
         """What it would cost and read; see `Curator.explain`."""
         return self.curator.explain(
@@ -80,9 +84,11 @@ class CuratedFrame(TableFrame):
             delta=delta,
             limits=limits,
             other=other,
+            analyst=analyst,
             confidence=confidence,
             within=within,
             max_epsilon=max_epsilon,
+            project=project,
         )
 
     def rehearse(
@@ -92,9 +98,16 @@ class CuratedFrame(TableFrame):
         delta: Number | None = None,
         limits: LimitsWish = None,
         other: Value = None,
+        analyst: str = OWNER,
         confidence: Number = CONFIDENCE,
     ) -> Answer:
         """The shape of its answer, on made-up rows; see `Curator.rehearse`."""
         return self.curator.rehearse(
-            self.question, epsilon=epsilon, delta=delta, limits=limits, other=other, confidence=confidence
+            self.question,
+            epsilon=epsilon,
+            delta=delta,
+            limits=limits,
+            other=other,
+            analyst=analyst,
+            confidence=confidence,
         )

@@ -19,6 +19,7 @@ from discreet.ledger import Stored
 from discreet.ledger.text import at_most
 from discreet.plan.recall import recall
 from discreet.plan.schema import Limits
+from discreet.privacy import Loss
 
 
 class Recalling(Preparing):
@@ -48,6 +49,15 @@ class Recalling(Preparing):
                 told = f"{math.sqrt(derived.excess):.3g} times the noise"
                 return f"Earlier answers tell this with {told}: ask with epsilon={at_most(largest * part)} or less."
         return None
+
+    def _caps(self, account: str, analyst: str, project: str) -> dict[str, Loss]:
+        """What the caps leave that a question would count against beside the account's budget, by whose they are."""
+        caps: dict[str, Loss] = {}
+        if self._book.capped(analyst, account=account) is not None:
+            caps[f"analyst {analyst}"] = self._book.balance(account, analyst=analyst).remaining.loss
+        if project:
+            caps[f"project {project}"] = self._book.balance(account, project=project).remaining.loss
+        return caps
 
     def _derived(self, prepared: Prepared, asked: Asked) -> Derived | None:
         """The answer as it follows from releases about the same rows, however much noise it has."""

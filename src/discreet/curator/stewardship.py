@@ -49,6 +49,10 @@ class Stewardship:
         """The cap of a project on an account; None if it has none."""
         return self._book.allotted(project, account=account)
 
+    def capped(self, analyst: str, *, account: str) -> Loss | None:
+        """The cap of an analyst on an account; None if they have none of their own."""
+        return self._book.capped(analyst, account=account)
+
     def unlock(self, account: str, *, by: str = OWNER, note: str = "") -> None:
         """Gives an account its failure credits back, after somebody has looked why questions failed."""
         self._book.unlock(account, by=by, note=note)

@@ -175,6 +175,12 @@ class Book:
             known = None if now is None else changes.project(rows, account, project, now)
             return None if known is None else known.cap
 
+    def capped(self, analyst: str, *, account: str) -> Loss | None:
+        """The cap of somebody on an account; None if they have none of their own."""
+        with self._journal.reading() as rows:
+            now = changes.standing(rows, account)
+            return None if now is None else changes.member(rows, account, analyst, now).cap
+
     def unlock(self, account: str, *, by: str = policy.OWNER, note: str = "") -> None:
         """Gives everybody's failure credits on an account back; a steward's act."""
         with self._journal.acting() as rows:

@@ -108,8 +108,8 @@ def credits_used(states: States, account: str) -> dict[str, int] | None:
 def claims(states: States, charge: int) -> tuple[int, bool]:
     """How often a charge was claimed to be run again, and whether it is known that nobody runs it now."""
     text = states.get("claims", str(charge))
-    found = {"free": False, "number": 0} if text is None else parsed(text)
-    return found["number"], found["free"]
+    found: dict[str, Any] = {} if text is None else parsed(text)
+    return found.get("number", 0), found.get("free", False)
 
 
 def frozen(states: States) -> bool:

@@ -1,0 +1,93 @@
+"""Ctrl-C on the command line: status 130, what stays charged, and the key with which the question goes on."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from discreet.curator.curator import Curator
+from discreet.engines import DuckDB
+from discreet.errors import LedgerError
+from discreet.ledger import Book
+from tests.cli.clinic import COUNT, run
+
+CHEAP = ["--epsilon", "0.25"]
+KEY = re.compile(r"The key is: --key (\S+)")
+ENDLESS = """\
+ledger = "t.ledger"
+[tables.t]
+source = "t.csv"
+unit = "person"
+types = { person = "int", x = "int" }
+bounds = { x = [0, 10] }
+max_rows = 5
+[budgets.t]
+epsilon = 1
+"""
+JOINED = "t AS a JOIN t AS b ON a.person = b.person JOIN t AS c ON a.person = c.person"
+SUM = f"SELECT SUM(a.x * b.x + c.x) AS s FROM {JOINED}"
+
+
+def stop(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.usefixtures("clinic")
+def test_a_stopped_question_names_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(DuckDB, "read", stop)
+        stopped = run("ask", COUNT, *CHEAP)
+    assert (stopped.code, stopped.out) == (130, "")
+    assert "the charge stays" in stopped.err
+    key = KEY.findall(stopped.err)
+    answered = json.loads(run("ask", COUNT, *CHEAP, "--key", *key, "--json").out)
+    assert (answered["cost"], answered["replayed"]) == ({"epsilon": "1/4"}, False)
+    assert json.loads(run("budget", "--json").out)["patients"]["spent"] == {"epsilon": "1/4"}
+    assert "interrupt of entry" in run("history").out
+
+
+@pytest.mark.usefixtures("clinic")
+def test_before_the_charge_nothing_was_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    for patched, command in (("_prepare", "ask"), ("explain", "explain")):
+        with monkeypatch.context() as patch:
+            patch.setattr(Curator, patched, stop)
+            stopped = run(command, COUNT, *CHEAP)
+        assert (stopped.code, stopped.err.splitlines()[0]) == (130, "Stopped.")
+        assert ("Nothing was charged." in stopped.err) == (command == "ask")
+
+
+def charged(ledger: Path) -> bool:
+    try:
+        with Book(str(ledger), read_only=True) as book:
+            return any(entry.kind == "charge" for entry in book.history())
+    except LedgerError:
+        return False
+
+
+@pytest.mark.slow
+def test_a_real_signal_stops_an_endless_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """64 billion rows, of which the second time few are left, so that the same question is answered."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "discreet.toml").write_text(ENDLESS)
+    (tmp_path / "t.csv").write_text("person,x\n" + "1,5\n" * 4000)
+    assert run("protect").code == 0
+    command = [sys.executable, "-c", "from discreet.cli import main; main()", "ask", SUM, "--epsilon", "0.5"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asking:
+        while asking.poll() is None and not charged(tmp_path / "t.ledger"):
+            time.sleep(0.05)
+        time.sleep(0.5)  # DuckDB is at work
+        asking.send_signal(signal.SIGINT)
+        out, err = asking.communicate(timeout=60)
+    assert (asking.returncode, out) == (130, "")
+    (tmp_path / "t.csv").write_text("person,x\n" + "1,5\n" * 10)
+    key = KEY.findall(err)
+    assert run("ask", SUM, "--epsilon", "0.5", "--key", *key).code == 0
+    assert json.loads(run("budget", "--json").out)["t"]["spent"] == {"epsilon": "1/2"}
+    assert run("verify").code == 0
