@@ -6,7 +6,7 @@
     python -m tests.curator.nursery scouts PATH RUNS SEED    as killed, with questions that must find bounds first
     python -m tests.curator.nursery steps PATH FIRST BY MEAN one after the other, killed at a later statement each; the
                                                              question of each is asked again by another
-    python -m tests.curator.nursery race PATH PROCESSES      several at once with the key of the one that was killed
+    python -m tests.curator.nursery race PATH PROCESSES      as vanish, then several at once with the same key
 
 An asker writes "answered KEY N" to its pipe after `Curator.ask` returned: whoever reads that line has the answer.
 """
@@ -157,7 +157,8 @@ def steps(path: str, first: int, by: int, mean_of_it: int) -> None:
 
 
 def race(path: str, processes: int) -> None:
-    """All wait for a line before they ask."""
+    """All wait for a line before they ask what one was charged for who died while it read."""
+    vanish(path)
     gate, opened = os.pipe()
 
     def work(pipe: int) -> None:

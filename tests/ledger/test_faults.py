@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
+import linecache
 import os
 import signal
 import sqlite3
 import stat
+import sys
 import threading
+import time
 import warnings
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, cast
 
 import pytest
 
@@ -21,7 +25,8 @@ from discreet.ledger.rows import SqliteRows
 from discreet.privacy import Budget, PureDP, events
 from tests.ledger.books import PATIENTS, TENTH, opened, spend, spoil
 
-SMALL = events.Pure("1/1000")
+SMALL = events.Pure("1/100000")
+SOON = 10.0  # seconds, a hundred times as long as it takes
 
 
 @pytest.fixture
@@ -191,46 +196,112 @@ def test_an_interrupted_charge_is_undone(path: Path, monkeypatch: pytest.MonkeyP
         book.verify()
 
 
-def signalled_at(book: Book, step: int) -> list[int]:
-    """Sends Ctrl-C at the start of the n-th SQL statement; gives how many are still to come."""
-    left = [step]
+class Signalling:
+    """A connection during whose n-th statement Ctrl-C is pressed; Python hears it as soon as the statement is done."""
 
-    def count(_statement: str) -> None:
-        left[0] -= 1
-        if left[0] == 0:
+    def __init__(self, real: Any, left: list[int]) -> None:
+        self._real, self._left = real, left
+
+    def execute(self, *arguments: Any) -> Any:
+        found = self._real.execute(*arguments)
+        self._left[0] -= 1
+        if self._left[0] == 0:
             signal.raise_signal(signal.SIGINT)
+        return found
 
-    store: Any = book._journal.store
-    store._writer.set_trace_callback(count)
-    return left
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
 
 
-def test_ctrl_c_at_each_step_leaves_the_book_whole(path: Path) -> None:
-    """Whatever it meets, the charge is in the book or is not, nothing is held, and this process and others go on."""
+@contextmanager
+def signalled_at(book: Book, step: int) -> Iterator[list[int]]:
+    """Sends Ctrl-C during the n-th SQL statement; gives how many are still to come."""
+    left, store = [step], cast("Any", book._journal.store)
+    real = store._writer, store._cursor
+    store._writer, store._cursor = (Signalling(each, left) for each in real)
+    try:
+        yield left
+    finally:
+        store._writer, store._cursor = real
+
+
+@contextmanager
+def signalled_at_line(_book: Book, step: int) -> Iterator[list[int]]:
+    """Sends Ctrl-C before the n-th line of the ledger's own code; gives how many are still to come.
+
+    A line with `with` comes twice: Python hears nothing between the end of its block and the call that leaves it.
+    """
+    left, room, inside = [step], str(Path(sqlite.__file__).parent), set[tuple[FrameType, int]]()
+
+    def trace(frame: FrameType, event: str, _argument: object) -> Any:
+        if not frame.f_code.co_filename.startswith(room):
+            return None
+        place = frame, frame.f_lineno
+        if event == "line" and place not in inside:
+            if linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("with "):
+                inside.add(place)
+            left[0] -= 1
+            if left[0] == 0:
+                signal.raise_signal(signal.SIGINT)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield left
+    finally:
+        sys.settrace(before)
+
+
+def check_whole(path: Path, signalled: Callable[[Book, int], AbstractContextManager[list[int]]], by: int = 1) -> int:
+    """Whatever Ctrl-C meets, a charge is in the book or is not, nothing is held, and this process and others go on.
+
+    Returns:
+        How many steps a charge and an answer have.
+    """
+    step, left = 1 - by, [0]
     with Book(str(path)) as book, Book(str(path), timeout=0) as other:
-        for step in itertools.count(1):
-            left = signalled_at(book, step)
-            with suppress(KeyboardInterrupt):
+        while left[0] <= 0:
+            step += by
+            with signalled(book, step) as left, suppress(KeyboardInterrupt):
                 book.store_answer(book.charge("patients", SMALL), "replay", b"bytes")
-            book._journal.store._writer.set_trace_callback(None)  # type: ignore[attr-defined]
             before = len(other.history())
             other.charge("patients", SMALL)
-            book.charge("patients", SMALL)
-            assert len(book.history()) == before + 2
-            spent = sum(entry.kind == "charge" for entry in book.history())
+            assert book.charge("patients", SMALL).standing == book.admit("patients", "ana")
+            entries = book.history()
+            assert len(entries) == before + 2
+            spent = sum(entry.kind == "charge" for entry in entries)
             assert book.balance("patients").spent == PureDP(SMALL.epsilon * spent)
-            other.verify()
-            if left[0] > 0:
-                break
-        assert step > 8  # begin, states, entries, commit, twice
+            free = threading.Thread(target=book._journal.head)  # nor is a lock of this process held
+            free.start()
+            free.join(SOON)
+            assert not free.is_alive()
+        other.verify()
+    return step
+
+
+def test_ctrl_c_during_each_statement_leaves_the_book_whole(path: Path) -> None:
+    assert check_whole(path, signalled_at) >= 8  # begin, states, entries, commit, twice
+
+
+@pytest.mark.parametrize("by", [7, pytest.param(1, marks=pytest.mark.slow)])
+def test_ctrl_c_at_each_line_leaves_the_book_whole(path: Path, by: int) -> None:
+    assert check_whole(path, signalled_at_line, by) > 100
+
+
+def charge_until_signal(book: Book) -> None:
+    """Charges a book that others write to; Ctrl-C, which any thread of the process may receive, ends the wait."""
+    threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        book.charge("patients", TENTH)
+    assert time.monotonic() - started < SOON
 
 
 def test_ctrl_c_is_heard_while_others_write(path: Path) -> None:
-    with Book(str(path), timeout=600) as book, closing(sqlite3.connect(path, isolation_level=None)) as other:
+    with Book(str(path), timeout=2 * SOON) as book, closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
-        with pytest.raises(KeyboardInterrupt):
-            book.charge("patients", TENTH)
+        charge_until_signal(book)
         other.execute("ROLLBACK")
         assert spend(book) == 10
 
@@ -242,14 +313,12 @@ def test_ctrl_c_is_heard_while_other_threads_write(path: Path) -> None:
         def write() -> None:
             with book._journal.acting():
                 writing.set()
-                done.wait(600)
+                done.wait(2 * SOON)
 
         writer = threading.Thread(target=write)
         writer.start()
         writing.wait()
-        threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
-        with pytest.raises(KeyboardInterrupt):
-            book.charge("patients", TENTH)
+        charge_until_signal(book)
         done.set()
         writer.join()
         assert spend(book) == 10
@@ -259,8 +328,7 @@ def test_a_handler_of_somebody_else_is_called_after_the_transaction(path: Path) 
     heard: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _frame: heard.append(number))
     try:
-        with Book(str(path)) as book:
-            signalled_at(book, 2)
+        with Book(str(path)) as book, signalled_at(book, 2):
             assert book.charge("patients", TENTH).remaining == PureDP("0.9")
     finally:
         signal.signal(signal.SIGINT, before)

@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from discreet.errors import AccountLocked, InsufficientBudget
-from discreet.ledger import FAILURE_CREDITS, charging, failures, outcomes, sqlite
+from discreet.errors import AccountLocked, InsufficientBudget, LedgerError
+from discreet.ledger import FAILURE_CREDITS, changes, charging, claims, failures, outcomes, sqlite
 from discreet.ledger.account import Member, Standing
 from discreet.ledger.entry import Head
 from discreet.ledger.rows import SqliteRows
+from discreet.ledger.signals import Deferral
 from discreet.ledger.store import Rows
 from discreet.ledger.tallies import Tallies
 from discreet.privacy import Budget, PureDP, events
 from tests.ledger.books import PATIENTS, TENTH, opened, spend
 from tests.ledger.crowds import check, run
+from tests.ledger.test_faults import check_whole, signalled_at_line
 
 Patch = pytest.MonkeyPatch
 
@@ -185,6 +187,40 @@ def credits_by_name(patch: Patch) -> None:
         patch.setattr(module, "credited", lambda _rows, _account, who: who)
 
 
+def check_signals(path: Path) -> None:
+    opened(path).close()
+    try:
+        check_whole(path, signalled_at_line, 7)
+    except LedgerError as held:  # by a transaction that was left open
+        raise AssertionError from held
+
+
+def interrupted_anywhere(patch: Patch) -> None:
+    """Hears Ctrl-C in the middle of a transaction."""
+    patch.setattr(Deferral, "begin", lambda _self: None)
+
+
+def check_claims(_: Path) -> None:
+    book = opened()
+    book.charge("patients", TENTH, key="k")
+    again = book.charge("patients", TENTH, key="k")
+    mine, late = book.claim(again), claims._claim
+    assert mine is not None
+    assert [entry.kind for entry in book.history()][-1] == "claim"
+    with book._journal.acting() as rows:  # who has seen the charge without a claim
+        assert late(rows, again, 0) is None
+
+
+def unclaimed(patch: Patch) -> None:
+    """Lets everybody run a charge again who finds it."""
+    patch.setattr(claims, "claimed", lambda _journal, receipt, _wait: receipt._replace(repeated=False))
+
+
+def claimed_by_all(patch: Patch) -> None:
+    """Grants the next claim to whoever wants one, however many others were faster."""
+    patch.setattr(changes, "claims", lambda _rows, _charge: (0, False))
+
+
 def answered_twice(patch: Patch) -> None:
     patch.setattr(outcomes, "store_answer", lambda *_: None)
 
@@ -202,6 +238,9 @@ def answered_twice(patch: Patch) -> None:
         (answered_twice, check_one_answer),
         (credits_by_account, check_credits),
         (credits_by_name, check_made_up_names),
+        (interrupted_anywhere, check_signals),
+        (unclaimed, check_claims),
+        (claimed_by_all, check_claims),
     ],
 )
 def test_mutants_die(

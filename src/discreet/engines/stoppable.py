@@ -42,7 +42,7 @@ def stoppable(
         try:
             future.set_result(work(stopped))
         except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
-            future.set_exception(error)
+            future.set_exception(error.with_traceback(None))  # whose frames would hold the connection
 
     def stop() -> None:
         stopped.set()

@@ -1,0 +1,166 @@
+"""Mistakes with charges that are run again: what is shown, what is claimed, and what was spent before."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from discreet.curator import Answer, Curator
+from discreet.curator import curator as module
+from discreet.curator.perform import Told, perform
+from discreet.curator.prepared import Prepared
+from discreet.curator.scouts import SHARE
+from discreet.engines import Memory
+from discreet.ledger import Book, Receipt, charging, claims, outcomes
+from discreet.noise import SeededBits
+from discreet.privacy import Budget, events
+from tests.audit.mutants.registry import Mutant, catcher, setting
+from tests.curator.spies import Spy
+
+COUNT = "SELECT COUNT(*) AS n FROM people"
+MEAN = "SELECT AVG(age) AS m FROM people"
+ROWS = [{"age": 20 + i % 60} for i in range(400)]
+
+
+def _people(ledger: str = ":memory:", *, engine: Memory | None = None, seed: int = 1) -> Curator:
+    curator = Curator.for_tests(ledger, engine=engine or Memory(), bits=SeededBits(seed))
+    curator.protect(ROWS, name="people", types={"age": "int"}, budget=Budget(epsilon=1000))
+    return curator
+
+
+def _stopped(sql: str, *, at: int, epsilon: int) -> Curator:
+    """A curator whose question was stopped at one of its reads."""
+    spy = Spy()
+    curator = _people(engine=spy)
+
+    def stop() -> None:
+        if spy.reads == at:
+            raise KeyboardInterrupt
+
+    spy.before = stop
+    with pytest.raises(KeyboardInterrupt):
+        curator.ask(sql, epsilon=epsilon, key="k")
+    spy.before = lambda: None
+    return curator
+
+
+def _overtaken(sql: str, *, epsilon: int) -> tuple[list[Answer], list[str]]:
+    """What two are answered of whom the second claims the charge of the first at its first read, and the entries."""
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "WAIT", 0.0)
+        spy, ledger, answers = Spy(), str(Path(folder) / "book"), list[Answer]()
+        with _people(ledger, engine=spy) as one, _people(ledger, seed=2) as other:
+
+            def overtake() -> None:
+                if spy.reads == 1:
+                    answers.append(other.ask(sql, epsilon=epsilon, key="k"))
+
+            spy.before = overtake
+            answers.append(one.ask(sql, epsilon=epsilon, key="k"))
+            entries = ["beside" if "beside" in entry.content else entry.kind for entry in one.entries()]
+    return answers, entries
+
+
+@catcher("the book after an answer")
+def what_is_shown_is_what_is_stored() -> None:
+    curator = _people()
+    answer = curator.ask(COUNT, epsilon=1, key="k")
+    assert [entry.kind for entry in curator.entries()][-2:] == ["charge", "answer"]
+    assert curator.ask(COUNT, epsilon=1, key="k").records == answer.records
+
+
+@catcher("two runs of one charge")
+def a_charge_that_two_run_has_one_answer() -> None:
+    answers, entries = _overtaken(COUNT, epsilon=1)
+    assert answers[0].records == answers[1].records
+    assert (entries.count("charge"), entries.count("answer")) == (1, 1)
+
+
+@catcher("two runs of one charge")
+def a_charge_that_two_run_has_one_scout() -> None:
+    answers, entries = _overtaken(MEAN, epsilon=40)
+    assert answers[0].records == answers[1].records
+    assert entries.count("beside") == 1
+
+
+@catcher("the book after Ctrl-C")
+def a_charge_is_claimed_before_it_is_run_again() -> None:
+    curator = _stopped(COUNT, at=1, epsilon=1)
+    curator.ask(COUNT, epsilon=1, key="k")
+    assert [entry.kind for entry in curator.entries()][-4:] == ["charge", "interrupt", "claim", "answer"]
+
+
+@catcher("the book after Ctrl-C")
+def what_scouts_spent_is_not_spent_again() -> None:
+    curator = _stopped(MEAN, at=2, epsilon=40)
+    curator.ask(MEAN, epsilon=40, key="k")
+    last = curator.entries()[-1]
+    (stored,) = curator._book.stored(last.content["replay_key"])
+    assert Fraction(json.loads(stored.payload)["epsilon"]) <= 40 * (1 - SHARE)
+
+
+# ------------------------------------------------------------------------------------------------------------- mistakes
+def _unstored(curator: Curator, prepared: Prepared, asked: Any, receipt: Receipt) -> Told:
+    return perform(prepared, asked, receipt, engine=curator._engine, door=curator._door, book=curator._book).told
+
+
+def _own(patch: pytest.MonkeyPatch) -> None:
+    right = Book.store_answer
+
+    def store_answer(book: Book, *arguments: Any) -> bool:
+        right(book, *arguments)
+        return True
+
+    patch.setattr(Book, "store_answer", store_answer)
+
+
+def _every_scout(patch: pytest.MonkeyPatch) -> None:
+    def store_beside(rows: Any, receipt: Receipt, asked: Any, replay_key: str, payload: bytes) -> bytes:
+        (free,) = charging.charge(rows, asked._replace(beside=receipt.sequence))
+        outcomes.store_answer(rows, free, replay_key, payload)
+        return payload
+
+    patch.setattr(outcomes, "store_beside", store_beside)
+
+
+def _forgetful(prepared: Prepared, _asked: Any, _event: events.Event) -> int:
+    return len(prepared.missing)
+
+
+MUTANTS = [
+    Mutant(
+        "shown before it is stored",
+        "An answer is given although the book does not have it.",
+        setting(Curator, "_run", _unstored),
+        what_is_shown_is_what_is_stored,
+    ),
+    Mutant(
+        "every run shows its own answer",
+        "Of two runs of one charge the second shows what it drew, not what the first has stored.",
+        _own,
+        a_charge_that_two_run_has_one_answer,
+    ),
+    Mutant(
+        "every run releases its own bounds",
+        "Of two runs of one charge each keeps what its scouts found.",
+        _every_scout,
+        a_charge_that_two_run_has_one_scout,
+    ),
+    Mutant(
+        "run again without a claim",
+        "Whoever finds a charge without an answer reads for it at once.",
+        setting(claims, "claimed", lambda _journal, receipt, _wait: receipt._replace(repeated=False)),
+        a_charge_is_claimed_before_it_is_run_again,
+    ),
+    Mutant(
+        "scouts paid with the question's share",
+        "A question that is run again forgets what its scouts have spent, and spends all of its epsilon.",
+        setting(Prepared, "scouts_paid", _forgetful),
+        what_scouts_spent_is_not_spent_again,
+    ),
+]
