@@ -55,7 +55,7 @@ def perform(
     What a scout released is kept at once, so that nobody pays for it again, even if this question fails. A charge that
     is run again spends what it was made for, whatever was found out since: the share of its scouts is spent.
     """
-    paid = prepared.scouts_paid(asked, receipt.event)
+    paid = prepared.scouts_paid(asked, receipt.event) if receipt.claim else len(prepared.missing)
     epsilon, facts = of_each_scout(asked, max(paid, 1)), prepared.facts
     for scout in prepared.missing:
         seen = run(scout.program(epsilon), engine, door)

@@ -49,13 +49,13 @@ class Stopping:
                 error.add_note(note)
 
     def _notes(self) -> tuple[str, ...]:
-        charged, ended = self._receipt is not None, False
+        charged, answered = self._receipt is not None, False
         with suppress(DiscreetError):  # the book cannot be written now; then whoever asks again waits a little longer
             if self._receipt is not None and not self._receipt.repeated:
-                ended = self._book.interrupt(self._receipt)
+                answered = self._book.interrupt(self._receipt)
             elif self._key is not None:
                 charged = self._book.is_charged(self._analyst, self._key)
-        if ended:
+        if answered:
             return STAYS, STORED
         if charged:
             return STAYS, LOST if self._key is None else AGAIN

@@ -303,7 +303,7 @@ class Book:
         """Notes that whoever ran a question has stopped: its charge stays, and may be claimed at once.
 
         Returns:
-            Whether the charge has ended all the same.
+            Whether the charge has an answer all the same.
         """
         with self._journal.acting() as rows:
             return claims.interrupt(rows, receipt)

@@ -49,15 +49,16 @@ def claimed(journal: Journal, receipt: Receipt, wait: float) -> Receipt | None:
 def interrupt(rows: Rows, receipt: Receipt) -> bool:
     """Notes that whoever ran a charge has stopped, so that nobody waits for them; it uses up no failure credit.
 
+    Nothing is noted if the charge has ended, or somebody else has claimed it since.
+
     Returns:
-        Whether the charge has ended; then nothing is noted, nor if somebody else has claimed it since.
+        Whether it has an answer.
     """
     charge = own_charge(rows, receipt)
-    if rows.outcome(charge.sequence) is not None:
-        return True
-    if changes.claims(rows, charge.sequence) == (receipt.claim, False):
+    ended = rows.outcome(charge.sequence)
+    if ended is None and changes.claims(rows, charge.sequence) == (receipt.claim, False):
         _note(rows, "interrupt", receipt, receipt.claim)
-    return False
+    return ended is not None and ended.kind == "answer"
 
 
 def _awaited(journal: Journal, receipt: Receipt, wait: float) -> int | None:

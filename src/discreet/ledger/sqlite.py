@@ -90,7 +90,6 @@ class SqliteStore(Store):
                 self._begin_now()
                 break
             except BaseException as error:
-                self._roll_back()
                 self._let_go()
                 if not tries or not isinstance(error, sqlite3.Error) or not _name(error).startswith(_BUSY):
                     _retell(error)

@@ -1,0 +1,116 @@
+"""Work that is stopped: by a deadline, by Ctrl-C, and never by taking half of it for the whole."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from discreet.engines import DuckDB, duckdb
+from discreet.engines.stoppable import stoppable
+from discreet.errors import QueryFailed
+from discreet.plan.reading import Reading, Statistic
+from tests.engines.tables import N, col
+
+SOON = 10.0  # seconds: many times as long as it takes
+BY_NUMBER = Reading(table="t", keys=(col("n", N),), statistics=(Statistic(kind="rows"),))
+
+
+def press(seconds: float = 0.05) -> None:
+    """Presses Ctrl-C after a while."""
+    threading.Timer(seconds, signal.raise_signal, [signal.SIGINT]).start()
+
+
+def ignore() -> None:
+    """An interrupt that stops nothing."""
+
+
+def interruptible() -> tuple[Callable[[threading.Event], str], Callable[[], None], list[int]]:
+    """Work that ends at the third interrupt only, and how often it was interrupted."""
+    count, ended = [0], threading.Event()
+
+    def work(_stopped: threading.Event) -> str:
+        assert ended.wait(SOON)
+        raise TimeoutError
+
+    def interrupt() -> None:
+        count[0] += 1
+        if count[0] == 3:
+            ended.set()
+
+    return work, interrupt, count
+
+
+def test_what_work_returns_and_raises_comes_back() -> None:
+    assert stoppable(lambda _: 7, ignore, deadline=SOON) == 7
+    with pytest.raises(ZeroDivisionError):
+        stoppable(lambda _: 1 / 0, ignore)
+
+
+def test_a_deadline_interrupts_until_the_work_ends() -> None:
+    work, interrupt, count = interruptible()
+    with pytest.raises(TimeoutError):
+        stoppable(work, interrupt, deadline=0.01)
+    assert count == [3]
+
+
+def test_ctrl_c_interrupts_until_the_work_ends() -> None:
+    work, interrupt, count = interruptible()
+    press()
+    with pytest.raises(KeyboardInterrupt):
+        stoppable(work, interrupt)
+    assert count == [3]
+
+
+def test_work_that_does_not_hear_is_left_behind_and_told() -> None:
+    told, ended, started = threading.Event(), threading.Event(), time.monotonic()
+
+    def deaf(stopped: threading.Event) -> None:
+        ended.wait(SOON)
+        if stopped.is_set():
+            told.set()
+
+    press()
+    with pytest.raises(KeyboardInterrupt):
+        stoppable(deaf, ignore)
+    assert time.monotonic() - started < SOON
+    ended.set()
+    assert told.wait(SOON)
+
+
+def test_some_rows_are_not_taken_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The deadline passes between two lots of rows that were already there."""
+
+    class Stopped(threading.Event):
+        def is_set(self) -> bool:
+            return True
+
+    with DuckDB(threads=1) as engine:
+        engine.register("t", pa.table({"n": list(range(100))}), {"n": N})
+        monkeypatch.setattr(duckdb, "_ROWS_AT_ONCE", 10)
+        assert len(engine.read(BY_NUMBER)) == 100
+        monkeypatch.setattr(duckdb, "stoppable", lambda work, *_, **__: work(Stopped()))
+        with pytest.raises(QueryFailed):
+            engine.read(BY_NUMBER)
+
+
+def test_ctrl_c_while_a_frame_is_copied_leaves_the_engine_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill, copying = DuckDB._fill, threading.Event()
+
+    def slow(engine: DuckDB, connection: Any) -> None:
+        copying.wait(0.3)  # longer than until Ctrl-C is pressed
+        fill(engine, connection)
+
+    with DuckDB(threads=1) as engine:
+        engine.register("t", pa.table({"n": [1, 2]}), {"n": N})
+        with monkeypatch.context() as patch:
+            patch.setattr(DuckDB, "_fill", slow)
+            press()
+            with pytest.raises(KeyboardInterrupt):
+                engine.read(BY_NUMBER)
+        assert engine.read(BY_NUMBER) == {(1,): (1,), (2,): (1,)}
