@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 from discreet.engines.choosing import BUCKET, P, Salt
 from discreet.engines.parts import Parts, TermKind, nested, select
 from discreet.engines.sql import Dialect, Printer, Term
-from discreet.plan.nodes import Column
+from discreet.plan.nodes import UNIT, Column
 from discreet.plan.reading import Bounding
 from discreet.plan.types import Type
 
@@ -48,6 +48,7 @@ class Bounded:
         self._parts, self._limits = parts, bounding
         self._kind = parts.printer.declared[bounding.unit]
         self._unit = unit_of(parts.printer, bounding.unit, self._kind)
+        self._somebody = _is_somebody(parts.printer, bounding.unit, self._kind)
         self._rank = _Rank(parts.dialect, Salt(bounding.salt), self._kind, [kind for _, kind in parts.keys])
         self._ceiled = bool(parts.keys) and bounding.groups <= _LADDER
 
@@ -74,8 +75,8 @@ class Bounded:
     def _own(self) -> str:
         where = self._parts.where
         columns = [f"{self._unit.sql} AS u", *self._parts.keyed, *self._parts.termed]
-        rows = select(*columns, source=self._parts.printer.rows(), where=where.sql if where else "")
-        return select("*", source=nested(rows), where="u IS NOT NULL")
+        conditions = [self._somebody.sql, *([where.sql] if where else [])]
+        return select(*columns, source=self._parts.printer.rows(), where=" AND ".join(conditions))
 
     def _base(self) -> str:
         conditions = [self._parts.public("b"), "b.u IN (SELECT u FROM heavy)" if self._parts.heavy is not None else ""]
@@ -256,7 +257,15 @@ class Bounded:
 def unit_of(printer: Printer, column: str, kind: Type) -> Term:
     """The id that counts (`ids.normalised`)."""
     unit = printer.name(printer.print(Column(column, kind)))
-    return unit if kind is not Type.TEXT else printer.name(printer.fill(printer.dialect.normalised, unit))
+    known = kind is not Type.TEXT or column == UNIT  # which was made by this function
+    return unit if known else printer.name(printer.fill(printer.dialect.normalised, unit))
+
+
+def _is_somebody(printer: Printer, column: str, kind: Type) -> Term:
+    """That the id is not NULL, told by what is written: a database would compute the id once more to see it."""
+    unit = printer.name(printer.print(Column(column, kind)))
+    known = kind is not Type.TEXT or column == UNIT
+    return printer.fill("{0} IS NOT NULL" if known else printer.dialect.somebody, unit)
 
 
 def _summed(term: str, kind: TermKind) -> str:

@@ -95,17 +95,31 @@ _COMMON: tuple[Range, ...] = (
     (0x038E, 0x03A1),
     (0x03A3, 0x0482),
     (0x048A, 0x052F),
+    (0x0561, 0x0588),
+    (0x05D0, 0x05EA),
+    (0x0620, 0x064A),
+    (0x0660, 0x066F),
+    (0x0671, 0x06D5),
+    (0x0904, 0x093B),
+    (0x093D, 0x094C),
+    (0x0E01, 0x0E37),
+    (0x10D0, 0x10FF),
     (0x1E00, 0x1EFF),
     (0x3041, 0x3096),
     (0x30A1, 0x30FF),
     (0x3220, 0xA48C),
     (0xAC00, 0xD7A3),
 )
-"""Latin, Greek and Cyrillic letters, kana, ideographs and Hangul of which most ids are made. None is white space,
-and each has combining class 0 and NFC_Quick_Check=Yes, so that a text of them is in NFC."""
+"""Letters of several scripts, ideographs and Hangul, of which most ids are made. None is white space, and each has
+combining class 0 and NFC_Quick_Check=Yes, so that a text of them is in NFC."""
 
 FUNCTION = "normalised_id"
 """What SQL calls `text_of`."""
+
+
+def somebody() -> str:
+    """A condition on a text {0} in SQL: that it is an id. Most are, by their first character."""
+    return f"({{0}} >= '!' AND {{0}} < chr(128)) OR NOT regexp_full_match({{0}}, '{_class(_WHITE)}*')"
 
 
 def sql() -> str:
@@ -120,7 +134,7 @@ def sql() -> str:
     return (
         "CASE WHEN {0} >= '!' AND substr({0}, strlen({0})) >= '!' THEN {0} "
         f"WHEN regexp_full_match({{0}}, '{words}( +{words})*') THEN {{0}} "
-        f"ELSE nullif({FUNCTION}({{0}}), '') END"
+        f"WHEN {somebody()} THEN {FUNCTION}({{0}}) END"
     )
 
 

@@ -266,6 +266,7 @@ class Dialect:
     bit_count: str = "CAST(bit_count({0}) AS BIGINT)"
     by_code_points: str = "{0}"  # a TEXT as it is sorted by
     normalised: str = field(default_factory=ids.sql)  # a TEXT as the id that it is
+    somebody: str = field(default_factory=ids.somebody)  # whether it is one
     wide: str = "CAST({0} AS HUGEINT)"  # an integer that can be multiplied by another
     run: str = "unnest(range({0}, {1} + 1))"  # a row for each whole number from one to another
     once: str = "AS MATERIALIZED"
