@@ -129,6 +129,7 @@ def _asked(curator: Curator, path: Path, epsilon: str, trials: int) -> Answer:
         keys={"copy": [_key(when, trial) for when in (0, 1) for trial in range(trials)]},
         max_rows=_ROWS,
         version="demo",
+        identity=name,  # nobody is in the file: every trial is a world of its own
     )
     frame = curator.table(name).group_by("copy").agg(visits=count(), cost=mean("charge"))
     return curator.ask(frame.question, epsilon=epsilon)
