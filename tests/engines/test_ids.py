@@ -262,6 +262,7 @@ def test_mistakes_in_the_definition_are_noticed(
     [
         ("{0} >= '!' AND", "{0} >= ' ' AND"),
         ("strlen({0})", "length({0})"),
+        (" AND {0} < chr(128)", ""),
         (r"\x{{a1}}", r"\x{{a0}}"),
         (r"\x{{2ff}}", r"\x{{345}}"),
         (r"\x{{3a3}}", r"\x{{370}}"),
