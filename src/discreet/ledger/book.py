@@ -128,8 +128,7 @@ class Book:
             by: the steward.
 
         Raises:
-            InvalidParameter: if the table was declared otherwise, belongs to another account, or has the data of a
-                table that does.
+            InvalidParameter: if the table was declared otherwise, or it or its data belong to another account.
         """
         with self._journal.acting() as rows:
             stewardship.attach(
@@ -198,9 +197,7 @@ class Book:
             NotPermitted: for everybody else.
             InvalidParameter: if there is no such account, or no such name is possible.
         """
-        who = name(analyst=analyst)
-        if project:
-            name(project=project)
+        who, _ = name(analyst=analyst), project and name(project=project)
         with self._journal.reading() as rows:
             now = changes.standing(rows, account)
             if now is None:
