@@ -12,11 +12,13 @@ import pytest
 
 from discreet.curator import Answer, Curator
 from discreet.curator import curator as module
+from discreet.curator.perform import costs_no_more
 from discreet.curator.stopping import AGAIN, LOST, STAYS, STORED, UNKNOWN
 from discreet.errors import AccountLocked, LedgerError, NotPermitted, QueryFailed
 from discreet.ledger import FAILURE_CREDITS, Book
-from discreet.privacy import Budget, PureDP
+from discreet.privacy import Budget, PureDP, events
 from tests.curator.spies import COUNT, Broken, Spy, clinic, filtered
+from tests.curator.test_rounding import as_before
 
 ROOT = Path(__file__).parents[2]
 
@@ -218,6 +220,26 @@ def test_keys_of_others_are_not_claimed() -> None:
     curator.appoint("ana", "analyst", account="visits")
     with pytest.raises(NotPermitted):
         curator.ask(COUNT, epsilon=0.25, key="k", analyst="bob")
+
+
+def test_a_charge_of_an_earlier_version_is_run_for_no_more_than_it_was_charged_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The grid of values has become finer since, and with it the noise is described by another event."""
+    sql, spy = "SELECT SUM(charge / 7) AS s, VARIANCE(charge) AS v FROM visits", Spy()
+    curator = clinic(Budget(epsilon=1), engine=spy)
+    spy.before = stop
+    with monkeypatch.context() as patch:
+        as_before(patch)
+        with pytest.raises(KeyboardInterrupt):
+            curator.ask(sql, epsilon=0.25, key="k")
+    spy.before = lambda: None
+    answer = curator.ask(sql, epsilon=0.25, key="k")
+    (charge,) = [entry for entry in curator.history("visits") if entry.kind == "charge"]
+    charged = events.from_json(charge.content["event"])
+    assert answer.event != charged
+    assert costs_no_more(answer.event, charged, curator.account("visits"))
+    assert curator.ask(sql, epsilon=0.25, key="k").records == answer.records
 
 
 # --------------------------------------------------------------------------------------------------------- real signals

@@ -61,10 +61,13 @@ def perform(
         seen = run(scout.program(epsilon), engine, door)
         seen = _kept(scout, seen, Asked(epsilon, Fraction(0)), receipt, book, private=door.bits.private)
         facts = facts.having(scout, scout.found(seen))
-    settled = _settled(prepared, asked, facts, book.account(receipt.account), scouted=paid > 0)
-    main = run(settled.program, engine, door)
+    account = book.account(receipt.account)
+    settled = _settled(prepared, asked, facts, account, scouted=paid > 0)
     released = [scout.program(epsilon).event for scout in prepared.scouts[:paid]]
-    event = events.Composed([*released, main.program.event]) if released else main.program.event
+    event = events.Composed([*released, settled.program.event]) if released else settled.program.event
+    if receipt.claim and not costs_no_more(event, receipt.event, account):
+        raise InternalError("A question that is run again would cost more than it was charged with.")
+    main = run(settled.program, engine, door)
     return Performance(
         told=Told(released=main, facts=settled.facts, event=event),
         place=prepared.place(settled.program, settled.facts),

@@ -21,7 +21,7 @@ from discreet.ledger.sqlite import MEMORY, SqliteStore
 from discreet.ledger.store import Stored
 from discreet.ledger.text import name, text
 from discreet.privacy import Loss, Neighbours, Unit
-from discreet.privacy.events import Composed, Event
+from discreet.privacy.events import Event
 
 _POLL = 0.01  # seconds between looks for an answer that somebody else is computing
 
@@ -332,15 +332,7 @@ class Book:
         Returns:
             What is kept: the payload, or what somebody else who ran the same charge has stored before.
         """
-        free = charging.request(
-            {receipt.account: Composed([])},
-            self.account,
-            analyst=receipt.analyst,
-            question=question,
-            key=None,
-            replay_key=replay_key,
-            project="",
-        )
+        free = charging.beside(receipt, self.account, question)
         with self._journal.acting(free.places) as rows:
             return outcomes.store_beside(rows, receipt, free, text(replay_key=replay_key), payload.encode())
 

@@ -170,6 +170,13 @@ def request(
     return _new(Request, (orders, who, quoted(asked), sign, mark, name(project=project) if project else "", 0))
 
 
+def beside(receipt: Receipt, find: Callable[[str], Account], question: str) -> Request:
+    """A request that costs nothing, for something that is released on the way to what a receipt has paid for."""
+    charges = {receipt.account: events.Composed([])}
+    free = request(charges, find, analyst=receipt.analyst, question=question, key=None, replay_key="", project="")
+    return free._replace(beside=receipt.sequence)
+
+
 def _mark(orders: tuple[Order, ...], question: str, replay_key: str) -> str:
     """What a request with an idempotency key is recognised by."""
     events_by_account = [[order.account.name, parsed(order.event_text)] for order in orders]
@@ -251,7 +258,7 @@ def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
 def _weighed(rows: Rows, asked: Request, order: Order) -> tuple[Standing, Held, list[tuple[Place, Kept]]]:
     """Where an account would stand after a charge, the rule that would hold, and all states that it would change."""
     account = order.account.name
-    now, person = _admitted(rows, account, asked.who)
+    now, person = (_admitted if not asked.beside else _known)(rows, account, asked.who)
     allotted = _allotted(rows, account, asked.project, now) if asked.project else ()
     price = Price(order.price)
     after = now.charged(price)
@@ -278,6 +285,12 @@ def _admitted(rows: Rows, account: str, who: str) -> tuple[Standing, Member]:
     policy.require_asking(rows, account, who, person, now)
     require_credit(rows, account, who, now)
     return now, person
+
+
+def _known(rows: Rows, account: str, who: str) -> tuple[Standing, Member]:
+    """For what was let in with its charge, whatever has happened to whoever asks since."""
+    now = _standing(rows, account)
+    return now, changes.member(rows, account, who, now)
 
 
 def _allotted(rows: Rows, account: str, project: str, now: Standing) -> tuple[Capped, ...]:

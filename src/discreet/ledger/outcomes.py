@@ -36,7 +36,7 @@ def store_answer(rows: Rows, receipt: Receipt, replay_key: str, payload: bytes) 
     return True
 
 
-def store_beside(rows: Rows, receipt: Receipt, asked: Request, replay_key: str, payload: bytes) -> bytes:
+def store_beside(rows: Rows, receipt: Receipt, free: Request, replay_key: str, payload: bytes) -> bytes:
     """Keeps what was released on the way to an answer, under an entry that costs nothing: its charge has paid for it.
 
     Returns:
@@ -49,8 +49,8 @@ def store_beside(rows: Rows, receipt: Receipt, asked: Request, replay_key: str, 
         if entry is not None and entry.content.get("beside") == receipt.sequence:
             _check(rows, kept)
             return kept.payload
-    (free,) = charging.charge(rows, asked._replace(beside=receipt.sequence))
-    store_answer(rows, free, replay_key, payload)
+    (written,) = charging.charge(rows, free)
+    store_answer(rows, written, replay_key, payload)
     return payload
 
 

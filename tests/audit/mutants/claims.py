@@ -120,9 +120,9 @@ def _own(patch: pytest.MonkeyPatch) -> None:
 
 
 def _every_scout(patch: pytest.MonkeyPatch) -> None:
-    def store_beside(rows: Any, receipt: Receipt, asked: Any, replay_key: str, payload: bytes) -> bytes:
-        (free,) = charging.charge(rows, asked._replace(beside=receipt.sequence))
-        outcomes.store_answer(rows, free, replay_key, payload)
+    def store_beside(rows: Any, _receipt: Receipt, free: Any, replay_key: str, payload: bytes) -> bytes:
+        (written,) = charging.charge(rows, free)
+        outcomes.store_answer(rows, written, replay_key, payload)
         return payload
 
     patch.setattr(outcomes, "store_beside", store_beside)
