@@ -7,6 +7,7 @@ stops it; sums come back as exact integers.
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -41,6 +42,7 @@ _HARDENED = {
     "preserve_insertion_order": False,
 }
 _FEW, _MANY, _BYTES_A_PLACE = 12, 22, 64
+_DESCRIBERS: dict[int, duckdb.DuckDBPyConnection] = {}  # by process
 _ROWS_AT_ONCE = 10_000  # handed over between two moments at which a read can be stopped
 _UNREADABLE = "Its type cannot be read, or not whatever is stored in it: convert the column, or see schema_of."
 _OF_RESOURCES = (duckdb.InterruptException, duckdb.OutOfMemoryException)
@@ -259,13 +261,25 @@ def hardened() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config=dict(_HARDENED))
 
 
+def _describer() -> duckdb.DuckDBPyConnection:
+    """A place where frames are described: one database of each process, because opening one costs more than all else.
+
+    What is registered there is seen by nobody else, and nothing is read from it. It is never closed: after a fork it
+    would wait for threads that only the parent has.
+    """
+    process = os.getpid()
+    if process not in _DESCRIBERS:
+        _DESCRIBERS[process] = hardened()
+    return _DESCRIBERS[process].cursor()
+
+
 def described(source: Source) -> dict[str, Column]:
     """The columns of a source that can be read whatever is in them, from its format.
 
     Raises:
         InvalidParameter: if it cannot be opened.
     """
-    with hardened() as connection:
+    with _describer() if isinstance(source, Frame) else hardened() as connection:
         try:
             if isinstance(source, Parquet):
                 return parquet.described(connection, source)
