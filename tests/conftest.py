@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,3 +29,11 @@ def bits(request: pytest.FixtureRequest) -> SeededBits:
     """Random bits seeded by the test's own name: the same on every run, different from every other test's."""
     digest = hashlib.sha256(request.node.nodeid.encode()).digest()
     return SeededBits(int.from_bytes(digest, "big"))
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C raises `KeyboardInterrupt`, as in every program; workers of a test run ignore it otherwise."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -18,6 +18,8 @@ from discreet.errors import LedgerError
 from discreet.ledger import Book
 from tests.cli.clinic import COUNT, run
 
+pytestmark = pytest.mark.usefixtures("ctrl_c")
+
 CHEAP = ["--epsilon", "0.25"]
 KEY = re.compile(r"The key is: --key (\S+)")
 ENDLESS = """\

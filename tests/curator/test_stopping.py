@@ -20,6 +20,8 @@ from discreet.privacy import Budget, PureDP, events
 from tests.curator.spies import COUNT, Broken, Spy, clinic, filtered
 from tests.curator.test_rounding import as_before
 
+pytestmark = pytest.mark.usefixtures("ctrl_c")
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -17,6 +17,8 @@ from discreet.errors import QueryFailed
 from discreet.plan.reading import Reading, Statistic
 from tests.engines.tables import N, col
 
+pytestmark = pytest.mark.usefixtures("ctrl_c")
+
 SOON = 10.0  # seconds: many times as long as it takes
 BY_NUMBER = Reading(table="t", keys=(col("n", N),), statistics=(Statistic(kind="rows"),))
 

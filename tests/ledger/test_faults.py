@@ -25,6 +25,8 @@ from discreet.ledger.rows import SqliteRows
 from discreet.privacy import Budget, PureDP, events
 from tests.ledger.books import PATIENTS, TENTH, opened, spend, spoil
 
+pytestmark = pytest.mark.usefixtures("ctrl_c")
+
 SMALL = events.Pure("1/100000")
 SOON = 10.0  # seconds, a hundred times as long as it takes
 

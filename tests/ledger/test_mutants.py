@@ -225,6 +225,7 @@ def answered_twice(patch: Patch) -> None:
     patch.setattr(outcomes, "store_answer", lambda *_: None)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize(
     ("mutate", "judge"),
     [
