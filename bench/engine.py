@@ -25,9 +25,9 @@ import duckdb
 from _timing import Row, cpu, show
 
 from discreet.engines import DuckDB
-from discreet.plan.nodes import Column
-from discreet.plan.reading import Bounding, Reading, Statistic
-from discreet.plan.types import Type
+from discreet.plan.model.nodes import Column
+from discreet.plan.model.readings import Bounding, Reading, Statistic
+from discreet.plan.model.types import Type
 
 REPEATS = 3
 THREADS = 2

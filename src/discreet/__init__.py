@@ -27,8 +27,10 @@ if TYPE_CHECKING:
         statistics,
     )
     from discreet.curator import Answer, Curator
-    from discreet.curator.choices import choose_epsilon
-    from discreet.plan.frame import (
+    from discreet.curator.asking.choices import choose_epsilon
+    from discreet.plan.model.schema import Limits
+    from discreet.privacy import Budget
+    from discreet.sql.frame import (
         correlation,
         count,
         count_distinct,
@@ -44,8 +46,6 @@ if TYPE_CHECKING:
         sum,  # noqa: A004 - the name every frame library gives it
         variance,
     )
-    from discreet.plan.schema import Limits
-    from discreet.privacy import Budget
 
 __version__ = "0.1.0"
 
@@ -68,11 +68,11 @@ _NAMES = {
     "Answer": "discreet.curator",
     "Budget": "discreet.privacy",
     "Curator": "discreet.curator",
-    "choose_epsilon": "discreet.curator.choices",
-    "Limits": "discreet.plan.schema",
-    **dict.fromkeys(("count", "count_distinct", "count_units", "mean", "sum"), "discreet.plan.frame"),
-    **dict.fromkeys(("maximum", "median", "minimum", "mode", "quantile"), "discreet.plan.frame"),
-    **dict.fromkeys(("correlation", "covariance", "stddev", "variance"), "discreet.plan.frame"),
+    "choose_epsilon": "discreet.curator.asking.choices",
+    "Limits": "discreet.plan.model.schema",
+    **dict.fromkeys(("count", "count_distinct", "count_units", "mean", "sum"), "discreet.sql.frame"),
+    **dict.fromkeys(("maximum", "median", "minimum", "mode", "quantile"), "discreet.sql.frame"),
+    **dict.fromkeys(("correlation", "covariance", "stddev", "variance"), "discreet.sql.frame"),
 }
 
 __all__ = [

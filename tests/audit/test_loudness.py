@@ -12,7 +12,7 @@ import pytest
 
 from discreet.audit.loudness import Loudness, mean_size
 from discreet.audit.recording import Noise
-from discreet.curator.measure import Law, Measure
+from discreet.measurement.releases.additive import Law, Measure
 from discreet.noise import SeededBits, discrete_gaussian, discrete_laplace
 
 

@@ -13,15 +13,15 @@ import pytest
 from discreet.audit.neighbours import Change, Changes, Neighbouring, neighbourings
 from discreet.audit.people import People
 from discreet.audit.strangers import fresh_ids, strangers
-from discreet.curator.watching import schema_of
+from discreet.curator.watch import schema_of
 from discreet.engines import Memory
-from discreet.engines.copies import Copy, copy_of
+from discreet.engines.duckdb.copies import Copy, copy_of
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
-from discreet.plan.nodes import UNIT
-from discreet.plan.own import own_rows
-from discreet.plan.reading import Bounding, Reading, Statistic
-from discreet.plan.schema import Limits, TableSchema
+from discreet.plan.analysis.owned_rows import own_rows
+from discreet.plan.model.nodes import UNIT
+from discreet.plan.model.readings import Bounding, Reading, Statistic
+from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import Neighbours
 from tests.audit.held import clinic
 from tests.curator import shop

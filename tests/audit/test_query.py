@@ -18,13 +18,13 @@ from discreet.audit.certified import epsilon_below
 from discreet.audit.recording import Noise
 from discreet.curator import Curator
 from discreet.curator import curator as curator_module
-from discreet.curator.measure import Measure
-from discreet.curator.selection import Threshold
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, QueryFailed, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
+from discreet.measurement.releases.additive import Measure
+from discreet.measurement.selection import Threshold
 from discreet.noise import SeededBits
-from discreet.plan.reading import Groups, Reading
+from discreet.plan.model.readings import Groups, Reading
 from discreet.privacy import Budget, Neighbours, events
 from tests.audit.held import OPTIONS, PURE, QUESTIONS, Factory, clinic
 from tests.curator.clinic import TYPES, visits

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from discreet.cli import auditing
-from discreet.curator.measure import Measure
+from discreet.measurement.releases.additive import Measure
 from tests.cli.clinic import BY_WARD, COUNT, TOML, run, write
 
 QUICK = ("--neighbours", "4", "--rows", "60")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.duckdb.engine import DuckDB
 from tests.cli.clinic import BY_WARD, COUNT, CSV, TOML, run, write
 
 DECLARATIONS = [

@@ -13,7 +13,7 @@ from discreet.audit.recording import Watched
 from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import DiscreetError, UnsupportedQuery
-from discreet.plan.reading import Groups, Reading
+from discreet.plan.model.readings import Groups, Reading
 from tests.corpus.hostile.aggregates import RANKS
 from tests.corpus.hostile.case import Case
 from tests.corpus.hostile.every import HOSTILE

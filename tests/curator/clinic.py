@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from discreet.noise import SeededBits, uniform_below
-from discreet.plan.types import Type
+from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 
 TYPES = {"patient": Type.INT, "ward": Type.TEXT, "age": Type.INT, "charge": Type.FLOAT, "kind": Type.TEXT}

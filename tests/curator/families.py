@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.curator.owners import UnitLike
+from discreet.curator.catalog.owners import UnitLike
 from discreet.noise import SeededBits
-from discreet.plan.types import Type
+from discreet.plan.model.types import Type
 from tests.curator import hospital, shop
 from tests.curator.fuzz import Draw
 

@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from discreet.audit.recording import Asking
 from discreet.noise import SeededBits, uniform_below
-from discreet.plan.schema import Limits
-from discreet.plan.types import Type
+from discreet.plan.model.schema import Limits
+from discreet.plan.model.types import Type
 
 T = TypeVar("T")
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator import Curator
-from discreet.curator.door import Door
-from discreet.curator.watching import watching
+from discreet.curator.watch import watching
 from discreet.engines import Memory
+from discreet.measurement.releases.releaser import Door
 from discreet.noise import SeededBits
 from discreet.privacy import Budget
 from tests.curator.clinic import Row

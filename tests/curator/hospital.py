@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.noise import SeededBits, uniform_below
-from discreet.plan.schema import Bounds, ColumnSchema, Limits, TableSchema
-from discreet.plan.types import Type
+from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 
 Row = dict[str, Any]

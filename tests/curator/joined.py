@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from discreet.plan.types import Type
+from discreet.plan.model.types import Type
 from tests.curator.fuzz import Draw, Question, Texts, Writer
 from tests.curator.scopes import LETTERS, Col, Rows
 from tests.curator.states import Joined

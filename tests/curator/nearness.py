@@ -14,9 +14,9 @@ from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.audit.points import range_of
-from discreet.curator.program import Program
-from discreet.curator.selection import Threshold
-from discreet.plan.reading import Groups
+from discreet.measurement.program.program import Program
+from discreet.measurement.selection import Threshold
+from discreet.plan.model.readings import Groups
 from discreet.privacy import events
 
 Statistics = Mapping[Any, tuple[int, ...]]

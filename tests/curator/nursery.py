@@ -24,12 +24,12 @@ from functools import partial
 
 from discreet.curator import Curator
 from discreet.curator import curator as module
-from discreet.curator import scouts as scouts_module
-from discreet.curator.program import Program
 from discreet.engines import Memory
 from discreet.errors import InsufficientBudget, QueryFailed
+from discreet.measurement.probes import probes as scouts_module
+from discreet.measurement.program.program import Program
 from discreet.noise import SeededBits
-from discreet.plan.reading import Groups, Reading
+from discreet.plan.model.readings import Groups, Reading
 from discreet.privacy import Budget
 from tests.ledger.nursery import collect, fall_at, forked, pass_on
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.plan.types import Type
+from discreet.plan.model.types import Type
 from tests.curator.families import Column
 from tests.curator.fuzz import RULES, Scope, listed
 

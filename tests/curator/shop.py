@@ -8,12 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from discreet.curator.declare import declare
-from discreet.curator.owners import UnitLike, account_of, owner
+from discreet.curator.catalog.declarations import declare
+from discreet.curator.catalog.owners import UnitLike, account_of, owner
 from discreet.engines import Engine, Memory
 from discreet.noise import SeededBits, uniform_below
-from discreet.plan.schema import Limits, TableSchema
-from discreet.plan.types import Type
+from discreet.plan.model.schema import Limits, TableSchema
+from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 
 Row = dict[str, Any]

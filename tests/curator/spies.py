@@ -8,7 +8,7 @@ from typing import Any
 from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.noise import SeededBits
-from discreet.plan.reading import Groups, Reading
+from discreet.plan.model.readings import Groups, Reading
 from discreet.privacy import Budget, Loss
 from tests.curator.clinic import DECLARED, visits
 

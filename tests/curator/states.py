@@ -9,8 +9,8 @@ from typing import Any
 from discreet.curator import Curator
 from discreet.engines import Engine, Memory
 from discreet.noise import SeededBits
-from discreet.plan.schema import Limits
-from discreet.plan.types import Type
+from discreet.plan.model.schema import Limits
+from discreet.plan.model.types import Type
 from discreet.privacy import Loss, Neighbours
 from tests.curator.families import CALLS, DAYS, HOSPITAL, SHOP, Data, Family, Row
 from tests.curator.fuzz import Draw, Setting

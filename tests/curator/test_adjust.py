@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from discreet.curator.program import Program
 from discreet.errors import InvalidParameter
+from discreet.measurement.program.program import Program
 from tests.curator.test_free import ROWS, clinic, one
 
 ROLLUP = "SELECT ward, sex, COUNT(*) AS n, SUM(charge) AS s, AVG(age) AS a FROM visits GROUP BY ROLLUP (ward, sex)"

@@ -18,8 +18,8 @@ from discreet.errors import (
 )
 from discreet.learn import store
 from discreet.ledger import FAILURE_CREDITS
-from discreet.plan.frame import count
 from discreet.privacy import Budget, Loss
+from discreet.sql.frame import count
 from tests.curator.spies import COUNT, Spy, clinic, filtered
 from tests.learn.tiny import TINY, TinyClassifier
 

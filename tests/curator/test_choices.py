@@ -9,9 +9,9 @@ import pytest
 
 import discreet
 from discreet.accounting import risk
-from discreet.curator.choices import CANDIDATES, choose_epsilon
+from discreet.curator.asking.choices import CANDIDATES, choose_epsilon
 from discreet.errors import DiscreetError, InvalidParameter
-from discreet.plan.schema import Limits
+from discreet.plan.model.schema import Limits
 from discreet.privacy import ApproxDP, Budget, Neighbours, PureDP, events
 from tests.curator.spies import BY_WARD, COUNT, Spy, clinic
 

@@ -16,7 +16,7 @@ import pytest
 from discreet.curator import Curator
 from discreet.engines import DuckDB
 from discreet.noise import SeededBits
-from discreet.plan.schema import Limits
+from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget
 
 GROUPS = 2_000

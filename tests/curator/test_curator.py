@@ -27,10 +27,10 @@ from discreet.errors import (
 )
 from discreet.ledger import Book, Role
 from discreet.noise import SecureBits, SeededBits
-from discreet.plan.frame import count, mean
-from discreet.plan.nodes import Value
-from discreet.plan.schema import Limits
+from discreet.plan.model.nodes import Value
+from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget, Loss
+from discreet.sql.frame import count, mean
 from tests.curator.clinic import DECLARED, visits
 from tests.curator.spies import BY_WARD, COUNT, Broken, Spy, clinic, filtered
 

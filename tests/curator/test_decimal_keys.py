@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.curator import Curator
-from discreet.curator.public import written_with
+from discreet.curator.catalog.public_tables import written_with
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import UnsupportedQuery
 from discreet.noise import SeededBits
-from discreet.plan.schema import Limits, TableSchema
-from discreet.plan.types import Type
+from discreet.plan.model.schema import Limits, TableSchema
+from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Neighbours
 from tests.curator.hospital import TYPES, Data, add_patient, data, without
 from tests.curator.hospital import schemas as hospital

@@ -14,18 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.curator import divide as divide_module
-from discreet.curator.divide import Part, divide, part_of
-from discreet.curator.draw import draw
-from discreet.curator.histogram import Histogram, Key, Place
-from discreet.curator.tree import Tree
 from discreet.errors import InternalError
+from discreet.measurement.aggregates import Steps
+from discreet.measurement.releases import tree_draw as divide_module
+from discreet.measurement.releases.point_draw import draw
+from discreet.measurement.releases.quantile_tree import Tree
+from discreet.measurement.releases.tree_draw import Part, divide, part_of
+from discreet.measurement.releases.value_counts import Histogram, Key, Place
 from discreet.noise import Bits, SeededBits
-from discreet.plan.aggregates import Steps
-from discreet.plan.nodes import Column
-from discreet.plan.schema import Limits
-from discreet.plan.stability import Contribution
-from discreet.plan.types import Type
+from discreet.plan.analysis.stability import Contribution
+from discreet.plan.model.nodes import Column
+from discreet.plan.model.schema import Limits
+from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 from tests.curator.test_draw import KEY, Table, blocks_of, counted
 from tests.effort import tried

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.curator import draw as draw_module
-from discreet.curator.draw import draw
-from discreet.curator.histogram import Histogram, Key, Place, Rank
-from discreet.curator.pick import Pick
 from discreet.errors import InternalError
 from discreet.exact import Grid
+from discreet.measurement.aggregates import Steps, Target, shift_of
+from discreet.measurement.releases import point_draw as draw_module
+from discreet.measurement.releases.point_draw import draw
+from discreet.measurement.releases.points import Pick
+from discreet.measurement.releases.value_counts import Histogram, Key, Place, Rank
 from discreet.mechanisms import Quantile
 from discreet.noise import SeededBits
-from discreet.plan.aggregates import Steps, Target, shift_of
 from discreet.privacy import events
 from tests.effort import tried
 

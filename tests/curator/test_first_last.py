@@ -11,14 +11,15 @@ import pytest
 from hypothesis import settings
 
 from discreet.curator import Curator
-from discreet.engines import DuckDB, Memory, gather
+from discreet.engines import DuckDB, Memory
+from discreet.engines.memory import relations as gather
 from discreet.errors import UnsupportedQuery
 from discreet.noise import SeededBits
+from discreet.plan.analysis.relation_schema import describe
 from discreet.plan.canonical import replay
-from discreet.plan.describe import describe
-from discreet.plan.schema import Bounds, Limits
-from discreet.plan.sql import parse
+from discreet.plan.model.schema import Bounds, Limits
 from discreet.privacy import Budget, Neighbours
+from discreet.sql.select import parse
 from tests.curator.hospital import TYPES, Data, data, schemas, without
 from tests.curator.nearness import Statistics, check_moves
 from tests.curator.test_shapes import SOMEBODY, check, check_without, exact, frame, loaded, plan

@@ -19,9 +19,9 @@ from sklearn.linear_model import LogisticRegression as Foreign
 
 from discreet.cli.accounts import _question as described
 from discreet.curator import Curator
-from discreet.curator import fitting as module
-from discreet.curator.fitting import FitPlan
-from discreet.curator.stopping import AGAIN, STAYS
+from discreet.curator.asking.interruption import AGAIN, STAYS
+from discreet.curator.training import fit as module
+from discreet.curator.training.fit import FitPlan
 from discreet.engines import Memory
 from discreet.errors import (
     InsufficientBudget,
@@ -380,7 +380,7 @@ def test_a_learner_whose_plan_needs_the_number_of_rows_is_refused(monkeypatch: p
 
 
 def test_what_no_engine_reads_is_refused_before_it_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.engines.validation.DEEPEST", 1)
+    monkeypatch.setattr("discreet.plan.validation.DEEPEST", 1)
     refused(lambda curator: curator.fit(TinyScaler(epsilon=1), "SELECT charge FROM visits"), InvalidParameter)
 
 

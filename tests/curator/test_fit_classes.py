@@ -10,14 +10,14 @@ import pytest
 from sklearn.base import is_classifier
 
 from discreet.curator import Curator
-from discreet.curator.encoding import LONGEST_LABEL, Labels
-from discreet.curator.fitting import CONSTANT
+from discreet.curator.training.encoding import LONGEST_LABEL, Labels
+from discreet.curator.training.fit import CONSTANT
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter
 from discreet.learn import DecisionTreeClassifier, GaussianNB, LogisticRegression, base, from_json, to_json
 from discreet.noise import SeededBits
-from discreet.plan.nodes import Column
-from discreet.plan.types import Type
+from discreet.plan.model.nodes import Column
+from discreet.plan.model.types import Type
 from discreet.privacy import Budget
 from tests.curator.spies import COUNT, clinic
 from tests.learn.specimens import SPECIMENS, Specimen

@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.curator import models as models_module
-from discreet.curator.models import Training
-from discreet.curator.watching import watching
+from discreet.curator.training import training as models_module
+from discreet.curator.training.training import Training
+from discreet.curator.watch import watching
 from discreet.engines import DuckDB, Memory
 from discreet.errors import UnsupportedQuery
 from discreet.learn import store
-from discreet.plan.reading import Reading
+from discreet.plan.model.readings import Reading
 from discreet.privacy import Neighbours
 from tests.curator.clinic import Row, neighbour, visits
 from tests.curator.handing import Fit, Given, Listening, apart, bag, curated, handed

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator import derive as derive_module
+from discreet.curator.replay import derivation as derive_module
 from discreet.engines import Memory
 from discreet.noise import SeededBits
-from discreet.plan.schema import Limits
+from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget
 
 WARDS = ("A", "B", "C")

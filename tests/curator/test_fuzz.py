@@ -15,11 +15,11 @@ import pytest
 from discreet.audit.recording import Seen, Watched, ask
 from discreet.curator import Curator
 from discreet.curator import curator as curator_module
-from discreet.curator.measure import Measure
 from discreet.engines import DuckDB, Memory
 from discreet.errors import DiscreetError, QueryFailed, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
-from discreet.plan.reading import Groups, Reading
+from discreet.measurement.releases.additive import Measure
+from discreet.plan.model.readings import Groups, Reading
 from discreet.privacy import events
 from tests.curator.fuzz import Draw, Question, question
 from tests.engines.tables import arrow
@@ -290,7 +290,7 @@ def test_mutant_a_refusal_that_depends_on_data() -> None:
 
 def test_mutant_everything_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Private groups with a single person are shown without a threshold."""
-    selection = pytest.importorskip("discreet.curator.selection")
+    selection = pytest.importorskip("discreet.measurement.selection")
     monkeypatch.setattr(selection.Threshold, "kept", lambda _self, noisy, _exact, _bits: [True] * len(noisy))
     noticed()
 

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.curator import Curator
-from discreet.curator.program import Program, choose
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import UnsupportedQuery
+from discreet.measurement.program.program import Program, choose
 from discreet.noise import SeededBits
+from discreet.plan.analysis.stability import Contribution
 from discreet.plan.canonical import canonical, replay
+from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.recall import recall
-from discreet.plan.schema import Limits, TableSchema
-from discreet.plan.sql import parse
-from discreet.plan.stability import Contribution
 from discreet.privacy import Budget, Neighbours, events
+from discreet.sql.select import parse
 from tests.curator.hospital import TYPES, Data, add_patient, data, schemas, without
 from tests.curator.nearness import check_alone, check_moves
 from tests.curator.test_shapes import frame, loaded

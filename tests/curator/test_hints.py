@@ -11,8 +11,8 @@ import pytest
 from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import DiscreetError, UnsupportedQuery
-from discreet.plan.examples import Examples
 from discreet.privacy import Budget, Loss
+from discreet.sql.text.examples import Examples
 from tests.corpus.questions import REALISTIC
 from tests.corpus.worlds.every import WORLDS
 from tests.plan.tables import BARE, ROWS, VISITS

@@ -12,13 +12,13 @@ import polars as pl
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator.program import choose
 from discreet.engines import DuckDB, Memory
 from discreet.errors import UnsupportedQuery
+from discreet.measurement.program.program import choose
 from discreet.noise import SeededBits
-from discreet.plan.schema import Limits
-from discreet.plan.sql import parse
+from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget, Neighbours
+from discreet.sql.select import parse
 from tests.curator.clinic import neighbour, visits
 from tests.curator.nearness import check_moves
 from tests.curator.spies import clinic

@@ -16,22 +16,22 @@ from typing import Any
 import pytest
 
 from discreet.audit.recording import Seen, Watched, ask
-from discreet.curator import program as program_module
-from discreet.curator import spread as spread_module
 from discreet.engines import DuckDB, Memory
-from discreet.engines import gather as gather_module
-from discreet.engines import places as places_module
-from discreet.engines.gather import folded, gather
 from discreet.engines.ids import normalised
+from discreet.engines.memory import relations as gather_module
+from discreet.engines.memory import windows as places_module
+from discreet.engines.memory.relations import folded, gather
+from discreet.measurement.aggregates import Target
+from discreet.measurement.intervals import sums_and_means as spread_module
+from discreet.measurement.program import program as program_module
 from discreet.mechanisms.sums import laplace_reaches
-from discreet.plan import origin as origin_module
-from discreet.plan.aggregates import Target
-from discreet.plan.evaluate import evaluate
-from discreet.plan.nodes import UNIT, Relation
-from discreet.plan.reading import Groups, Reading
-from discreet.plan.relations import Join, Marked, Matched, PerUnit, Reached, Table, Window, children, tables
-from discreet.plan.schema import Limits
-from discreet.plan.stability import Contribution
+from discreet.plan.analysis.stability import Contribution
+from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.model.nodes import UNIT, Relation
+from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.relations import Join, Marked, Matched, PerUnit, Reached, Table, Window, children, tables
+from discreet.plan.model.schema import Limits
+from discreet.sql.clauses import from_clause as origin_module
 from tests.curator.families import CALLS, DAYS, HOSPITAL, SHOP
 from tests.curator.fuzz import Question
 from tests.curator.joined import question

@@ -12,7 +12,7 @@ import pytest
 from discreet.curator import Answer, Curator
 from discreet.errors import InvalidParameter, KeyConflict, QueryFailed
 from discreet.ledger import Receipt
-from discreet.plan.schema import Limits
+from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget
 from tests.curator.spies import BY_WARD, COUNT, Broken, Spy, clinic, filtered
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.curator.magnitudes import POWERS, bucket_of, buckets, edge, range_of, supposing, widest
 from discreet.engines import DuckDB, Memory
-from discreet.plan.evaluate import evaluate
-from discreet.plan.nodes import Column
-from discreet.plan.reading import Reading, Statistic
-from discreet.plan.schema import Bounds, ColumnSchema, TableSchema
-from discreet.plan.types import Type
+from discreet.measurement.probes.magnitudes import POWERS, bucket_of, buckets, edge, range_of, supposing, widest
+from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.model.nodes import Column
+from discreet.plan.model.readings import Reading, Statistic
+from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
+from discreet.plan.model.types import Type
 
 KINDS = [Type.INT, Type.FLOAT]
 ENDS = [1.0, -1.0, 2.0**-20, 2.0**-21, 5e-324, -5e-324, 2.0**40, 2.0**41, 1.7e308, -1.7e308, 0.0, -0.0, 3.14, 100.0]

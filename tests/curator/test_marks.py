@@ -11,18 +11,19 @@ import pytest
 from hypothesis import settings
 
 from discreet.curator import Curator
-from discreet.engines import DuckDB, Engine, Memory, gather
+from discreet.engines import DuckDB, Engine, Memory
+from discreet.engines.memory import relations as gather
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.noise import SeededBits
+from discreet.plan.analysis.relation_schema import describe
 from discreet.plan.canonical import replay
-from discreet.plan.describe import describe
-from discreet.plan.nodes import Column
-from discreet.plan.reading import Reading, Statistic
-from discreet.plan.relations import Marked, Table
-from discreet.plan.schema import Limits
-from discreet.plan.sql import parse
-from discreet.plan.types import Type
+from discreet.plan.model.nodes import Column
+from discreet.plan.model.readings import Reading, Statistic
+from discreet.plan.model.relations import Marked, Table
+from discreet.plan.model.schema import Limits
+from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Neighbours
+from discreet.sql.select import parse
 from tests.curator.hospital import TYPES, data, schemas, without
 from tests.curator.test_shapes import SOMEBODY, check, check_without, exact, frame, loaded, plan
 

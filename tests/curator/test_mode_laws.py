@@ -18,22 +18,22 @@ from hypothesis import strategies as st
 from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
 from discreet.accounting.zcdp import compose as zcdp
-from discreet.curator import modes as modes_module
-from discreet.curator import program as program_module
-from discreet.curator.modes import Modal
-from discreet.curator.program import Program, choose
 from discreet.engines import Memory
+from discreet.measurement.aggregates import ballot_of, range_l1, range_l2_squared
+from discreet.measurement.aggregates.mode import MOST_CANDIDATES, MOST_LISTED
+from discreet.measurement.program import program as program_module
+from discreet.measurement.program.program import Program, choose
+from discreet.measurement.releases import mode as modes_module
+from discreet.measurement.releases.mode import Modal
 from discreet.noise import SeededBits
-from discreet.plan.aggregates import ballot_of, range_l1, range_l2_squared
-from discreet.plan.aggregates.mode import MOST_CANDIDATES, MOST_LISTED
-from discreet.plan.evaluate import evaluate
-from discreet.plan.nodes import Column
-from discreet.plan.reading import Groups
-from discreet.plan.schema import Bounds, ColumnSchema, Limits, TableSchema
-from discreet.plan.sql import parse
-from discreet.plan.stability import Contribution
-from discreet.plan.types import Type
+from discreet.plan.analysis.stability import Contribution
+from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.model.nodes import Column
+from discreet.plan.model.readings import Groups
+from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
+from discreet.sql.select import parse
 from tests.curator.clinic import TYPES, Row, neighbour, visits
 from tests.curator.nearness import check_modes
 from tests.curator.test_neighbours import check_keys, check_within, greedy, schema

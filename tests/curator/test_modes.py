@@ -15,12 +15,12 @@ import pytest
 
 from discreet import mode
 from discreet.curator import Curator
-from discreet.curator.door import Door
-from discreet.curator.run import run
 from discreet.engines import DuckDB, Memory
 from discreet.errors import UnsupportedQuery
+from discreet.measurement.program.execution import run
+from discreet.measurement.releases.releaser import Door
 from discreet.noise import SeededBits
-from discreet.plan.schema import Limits
+from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget
 from tests.curator.clinic import TYPES, Row, visits
 from tests.curator.spies import Spy, clinic

@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.curator import measure as measure_module
-from discreet.curator import program as program_module
-from discreet.curator.declare import declare
-from discreet.curator.door import Door
-from discreet.curator.program import Program, choose
-from discreet.curator.run import run
-from discreet.curator.selection import Optimal, Threshold
+from discreet.curator.catalog.declarations import declare
 from discreet.engines import Memory
+from discreet.measurement.program import program as program_module
+from discreet.measurement.program.execution import run
+from discreet.measurement.program.program import Program, choose
+from discreet.measurement.releases import additive as measure_module
+from discreet.measurement.releases.releaser import Door
+from discreet.measurement.selection import Optimal, Threshold
 from discreet.noise import SeededBits
-from discreet.plan.reading import Groups
-from discreet.plan.schema import Limits, TableSchema
-from discreet.plan.sql import parse
+from discreet.plan.model.readings import Groups
+from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import Neighbours, events
+from discreet.sql.select import parse
 from tests.curator.clinic import DECLARED, TYPES, Row, visits
 from tests.curator.nearness import met
 

@@ -15,7 +15,7 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
-from discreet.engines.sources import FileTable
+from discreet.engines.duckdb.sources import FileTable
 from discreet.errors import InvalidParameter
 from discreet.ledger import Book
 from discreet.ledger import origin as origin_module

@@ -17,22 +17,22 @@ from discreet import count
 from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
 from discreet.curator import Curator
-from discreet.curator.door import Door
-from discreet.curator.others import with_other
-from discreet.curator.program import Program, choose
-from discreet.curator.run import run
-from discreet.curator.selection import Threshold
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.measurement.program.execution import run
+from discreet.measurement.program.other_group import with_other
+from discreet.measurement.program.program import Program, choose
+from discreet.measurement.releases.releaser import Door
+from discreet.measurement.selection import Threshold
 from discreet.noise import SeededBits
-from discreet.plan.calls import call
-from discreet.plan.nodes import Column, Literal
-from discreet.plan.ranges import values
-from discreet.plan.schema import ColumnSchema, Limits, TableSchema
-from discreet.plan.sql import parse
-from discreet.plan.stability import Contribution
-from discreet.plan.types import Type
+from discreet.plan.analysis.public_values import values
+from discreet.plan.analysis.stability import Contribution
+from discreet.plan.expressions.calls import call
+from discreet.plan.model.nodes import Column, Literal
+from discreet.plan.model.schema import ColumnSchema, Limits, TableSchema
+from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Neighbours
+from discreet.sql.select import parse
 from tests.curator.clinic import TYPES, neighbour, visits
 from tests.curator.nearness import check_gathered, check_moves
 from tests.curator.spies import clinic

@@ -12,22 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.curator import Curator
-from discreet.curator.program import Program, choose
 from discreet.engines import DuckDB, Engine, Memory
-from discreet.engines import gather as gather_module
-from discreet.engines.choosing import put_together
+from discreet.engines.memory import relations as gather_module
+from discreet.engines.row_choice import put_together
 from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.measurement.program.program import Program, choose
 from discreet.noise import SeededBits
-from discreet.plan.describe import describe
-from discreet.plan.frame import count, count_units
-from discreet.plan.nodes import UNIT, Aggregate, Column, Output, Question, Relation
-from discreet.plan.own import own_rows
-from discreet.plan.reading import Groups
-from discreet.plan.relations import Reached, Table
-from discreet.plan.schema import Limits, TableSchema
-from discreet.plan.sql import parse
-from discreet.plan.types import Type
+from discreet.plan.analysis.owned_rows import own_rows
+from discreet.plan.analysis.relation_schema import describe
+from discreet.plan.model.nodes import UNIT, Aggregate, Column, Output, Question, Relation
+from discreet.plan.model.readings import Groups
+from discreet.plan.model.relations import Reached, Table
+from discreet.plan.model.schema import Limits, TableSchema
+from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Neighbours
+from discreet.sql.frame import count, count_units
+from discreet.sql.select import parse
 from tests.curator.nearness import check_alone, check_moves
 from tests.curator.shop import (
     DAYS,
@@ -176,7 +176,7 @@ def test_mutant_a_key_of_two_people_belongs_to_nobody(monkeypatch: pytest.Monkey
         return dropping(relation, *arguments) if isinstance(relation, Reached) else right_gather(relation, *arguments)
 
     right_gather = gather_module.gather
-    monkeypatch.setattr("discreet.engines.memory.gather", patched)
+    monkeypatch.setattr("discreet.engines.memory.engine.gather", patched)
     found: Data = {table: [] for table in TYPES}
     found["orders"] = [{"id": i, "customer": f"c{i}", "total": 1.0} for i in range(9)]
     found["items"] = [{"order_id": i, "kind": "a", "price": 1.0, "code": None} for i in range(9)]

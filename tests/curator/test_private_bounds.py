@@ -16,19 +16,20 @@ from discreet.accounting import epsilon as epsilon_of
 from discreet.audit.nearness import moved
 from discreet.audit.recording import Seen, Watched, ask
 from discreet.audit.releases import allowance
-from discreet.curator import Answer, Curator, perform
-from discreet.curator.door import Door
-from discreet.curator.measure import Measure
-from discreet.curator.prepared import Prepared
-from discreet.curator.run import run
-from discreet.curator.scouts import SHARE, BoundsScout
+from discreet.curator import Answer, Curator
+from discreet.curator.asking import performance as perform
+from discreet.curator.asking.prepared import Prepared
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InsufficientBudget, InvalidParameter, KeyConflict, QueryFailed, UnsupportedQuery
+from discreet.measurement.probes.probes import SHARE, BoundsScout
+from discreet.measurement.program.execution import run
+from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.releaser import Door
 from discreet.noise import SeededBits
-from discreet.plan.frame import mean
-from discreet.plan.reading import Groups, Reading
-from discreet.plan.schema import Bounds, Limits
+from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.schema import Bounds, Limits
 from discreet.privacy import Budget, Loss, Neighbours, PureDP, events
+from discreet.sql.frame import mean
 from tests.curator.fuzz import Question
 from tests.curator.spies import Spy
 from tests.redteam.judge import same_answers

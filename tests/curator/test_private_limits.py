@@ -15,13 +15,13 @@ from discreet.audit.recording import Watched
 from discreet.audit.recording import ask as recorded
 from discreet.audit.releases import allowance
 from discreet.curator import Curator
-from discreet.curator.scouts import LimitsScout
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, KeyConflict, UnsupportedQuery
+from discreet.measurement.probes.probes import LimitsScout
 from discreet.noise import SeededBits
-from discreet.plan.frame import count
-from discreet.plan.schema import Limits
+from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget, Loss, Neighbours, PureDP
+from discreet.sql.frame import count
 from tests.curator.fuzz import Question
 from tests.curator.spies import Spy
 from tests.redteam.judge import same_answers

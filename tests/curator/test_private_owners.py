@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.curator import Curator
-from discreet.curator.prepared import limits_scouts
-from discreet.curator.program import Program
-from discreet.curator.scouts import BoundsScout, described
+from discreet.curator.asking.prepared import limits_scouts
 from discreet.engines import DuckDB, Memory
+from discreet.measurement.probes.probes import BoundsScout, described
+from discreet.measurement.program.program import Program
 from discreet.noise import SeededBits
-from discreet.plan.reading import Groups
-from discreet.plan.schema import Limits, TableSchema
-from discreet.plan.sql import parse
+from discreet.plan.model.readings import Groups
+from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import Budget, PureDP
+from discreet.sql.select import parse
 from tests.curator.shop import DAYS, TYPES, UNITS, Data, data, frame, loaded, schemas, without
 
 SPOTS = [("orders", "total"), ("items", "price"), ("notes", "stars"), ("steps", "count"), ("meals", "kcal")]

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator import public as module
+from discreet.curator.catalog import public_tables as module
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
 from discreet.noise import SeededBits
-from discreet.plan.reading import Groups, Reading
-from discreet.plan.types import Type
+from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.types import Type
 from discreet.privacy import Budget
 from tests.curator.clinic import visits
 from tests.curator.spies import BY_WARD, COUNT, OPTIONS, Broken, Spy

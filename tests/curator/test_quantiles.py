@@ -22,22 +22,22 @@ from discreet.audit.nearness import by_ranges
 from discreet.audit.points import ranges_of_parts, ranges_of_points
 from discreet.audit.releases import Divided, Drawn
 from discreet.curator import Curator
-from discreet.curator import pick as pick_module
-from discreet.curator import program as program_module
-from discreet.curator.divide import divide
-from discreet.curator.door import Door
-from discreet.curator.histogram import Histogram
-from discreet.curator.program import Program, choose
-from discreet.curator.ranked import RISK, trees
-from discreet.curator.run import run
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.measurement.aggregates import Target
+from discreet.measurement.aggregates.ranked import RISK, trees
+from discreet.measurement.program import program as program_module
+from discreet.measurement.program.execution import run
+from discreet.measurement.program.program import Program, choose
+from discreet.measurement.releases import points as pick_module
+from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.tree_draw import divide
+from discreet.measurement.releases.value_counts import Histogram
 from discreet.noise import SeededBits
-from discreet.plan.aggregates import Target
-from discreet.plan.reading import Groups, Split
-from discreet.plan.schema import Limits, TableSchema
-from discreet.plan.sql import parse
+from discreet.plan.model.readings import Groups, Split
+from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import Budget, Neighbours
+from discreet.sql.select import parse
 from tests.curator.clinic import TYPES, Row, neighbour, visits
 from tests.curator.spies import Spy, clinic
 from tests.curator.test_neighbours import check_keys, check_within, greedy, schema

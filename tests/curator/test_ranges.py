@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.curator import Curator
-from discreet.curator.declare import declare
-from discreet.curator.program import Program, choose, public_keys
+from discreet.curator.catalog.declarations import declare
 from discreet.engines import DuckDB, Memory
 from discreet.errors import UnsupportedQuery
+from discreet.measurement.program.program import Program, choose, public_keys
 from discreet.noise import SeededBits, uniform_below
-from discreet.plan.evaluate import evaluate
-from discreet.plan.ranges import MOST_VALUES, values
-from discreet.plan.schema import Limits, TableSchema
-from discreet.plan.sql import parse
-from discreet.plan.types import Type
+from discreet.plan.analysis.public_values import MOST_VALUES, values
+from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.model.schema import Limits, TableSchema
+from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Neighbours
+from discreet.sql.select import parse
 from tests.curator.test_neighbours import check_within
 
 TYPES = {

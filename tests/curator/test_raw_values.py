@@ -13,7 +13,7 @@ from discreet.curator import Curator
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.learn import store
 from discreet.noise import SeededBits
-from discreet.plan.types import Type
+from discreet.plan.model.types import Type
 from discreet.privacy import Budget
 from tests.engines.raw import Specimen
 from tests.engines.raw_objects import OBJECTS

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from discreet.curator import Answer, Curator
-from discreet.curator.rehearse import NOTE
+from discreet.curator.asking.rehearsal import NOTE
 from discreet.engines import Memory
 from discreet.errors import DiscreetError, InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.noise import SeededBits
-from discreet.plan.frame import count
-from discreet.plan.schema import Limits
+from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget, Loss
+from discreet.sql.frame import count
 from tests.curator.clinic import visits
 from tests.curator.spies import BY_WARD, COUNT, OPTIONS, Spy, clinic
 

@@ -13,23 +13,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.curator import Curator
-from discreet.curator import prepared as prepared_module
-from discreet.curator import preparing as preparing_module
-from discreet.curator import stored as stored_module
-from discreet.curator.declare import declare
-from discreet.curator.explain import errors
-from discreet.curator.measure import Law
-from discreet.curator.program import choose
-from discreet.curator.spread import Noise, _Terms
-from discreet.curator.targets import farthest
+from discreet.curator.asking import preparation as preparing_module
+from discreet.curator.asking import prepared as prepared_module
+from discreet.curator.asking.explanation import errors
+from discreet.curator.catalog.declarations import declare
+from discreet.curator.replay import stored as stored_module
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.measurement.aggregates import Linear, Steps
+from discreet.measurement.intervals.sums_and_means import Noise, _Terms
+from discreet.measurement.program.error_targets import farthest
+from discreet.measurement.program.program import choose
+from discreet.measurement.releases.additive import Law
 from discreet.noise import SeededBits
-from discreet.plan.aggregates import Linear, Steps
-from discreet.plan.schema import Limits, TableSchema
-from discreet.plan.sql import parse
-from discreet.plan.types import Type
+from discreet.plan.model.schema import Limits, TableSchema
+from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Loss, Neighbours, PureDP
+from discreet.sql.select import parse
 from tests.effort import tried
 
 QUIET = 10**9  # an epsilon at which nearly all noise is zero

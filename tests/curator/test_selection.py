@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.curator.program import Program, choose
-from discreet.curator.selection import Optimal, Threshold
-from discreet.plan.schema import Bounds, ColumnSchema, Limits, TableSchema
-from discreet.plan.sql import parse
-from discreet.plan.types import Type
+from discreet.measurement.program.program import Program, choose
+from discreet.measurement.selection import Optimal, Threshold
+from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
+from discreet.sql.select import parse
 
 DELTA = Fraction(1, 10**5)
 COUNT = "SELECT key, COUNT(*) AS n FROM t GROUP BY key"

@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.curator import Curator
-from discreet.curator import program as program_module
-from discreet.curator.program import Program, choose
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import UnsupportedQuery
+from discreet.measurement.program import program as program_module
+from discreet.measurement.program.program import Program, choose
 from discreet.noise import SeededBits
-from discreet.plan.describe import describe
-from discreet.plan.nodes import Column, Relation
-from discreet.plan.reading import Groups
-from discreet.plan.relations import Join, Matched, PerUnit, Select, Table, Union
-from discreet.plan.schema import Limits, TableSchema
-from discreet.plan.sql import parse
-from discreet.plan.types import Type
+from discreet.plan.analysis.relation_schema import describe
+from discreet.plan.model.nodes import Column, Relation
+from discreet.plan.model.readings import Groups
+from discreet.plan.model.relations import Join, Matched, PerUnit, Select, Table, Union
+from discreet.plan.model.schema import Limits, TableSchema
+from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Neighbours
+from discreet.sql.select import parse
 from tests.curator.hospital import TYPES, Data, add_patient, data, schemas, without
 from tests.curator.nearness import check_alone, check_moves
 from tests.effort import tried

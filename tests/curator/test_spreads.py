@@ -14,12 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.curator import Curator, joint, nonlinear
-from discreet.curator.spread import Noise
+from discreet.curator import Curator
 from discreet.engines import DuckDB
+from discreet.measurement.aggregates import Needs, Variance, centred, paired
+from discreet.measurement.intervals import covariances as joint
+from discreet.measurement.intervals import variances as nonlinear
+from discreet.measurement.intervals.sums_and_means import Noise
 from discreet.noise import SeededBits
-from discreet.plan.aggregates import Needs, Variance, centred, paired
-from discreet.plan.schema import Limits
+from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget
 from tests.curator.test_coverage import AGES, CLIPPED, GROUPS, TIMES, curator, error, hits
 from tests.effort import tried

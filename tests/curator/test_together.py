@@ -9,9 +9,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from discreet.curator import Curator, laws
+from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
 from discreet.errors import UnsupportedQuery
+from discreet.measurement.program import group_steps as laws
 from discreet.noise import SeededBits
 from discreet.privacy import Budget, events
 

@@ -15,18 +15,18 @@ import pytest
 from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
 from discreet.accounting.zcdp import compose as zcdp
-from discreet.curator import divide as divide_module
-from discreet.curator import tree as tree_module
-from discreet.curator.divide import Part, part_of
-from discreet.curator.histogram import Histogram
-from discreet.curator.measure import Law
-from discreet.curator.tree import Place, Tree, best_shape, carry
 from discreet.exact import Enclosure
-from discreet.plan.aggregates import Parts, Steps, Target
-from discreet.plan.nodes import Column
-from discreet.plan.schema import Limits
-from discreet.plan.stability import Contribution
-from discreet.plan.types import Type
+from discreet.measurement.aggregates import Parts, Steps, Target
+from discreet.measurement.releases import quantile_tree as tree_module
+from discreet.measurement.releases import tree_draw as divide_module
+from discreet.measurement.releases.additive import Law
+from discreet.measurement.releases.quantile_tree import Place, Tree, best_shape, carry
+from discreet.measurement.releases.tree_draw import Part, part_of
+from discreet.measurement.releases.value_counts import Histogram
+from discreet.plan.analysis.stability import Contribution
+from discreet.plan.model.nodes import Column
+from discreet.plan.model.schema import Limits
+from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours, events
 
 ADD, SWAP = Neighbours.ADD_REMOVE, Neighbours.REPLACE

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from discreet.curator import curator as module
-from discreet.curator import scouts
 from discreet.errors import InsufficientBudget, LedgerError
 from discreet.ledger import Book, sqlite
+from discreet.measurement.probes import probes as scouts
 from discreet.privacy import Budget, PureDP
 from tests.curator import nursery
 from tests.curator.spies import COUNT, Spy, clinic, filtered

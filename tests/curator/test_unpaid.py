@@ -14,7 +14,7 @@ from discreet.engines import DuckDB, Memory
 from discreet.errors import AccountLocked, InvalidParameter, QueryFailed
 from discreet.ledger import FAILURE_CREDITS
 from discreet.noise import SecureBits, SeededBits
-from discreet.plan.schema import Limits
+from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget
 from tests.curator.clinic import visits
 from tests.curator.spies import COUNT, OPTIONS, Broken, Spy, clinic, filtered

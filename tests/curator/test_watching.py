@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator.door import Door
-from discreet.curator.measure import Measure
-from discreet.curator.nonlinear import Integers
-from discreet.curator.watching import bits_of, engine_of, is_play, schema_of, watching
+from discreet.curator.watch import bits_of, engine_of, is_play, schema_of, watching
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter
+from discreet.measurement.intervals.variances import Integers
+from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.releaser import Door
 from discreet.noise import SecureBits, SeededBits
 from tests.curator.spies import COUNT, OPTIONS, Spy, clinic
 

@@ -10,20 +10,20 @@ import pytest
 from hypothesis import settings
 
 from discreet.curator import Curator
-from discreet.curator.program import Program
 from discreet.engines import DuckDB, Engine, Memory
-from discreet.engines import places as places_module
+from discreet.engines.memory import windows as places_module
 from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.measurement.program.program import Program
 from discreet.noise import SeededBits
+from discreet.plan.analysis.relation_schema import describe
 from discreet.plan.canonical import replay
-from discreet.plan.describe import describe
-from discreet.plan.nodes import UNIT, Column, Order
-from discreet.plan.reading import Reading, Statistic
-from discreet.plan.relations import Table, Window, Windowed
-from discreet.plan.schema import Limits
-from discreet.plan.sql import parse
-from discreet.plan.types import Type
+from discreet.plan.model.nodes import UNIT, Column, Order
+from discreet.plan.model.readings import Reading, Statistic
+from discreet.plan.model.relations import Table, Window, Windowed
+from discreet.plan.model.schema import Limits
+from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Neighbours
+from discreet.sql.select import parse
 from tests.curator.hospital import TYPES, Data, data, schemas, without
 from tests.curator.shop import schemas as shop
 from tests.curator.test_shapes import SOMEBODY, check, check_without, exact, frame, loaded, plan
@@ -86,7 +86,7 @@ def test_mutant_a_window_over_everybody(monkeypatch: pytest.MonkeyPatch) -> None
     def everybody(window: Window, rows: Any, *rest: Any) -> Any:
         return right(window, [{**row, UNIT: 0} for row in rows], *rest)
 
-    monkeypatch.setattr("discreet.engines.gather.places", everybody)
+    monkeypatch.setattr("discreet.engines.memory.relations.places", everybody)
     program, found = plan(QUESTIONS["row_number"], schemas(Limits(1, 1))), data(3, patients=60)
     with pytest.raises(AssertionError):
         check_all(program, found)

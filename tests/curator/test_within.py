@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from discreet.curator import Curator, targets
-from discreet.curator import preparing as module
+from discreet.curator import Curator
+from discreet.curator.asking import preparation as module
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.measurement.program import error_targets as targets
 from discreet.noise import SeededBits
-from discreet.plan.frame import count
 from discreet.privacy import Budget, Neighbours, PureDP
+from discreet.sql.frame import count
 from tests.curator.clinic import visits
 from tests.curator.spies import OPTIONS, Spy, clinic
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from discreet.noise import SeededBits, uniform_below
-from discreet.plan.evaluate import INT_HIGH, INT_LOW
-from discreet.plan.nodes import Value
-from discreet.plan.types import Type
+from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW
+from discreet.plan.model.nodes import Value
+from discreet.plan.model.types import Type
 
 Build = Callable[[Sequence[Any], Path], Any]
 

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.plan.types import Type
+from discreet.plan.model.types import Type
 from tests.engines.raw import (
     FLOATS,
     SHORT,

@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from discreet.engines.sources import FileTable
-from discreet.plan.types import Type
+from discreet.engines.duckdb.sources import FileTable
+from discreet.plan.model.types import Type
 from tests.engines.raw import (
     INTEGERS,
     TEXTS,

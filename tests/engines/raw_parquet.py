@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.plan.types import Type
+from discreet.plan.model.types import Type
 from tests.engines import parquet_bytes as p
 from tests.engines.parquet_bytes import Stored, parquet
 from tests.engines.raw import (

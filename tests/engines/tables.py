@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.engines import DuckDB, Engine, Memory
-from discreet.plan.nodes import Call, Column, Expression, Literal, Value
-from discreet.plan.reading import Bounding, Groups, Reading, Statistic
-from discreet.plan.types import Type
+from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
+from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
+from discreet.plan.model.types import Type
 
 N, F, B, T, D, S = Type.INT, Type.FLOAT, Type.BOOL, Type.TEXT, Type.DATE, Type.TIMESTAMP
 Rows = Sequence[Mapping[str, Any]]

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.engines import DuckDB, Memory
-from discreet.engines.choosing import BUCKET, BUCKETS, P, Salt, digest, stays
+from discreet.engines.row_choice import BUCKET, BUCKETS, P, Salt, digest, stays
 from discreet.errors import InvalidParameter
-from discreet.plan.reading import Bounding, Groups, Reading, Statistic
-from discreet.plan.types import Type
+from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
+from discreet.plan.model.types import Type
 from tests.effort import tried
 from tests.engines.tables import EDGES, B, Bench, D, F, N, S, T, arrow, bounding, call, col, lit
 

@@ -11,13 +11,15 @@ import polars as pl
 import pytest
 from duckdb import connect
 
-from discreet.engines import DuckDB, Memory, census, duckdb
-from discreet.engines.rows import Rows, Stand
+from discreet.engines import DuckDB, Memory
+from discreet.engines.duckdb import engine as duckdb
+from discreet.engines.sql import join_census as census
+from discreet.engines.sql.relations import Rows, Stand
 from discreet.noise import SeededBits, uniform_below
-from discreet.plan.nodes import UNIT, Column, Expression, Output, Relation
-from discreet.plan.reading import Bounding, Groups, Reading, Statistic
-from discreet.plan.relations import Join, Matched, PerUnit, Select, Table, Union
-from discreet.plan.types import Type
+from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Relation
+from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
+from discreet.plan.model.relations import Join, Matched, PerUnit, Select, Table, Union
+from discreet.plan.model.types import Type
 from tests.engines.tables import B, F, N, T, call, col, lit
 
 TYPES: dict[str, dict[str, Type]] = {"v": {"u": N, "a": N, "x": F}, "p": {"w": N, "b": T}, "l": {"c": N, "d": N}}

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from discreet.engines import DuckDB, Memory
-from discreet.engines.copies import copy_of
+from discreet.engines.duckdb.copies import copy_of
 from discreet.errors import InvalidParameter
-from discreet.plan.reading import Reading, Statistic
-from discreet.plan.types import Type
+from discreet.plan.model.readings import Reading, Statistic
+from discreet.plan.model.types import Type
 from tests.engines.tables import arrow
 
 TYPES = {"who": Type.INT, "x": Type.FLOAT, "word": Type.TEXT}

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.engines import DuckDB, Memory
-from discreet.engines.bounded import Bounded
+from discreet.engines.sql.contribution_bounds import Bounded
 from discreet.errors import InvalidParameter
-from discreet.plan.aggregates import Form, distinct_form
-from discreet.plan.reading import Bounding, Groups, Reading, Statistic
-from discreet.plan.schema import Limits
-from discreet.plan.stability import Contribution
-from discreet.plan.types import Type
+from discreet.measurement.aggregates import Form, distinct_form
+from discreet.plan.analysis.stability import Contribution
+from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
+from discreet.plan.model.schema import Limits
+from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 from tests.effort import tried
 from tests.engines.tables import EDGES, B, Bench, D, F, N, S, T, arrow, bounding, call, col

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter
-from discreet.plan.functions import FUNCTIONS, Signature
-from discreet.plan.nodes import Call, Expression
-from discreet.plan.types import Type
+from discreet.plan.expressions.functions import FUNCTIONS, Signature
+from discreet.plan.model.nodes import Call, Expression
+from discreet.plan.model.types import Type
 from tests.engines.tables import EDGES, PRINTERS, B, Bench, D, F, N, S, T, arrow, call, col, lit, value_of
 
 SHORT: dict[Type, int] = {T: 12, F: 12, N: 10}  # of each list, where three arguments are combined

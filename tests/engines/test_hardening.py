@@ -14,7 +14,7 @@ import pytest
 
 from discreet.engines import DuckDB
 from discreet.errors import InvalidParameter, QueryFailed
-from discreet.plan.reading import Reading, Statistic
+from discreet.plan.model.readings import Reading, Statistic
 from tests.engines.tables import B, N, T, bounding, call, col, lit
 
 CANARY = "ZZ-CANARY-7"

@@ -14,10 +14,10 @@ import pytest
 from discreet.engines import Memory, ids
 from discreet.engines.ids import FUNCTION, UNICODE, WHITE_SPACE, normalised, sql, text_of, unassigned
 from discreet.noise import SeededBits, uniform_below
-from discreet.plan.calls import call
-from discreet.plan.nodes import UNIT, Expression, Output, Relation
-from discreet.plan.reading import Reading, Statistic
-from discreet.plan.relations import Join, Marked, Matched, Reached, Select, Table, Windowed
+from discreet.plan.expressions.calls import call
+from discreet.plan.model.nodes import UNIT, Expression, Output, Relation
+from discreet.plan.model.readings import Reading, Statistic
+from discreet.plan.model.relations import Join, Marked, Matched, Reached, Select, Table, Windowed
 from tests.engines.tables import B, Bench, N, T, arrow, bounding, col
 
 ROWS_AND_UNITS = (Statistic(kind="rows"), Statistic(kind="units"))

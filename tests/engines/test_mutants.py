@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from discreet.engines import DuckDB, Memory
-from discreet.engines import bounded as module
-from discreet.engines.bounded import Bounded
-from discreet.engines.choosing import BUCKET, P
+from discreet.engines.row_choice import BUCKET, P
+from discreet.engines.sql import contribution_bounds as module
+from discreet.engines.sql.contribution_bounds import Bounded
 from tests.engines.tables import N, arrow, bounding, col
 from tests.engines.test_bounding import COLUMNS, assert_moved, crowd, reading
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.engines import DuckDB, Memory, statement
+from discreet.engines import DuckDB, Memory
+from discreet.engines.sql import statement
 from discreet.errors import InvalidParameter
-from discreet.plan.reading import Bounding, Reading, Statistic
+from discreet.plan.model.readings import Bounding, Reading, Statistic
 from tests.effort import tried
 from tests.engines.tables import EDGES, WIDE, Bench, F, N, arrow, bounding, col
 

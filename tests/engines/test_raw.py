@@ -11,9 +11,9 @@ import pytest
 
 from discreet.engines import DuckDB, Memory
 from discreet.noise import SeededBits
-from discreet.plan.nodes import Expression
-from discreet.plan.reading import Groups, Reading, Statistic
-from discreet.plan.types import Type
+from discreet.plan.model.nodes import Expression
+from discreet.plan.model.readings import Groups, Reading, Statistic
+from discreet.plan.model.types import Type
 from tests.engines import raw_arrow, raw_objects, raw_parquet
 from tests.engines.raw import Specimen
 from tests.engines.tables import B, D, F, N, S, T, bounding, call, col, lit, witnesses

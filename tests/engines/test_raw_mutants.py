@@ -10,10 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from discreet.engines import Memory, arrow, cells, parquet, stored
+from discreet.engines import Memory, cells
+from discreet.engines.duckdb import arrow, parquet
+from discreet.engines.duckdb import stored_types as stored
 from discreet.errors import QueryFailed
-from discreet.plan.reading import Reading, Statistic
-from discreet.plan.types import Type
+from discreet.plan.model.readings import Reading, Statistic
+from discreet.plan.model.types import Type
 from tests.engines.tables import F, col
 from tests.engines.test_raw import chosen, judge
 
@@ -52,7 +54,7 @@ def decimals_left_to_duckdb(patch: pytest.MonkeyPatch) -> None:
 
 
 def objects_as_they_print(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("discreet.engines.sources.text_of", str)
+    patch.setattr("discreet.engines.duckdb.sources.text_of", str)
 
 
 MUTANTS: list[tuple[Callable[[pytest.MonkeyPatch], None], str]] = [

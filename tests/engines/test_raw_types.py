@@ -17,14 +17,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.engines import DuckDB, Memory
-from discreet.engines import arrow as arrow_module
-from discreet.engines import duckdb as module
-from discreet.engines import parquet as parquet_module
-from discreet.engines.copies import copy_of
-from discreet.engines.sources import FileTable
+from discreet.engines.duckdb import arrow as arrow_module
+from discreet.engines.duckdb import engine as module
+from discreet.engines.duckdb import parquet as parquet_module
+from discreet.engines.duckdb.copies import copy_of
+from discreet.engines.duckdb.sources import FileTable
 from discreet.errors import InvalidParameter, QueryFailed
-from discreet.plan.reading import Reading, Statistic
-from discreet.plan.types import Type
+from discreet.plan.model.readings import Reading, Statistic
+from discreet.plan.model.types import Type
 from tests.engines import parquet_bytes as p
 from tests.engines import raw_parquet
 from tests.engines.parquet_bytes import Stored, parquet

@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.engines import DuckDB, Memory
-from discreet.engines.sources import FileTable
+from discreet.engines.duckdb.sources import FileTable
 from discreet.errors import InvalidParameter
-from discreet.plan.reading import Groups, Reading, Statistic
-from discreet.plan.types import Type
+from discreet.plan.model.readings import Groups, Reading, Statistic
+from discreet.plan.model.types import Type
 from tests.engines.tables import B, D, F, N, S, T, bounding, call, col, lit, witnesses
 
 HOSTILE = [

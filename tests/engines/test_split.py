@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.engines import Memory
-from discreet.engines import memory as memory_module
+from discreet.engines.memory import engine as memory_module
 from discreet.errors import InvalidParameter
-from discreet.plan.reading import Bounding, Groups, Only, Reading, Split, Statistic
+from discreet.plan.model.readings import Bounding, Groups, Only, Reading, Split, Statistic
 from tests.effort import tried
 from tests.engines.tables import B, Bench, F, N, T, bounding, call, col, lit
 from tests.engines.test_bounding import COLUMNS, X, crowd, table

@@ -15,9 +15,9 @@ from discreet.engines import DuckDB
 from discreet.engines.cells import steps
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
-from discreet.plan.nodes import Value
-from discreet.plan.reading import Bounding, Reading, Statistic
-from discreet.plan.types import Type
+from discreet.plan.model.nodes import Value
+from discreet.plan.model.readings import Bounding, Reading, Statistic
+from discreet.plan.model.types import Type
 from tests.engines.tables import EDGES, WIDE, B, Bench, D, F, N, T, call, col, lit
 
 X = col("x", F)

@@ -11,10 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from discreet.engines import DuckDB, duckdb
-from discreet.engines.stoppable import stoppable
+from discreet.engines import DuckDB
+from discreet.engines.duckdb import engine as duckdb
+from discreet.engines.duckdb.stoppable import stoppable
 from discreet.errors import QueryFailed
-from discreet.plan.reading import Reading, Statistic
+from discreet.plan.model.readings import Reading, Statistic
 from tests.engines.tables import N, col
 
 pytestmark = pytest.mark.usefixtures("ctrl_c")

@@ -14,9 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 from discreet.accounting.tuning import Tries
-from discreet.curator.door import Door
 from discreet.errors import RandomnessUnavailable
 from discreet.learn.tries import draw_tries
+from discreet.measurement.releases.releaser import Door
 from discreet.noise import (
     Bits,
     Coin,

@@ -8,9 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from discreet.plan.calls import Mismatch, call
-from discreet.plan.nodes import Call, Column, Expression, Literal
-from discreet.plan.types import Type
+from discreet.plan.expressions.calls import Mismatch, call
+from discreet.plan.model.nodes import Call, Column, Expression, Literal
+from discreet.plan.model.types import Type
 from tests.plan.tables import VISITS
 
 N, F, B, T, D, S = Type.INT, Type.FLOAT, Type.BOOL, Type.TEXT, Type.DATE, Type.TIMESTAMP

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.plan.schema import Bounds, ColumnSchema, Limits, TableSchema
-from discreet.plan.types import Type
+from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.types import Type
 
 _COLUMNS: list[tuple[str, Type, tuple[int, int] | None]] = [
     ("patient_id", Type.INT, None),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from discreet.errors import UnsupportedQuery
-from discreet.plan.nodes import Call, Column, Literal, Question
-from discreet.plan.sql import parse
-from discreet.plan.types import Type
+from discreet.plan.model.nodes import Call, Column, Literal, Question
+from discreet.plan.model.types import Type
+from discreet.sql.select import parse
 from tests.plan.tables import SCHEMAS
 
 # The question; the kinds of its aggregates; its keys; its outputs.

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter, UnsupportedQuery
-from discreet.plan.aggregates import Layout, Needs, Ratio, Recipe, Steps, Total, Variance, centred, paired
-from discreet.plan.nodes import Aggregate, AggregateKind, Column, Question
-from discreet.plan.schema import Bounds, ColumnSchema, TableSchema
-from discreet.plan.types import Type
+from discreet.measurement.aggregates import Layout, Needs, Ratio, Recipe, Steps, Total, Variance, centred, paired
+from discreet.plan.model.nodes import Aggregate, AggregateKind, Column, Question
+from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
+from discreet.plan.model.types import Type
 from tests.plan.test_stability import added
 
 X, Y, FREE = Column("x", Type.INT), Column("y", Type.FLOAT), Column("free", Type.INT)

@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.plan.bounds import bounds
-from discreet.plan.grammar import read
-from discreet.plan.schema import Bounds
-from discreet.plan.scope import Scope
-from discreet.plan.source import Source
-from discreet.plan.sql import select
+from discreet.plan.analysis.value_bounds import bounds
+from discreet.plan.model.schema import Bounds
+from discreet.sql.functions.grammar import read
+from discreet.sql.scope import Scope
+from discreet.sql.select import select
+from discreet.sql.text.source import Source
 from tests.plan.tables import SCHEMAS, VISITS
 
 

@@ -6,14 +6,14 @@ import datetime as dt
 
 import pytest
 
-from discreet.plan.calls import NULL, Mismatch, alike, call, dated
-from discreet.plan.functions import FUNCTIONS
-from discreet.plan.grammar import read
-from discreet.plan.nodes import Call, Column, Expression, Literal
-from discreet.plan.scope import Scope
-from discreet.plan.source import Source
-from discreet.plan.sql import select
-from discreet.plan.types import Type
+from discreet.plan.expressions.calls import NULL, Mismatch, alike, call, dated
+from discreet.plan.expressions.functions import FUNCTIONS
+from discreet.plan.model.nodes import Call, Column, Expression, Literal
+from discreet.plan.model.types import Type
+from discreet.sql.functions.grammar import read
+from discreet.sql.scope import Scope
+from discreet.sql.select import select
+from discreet.sql.text.source import Source
 from tests.plan.tables import SCHEMAS, VISITS
 
 TYPES = {

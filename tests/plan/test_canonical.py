@@ -7,7 +7,7 @@ import json
 import pytest
 
 from discreet.plan.canonical import canonical, replay, replay_order
-from discreet.plan.sql import parse
+from discreet.sql.select import parse
 from tests.plan.tables import SCHEMAS
 
 FROZEN = {  # written on 2026-11-15; a difference means that stored answers are lost: raise VERSION instead

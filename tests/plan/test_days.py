@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.curator.declare import declare
+from discreet.curator.catalog.declarations import declare
 from discreet.errors import InvalidParameter
-from discreet.plan.bounds import bounds
-from discreet.plan.days import number
-from discreet.plan.evaluate import evaluate
-from discreet.plan.functions import LONGEST_TEXT
-from discreet.plan.measures import is_whole
-from discreet.plan.nodes import Expression
-from discreet.plan.ranges import values
-from discreet.plan.schema import Bounds, ColumnSchema, Limits, TableSchema
-from discreet.plan.sql import parse
-from discreet.plan.types import Type
+from discreet.plan.analysis.function_bounds import is_whole
+from discreet.plan.analysis.public_values import values
+from discreet.plan.analysis.value_bounds import bounds
+from discreet.plan.expressions.day_functions import number
+from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.expressions.functions import LONGEST_TEXT
+from discreet.plan.model.nodes import Expression
+from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
+from discreet.sql.select import parse
 from tests.plan.tables import SCHEMAS
 
 FIRST, LAST = dt.date(2019, 12, 30), dt.date(2021, 3, 1)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from discreet.plan.finish import Noisy, finish
-from discreet.plan.sql import parse
+from discreet.plan.post.outputs import Noisy, finish
+from discreet.sql.select import parse
 from tests.plan.tables import SCHEMAS
 
 Rows = list[dict[str, Any]]

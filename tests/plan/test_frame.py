@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from discreet.errors import InvalidParameter, UnsupportedQuery
-from discreet.plan.frame import (
+from discreet.sql.frame import (
     TableFrame,
     correlation,
     count,
@@ -19,7 +19,7 @@ from discreet.plan.frame import (
     sum,  # noqa: A004 - that is its name
     variance,
 )
-from discreet.plan.sql import parse
+from discreet.sql.select import parse
 from tests.plan.tables import ROWS, SCHEMAS, VISITS
 
 visits = TableFrame(schema=VISITS)

@@ -13,16 +13,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from discreet.engines.cells import steps as on_grid
-from discreet.plan.aggregates import Form, Steps
-from discreet.plan.aggregates import spread as spread_module
-from discreet.plan.aggregates.joint import Pair, Side
-from discreet.plan.aggregates.mean import centred_form, paired_form
-from discreet.plan.aggregates.spread import centred_spread_form, paired_spread_form
-from discreet.plan.aggregates.sum import sum_form
-from discreet.plan.nodes import Column
-from discreet.plan.reading import Statistic
-from discreet.plan.schema import Bounds
-from discreet.plan.types import Type
+from discreet.measurement.aggregates import Form, Steps
+from discreet.measurement.aggregates import variance as spread_module
+from discreet.measurement.aggregates.covariance import Pair, Side
+from discreet.measurement.aggregates.mean import centred_form, paired_form
+from discreet.measurement.aggregates.sum import sum_form
+from discreet.measurement.aggregates.variance import centred_spread_form, paired_spread_form
+from discreet.plan.model.nodes import Column
+from discreet.plan.model.readings import Statistic
+from discreet.plan.model.schema import Bounds
+from discreet.plan.model.types import Type
 from tests.effort import tried
 
 X, Y = Column("x", Type.FLOAT), Column("y", Type.FLOAT)

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from discreet.plan.aggregates import Form, Joint, Layout, Ratio, centred, paired
-from discreet.plan.aggregates.layout import Needs
-from discreet.plan.nodes import Aggregate, Column, PairKind, Question
-from discreet.plan.reading import Statistic
-from discreet.plan.schema import Bounds, ColumnSchema, Limits, TableSchema
-from discreet.plan.stability import Contribution
-from discreet.plan.types import Type
+from discreet.measurement.aggregates import Form, Joint, Layout, Ratio, centred, paired
+from discreet.measurement.aggregates.layout import Needs
+from discreet.plan.analysis.stability import Contribution
+from discreet.plan.model.nodes import Aggregate, Column, PairKind, Question
+from discreet.plan.model.readings import Statistic
+from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 
 Pair = tuple[int | None, int | None]

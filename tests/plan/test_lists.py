@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from discreet.plan.frame import TableFrame
-from discreet.plan.sql import parse
+from discreet.sql.frame import TableFrame
+from discreet.sql.select import parse
 from tests.plan.tables import SCHEMAS
 
 SAME = {

@@ -13,18 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter, UnknownTable, UnsupportedQuery
-from discreet.plan import bounds as bounds_module
-from discreet.plan import narrowing
-from discreet.plan.bounds import bounds
-from discreet.plan.calls import call
+from discreet.plan.analysis import condition_bounds as narrowing
+from discreet.plan.analysis import value_bounds as bounds_module
+from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.canonical import canonical, replay
-from discreet.plan.evaluate import MEANINGS, evaluate
-from discreet.plan.finish import Noisy, cell
-from discreet.plan.frame import TableFrame, count
-from discreet.plan.functions import FUNCTIONS
-from discreet.plan.nodes import Call, Column, Expression, Literal
-from discreet.plan.sql import parse
-from discreet.plan.types import Type
+from discreet.plan.expressions.calls import call
+from discreet.plan.expressions.evaluation import MEANINGS, evaluate
+from discreet.plan.expressions.functions import FUNCTIONS
+from discreet.plan.model.nodes import Call, Column, Expression, Literal
+from discreet.plan.model.types import Type
+from discreet.plan.post.outputs import Noisy, cell
+from discreet.sql.frame import TableFrame, count
+from discreet.sql.select import parse
 from tests.effort import tried
 from tests.plan.expressions import expressions, rows, sql
 from tests.plan.tables import SCHEMAS, VISITS

@@ -8,7 +8,7 @@ import pytest
 
 from discreet.plan.canonical import canonical, replay
 from discreet.plan.recall import recall
-from discreet.plan.sql import parse
+from discreet.sql.select import parse
 from tests.plan.tables import SCHEMAS
 
 QUESTIONS = (

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from discreet.errors import UnknownTable, UnsupportedQuery
-from discreet.plan.frame import TableFrame, count
-from discreet.plan.sql import parse
+from discreet.sql.frame import TableFrame, count
+from discreet.sql.select import parse
 from tests.plan.tables import BARE, ROWS, SCHEMAS, VISITS
 
 MARK = "¦"  # stands before the character that a refusal points at

@@ -12,14 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.plan import aggregates, stability
-from discreet.plan.aggregates import Form, Steps
-from discreet.plan.aggregates.spread import half_square, trapezoid
-from discreet.plan.nodes import Column
-from discreet.plan.reading import Statistic
-from discreet.plan.schema import Bounds, Limits
-from discreet.plan.stability import Contribution
-from discreet.plan.types import Type
+from discreet.measurement import aggregates
+from discreet.measurement.aggregates import Form, Steps
+from discreet.measurement.aggregates.variance import half_square, trapezoid
+from discreet.plan.analysis import stability
+from discreet.plan.analysis.stability import Contribution
+from discreet.plan.model.nodes import Column
+from discreet.plan.model.readings import Statistic
+from discreet.plan.model.schema import Bounds, Limits
+from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 
 X = Column("x", Type.INT)

@@ -15,14 +15,14 @@ import duckdb
 import pytest
 
 from discreet.noise import SeededBits, uniform_below
-from discreet.plan import panes
-from discreet.plan.after import Keep, noisy_columns, numbers
-from discreet.plan.finish import Noisy, finish
-from discreet.plan.nodes import Question
-from discreet.plan.schema import Bounds, ColumnSchema, TableSchema
-from discreet.plan.sql import parse
-from discreet.plan.stepping import Setting, walked
-from discreet.plan.types import Type
+from discreet.plan.model.nodes import Question
+from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
+from discreet.plan.model.types import Type
+from discreet.plan.post import windows as panes
+from discreet.plan.post.execution import Setting, walked
+from discreet.plan.post.outputs import Noisy, finish
+from discreet.plan.post.steps import Keep, noisy_columns, numbers
+from discreet.sql.select import parse
 
 COLUMNS = {
     "g": ColumnSchema(name="g", type=Type.TEXT),
@@ -180,5 +180,7 @@ def test_an_order_by_noisy_numbers_taken_for_certain_is_caught(monkeypatch: pyte
 
 
 def test_a_filter_by_noisy_numbers_taken_for_certain_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.plan.stepping.Group.certain", lambda self, condition: self.value(condition) is True)
+    monkeypatch.setattr(
+        "discreet.plan.post.execution.Group.certain", lambda self, condition: self.value(condition) is True
+    )
     assert not held(_texts(UNKNOWN)[5], range(60))

@@ -9,9 +9,9 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from discreet.plan.aggregates import Target
-from discreet.plan.schema import Limits
-from discreet.plan.stability import Contribution
+from discreet.measurement.aggregates import Target
+from discreet.plan.analysis.stability import Contribution
+from discreet.plan.model.schema import Limits
 from discreet.privacy import Neighbours
 
 LAST = 2

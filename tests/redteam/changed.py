@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from discreet.audit.recording import Watched
 from discreet.engines import Memory
-from discreet.plan.reading import Groups, Reading
+from discreet.plan.model.readings import Groups, Reading
 
 
 class Changed(Memory):

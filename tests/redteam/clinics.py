@@ -11,9 +11,9 @@ from discreet.audit.recording import Noise, Watched, ask
 from discreet.curator import Curator, Program
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.noise import SeededBits
-from discreet.plan.reading import Groups, Reading
-from discreet.plan.schema import Limits
-from discreet.plan.types import Type
+from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.schema import Limits
+from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Loss
 from tests.curator.fuzz import Question
 from tests.engines.tables import arrow

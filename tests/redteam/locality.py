@@ -7,7 +7,7 @@ the person in whom they differ must be equal to the bit: sharper than any sensit
 
 from __future__ import annotations
 
-from discreet.plan.reading import Groups, Reading
+from discreet.plan.model.readings import Groups, Reading
 
 Part = tuple[object, int]
 """A group, and a statistic or a cell of it."""

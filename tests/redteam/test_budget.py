@@ -14,8 +14,7 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.curator import curator as curator_module
-from discreet.curator import perform as perform_module
-from discreet.curator.measure import Measure
+from discreet.curator.asking import performance as perform_module
 from discreet.engines import Memory
 from discreet.errors import (
     AccountLocked,
@@ -27,8 +26,9 @@ from discreet.errors import (
     QueryFailed,
 )
 from discreet.ledger import Book
+from discreet.measurement.releases.additive import Measure
 from discreet.noise import SeededBits
-from discreet.plan.reading import Groups, Reading
+from discreet.plan.model.readings import Groups, Reading
 from discreet.privacy import Budget, PureDP
 from tests.redteam.clinics import APPROXIMATE, CROWD, DECLARED, Untouchable, clinic, row, spent
 

@@ -15,7 +15,7 @@ import pytest
 from discreet.curator import Answer, Curator
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import DiscreetError
-from discreet.plan.reading import Reading
+from discreet.plan.model.readings import Reading
 from tests.redteam.clinics import APPROXIMATE, CROWD, Row, Untouchable, chain, clinic, planned, row, spent
 from tests.redteam.salts import same_salt
 

@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from discreet.audit.releases import allowance
-from discreet.curator.measure import Measure
 from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.measurement.releases.additive import Measure
 from discreet.privacy import Neighbours, PureDP
 from tests.redteam.clinics import APPROXIMATE, CROWD, Untouchable, clinic, noises, planned, row, spent
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from discreet.audit.recording import Noise
-from discreet.curator.measure import Measure
 from discreet.engines import DuckDB, Engine, Memory
-from discreet.plan.schema import Limits
+from discreet.measurement.releases.additive import Measure
+from discreet.plan.model.schema import Limits
 from tests.redteam.clinics import APPROXIMATE, CROWD, PURE, Row, asking, clinic, neighbours, noises, planned, row
 
 BOTH: list[Callable[[], Engine]] = [Memory, lambda: DuckDB(threads=1)]

@@ -13,11 +13,11 @@ import pytest
 from discreet.audit.nearness import moved
 from discreet.audit.recording import Noise, Watched, ask
 from discreet.audit.releases import Divided, allowance
-from discreet.curator import tree as tree_module
-from discreet.curator.measure import Measure
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
-from discreet.plan.schema import Limits
+from discreet.measurement.releases import quantile_tree as tree_module
+from discreet.measurement.releases.additive import Measure
+from discreet.plan.model.schema import Limits
 from discreet.privacy import Neighbours, PureDP, events
 from tests.engines.tables import EDGES, F
 from tests.redteam.clinics import (

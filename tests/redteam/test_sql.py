@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from discreet.audit.recording import Watched, ask
-from discreet.curator.measure import Measure
-from discreet.engines import DuckDB, Engine, Memory, memory
+from discreet.engines import DuckDB, Engine, Memory
+from discreet.engines.memory import engine as memory
 from discreet.errors import QueryFailed, UnknownTable, UnsupportedQuery
-from discreet.plan.nodes import Column
-from discreet.plan.reading import Reading, Statistic
-from discreet.plan.schema import Limits
-from discreet.plan.types import Type
+from discreet.measurement.releases.additive import Measure
+from discreet.plan.model.nodes import Column
+from discreet.plan.model.readings import Reading, Statistic
+from discreet.plan.model.schema import Limits
+from discreet.plan.model.types import Type
 from discreet.privacy import PureDP
 from tests.redteam.attacks import ATTACKS, BOMBS, V
 from tests.redteam.clinics import (

@@ -14,9 +14,9 @@ from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import DiscreetError
 from discreet.ledger import Book, Entry
-from discreet.plan.nodes import Aggregate, Output, Question
-from discreet.plan.nodes import Column as PlanColumn
-from discreet.plan.types import Type
+from discreet.plan.model.nodes import Aggregate, Output, Question
+from discreet.plan.model.nodes import Column as PlanColumn
+from discreet.plan.model.types import Type
 from discreet.privacy import Budget
 
 TYPES = {"who": "text", "ward": "text", "age": "int"}

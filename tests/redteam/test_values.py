@@ -12,7 +12,7 @@ import pytest
 
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
-from discreet.plan.schema import Limits
+from discreet.plan.model.schema import Limits
 from discreet.privacy import Neighbours
 from tests.engines.tables import EDGES, T
 from tests.redteam.clinics import APPROXIMATE, CROWD, Row, Untouchable, asking, clinic, neighbours, noises, row, spent

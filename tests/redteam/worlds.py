@@ -9,8 +9,8 @@ from typing import Any
 from discreet.curator import Curator
 from discreet.engines import Engine
 from discreet.noise import SeededBits
-from discreet.plan.schema import Limits
-from discreet.plan.types import Type
+from discreet.plan.model.schema import Limits
+from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Loss, Neighbours
 from tests.curator.fuzz import BOUNDS, KEYS, TYPES, Draw, Setting
 from tests.engines.tables import EDGES

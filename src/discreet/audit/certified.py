@@ -24,8 +24,8 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.audit.recording import Noise
-from discreet.curator.measure import Law, Measure
 from discreet.exact import float_below
+from discreet.measurement.releases.additive import Law, Measure
 
 LARGEST_SIGMA, REACH = 20_000, 20
 

@@ -16,7 +16,7 @@ from discreet.audit.mechanism_recorder import Handed
 from discreet.audit.nearness import Move
 from discreet.audit.recording import Seen
 from discreet.audit.verdicts import Fault, same_course, short
-from discreet.curator.perform import costs_no_more
+from discreet.curator.asking.performance import costs_no_more
 from discreet.ledger import Account
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from discreet.privacy import Neighbours, events

@@ -11,11 +11,11 @@ from discreet.audit.neighbours import Change, Changes, Neighbouring, neighbourin
 from discreet.audit.people import People, by_account, called
 from discreet.audit.verdicts import Violation
 from discreet.curator import Curator
-from discreet.curator.watching import check_watchable, is_play, known_to
-from discreet.engines.copies import Copy, copy_of
+from discreet.curator.watch import check_watchable, is_play, known_to
+from discreet.engines.duckdb.copies import Copy, copy_of
 from discreet.errors import InvalidParameter, UnknownTable
 from discreet.noise import Bits
-from discreet.plan.schema import TableSchema
+from discreet.plan.model.schema import TableSchema
 from discreet.privacy import Neighbours
 
 Factory = Callable[[Any], Curator]

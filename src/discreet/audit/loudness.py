@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.audit.recording import Noise
-from discreet.curator.measure import Law, Measure
+from discreet.measurement.releases.additive import Law, Measure
 
 SMALLEST = 2
 """The smallest scale that is looked at: below, most noise is zero and tells little."""

@@ -12,7 +12,7 @@ from discreet.accounting.zcdp import compose as zcdp
 from discreet.audit.points import ranges_of_parts, ranges_of_points, ranges_of_votes
 from discreet.audit.recording import Noise
 from discreet.audit.releases import Divided, Drawn, Voted, allowance, law_of
-from discreet.curator.measure import Measure
+from discreet.measurement.releases.additive import Measure
 from discreet.mechanisms import PartitionSelection
 from discreet.privacy import events
 

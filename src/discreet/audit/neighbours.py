@@ -9,10 +9,10 @@ from typing import Any
 
 from discreet.audit.newcomers import Newcomers, Rows
 from discreet.audit.people import People, Row, ids_of
-from discreet.engines.copies import Copy
+from discreet.engines.duckdb.copies import Copy
 from discreet.noise import Bits
 from discreet.noise.experiment import shuffled
-from discreet.plan.schema import TableSchema
+from discreet.plan.model.schema import TableSchema
 from discreet.privacy import Neighbours
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from discreet.audit.people import People, Row, ids_of
 from discreet.audit.strangers import VERY_MANY, fresh_ids, fresh_values, spelled, strangers
 from discreet.noise import Bits, uniform_below
-from discreet.plan.schema import TableSchema
-from discreet.plan.types import Type
+from discreet.plan.model.schema import TableSchema
+from discreet.plan.model.types import Type
 
 Rows = dict[str, list[Row]]
 """New rows, by table."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from discreet.engines.choosing import put_together
-from discreet.engines.copies import Copy
+from discreet.engines.duckdb.copies import Copy
 from discreet.engines.ids import normalised
-from discreet.engines.memory import cell
+from discreet.engines.memory.engine import cell
+from discreet.engines.row_choice import put_together
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
 from discreet.noise.experiment import shuffled
-from discreet.plan.schema import Reach, TableSchema
+from discreet.plan.model.schema import Reach, TableSchema
 
 Row = dict[str, Any]
 Places = dict[str, list[int]]

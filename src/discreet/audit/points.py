@@ -14,9 +14,9 @@ from itertools import accumulate
 from typing import Any
 
 from discreet.audit.releases import Divided, Drawn
-from discreet.curator.modes import Modal
-from discreet.curator.pick import Pick
-from discreet.plan.aggregates import Target
+from discreet.measurement.aggregates import Target
+from discreet.measurement.releases.mode import Modal
+from discreet.measurement.releases.points import Pick
 
 Numbers = Mapping[Any, Sequence[int]]
 """By group: the cells that have values, then how many each has."""

@@ -12,12 +12,12 @@ from discreet.audit.query_finding import QueryAudit
 from discreet.audit.querying import NEIGHBOURS, ROWS, Progress, query
 from discreet.audit.questions import standard
 from discreet.curator import Curator
-from discreet.curator.config import FILE, Config, Table, load
-from discreet.curator.enrol import check_sources, register
-from discreet.curator.terms import terms
-from discreet.curator.watching import schema_of
-from discreet.engines.copies import copy_of
-from discreet.engines.duckdb import DuckDB
+from discreet.curator.catalog.terms import terms
+from discreet.curator.config.enrolment import check_sources, register
+from discreet.curator.config.file import FILE, Config, Table, load
+from discreet.curator.watch import schema_of
+from discreet.engines.duckdb.copies import copy_of
+from discreet.engines.duckdb.engine import DuckDB
 from discreet.errors import InvalidParameter, UnknownTable
 from discreet.noise import SeededBits
 from discreet.privacy import ZCDP, ApproxDP, Budget, Loss

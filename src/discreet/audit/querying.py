@@ -22,12 +22,12 @@ from discreet.audit.query_finding import Audited, QueryAudit
 from discreet.audit.recording import Asking, Watched
 from discreet.audit.verdicts import Compared, Pair, Violation
 from discreet.curator import Curator
-from discreet.curator.preparing import LimitsWish
-from discreet.curator.terms import terms
-from discreet.curator.watching import engine_of, tables_read
+from discreet.curator.asking.preparation import LimitsWish
+from discreet.curator.catalog.terms import terms
+from discreet.curator.watch import engine_of, tables_read
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, SeededBits
-from discreet.plan.nodes import Value
+from discreet.plan.model.nodes import Value
 
 NEIGHBOURS, ROWS = 50, 2000
 _SEED = 1

@@ -7,10 +7,10 @@ from contextlib import suppress
 
 from discreet.audit.people import ids_of
 from discreet.curator import Curator
-from discreet.curator.stored import Asked
+from discreet.curator.replay.stored import Asked
 from discreet.errors import DiscreetError
-from discreet.plan.schema import ColumnSchema, TableSchema
-from discreet.plan.types import Type
+from discreet.plan.model.schema import ColumnSchema, TableSchema
+from discreet.plan.model.types import Type
 
 MOST = 2
 """Columns of a kind that are asked about, so that a wide table is not asked for ever."""

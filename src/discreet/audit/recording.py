@@ -16,22 +16,22 @@ from numpy.typing import NDArray
 
 from discreet.audit.releases import Divided, Drawn, Release, Voted
 from discreet.curator import Answer, Curator
-from discreet.curator.door import Door
-from discreet.curator.histogram import Histogram, Look
-from discreet.curator.measure import Measure
-from discreet.curator.modes import Modal
-from discreet.curator.nonlinear import Integers
-from discreet.curator.pick import Aim, Pick
-from discreet.curator.preparing import LimitsWish
-from discreet.curator.tree import Tree
-from discreet.curator.watching import bits_of, watching
+from discreet.curator.asking.preparation import LimitsWish
+from discreet.curator.watch import bits_of, watching
 from discreet.engines import Engine
 from discreet.errors import DiscreetError, InternalError, QueryFailed, UnsupportedQuery
+from discreet.measurement.intervals.variances import Integers
+from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.mode import Modal
+from discreet.measurement.releases.points import Aim, Pick
+from discreet.measurement.releases.quantile_tree import Tree
+from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.value_counts import Histogram, Look
 from discreet.mechanisms import PartitionSelection
 from discreet.noise import Bits
-from discreet.plan.nodes import Value
-from discreet.plan.reading import Groups, Reading
-from discreet.plan.types import Type
+from discreet.plan.model.nodes import Value
+from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.types import Type
 from discreet.privacy import events
 
 T = TypeVar("T")

@@ -7,11 +7,11 @@ from fractions import Fraction
 
 from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
-from discreet.curator.measure import Law, Measure
-from discreet.curator.modes import Modal
-from discreet.curator.pick import Pick
-from discreet.curator.tree import Tree
 from discreet.errors import UnsupportedEvent
+from discreet.measurement.releases.additive import Law, Measure
+from discreet.measurement.releases.mode import Modal
+from discreet.measurement.releases.points import Pick
+from discreet.measurement.releases.quantile_tree import Tree
 from discreet.mechanisms import PartitionSelection
 from discreet.privacy import events
 

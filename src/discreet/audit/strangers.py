@@ -10,9 +10,9 @@ from typing import Any
 
 from discreet.audit.people import Row, ids_of
 from discreet.noise import Bits, uniform_below
-from discreet.plan.days import LAST
-from discreet.plan.schema import Bounds, ColumnSchema, TableSchema
-from discreet.plan.types import Type
+from discreet.plan.expressions.day_functions import LAST
+from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
+from discreet.plan.model.types import Type
 
 MANY_GROUPS, IN_EACH, VERY_MANY = 24, 3, 60
 _MIDNIGHT = dt.time()

@@ -27,12 +27,12 @@ from discreet.audit.querying import NEIGHBOURS, ROWS, Progress
 from discreet.audit.recording import SALT, Watched, account, attempted
 from discreet.audit.verdicts import Violation
 from discreet.curator import Curator
-from discreet.curator.door import Door
-from discreet.curator.watching import engine_of, training_of, watching
+from discreet.curator.watch import engine_of, training_of, watching
 from discreet.engines import Engine
 from discreet.errors import InvalidParameter
+from discreet.measurement.releases.releaser import Door
 from discreet.noise import Bits, SeededBits
-from discreet.plan.relations import tables
+from discreet.plan.model.relations import tables
 
 Rows = tuple[NDArray[np.float64], NDArray[Any] | None]
 """Features and target, as a learner is given them."""

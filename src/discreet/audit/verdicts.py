@@ -11,12 +11,12 @@ from discreet.audit.nearness import Move, paid_moves
 from discreet.audit.recording import REST, Asking, Noise, Seen, Watched, ask
 from discreet.audit.releases import Divided, Drawn, Voted, allowance, law_of
 from discreet.curator import Answer, Curator
-from discreet.curator.measure import Measure
-from discreet.curator.perform import costs_no_more
-from discreet.curator.program import Program
-from discreet.curator.selection import Threshold
+from discreet.curator.asking.performance import costs_no_more
 from discreet.exact import float_above, float_below
 from discreet.ledger import Account
+from discreet.measurement.program.program import Program
+from discreet.measurement.releases.additive import Measure
+from discreet.measurement.selection import Threshold
 from discreet.noise import Bits
 from discreet.privacy import PureDP, events
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.cli.words import csv_text, json_text, percent, printable, shown
-from discreet.curator.answer import Answer
+from discreet.curator.asking.answer import Answer
 from discreet.ledger.text import write_loss
 
 

@@ -15,8 +15,8 @@ from discreet.cli import accounts, answers, attacking, auditing, choosing, curat
 from discreet.cli.failures import FAILED, Guarded
 from discreet.cli.template import TEMPLATE
 from discreet.cli.words import printable
-from discreet.curator.choices import CANDIDATES
-from discreet.curator.config import FILE, Config, load
+from discreet.curator.asking.choices import CANDIDATES
+from discreet.curator.config.file import FILE, Config, load
 from discreet.curator.curator import Curator
 from discreet.demo import FOLDER, show
 from discreet.errors import InvalidParameter

@@ -15,7 +15,7 @@ from discreet.audit import QueryAudit, protected
 from discreet.audit.pages import audit_page
 from discreet.audit.query_finding import CANNOT_SHOW
 from discreet.cli.words import number, printable
-from discreet.curator.config import Config, load
+from discreet.curator.config.file import Config, load
 from discreet.errors import InvalidParameter
 from discreet.report.words import percent
 

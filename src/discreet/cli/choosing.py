@@ -12,11 +12,11 @@ from rich.text import Text
 
 from discreet.cli import curating
 from discreet.cli.words import csv_text, json_text, number, percent, printable
-from discreet.curator.choices import Candidate, Choice, Choices, choose_epsilon
+from discreet.curator.asking.choices import Candidate, Choice, Choices, choose_epsilon
 from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
 from discreet.ledger import OWNER
-from discreet.plan.schema import Limits
+from discreet.plan.model.schema import Limits
 from discreet.report import blocks, page
 
 _RISKS = ("found, of 100", "suspicion of 50 %, then")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from discreet.curator.asking.preparation import LimitsWish
 from discreet.curator.curator import Curator
-from discreet.curator.preparing import LimitsWish
 from discreet.errors import InvalidParameter
 from discreet.ledger import OWNER
 from discreet.noise import system_bits
-from discreet.plan.schema import Limits
+from discreet.plan.model.schema import Limits
 
 _KEY_BITS = 64
 

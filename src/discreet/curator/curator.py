@@ -10,32 +10,33 @@ from fractions import Fraction
 from functools import partial
 
 from discreet import check
-from discreet.curator.answer import Answer, columns, records
-from discreet.curator.choices import CANDIDATES, Candidate, Choices, asked_for, compare, listed
-from discreet.curator.config import FILE, load
-from discreet.curator.door import Door
-from discreet.curator.enrol import check_known, check_sources, enrol
-from discreet.curator.explain import ROWS, Explanation, explanation
-from discreet.curator.fitting import Fitting
-from discreet.curator.fluent import CuratedFrame
-from discreet.curator.found import remarks
-from discreet.curator.magnitudes import supposing
-from discreet.curator.notes import notes
-from discreet.curator.perform import Performance, Told, perform
-from discreet.curator.prepared import Prepared
-from discreet.curator.preparing import LimitsWish, Wish
-from discreet.curator.rehearse import INVENTED, NOTE, SALT, rehearsal
-from discreet.curator.stopping import Stopping
-from discreet.curator.stored import Asked
-from discreet.curator.terms import CONFIDENCE, terms
+from discreet.curator.asking.answer import Answer, columns, records
+from discreet.curator.asking.choices import CANDIDATES, Candidate, Choices, asked_for, compare, listed
+from discreet.curator.asking.explanation import ROWS, Explanation, explanation
+from discreet.curator.asking.fluent import CuratedFrame
+from discreet.curator.asking.found import remarks
+from discreet.curator.asking.interruption import Stopping
+from discreet.curator.asking.performance import Performance, Told, perform
+from discreet.curator.asking.preparation import LimitsWish, Wish
+from discreet.curator.asking.prepared import Prepared
+from discreet.curator.asking.rehearsal import INVENTED, NOTE, SALT, rehearsal
+from discreet.curator.catalog.terms import terms
+from discreet.curator.config.enrolment import check_known, check_sources, enrol
+from discreet.curator.config.file import FILE, load
+from discreet.curator.replay.stored import Asked
+from discreet.curator.training.fit import Fitting
 from discreet.engines.base import Engine
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.duckdb.engine import DuckDB
 from discreet.errors import KeyConflict, QueryFailed
 from discreet.ledger import OWNER, Book, Receipt, Remaining
+from discreet.measurement.probes.magnitudes import supposing
+from discreet.measurement.program.notes import notes
+from discreet.measurement.releases.releaser import Door
+from discreet.mechanisms.base import CONFIDENCE
 from discreet.noise import Bits, source_of
 from discreet.plan.canonical import canonical
-from discreet.plan.nodes import Question, Value
-from discreet.plan.schema import Bounds
+from discreet.plan.model.nodes import Question, Value
+from discreet.plan.model.schema import Bounds
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from discreet.attacks import difference
 from discreet.curator import Answer, Curator
 from discreet.demo.clinic import HIGHEST_CHARGE, RICH_PATIENT, RICH_WARD, Visit, without
-from discreet.plan.frame import count, mean
 from discreet.privacy import Budget
+from discreet.sql.frame import count, mean
 
 EPSILONS = ("0.2", "1", "5")
 TRIALS = 100

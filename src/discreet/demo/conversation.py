@@ -9,10 +9,10 @@ from pathlib import Path
 from discreet.curator import Answer, Curator
 from discreet.demo.clinic import HIGHEST_CHARGE, MOST_DAYS, MOST_VISITS, TYPES, WARDS
 from discreet.errors import DiscreetError
-from discreet.plan.frame import count, mean
-from discreet.plan.nodes import Question
-from discreet.plan.schema import Limits
+from discreet.plan.model.nodes import Question
+from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget
+from discreet.sql.frame import count, mean
 
 BUDGET = Budget(epsilon=3, delta="1e-6")
 BOUNDS = {"age": (0, 120), "days": (1, MOST_DAYS), "charge": (0, HIGHEST_CHARGE)}

@@ -4,7 +4,7 @@ Engines know plans and rows; they know nothing of noise, budgets or analysts.
 """
 
 from discreet.engines.base import Engine
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.memory import Memory
+from discreet.engines.duckdb.engine import DuckDB
+from discreet.engines.memory.engine import Memory
 
 __all__ = ["DuckDB", "Engine", "Memory"]

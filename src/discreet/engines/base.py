@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from discreet.engines.validation import check_reading
 from discreet.errors import InvalidParameter, QueryFailed
-from discreet.plan.nodes import Call, Column, Expression
-from discreet.plan.reading import Groups, Reading
-from discreet.plan.relations import tables
-from discreet.plan.types import Type
+from discreet.plan.model.nodes import Call, Column, Expression
+from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.relations import tables
+from discreet.plan.model.types import Type
+from discreet.plan.validation import check_reading
 
 READS: Mapping[tuple[Type, Type], tuple[str, ...]] = {
     (Type.INT, Type.FLOAT): ("to_float",),

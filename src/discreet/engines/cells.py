@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.engines.validation import is_unicode
-from discreet.plan.evaluate import INT_HIGH, INT_LOW, evaluate
-from discreet.plan.nodes import Call, Expression, Literal, Value
-from discreet.plan.types import Type
+from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, evaluate
+from discreet.plan.model.nodes import Call, Expression, Literal, Value
+from discreet.plan.model.types import Type
+from discreet.plan.validation import is_unicode
 
 TRUE, FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import accumulate, pairwise
 
-from discreet.plan.nodes import Value
+from discreet.plan.model.nodes import Value
 
 UNICODE = "14.0.0"
 """The version that tells which code points are assigned."""

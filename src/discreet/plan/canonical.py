@@ -13,9 +13,9 @@ from functools import singledispatch
 from typing import Any
 
 from discreet.errors import InternalError
-from discreet.plan.after import Attach, Frames, Gather, Keep
-from discreet.plan.nodes import Aggregate, Call, Column, Expression, Literal, Output, Question, Relation, Step
-from discreet.plan.relations import Join, Marked, Matched, PerUnit, Reached, Select, Table, Union, Windowed
+from discreet.plan.model.nodes import Aggregate, Call, Column, Expression, Literal, Output, Question, Relation, Step
+from discreet.plan.model.relations import Join, Marked, Matched, PerUnit, Reached, Select, Table, Union, Windowed
+from discreet.plan.post.steps import Attach, Frames, Gather, Keep
 
 VERSION = 1
 
@@ -23,8 +23,8 @@ VERSION = 1
 def canonical(question: Question) -> str:
     """The whole question as JSON: equal for equal questions, however they were written.
 
-    >>> from discreet.plan.nodes import Output
-    >>> from discreet.plan.types import Type
+    >>> from discreet.plan.model.nodes import Output
+    >>> from discreet.plan.model.types import Type
     >>> n = Aggregate(name="#1", kind="count")
     >>> asked = Question(table="visits", aggregates=(n,), outputs=(Output("n", Column("#1", Type.INT)),), limit=3)
     >>> print(canonical(asked))
@@ -49,8 +49,8 @@ def replay(question: Question) -> str:
     Two questions with the same text here are answered by the same release; all that differs is post-processing. The
     aggregates are in an order of their own, given by `replay_order`.
 
-    >>> from discreet.plan.nodes import Output
-    >>> from discreet.plan.types import Type
+    >>> from discreet.plan.model.nodes import Output
+    >>> from discreet.plan.model.types import Type
     >>> n = Aggregate(name="#1", kind="count")
     >>> print(replay(Question(table="visits", aggregates=(n,), outputs=(Output("n", Column("#1", Type.INT)),))))
     {"aggregates":[{"kind":"count"}],"keys":[],"table":"visits","version":1}

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.plan.canonical import VERSION, origin
-from discreet.plan.functions import FUNCTIONS
-from discreet.plan.nodes import Aggregate, Call, Column, Expression, Key, Literal, Question, Value
-from discreet.plan.types import Type
+from discreet.plan.expressions.functions import FUNCTIONS
+from discreet.plan.model.nodes import Aggregate, Call, Column, Expression, Key, Literal, Question, Value
+from discreet.plan.model.types import Type
 
 _PARTS = frozenset(
     ("version", "table", "source", "where", "keys", "aggregates", "outputs", "having", "order", "limit", "steps")

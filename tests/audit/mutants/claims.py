@@ -12,11 +12,11 @@ import pytest
 
 from discreet.curator import Answer, Curator
 from discreet.curator import curator as module
-from discreet.curator.perform import Told, perform
-from discreet.curator.prepared import Prepared
-from discreet.curator.scouts import SHARE
+from discreet.curator.asking.performance import Told, perform
+from discreet.curator.asking.prepared import Prepared
 from discreet.engines import Memory
 from discreet.ledger import Book, Receipt, charging, claims, outcomes
+from discreet.measurement.probes.probes import SHARE
 from discreet.noise import SeededBits
 from discreet.privacy import Budget, events
 from tests.audit.mutants.registry import Mutant, catcher, setting

@@ -14,15 +14,15 @@ import pytest
 
 from discreet import audit
 from discreet.curator import curator as curator_module
-from discreet.curator import stored
-from discreet.curator.measure import Measure
-from discreet.curator.selection import Threshold
+from discreet.curator.replay import stored
 from discreet.engines import Memory
 from discreet.errors import QueryFailed
 from discreet.ledger import Book
+from discreet.measurement.releases.additive import Measure
+from discreet.measurement.selection import Threshold
 from discreet.noise import SeededBits
-from discreet.plan.reading import Groups, Reading
-from discreet.plan.stability import Contribution
+from discreet.plan.analysis.stability import Contribution
+from discreet.plan.model.readings import Groups, Reading
 from discreet.privacy import Neighbours, PureDP, events
 from tests.audit.mutants.registry import Mutant, catcher
 from tests.redteam.clinics import APPROXIMATE, CROWD, clinic, noises, row

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from discreet.curator import learners
-from discreet.curator.models import Training
+from discreet.curator.training import learners
+from discreet.curator.training.training import Training
 from discreet.errors import InvalidParameter, QueryFailed
 from discreet.learn import DecisionTreeClassifier
 from discreet.learn import labels as labels_module
 from discreet.learn.labels import ClassPlan
-from discreet.plan.reading import Reading
+from discreet.plan.model.readings import Reading
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.curator.handing import Fit, Given, apart, curated, handed
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from discreet import audit
-from discreet.curator.preparing import Preparing
-from discreet.engines import gather as gather_module
-from discreet.engines import memory
+from discreet.curator.asking.preparation import Preparing
+from discreet.engines.memory import engine as memory
+from discreet.engines.memory import relations as gather_module
 from discreet.errors import UnsupportedQuery
-from discreet.plan.nodes import UNIT
-from discreet.plan.relations import Reached
-from discreet.plan.stability import Contribution
+from discreet.plan.analysis.stability import Contribution
+from discreet.plan.model.nodes import UNIT
+from discreet.plan.model.relations import Reached
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.audit.several import PURE, THE_HOSPITAL, THE_SHOP, of_family, shopping, wards
 from tests.redteam.clinics import APPROXIMATE, CROWD, clinic

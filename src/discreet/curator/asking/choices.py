@@ -1,0 +1,229 @@
+"""Budgets side by side: how wrong an answer would be, and how much an attacker could learn. Public facts only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet import check
+from discreet.accounting import Risk, risk
+from discreet.curator.asking.explanation import ROWS, errors, forecast
+from discreet.curator.asking.prepared import Prepared
+from discreet.curator.replay.stored import Asked
+from discreet.errors import InvalidParameter
+from discreet.measurement.program.program import choose
+from discreet.mechanisms.base import CONFIDENCE
+from discreet.plan.model.nodes import Question
+from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.types import Type
+from discreet.privacy import ApproxDP, Loss, Neighbours, PureDP, events
+from discreet.privacy.amounts import below_one
+from discreet.report import charts, render
+from discreet.report.charts import Spec
+from discreet.sql.select import parse
+
+CANDIDATES = tuple(Fraction(text) for text in ("0.01", "0.03", "0.1", "0.3", "1", "3"))
+"""Where nobody names others: from hardly anything learned to hardly anything hidden."""
+
+_LEAST_CHANCE, _LARGEST_CHANCE = Fraction(1, 10**6), Fraction(1, 2)
+_TABLE, _UNIT, _COLUMN = "people", "person", "x"
+_COUNT, _MEAN = 'SELECT COUNT(*) AS "count" FROM people', "SELECT AVG(x) AS mean FROM people"
+
+Candidate = check.Number | PureDP | ApproxDP
+"""An epsilon, or a budget."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One budget.
+
+    Attributes:
+        budget: what would be spent.
+        errors: for each number how far it may be from the truth at the stated confidence; infinite if anywhere.
+        risk: what an attacker could learn about one unit.
+    """
+
+    budget: Loss
+    errors: Mapping[str, float]
+    risk: Risk
+
+    @property
+    def words(self) -> str:
+        """The risk in a sentence."""
+        wrong, found = (_in_100(share) for share in (self.risk.false_positives, self.risk.power))
+        prior, sure = (_in_100(share) for share in (self.risk.prior, self.risk.posterior))
+        but = f", but for a chance of {float(self.risk.chance):g}" if self.risk.chance else ""
+        return (
+            f"Who accuses {wrong} in 100 wrongly finds at most {found} in 100 rightly; "
+            f"a suspicion of {prior} in 100 grows to at most {sure}{but}."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """Budgets side by side, in the order in which they were named; nothing was read and nothing was spent.
+
+    Attributes:
+        choices: one for each budget.
+        confidence: of each error.
+        rows: of the imagined group on which errors of means depend.
+    """
+
+    choices: tuple[Choice, ...]
+    confidence: Fraction
+    rows: int
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the numbers whose errors are told."""
+        return tuple(self.choices[0].errors)
+
+    @property
+    def records(self) -> tuple[dict[str, Any], ...]:
+        """A row for each budget as plain values; an error without a bound is None."""
+        return tuple(_record(choice) for choice in self.choices)
+
+    def __str__(self) -> str:
+        head = f"{float(self.confidence):.0%} errors in a group of {self.rows:,} rows"
+        return "\n".join([head, *(_line(choice) for choice in self.choices)])
+
+    def spec(self) -> Spec:
+        """By budget, the error of each number, and what an attacker gains, as Vega-Lite."""
+        drawn = [
+            self._panel(f"error of {name}", ".3~g", [choice.errors[name] for choice in self.choices])
+            for name in self.columns
+        ]
+        drawn.append(self._panel("found, of 100", ".1f", [100 * choice.risk.power for choice in self.choices]))
+        sure = [100 * choice.risk.posterior for choice in self.choices]
+        return charts.panels([*drawn, self._panel("suspicion of 50 %, then", ".1f", sure)])
+
+    def chart(self) -> Any:
+        """The same as an Altair chart; without Altair, a dictionary of Vega-Lite."""
+        return render.chart(self.spec())
+
+    def _panel(self, title: str, digits: str, figures: Sequence[float]) -> Spec:
+        pairs = zip(self.choices, figures, strict=True)
+        lengths = {str(choice.budget): figure for choice, figure in pairs if math.isfinite(figure)}
+        return charts.lengths(lengths, title=title, digits=digits)
+
+
+def choose_epsilon(
+    candidates: Sequence[Candidate] = CANDIDATES,
+    *,
+    delta: check.Number = 0,
+    bounds: tuple[check.Number, check.Number] | None = None,
+    rows: int = ROWS,
+    limits: Limits | None = None,
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+    confidence: check.Number = CONFIDENCE,
+) -> Choices:
+    """What budgets buy and what they give away, where no table is at hand: for a count, and a mean between bounds.
+
+    Args:
+        candidates: epsilons, or budgets.
+        delta: of those that are epsilons.
+        bounds: of the values whose mean is asked; without them, only a count is.
+        rows: how many there are, on which the error of a mean depends.
+        limits: how many rows of one person count; one, unless said otherwise.
+        neighbours: the relation.
+        confidence: of each error.
+
+    Raises:
+        InvalidParameter: if a budget or another parameter is outside its domain.
+
+    >>> options = choose_epsilon([0.1, 1], bounds=(0, 100))
+    >>> [(str(c.budget), c.errors["count"], round(c.risk.power, 3)) for c in options.choices]
+    [('epsilon=0.1', 30.0, 0.055), ('epsilon=1', 3.0, 0.136)]
+    """
+    chance = check.probability(confidence=confidence)
+    imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
+    schema = _imagined(bounds, limits or Limits(), Neighbours(neighbours))
+    questions = _questions(schema)
+
+    def told(asked: Asked) -> Choice:
+        programs = [choose(q, schema, epsilon=asked.epsilon, delta=asked.delta) for q in questions]
+        found = {name: error for p in programs for name, error in errors(p, confidence=chance, rows=imagined).items()}
+        promise = events.Approx(asked.epsilon, asked.delta) if asked.delta else events.Pure(asked.epsilon)
+        return _choice(asked, found, promise, schema.neighbours)
+
+    slack = below_one(delta=delta)
+    choices = tuple(told(asked_for(candidate, slack)) for candidate in listed(candidates))
+    return Choices(choices=choices, confidence=chance, rows=imagined)
+
+
+def compare(prepared: Prepared, budgets: Sequence[Asked], *, confidence: Fraction, rows: int) -> Choices:
+    """The same for one question, from its program at each budget."""
+
+    def told(asked: Asked) -> Choice:
+        program, found = forecast(prepared, asked, confidence=confidence, rows=rows)
+        event = prepared.event(asked, len(prepared.missing))
+        return _choice(asked, found, event, program.contribution.neighbours)
+
+    return Choices(choices=tuple(map(told, budgets)), confidence=confidence, rows=rows)
+
+
+def listed(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates, if there are any.
+
+    Raises:
+        InvalidParameter: if there are none, or it is no list.
+    """
+    if isinstance(candidates, str) or not candidates:
+        raise InvalidParameter("candidates", candidates, "to be a list of budgets", "Pass e.g. [0.1, 0.5, 1].")
+    return list(candidates)
+
+
+def asked_for(candidate: Candidate, delta: Fraction) -> Asked:
+    """A candidate as an epsilon and a delta; a budget brings its own."""
+    if isinstance(candidate, ApproxDP):
+        return Asked(check.positive(epsilon=candidate.epsilon), candidate.delta)
+    if isinstance(candidate, PureDP):
+        return Asked(check.positive(epsilon=candidate.epsilon), Fraction(0))
+    return Asked(check.positive(epsilon=candidate), delta)
+
+
+def _choice(asked: Asked, found: Mapping[str, float], event: events.Event, neighbours: Neighbours) -> Choice:
+    """The posterior may be exceeded with ten times delta: with delta itself anything may be told."""
+    chance = min(max(_LEAST_CHANCE, 10 * asked.delta), _LARGEST_CHANCE)
+    budget = ApproxDP(asked.epsilon, asked.delta) if asked.delta else PureDP(asked.epsilon)
+    return Choice(budget=budget, errors=found, risk=risk(event, chance=chance, neighbours=neighbours))
+
+
+def _imagined(bounds: tuple[check.Number, check.Number] | None, limits: Limits, neighbours: Neighbours) -> TableSchema:
+    columns = {_UNIT: ColumnSchema(name=_UNIT, type=Type.INT)}
+    if bounds is not None:
+        low, high = (check.rational(bounds=end) for end in bounds)
+        columns[_COLUMN] = ColumnSchema(name=_COLUMN, type=Type.FLOAT, bounds=Bounds(low, high))
+    return TableSchema(name=_TABLE, columns=columns, unit=_UNIT, limits=limits, neighbours=neighbours, account=_TABLE)
+
+
+def _questions(schema: TableSchema) -> list[Question]:
+    """Each asked alone, with the whole budget."""
+    asked = [_COUNT, _MEAN] if _COLUMN in schema.columns else [_COUNT]
+    return [parse(sql, {_TABLE: schema}) for sql in asked]
+
+
+def _record(choice: Choice) -> dict[str, Any]:
+    budget = choice.budget
+    return {
+        "epsilon": float(getattr(budget, "epsilon", 0)),
+        "delta": float(getattr(budget, "delta", 0)),
+        **{f"{name}_error": error if math.isfinite(error) else None for name, error in choice.errors.items()},
+        "power": choice.risk.power,
+        "posterior": choice.risk.posterior,
+        "guess": choice.risk.guess,
+        "words": choice.words,
+    }
+
+
+def _line(choice: Choice) -> str:
+    found = ", ".join(f"{name} within {error:,.4g}" for name, error in choice.errors.items())
+    return f"{choice.budget}: {found}. {choice.words}"
+
+
+def _in_100(share: float | Fraction) -> str:
+    """Never less than it is: ends are rounded up to a tenth of one in a hundred."""
+    return f"{math.ceil(round(1000 * float(share), 6)) / 10:g}"

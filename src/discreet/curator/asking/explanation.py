@@ -1,0 +1,206 @@
+"""What a question would read, what it would cost and how wrong its answer would be: public facts only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.curator.asking.found import remarks, to_come
+from discreet.curator.asking.prepared import Prepared
+from discreet.curator.replay.stored import Asked
+from discreet.ledger import Account
+from discreet.ledger.tallies import prices
+from discreet.measurement.aggregates.ranked import Ranked
+from discreet.measurement.program.execution import Released
+from discreet.measurement.program.notes import notes
+from discreet.measurement.program.program import Program
+from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.mode import Modal
+from discreet.mechanisms.base import CONFIDENCE
+from discreet.plan.model.readings import Statistic
+from discreet.plan.model.schema import Limits
+from discreet.plan.post.outputs import Cell, Noisy
+from discreet.plan.post.steps import Attach, Keep
+from discreet.privacy import Loss
+from discreet.privacy.events import Event
+
+ROWS = 1000  # of an imagined group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """A question before it is asked: nothing was read and nothing was spent.
+
+    Attributes:
+        program: what would be read, and the noise it would meet.
+        account: who would pay.
+        unit: who is protected, and in which relation.
+        cost: what would be charged; None if no rule of the account has a price for it.
+        remaining: what the account can spend now.
+        errors: for each released number how far it may be from the truth, with this confidence, in a group of so many
+            imagined rows whose values lie in the middle of their bounds (for quantiles, spread evenly between them);
+            infinite if it may be anything.
+        confidence: of each error.
+        rows: of the imagined group.
+        event: what would be released, or what is promised of it where bounds are still to be chosen.
+        remarks: what is chosen privately, and for how much.
+        free: what earlier answers tell for nothing, if they do.
+        pending: whether something is still to be chosen; limits and scales of noise then follow from it.
+        caps: what the caps of the analyst and of the project leave, if they have any.
+        refusal: why `ask` would refuse the question now; None if it would not.
+    """
+
+    program: Program
+    account: str
+    unit: str
+    cost: Loss | None
+    remaining: Loss
+    errors: dict[str, float]
+    confidence: Fraction
+    rows: int
+    event: Event
+    remarks: tuple[str, ...] = ()
+    free: str | None = None
+    pending: bool = False
+    caps: Mapping[str, Loss] = field(default_factory=dict)
+    refusal: str | None = None
+
+    @property
+    def limits(self) -> Limits:
+        """How much one unit counts."""
+        return self.program.contribution.limits
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What limits and bounds mean for the answer."""
+        return (*notes(self.program), *self.remarks)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Cost, noise, limits, unit and groups, a line each."""
+        return {
+            **({} if self.refusal is None else {"refused": f"Asked now, it would be refused. {self.refusal}"}),
+            **({} if self.free is None else {"free": self.free}),
+            "cost": f"{self.cost}; remaining on account {self.account!r}: {self.remaining}",
+            **({} if not self.caps else {"caps": "; ".join(f"{who}: {left} left" for who, left in self.caps.items())}),
+            "noise": _pending(self.program) if self.pending else "; ".join(_noises(self.program)),
+            "limits": f"groups per unit: {self.limits.groups}; rows per unit and group: {self.limits.rows}",
+            "unit": self.unit,
+            "groups": "public" if self.program.selection is None else "private",
+        }
+
+    def __str__(self) -> str:
+        errors = [f"{name}: within {_shown(error)}" for name, error in self.errors.items()]
+        head = f"{float(self.confidence):.0%} errors in a group of {self.rows:,} rows"
+        facts = [f"{label}: {line}" for label, line in self.facts.items()]
+        return "\n".join([head, *(f"  {line}" for line in errors), *facts, *(f"- {note}" for note in self.notes)])
+
+
+def explanation(
+    prepared: Prepared, asked: Asked, account: Account, remaining: Loss, *, confidence: Fraction, rows: int = ROWS
+) -> Explanation:
+    """The explanation of a question whose account stands as it does."""
+    program, found = forecast(prepared, asked, confidence=confidence, rows=rows)
+    event = prepared.event(asked, len(prepared.missing))
+    return Explanation(
+        program=program.unsalted,
+        account=account.name,
+        unit=f"{account.unit}, {account.neighbours.value}",
+        cost=prices(event, account.budget, account.neighbours).spent(account.budget),
+        remaining=remaining,
+        errors=found,
+        confidence=confidence,
+        rows=rows,
+        event=event,
+        remarks=(*to_come(prepared, asked), *remarks(prepared.facts)),
+        pending=bool(prepared.missing),
+    )
+
+
+def forecast(prepared: Prepared, asked: Asked, *, confidence: Fraction, rows: int) -> tuple[Program, dict[str, float]]:
+    """The program of a question, and its errors: infinite where they depend on facts that are still to be found."""
+    program = prepared.supposed(asked) if prepared.missing else prepared.program(asked, prepared.facts)
+    found = errors(program, confidence=confidence, rows=rows)
+    return program, {name: math.inf if name in prepared.unknown else error for name, error in found.items()}
+
+
+def errors(program: Program, *, confidence: Fraction, rows: int) -> dict[str, float]:
+    """For each released number how far it may be from the truth, in an imagined group; infinite if anywhere."""
+    answer = imagined(program, confidence=confidence, rows=rows)
+    return {name: _error(cell) for name, cell in answer.items() if isinstance(cell, Noisy)}
+
+
+def imagined(program: Program, *, confidence: Fraction, rows: int) -> dict[str, Cell]:
+    """The answer for a group of so many rows that lie in the middle of their bounds, before noise: nobody's data."""
+    made = _imagined(program, rows)
+    (answer,) = made.rows(confidence)
+    return dict(answer)
+
+
+def _imagined(program: Program, rows: int) -> Released:
+    """One group, with one of each question beside."""
+    steps = [step for step in program.question.steps if not isinstance(step, Keep)]
+    joined = tuple(replace(step, on=()) if isinstance(step, Attach) else step for step in steps)
+    question = replace(program.question, having=None, order=(), limit=None, steps=joined)
+    statistics = [number for measure in program.measures for number in _in_the_middle(measure, rows)]
+    key = (None,) * len(question.labels)
+    statistics += [point for recipe in program.ranked for point in recipe.imagined(rows)]
+    statistics += [0] * len(program.modal)
+    beside = [_imagined(one, rows) for one in program.beside]
+    return Released(replace(program, question=question), [key], np.array([statistics], dtype=object), beside)
+
+
+def _in_the_middle(measure: Measure, rows: int) -> list[int]:
+    exact = np.array([[_middle(statistic, rows) for statistic in measure.form.statistics]], dtype=object)
+    (found,) = measure.rounded(exact).tolist()
+    return list(found)
+
+
+def _middle(statistic: Statistic, rows: int) -> int:
+    """Of rows that all have a value, half way between its bounds."""
+    each = _middle_term(statistic) if statistic.kind in ("sum", "product") else 1
+    return 0 if statistic.kind == "nulls" else rows * statistic.times * each
+
+
+def _middle_term(statistic: Statistic) -> int:
+    term = (statistic.low + statistic.high) // 2 - statistic.shift
+    return term if statistic.factor is None else term * _middle_term(statistic.factor) - statistic.less
+
+
+def _error(cell: Noisy) -> float:
+    if cell.value is None:
+        return math.inf
+    return float(max(cell.high - cell.value, cell.value - cell.low))
+
+
+def _pending(program: Program) -> str:
+    law = [f"discrete {program.noise.law.capitalize()}"] if program.measures else ["exponential mechanism"]
+    return f"{law[0]}, its scale by what is chosen"
+
+
+def _noises(program: Program) -> list[str]:
+    return [*map(_noise, program.measures), *map(_ranked, program.ranked), *map(_modal, program.modal)]
+
+
+def _noise(measure: Measure) -> str:
+    name = "scale" if measure.law == "laplace" else "sigma"
+    scales = ", ".join(dict.fromkeys(f"{float(scale):,.6g}" for scale in measure.scales))
+    return f"discrete {measure.law.capitalize()}, {name} {scales} steps"
+
+
+def _ranked(recipe: Ranked) -> str:
+    far = recipe.point.reach(recipe.steps.width + 1, 1 - CONFIDENCE)
+    return f"exponential mechanism, within {far:,} ranks with {float(CONFIDENCE):.0%}"
+
+
+def _modal(recipe: Modal) -> str:
+    far = recipe.reach(1 - CONFIDENCE)
+    return f"exponential mechanism, within {far:,} rows of the most frequent value with {float(CONFIDENCE):.0%}"
+
+
+def _shown(error: float) -> str:
+    return "any distance" if math.isinf(error) else f"{error:,.6g}"

@@ -1,0 +1,113 @@
+"""Questions built step by step and asked on the spot: a frame that knows its curator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from discreet.check import Number
+from discreet.curator.asking.answer import Answer
+from discreet.curator.asking.explanation import Explanation
+from discreet.curator.asking.preparation import LimitsWish
+from discreet.ledger import OWNER
+from discreet.mechanisms.base import CONFIDENCE
+from discreet.plan.model.nodes import Value
+from discreet.sql.frame import TableFrame
+
+if TYPE_CHECKING:
+    from discreet.curator.curator import Curator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CuratedFrame(TableFrame):
+    """A question in the making that can be asked: what `Curator.table` gives.
+
+    >>> from discreet.curator import Curator
+    >>> from discreet.engines import Memory
+    >>> from discreet.sql.frame import count
+    >>> from discreet.privacy import Budget
+    >>> curator = Curator(engine=Memory())
+    >>> curator.protect([{"age": 40}], name="visits", types={"age": "int"}, budget=Budget(epsilon=1))
+    >>> answer = curator.table("visits").where("age >= 40").agg(n=count()).ask(epsilon=0.25)
+    >>> answer.columns, str(answer.cost)
+    (('n', 'n_low', 'n_high'), 'epsilon=0.25')
+    """
+
+    curator: Curator = field(repr=False, compare=False)
+
+    def ask(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        limits: LimitsWish = None,
+        other: Value = None,
+        analyst: str = OWNER,
+        confidence: Number = CONFIDENCE,
+        key: str | None = None,
+        within: Number | None = None,
+        max_epsilon: Number | None = None,
+        project: str = "",
+    ) -> Answer:
+        """Asks it; see `Curator.ask`."""
+        return self.curator.ask(
+            self.question,
+            epsilon=epsilon,
+            delta=delta,
+            limits=limits,
+            other=other,
+            analyst=analyst,
+            confidence=confidence,
+            key=key,
+            within=within,
+            max_epsilon=max_epsilon,
+            project=project,
+        )
+
+    def explain(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        limits: LimitsWish = None,
+        other: Value = None,
+        analyst: str = OWNER,
+        confidence: Number = CONFIDENCE,
+        within: Number | None = None,
+        max_epsilon: Number | None = None,
+        project: str = "",
+    ) -> Explanation:
+        """What it would cost and read; see `Curator.explain`."""
+        return self.curator.explain(
+            self.question,
+            epsilon=epsilon,
+            delta=delta,
+            limits=limits,
+            other=other,
+            analyst=analyst,
+            confidence=confidence,
+            within=within,
+            max_epsilon=max_epsilon,
+            project=project,
+        )
+
+    def rehearse(
+        self,
+        *,
+        epsilon: Number = 1,
+        delta: Number | None = None,
+        limits: LimitsWish = None,
+        other: Value = None,
+        analyst: str = OWNER,
+        confidence: Number = CONFIDENCE,
+    ) -> Answer:
+        """The shape of its answer, on made-up rows; see `Curator.rehearse`."""
+        return self.curator.rehearse(
+            self.question,
+            epsilon=epsilon,
+            delta=delta,
+            limits=limits,
+            other=other,
+            analyst=analyst,
+            confidence=confidence,
+        )

@@ -1,0 +1,155 @@
+"""Rehearsals: the shape of an answer on made-up rows, from declarations and the question's own text alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+
+from discreet.engines.memory.engine import Memory
+from discreet.measurement.program.execution import Released, run
+from discreet.measurement.program.program import Program
+from discreet.measurement.releases.releaser import Door
+from discreet.noise import SeededBits, uniform_below
+from discreet.plan.expressions.day_functions import LAST
+from discreet.plan.model.nodes import Call, Expression, Literal, Question, Value
+from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
+from discreet.plan.model.types import Type
+
+NOTE = "Made-up rows: nothing was read and nothing was spent. Columns, types and errors are those of a real answer."
+SALT = "rehearsal"
+
+INVENTED = Bounds(Fraction(0), Fraction(4))
+"""Of columns that have none."""
+
+_SEED = 1  # every rehearsal of a question is the same one
+_WORDS = ("amber", "birch", "cedar", "delta", "ember")
+_ROWS_OF_ONE = 2
+_LARGEST_CROWD = 1 << 40
+_GROWTH = 1 << 5
+
+Row = dict[str, Value]
+
+
+def rehearsal(program: Program, tables: Sequence[TableSchema], rows: int) -> Released:
+    """What a program releases about invented people, with seeded noise.
+
+    Private groups show only what many people share, so a rehearsal without any row is repeated on a larger crowd.
+    """
+    engine, door = Memory(), Door(SeededBits(_SEED))
+    for schema in tables:
+        engine.register(schema.name, invented(schema, program.question, rows), _types(schema))
+    copies = 1
+    released = run(program, engine, door)
+    always = int(program.contribution.gathers)  # what is not shown has a row in any case
+    while program.question.keys and len(released.rows(Fraction(1, 2))) <= always and copies < _LARGEST_CROWD:
+        copies *= _GROWTH
+        released = run(program, _Crowd(engine, copies), door)
+    return released
+
+
+class _Crowd:
+    """So many copies of a table, each about other people: every exact statistic is that many times as large."""
+
+    def __init__(self, engine: Memory, copies: int) -> None:
+        self._engine, self._copies = engine, copies
+
+    def read(self, reading: Reading) -> Groups:
+        """See `Engine.read`."""
+        found = self._engine.read(reading)
+        if reading.split is not None:
+            return {key: _repeated(numbers, self._copies) for key, numbers in found.items()}
+        return {key: tuple(self._copies * number for number in numbers) for key, numbers in found.items()}
+
+
+def _repeated(numbers: tuple[int, ...], copies: int) -> tuple[int, ...]:
+    """Cells as they are, and their counts so many times."""
+    half = len(numbers) // 2
+    return (*numbers[:half], *(copies * number for number in numbers[half:]))
+
+
+def invented(schema: TableSchema, question: Question, count: int) -> list[Row]:
+    """Rows of nobody: keys and bounds as declared, a few words for texts, and values that the question names.
+
+    >>> from discreet.plan.model.nodes import Aggregate
+    >>> visits = TableSchema(name="visits", columns={"ward": ColumnSchema(name="ward", type=Type.TEXT, keys=("A",))})
+    >>> invented(visits, Question(table="visits", aggregates=(Aggregate(name="#1", kind="count"),), outputs=()), 2)
+    [{'ward': 'A'}, {'ward': 'A'}]
+    """
+    bits = SeededBits(_SEED)
+    named = list(_literals(question))
+    values = {name: _values(column, named) for name, column in schema.stored.items() if name != schema.unit}
+    rows = [{name: few[uniform_below(len(few), bits=bits)] for name, few in values.items()} for _ in range(count)]
+    if schema.unit in schema.stored:
+        ids = _IDS[schema.columns[schema.unit].type]
+        rows = [{schema.unit: ids(place // _ROWS_OF_ONE), **row} for place, row in enumerate(rows)]
+    return rows
+
+
+def _types(schema: TableSchema) -> dict[str, Type]:
+    return {name: column.type for name, column in schema.stored.items()}
+
+
+def _values(column: ColumnSchema, named: list[Literal]) -> list[Value]:
+    """A few values that a column may have; so few that groups are large."""
+    if column.keys is not None:
+        return list(column.keys)
+    asked = [literal.value for literal in named if literal.type is column.type and literal.value is not None]
+    return [*_INVENTED[column.type](column.bounds or INVENTED), *asked]
+
+
+def _whole(bounds: Bounds) -> Iterator[Value]:
+    yield from sorted({max(math.ceil(bounds.low), math.floor(value)) for value in _spread(bounds)})
+
+
+def _spread(bounds: Bounds) -> Iterator[Fraction]:
+    yield from (bounds.low + bounds.width * place / 4 for place in range(5))
+
+
+_DAYS = [dt.date(2025, month, 1) for month in (1, 4, 7, 10)]
+_MIDNIGHT = dt.time()
+
+
+def _days(bounds: Bounds) -> Iterator[dt.date]:
+    """Days within bounds; those without any are four of our own choice."""
+    if bounds is INVENTED:
+        yield from _DAYS
+    else:
+        yield from (dt.date.fromordinal(min(math.floor(value), LAST)) for value in _spread(bounds))
+
+
+_INVENTED: dict[Type, Callable[[Bounds], Iterator[Value]]] = {
+    Type.INT: _whole,
+    Type.FLOAT: lambda bounds: (float(value) for value in _spread(bounds)),
+    Type.BOOL: lambda _: iter((False, True)),
+    Type.TEXT: lambda _: iter(_WORDS),
+    Type.DATE: _days,
+    Type.TIMESTAMP: lambda bounds: (dt.datetime.combine(day, _MIDNIGHT) for day in _days(bounds)),
+}
+
+_IDS: dict[Type, Callable[[int], Value]] = {
+    Type.INT: int,
+    Type.BOOL: bool,
+    Type.TEXT: lambda place: f"person {place}",
+    Type.DATE: lambda place: _DAYS[0] + dt.timedelta(days=place),
+    Type.TIMESTAMP: lambda place: dt.datetime.combine(_DAYS[0], _MIDNIGHT) + dt.timedelta(seconds=place),
+}
+
+
+def _literals(question: Question) -> Iterator[Literal]:
+    """Every value that the question compares with, so that its filters keep something."""
+    parts = [question.where, *(key.expression for key in question.keys)]
+    parts += [aggregate.argument for aggregate in question.aggregates]
+    for part in parts:
+        if part is not None:
+            yield from _inside(part)
+
+
+def _inside(expression: Expression) -> Iterator[Literal]:
+    if isinstance(expression, Literal):
+        yield expression
+    elif isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from _inside(argument)

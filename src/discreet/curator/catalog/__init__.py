@@ -1,0 +1,1 @@
+"""What a curator holds: tables, owners, accounts and the terms of questions."""

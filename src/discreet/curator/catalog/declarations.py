@@ -1,0 +1,237 @@
+"""What a steward declares about a table, checked and made canonical: the only source of bounds, keys and limits."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from discreet import check
+from discreet.curator.catalog.owners import ARROW, Owner
+from discreet.curator.catalog.owners import owner as owner_of
+from discreet.engines.base import Engine
+from discreet.engines.duckdb.sources import Csv, Frame, source_of
+from discreet.errors import InvalidParameter
+from discreet.plan.expressions.day_functions import number
+from discreet.plan.model.nodes import UNIT, Value
+from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
+from discreet.plan.model.types import Type
+from discreet.plan.validation import check_value
+from discreet.privacy import Neighbours
+
+End = check.Number | dt.date
+"""An end of a column's bounds: a number, or a day or moment, which may be written as a text."""
+
+_KINDS: dict[Type, tuple[type, Callable[[Any], Value]]] = {
+    Type.INT: (numbers.Integral, int),
+    Type.BOOL: (bool, bool),
+    Type.TEXT: (str, str),
+    Type.DATE: (dt.date, lambda day: dt.date(day.year, day.month, day.day)),
+    Type.TIMESTAMP: (dt.datetime, lambda moment: dt.datetime.combine(moment.date(), moment.timetz())),
+}
+"""What a key may be given as, and how it becomes the plain value that engines compare."""
+
+
+def columns_of(engine: Engine, source: Any, types: Mapping[str, str] | None) -> dict[str, Type]:
+    """The columns of a source: types that its format carries, and those that the steward declares.
+
+    Raises:
+        InvalidParameter: if the format leaves columns without a type and none are declared; the hint proposes a line
+            made of the names alone, which are public. The content is never looked at. Also if the name of a column has
+            control characters: names are printed.
+    """
+    columns = engine.schema_of(source)
+    missing = [] if types else [name for name in untyped(source) if name not in columns]
+    if missing:
+        proposed = ", ".join(f'{json.dumps(name, ensure_ascii=False)}: "text"' for name in missing)
+        hint = f"The format carries no types. Paste and correct: types={{{proposed}}}"
+        raise InvalidParameter("types", None, "to be given", hint)
+    declared = columns | {column: Type(kind) for column, kind in (types or {}).items()}
+    for column in declared:
+        check.label(column=column)
+    return declared
+
+
+def untyped(source: Any) -> tuple[str, ...]:
+    """The names of columns to which the format of a source gives no type: all of CSV, objects of a frame, dicts.
+
+    >>> untyped([{"ward": "A", "age": 40}])
+    ('ward', 'age')
+    """
+    if isinstance(source, Sequence) and source and isinstance(source[0], Mapping):
+        return tuple(map(str, source[0]))
+    try:
+        kind = source_of(source)
+    except InvalidParameter:  # a table of another engine, which knows its types
+        return ()
+    return kind.header if isinstance(kind, Csv) else kind.texts if isinstance(kind, Frame) else ()
+
+
+def declare(
+    name: str,
+    columns: Mapping[str, Type],
+    *,
+    unit: str | None = None,
+    owner: Owner | None = None,
+    bounds: Mapping[str, tuple[End, End]],
+    keys: Mapping[str, Sequence[Value]],
+    limits: Limits,
+    neighbours: Neighbours,
+    version: str,
+    account: str = "",
+) -> TableSchema:
+    """The schema of a protected table; `owner` says whose rows they are, or simply `unit`, a column of ids.
+
+    Raises:
+        InvalidParameter: if a declaration names no column, or does not fit its type.
+    """
+    for option, names in (("bounds", bounds), ("keys", keys)):
+        for column in names:
+            if column not in columns:
+                raise InvalidParameter(option, column, f"to name a column of {name!r}", _known(columns))
+    whose = owner_of(name, unit, columns, {}) if owner is None else owner
+    described = {
+        column: ColumnSchema(
+            name=column,
+            type=kind,
+            bounds=_bounds(column, kind, bounds[column]) if column in bounds else None,
+            keys=_keys(column, kind, keys[column]) if column in keys else None,
+            link=whose.link(column),
+        )
+        for column, kind in columns.items()
+    }
+    if whose.column is not None:
+        described[UNIT] = whose.column
+    return TableSchema(
+        name=name,
+        columns=described,
+        unit=whose.unit,
+        parts=whose.parts,
+        reach=whose.reach,
+        people=whose.people,
+        limits=limits,
+        neighbours=neighbours,
+        version=version,
+        account=account,
+    )
+
+
+def _known(columns: Mapping[str, Type]) -> str:
+    return f"Its columns are {', '.join(sorted(columns))}."
+
+
+def _bounds(column: str, kind: Type, pair: tuple[End, End]) -> Bounds:
+    if not kind.is_number and kind not in (Type.DATE, Type.TIMESTAMP):
+        condition = "to be of a column of numbers or dates"
+        raise InvalidParameter(f"bounds[{column!r}]", kind.value, condition, "Leave it out.")
+    ends = tuple(pair)
+    if len(ends) != 2:
+        raise InvalidParameter(f"bounds[{column!r}]", pair, "to be a pair (low, high)", "Pass e.g. (0, 120).")
+    if kind.is_number:
+        low, high = (check.rational(bounds=end) for end in ends)
+        return Bounds(low, high)
+    first, last = (_moment(column, end) for end in ends)
+    return Bounds(number(first), number(last) + (0 if isinstance(last, dt.datetime) or kind is Type.DATE else 1))
+
+
+def _moment(column: str, end: object) -> dt.date:
+    """A day or moment, or its text as YYYY-MM-DD."""
+    try:
+        found = dt.date.fromisoformat(end) if isinstance(end, str) else end
+    except ValueError:
+        found = None
+    if not isinstance(found, dt.date) or (isinstance(found, dt.datetime) and found.tzinfo is not None):
+        condition = "to be a day of the years 1 to 9999, without a zone"
+        raise InvalidParameter(f"bounds[{column!r}]", end, condition, "Write it as YYYY-MM-DD.")
+    return found
+
+
+def _keys(column: str, kind: Type, values: Sequence[Value]) -> tuple[Value, ...]:
+    option = f"keys[{column!r}]"
+    if kind is Type.FLOAT:
+        raise InvalidParameter(option, "float", "to be of another type", "Group by bands instead.")
+    listed = tuple(_plain(option, kind, value) for value in values)
+    if not listed:
+        raise InvalidParameter(option, "no keys", f"to be of type {kind.value}", "List every public key.")
+    if len(set(listed)) != len(listed):
+        raise InvalidParameter(option, "repeated keys", "to be different", "List each key once.")
+    return listed
+
+
+def _plain(option: str, kind: Type, value: Value) -> Value:
+    """A key as the plain value of its type: what numpy and pandas make of whole numbers, texts and days is converted.
+
+    Raises:
+        InvalidParameter: if it is of another type, or one that no engine can hold.
+    """
+    wanted, convert = _KINDS[kind]
+    plain = convert(value) if isinstance(value, wanted) and not _is_narrower(kind, value) else None
+    try:
+        check_value(plain, kind)
+    except InvalidParameter:
+        plain = None
+    if plain is None:
+        raise InvalidParameter(option, value, f"to be of type {kind.value}", "List every public key.")
+    return plain
+
+
+def _is_narrower(kind: Type, value: Value) -> bool:
+    """Python calls True a whole number and a moment a day; columns do not."""
+    return (isinstance(value, bool) and kind is not Type.BOOL) or (isinstance(value, dt.datetime) and kind is Type.DATE)
+
+
+class _Same:
+    """A schema compared by identity: it is frozen, so what was worked out for it once holds for ever."""
+
+    __slots__ = ("schema",)
+
+    def __init__(self, schema: TableSchema) -> None:
+        self.schema = schema
+
+    def __hash__(self) -> int:
+        return id(self.schema)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.schema is other.schema
+
+
+def declaration(schema: TableSchema) -> str:
+    """Everything declared but the version, as canonical JSON: what the book compares when it is declared again."""
+    return _declaration(_Same(schema))
+
+
+@lru_cache(maxsize=64)
+def _declaration(same: _Same) -> str:
+    schema = same.schema
+    columns = {
+        column.name: {
+            "type": column.type.value,
+            "bounds": None if column.bounds is None else [str(column.bounds.low), str(column.bounds.high)],
+            "keys": None if column.keys is None else [_text(value) for value in column.keys],
+        }
+        for column in schema.stored.values()
+    }
+    fields: dict[str, Any] = {
+        "columns": columns,
+        "limits": [schema.limits.groups, schema.limits.rows],
+        "name": schema.name,
+        "unit": _unit(schema),
+    }
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"))
+
+
+def _unit(schema: TableSchema) -> str | list[str] | None:
+    """A column; several; or, as a list of one, a way."""
+    if schema.reach is not None:
+        return [f"{schema.reach.column} {ARROW} {schema.reach.link}"]
+    return list(schema.parts) if schema.parts else schema.unit
+
+
+def _text(value: Value) -> str | int | bool | None:
+    return (
+        value.isoformat() if isinstance(value, dt.date) else str(Fraction(value)) if isinstance(value, float) else value
+    )

@@ -1,0 +1,191 @@
+"""Whose rows a table has: a column of ids, several columns together, or a way over keys to a table that tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from discreet.errors import InvalidParameter
+from discreet.plan.analysis.owned_rows import called, part_link, unit_column
+from discreet.plan.model.nodes import UNIT
+from discreet.plan.model.schema import ColumnSchema, Reach, TableSchema
+from discreet.plan.model.types import Type
+from discreet.privacy import Neighbours
+
+ARROW = "->"
+_STEP = re.compile(r"\s*(?:(?P<own>[^.,>]+)\.)?(?P<column>[^.,>]+?)\s*->\s*(?P<table>[^.,>]+?)\.(?P<key>[^.,>]+?)\s*")
+_HINT = 'Write it like unit="customer_id -> customers.id".'
+
+Schemas = Mapping[str, TableSchema]
+UnitLike = str | Sequence[str] | None
+"""A column, several columns, a way, or nothing if each row is one unit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """How a table's rows are told to be somebody's.
+
+    Args:
+        unit: the column of ids; `UNIT` if it is none of the table's own; None if each row is a unit.
+        parts: the columns that make an id together.
+        reach: the way to a table that tells.
+        column: the id, where it is no column of the table.
+        people: what units are called, where no column says it.
+        target: the table that a way leads to, at its end or at once.
+    """
+
+    unit: str | None
+    parts: tuple[str, ...] = ()
+    reach: Reach | None = None
+    column: ColumnSchema | None = None
+    people: str = ""
+    target: TableSchema | None = None
+
+    def link(self, column: str) -> str:
+        """What a column has in common with columns of other tables."""
+        if self.reach is not None and column == self.reach.column:
+            return self.reach.link
+        return part_link(self.parts.index(column)) if column in self.parts else ""
+
+
+def owner(name: str, unit: UnitLike, columns: Mapping[str, Type], known: Schemas) -> Owner:
+    """How the rows of a table are told to be somebody's.
+
+    Args:
+        name: the table.
+        unit: a column; several columns; or a way, ``"column -> table.key"``, to a protected table whose rows with that
+            key tell whose they are. Where that table is itself on a way, its steps may be added after commas.
+        columns: of the table.
+        known: the protected tables that there are.
+
+    Raises:
+        InvalidParameter: if it names no columns, columns that cannot be ids, or a way that leads nowhere.
+    """
+    if unit is None:
+        return Owner(unit=None)
+    if not isinstance(unit, str):
+        return _together(name, unit, columns)
+    if ARROW in unit and unit not in columns:
+        return _on_a_way(name, unit, columns, known)
+    _check_column(name, unit, columns)
+    return Owner(unit=unit)
+
+
+def account_of(name: str, account: str | None, whose: Owner) -> str:
+    """The account of a table; one on a way has that of the table it leads to.
+
+    Raises:
+        InvalidParameter: if another one is asked for.
+    """
+    if whose.target is None:
+        return account or name
+    if account not in (None, whose.target.account):
+        hint = f"Leave it out: rows on the way to {whose.target.name!r} are of the same people."
+        raise InvalidParameter("account", account, f"to be {whose.target.account!r}", hint)
+    return whose.target.account
+
+
+def relation_of(neighbours: Neighbours | str | None, whose: Owner) -> Neighbours:
+    """The relation of a table's account."""
+    if neighbours is not None:
+        return Neighbours(neighbours)
+    return Neighbours.ADD_REMOVE if whose.target is None else whose.target.neighbours
+
+
+def target_of(unit: UnitLike) -> str | None:
+    """The table that a way leads to first; None if it is none.
+
+    >>> target_of("orders.customer_id -> customers.id"), target_of("customer_id")
+    ('customers', None)
+    """
+    if not isinstance(unit, str) or ARROW not in unit:
+        return None
+    first = _STEP.fullmatch(unit.split(",", maxsplit=1)[0])
+    return None if first is None else first["table"]
+
+
+def _together(name: str, given: Sequence[str], columns: Mapping[str, Type]) -> Owner:
+    parts = tuple(given) if isinstance(given, list | tuple) else (given,)
+    for part in parts:
+        _check_column(name, part, columns)
+    if len(set(parts)) != len(parts) or not parts:
+        raise InvalidParameter("unit", parts, "to name each column once", 'Pass e.g. unit=("person", "day").')
+    if len(parts) == 1:
+        return Owner(unit=parts[0])
+    return Owner(unit=UNIT, parts=parts, column=ColumnSchema(name=UNIT, type=Type.TEXT))
+
+
+def _check_column(name: str, column: object, columns: Mapping[str, Type]) -> None:
+    if not isinstance(column, str) or column not in columns:
+        hint = f"Its columns are {', '.join(sorted(columns))}."
+        raise InvalidParameter("unit", column, f"to name a column of {name!r}", hint)
+    if columns[column] is Type.FLOAT:
+        raise InvalidParameter("unit", column, "not to be of type float", "Use whole or text ids.")
+
+
+def _on_a_way(name: str, unit: str, columns: Mapping[str, Type], known: Schemas) -> Owner:
+    (own, reach), *further = _steps(unit)
+    if own not in ("", name):
+        raise InvalidParameter("unit", unit, f"to begin with a column of {name!r}", _HINT)
+    _check_column(name, reach.column, columns)
+    target = _end(name, reach, unit, known)
+    kinds = columns[reach.column], target.columns[reach.key].type
+    if kinds[0] is not kinds[1]:
+        hint = f"They are {kinds[0].value} and {kinds[1].value}; declare both alike with types=..."
+        raise InvalidParameter("unit", unit, "to join columns of one type", hint)
+    _check_further(unit, target, further, known)
+    if reach.key == target.unit:  # the key is the id itself: nothing has to be looked up
+        return Owner(unit=reach.column, target=target)
+    return Owner(unit=UNIT, reach=reach, column=unit_column(target), people=called(target), target=target)
+
+
+def _steps(unit: str) -> Iterator[tuple[str, Reach]]:
+    for text in unit.split(","):
+        step = _STEP.fullmatch(text)
+        if step is None:
+            raise InvalidParameter("unit", unit, 'to be a column, or steps "column -> table.column"', _HINT)
+        yield (step["own"] or "").strip(), Reach(step["column"].strip(), step["table"].strip(), step["key"].strip())
+
+
+def _end(name: str, reach: Reach, unit: str, known: Schemas) -> TableSchema:
+    """The table that a step leads to."""
+    if reach.table == name or name in _passed(reach.table, known):
+        raise InvalidParameter("unit", unit, "not to lead back to its own table", _HINT)
+    target = known.get(reach.table)
+    if target is None:
+        raise InvalidParameter("unit", unit, "to lead to a protected table", f"Protect {reach.table!r} first.")
+    if target.unit is None:
+        hint = f"Each row of {reach.table!r} is a person of its own; give it a column of ids as unit."
+        raise InvalidParameter("unit", unit, "to lead to a table with ids", hint)
+    if reach.key not in target.stored:
+        hint = f"The columns of {reach.table!r} are {', '.join(sorted(target.stored))}."
+        raise InvalidParameter("unit", unit, f"to lead to a column of {reach.table!r}", hint)
+    return target
+
+
+def _passed(table: str, known: Schemas) -> Iterator[str]:
+    """The tables that a way goes on to."""
+    schema = known.get(table)
+    while schema is not None and schema.reach is not None:
+        yield schema.reach.table
+        schema = known.get(schema.reach.table)
+
+
+def _check_further(unit: str, target: TableSchema, steps: Sequence[tuple[str, Reach]], known: Schemas) -> None:
+    """Further steps only repeat what was declared about the tables on the way."""
+    at: TableSchema | None = target
+    for own, step in steps:
+        following = known.get(step.table)
+        declared = at is not None and own in ("", at.name) and _declared_step(at, step, following)
+        if not declared:
+            hint = "Leave the further steps out: the tables on the way tell them."
+            raise InvalidParameter("unit", unit, "to go on as those tables were declared", hint)
+        at = following
+
+
+def _declared_step(at: TableSchema, step: Reach, following: TableSchema | None) -> bool:
+    if at.reach is not None:
+        return at.reach == step
+    same_people = following is not None and following.account == at.account
+    return same_people and following is not None and step.column == at.unit and step.key == following.unit

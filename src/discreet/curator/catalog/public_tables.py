@@ -1,0 +1,159 @@
+"""Public tables: anybody may know them, so nothing is charged for them; protected tables take group keys from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from discreet.engines.base import Engine
+from discreet.errors import InvalidParameter, QueryFailed
+from discreet.plan.analysis.decimal_keys import MOST_DECIMALS, from_whole, shifted
+from discreet.plan.expressions.calls import call
+from discreet.plan.model.nodes import Column, Value
+from discreet.plan.model.readings import Reading, Split, Statistic
+from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
+from discreet.plan.model.types import Type
+from discreet.sql.functions.operators import FALSE
+
+MOST_KEYS = 10**6
+_HINT = 'List the keys, or name a column of a public table, e.g. keys={"ward": "wards.ward"}.'
+
+Keys = Mapping[str, Sequence[Value] | str]
+"""For each column its public keys: a list, or "table.column" of a public table."""
+
+
+def public_schema(name: str, columns: Mapping[str, Type], engine: Engine | None = None) -> TableSchema:
+    """The schema of a public table; with an engine that holds it, its numbers have the bounds that they keep to now.
+
+    Whoever joins the table computes with values within these bounds; privacy does not rest on it, since every argument
+    of an aggregate is clipped. They are no list of keys, as another state of the table may have others. Doubles that
+    have few decimals now may be grouped by.
+
+    >>> public_schema("wards", {"ward": Type.TEXT}).public
+    True
+    """
+    described = {
+        column: ColumnSchema(
+            name=column,
+            type=kind,
+            bounds=kept_to(name, column, kind, engine),
+            decimals=written_with(name, column, kind, engine),
+            limited=kind.is_number,
+        )
+        for column, kind in columns.items()
+    }
+    return TableSchema(name=name, columns=described, public=True)
+
+
+_STEPS, _SHIFT = 1 << 20, 9  # a reading looks at 2^21 steps, in cells of 2^9: 11 bits of the largest value
+_COARSEST, _FINEST = 43, -60  # exponents of a step: values up to 2^63, and down to nothing
+
+
+def kept_to(table: str, column: str, kind: Type, engine: Engine | None) -> Bounds | None:
+    """Limits that hold every number in a column of a public table, about a thousandth wider than they must be.
+
+    Returns:
+        None without an engine, for other columns, and where nothing can be read or a value is beyond 2^63.
+    """
+    if engine is None or not kind.is_number:
+        return None
+    limits = _around(table, Column(column, kind), engine)
+    if limits is None or kind is Type.FLOAT:
+        return limits
+    return Bounds(Fraction(math.floor(limits.low)), Fraction(math.ceil(limits.high)))
+
+
+def _around(table: str, column: Column, engine: Engine) -> Bounds | None:
+    found, exponent = None, _COARSEST
+    while exponent >= _FINEST:
+        try:
+            cells = _cells(table, column, exponent, engine)
+        except QueryFailed:
+            return None
+        if not cells or cells[0] == 0 or cells[-1] == 2 * _STEPS >> _SHIFT:
+            return found
+        first, last = (cells[0] << _SHIFT) - _STEPS - 1, (cells[-1] + 1 << _SHIFT) - _STEPS
+        found = Bounds(first * Fraction(2) ** exponent, last * Fraction(2) ** exponent)
+        if (max(abs(first), abs(last)) << 1) >= _STEPS:
+            return found
+        exponent -= (_STEPS // (max(abs(first), abs(last)) + 1)).bit_length() - 1
+    return found
+
+
+def _cells(table: str, column: Column, exponent: int, engine: Engine) -> tuple[int, ...]:
+    """Cells that hold a value, in ascending order; the first and the last one hold everything beyond as well."""
+    split = Split(argument=column, exponent=exponent, low=-_STEPS, high=_STEPS, shift=_SHIFT)
+    numbers = engine.read(Reading(table=table, split=split)).get((), ())
+    return numbers[: len(numbers) // 2]
+
+
+def written_with(table: str, column: str, kind: Type, engine: Engine | None) -> int | None:
+    """The fewest decimals that write every double in a column of a public table; None if there are too many."""
+    if engine is None or kind is not Type.FLOAT:
+        return None
+    value = Column(column, kind)
+    for decimals in range(MOST_DECIMALS + 1):
+        again = call("equal", from_whole(shifted(value, decimals), 10.0**decimals), value)
+        others = call("and", call("not", call("is_null", value)), call("not", call("coalesce", again, FALSE)))
+        try:
+            found = engine.read(Reading(table=table, where=others, statistics=(Statistic(kind="rows"),)))
+        except QueryFailed:
+            return None
+        if not any(count for (count,) in found.values()):
+            return decimals
+    return None
+
+
+def listed(
+    keys: Keys, columns: Mapping[str, Type], public: Mapping[str, TableSchema], engine: Engine
+) -> dict[str, Sequence[Value]]:
+    """Declared keys, with every reference to a public table replaced by the values that are there now.
+
+    Args:
+        keys: as they were declared.
+        columns: of the protected table, with their types.
+        public: the public tables that were registered.
+        engine: where they can be read.
+
+    Raises:
+        InvalidParameter: if a reference names no public column, one of another type, or too many values.
+    """
+    return {
+        column: _referred(column, given, columns.get(column), public, engine) if isinstance(given, str) else given
+        for column, given in keys.items()
+    }
+
+
+def _referred(
+    column: str, reference: str, kind: Type | None, public: Mapping[str, TableSchema], engine: Engine
+) -> list[Value]:
+    option = f"keys[{column!r}]"
+    table, _, source = reference.rpartition(".")
+    if table not in public:
+        known = f" Public tables are: {', '.join(sorted(public))}." if public else ""
+        raise InvalidParameter(option, reference, "to be a column of a public table", _HINT + known)
+    if source not in public[table].columns:
+        hint = f"Its columns are {', '.join(sorted(public[table].columns))}."
+        raise InvalidParameter(option, reference, f"to be a column of {table!r}", hint)
+    found = public[table].columns[source].type
+    if kind is not None and found is not kind:
+        hint = f"It is {found.value}; declare both alike with types=..."
+        raise InvalidParameter(option, reference, f"to be of type {kind.value}, like {column!r}", hint)
+    return _values(option, table, Column(source, found), engine)
+
+
+def _values(option: str, table: str, column: Column, engine: Engine) -> list[Value]:
+    """The distinct values of a public column in their order; NULL is no key."""
+    if column.type is Type.FLOAT:
+        raise InvalidParameter(option, f"{table}.{column.name}", "not to be of type float", "Group by bands instead.")
+    try:
+        groups = engine.read(Reading(table=table, keys=(column,), statistics=(Statistic(kind="rows"),)))
+    except QueryFailed:
+        hint = "Look at its file; nothing was charged."
+        raise InvalidParameter(option, f"{table}.{column.name}", "to be readable", hint) from None
+    values: list[Any] = [value for (value,) in groups if value is not None]
+    if not 0 < len(values) <= MOST_KEYS:
+        raise InvalidParameter(option, f"{len(values)} values", f"to be 1 to {MOST_KEYS} values", "Use another column.")
+    return sorted(values)

@@ -1,0 +1,154 @@
+"""From the declarations of a file to what a curator holds: accounts, tables and analysts; again, it changes nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from discreet.curator.config.file import Analyst, Config, PublicTable, Table
+from discreet.engines.duckdb.sources import Csv, source_of
+from discreet.errors import InvalidParameter
+from discreet.ledger import Book, Role
+from discreet.ledger.text import write_loss
+from discreet.privacy import Loss
+
+if TYPE_CHECKING:
+    from discreet.curator.catalog.holdings import Holdings
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_KEYS = {"type": "types", "groups": "max_groups", "rows": "max_rows"}  # as the curator calls them, and as the file does
+
+
+def check_sources(config: Config) -> None:
+    """Refuses what can be seen to be wrong before there is a ledger.
+
+    Raises:
+        InvalidParameter: if no table is declared, a file is not there, or a CSV comes without types.
+    """
+    if not config.tables:
+        raise InvalidParameter("tables", None, "to declare a table", "Add [tables.NAME] to discreet.toml.")
+    for public in config.public:
+        _check_types(f"public.{public.name}", public, typed=bool(public.types))
+    for table in config.tables:
+        _check_types(f"tables.{table.name}", table, typed=bool(table.declared.get("types")))
+
+
+def check_known(config: Config) -> None:
+    """Refuses tables that would be new to the book, and a book that would be new itself.
+
+    Raises:
+        InvalidParameter: naming the first of them.
+    """
+    hint = "Run `discreet protect` first."
+    if not config.ledger.exists():
+        raise InvalidParameter("ledger", str(config.ledger), "to exist", hint)
+    with Book(str(config.ledger), read_only=True) as book:
+        known = book.tables()
+    for table in config.tables:
+        if table.name not in known:
+            raise InvalidParameter(f"tables.{table.name}", table.name, "to be protected already", hint)
+
+
+def enrol(config: Config, curator: Holdings) -> None:
+    """Hands every declaration of a file to a curator.
+
+    Caps of analysts and projects are changed as the file says. The budget of an account is not: it belongs to the
+    people whom it protects, and whoever changes it does so on purpose.
+
+    Raises:
+        InvalidParameter: if a declaration does not fit its table, or what was declared before, or a budget is not the
+            one in the book.
+    """
+    known = curator.accounts()
+    for account, budget in config.budgets.items():
+        if account in known:
+            _check_budget(account, budget, curator.balance(account).total)
+    for public in config.public:
+        register(curator, public)
+    for table in config.tables:
+        with _naming(f"tables.{table.name}", account=table.account):
+            _protect(curator, table, config)
+    for analyst in config.analysts:
+        _appoint(curator, analyst)
+    for project in config.projects:
+        if curator.allotted(project.name, account=project.account) != project.cap:  # every allotment is an entry
+            curator.allot(project.name, account=project.account, cap=project.cap)
+
+
+def register(curator: Holdings, public: PublicTable) -> None:
+    """Hands a public table of a file to a curator."""
+    with _naming(f"public.{public.name}"):
+        curator.public(str(public.source), name=public.name, types=public.types)
+
+
+def _protect(curator: Holdings, table: Table, config: Config) -> None:
+    curator.protect(
+        str(table.source),
+        name=table.name,
+        unit=table.unit,
+        account=table.account,
+        budget=config.budgets[table.account],
+        **table.declared,
+    )
+
+
+def _check_budget(account: str, declared: Loss, present: Loss) -> None:
+    """Refuses a budget that is not the account's, with the line that would amend it."""
+    if declared == present:
+        return
+    if type(declared) is type(present):
+        amounts = {name: Fraction(amount) for name, amount in write_loss(declared).items()}
+        options = " ".join(f"--{name} {amount}" for name, amount in amounts.items() if amount)
+        how = f"To change it, run: discreet amend {shlex.quote(account)} {options}"
+    else:
+        how = "The currency is fixed when an account is opened; open another account."
+    hint = f"The book decides, and a change of it is an entry of its own. Write here what it has. {how}"
+    raise InvalidParameter(f"budgets.{account}", declared, f"to be {present}, as in the book", hint)
+
+
+@contextmanager
+def _naming(place: str, *, account: str = "") -> Iterator[None]:
+    """Errors name the key of the file, not the argument of a function."""
+    try:
+        yield
+    except InvalidParameter as error:
+        key = _KEYS.get(error.name, error.name)
+        name = f"budgets.{account}" if key == "budget" else f"{place}.{key}"
+        raise InvalidParameter(name, error.value, error.condition, error.hint) from None
+
+
+def _appoint(curator: Holdings, analyst: Analyst) -> None:
+    """Only what is new: every appointment is an entry."""
+    account, cap = analyst.account, curator.capped(analyst.name, account=analyst.account)
+    if curator.role(account, analyst.name) is not Role.ANALYST or cap != analyst.cap:
+        curator.appoint(analyst.name, Role.ANALYST, account=account, cap=analyst.cap)
+
+
+def _check_types(place: str, table: Table | PublicTable, *, typed: bool) -> None:
+    """CSV carries no types: the refusal proposes a line made of the header, which is public, and of nothing else."""
+    with _naming(place):
+        source = source_of(str(table.source))
+    if isinstance(source, Csv) and not typed:
+        hint = f"CSV carries no types. Paste this under [{place}] and correct it:\n{types_line(source.header)}"
+        raise InvalidParameter(f"{place}.types", None, "to be given", hint)
+
+
+def types_line(header: tuple[str, ...]) -> str:
+    """A line of TOML that declares every column as text.
+
+    >>> types_line(("age", "ward no"))
+    'types = { age = "text", "ward no" = "text" }'
+    """
+    pairs = ", ".join(f'{_key(name)} = "text"' for name in header)
+    return f"types = {{ {pairs} }}"
+
+
+def _key(name: str) -> str:
+    if _BARE.fullmatch(name):
+        return name
+    return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")

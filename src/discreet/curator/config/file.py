@@ -1,0 +1,306 @@
+"""discreet.toml: everything a steward declares, read without touching data; every mistake names its key."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from discreet import check
+from discreet.check import Number
+from discreet.curator.catalog.owners import target_of
+from discreet.errors import InvalidParameter
+from discreet.privacy import Budget, Loss
+
+FILE = "discreet.toml"
+EACH_ROW = ""  # as a unit: every row is one person
+
+Read = Callable[[str, Any], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table to protect; `declared` holds the arguments of `Curator.protect` as they were written."""
+
+    name: str
+    source: Path
+    account: str
+    unit: str | tuple[str, ...] | None
+    declared: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicTable:
+    """A table that anybody may know; it has no account."""
+
+    name: str
+    source: Path
+    types: Mapping[str, str] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analyst:
+    """Somebody who may ask on an account, perhaps up to a cap of their own."""
+
+    name: str
+    account: str
+    cap: Loss | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """What a project may spend of an account."""
+
+    name: str
+    account: str
+    cap: Loss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """A discreet.toml: where the ledger is, the tables, the budget of each account, who may ask, and for what."""
+
+    ledger: Path
+    tables: tuple[Table, ...]
+    public: tuple[PublicTable, ...]
+    budgets: Mapping[str, Loss]
+    analysts: tuple[Analyst, ...]
+    projects: tuple[Project, ...] = ()
+
+
+def load(path: str | os.PathLike[str]) -> Config:
+    """The declarations in a file; paths in it are relative to its folder.
+
+    Raises:
+        InvalidParameter: if it cannot be read, or something in it is not as it should be.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        hint = "Run `discreet init` here, or name the file with --config."
+        raise InvalidParameter("config", str(path), "to be a file that can be read", hint) from None
+    return parse(text, Path(path).absolute().parent)
+
+
+def parse(text: str, folder: Path) -> Config:
+    """The declarations in a text.
+
+    >>> text = '''
+    ... [budgets.visits]
+    ... epsilon = 0.1
+    ... [tables.visits]
+    ... source = "visits.parquet"
+    ... unit = "patient"
+    ... '''
+    >>> config = parse(text, Path("/data"))
+    >>> print(config.ledger.name, config.tables[0].unit, config.budgets["visits"])
+    discreet.ledger patient epsilon=0.1
+    """
+    try:
+        content = tomllib.loads(text, parse_float=Decimal)  # amounts are kept as they were written
+    except tomllib.TOMLDecodeError as error:
+        hint = f"{error}. Texts need quotes, and each table or key is written once."
+        raise InvalidParameter(FILE, "this text", "to be TOML", hint) from None
+    fields = _fields("", content, _TOP)
+    tables = _on_their_ways([_table(name, given, folder) for name, given in fields.get("tables", {}).items()])
+    public = tuple(_public(name, given, folder) for name, given in fields.get("public", {}).items())
+    _check_names(tables, public)
+    budgets = {name: _budget(f"budgets.{name}", given) for name, given in fields.get("budgets", {}).items()}
+    _check_budgets(tables, budgets)
+    analysts = tuple(
+        _analyst(who, account, cap, budgets)
+        for who, caps in fields.get("analysts", {}).items()
+        for account, cap in _tables(f"analysts.{who}", caps).items()
+    )
+    projects = tuple(
+        _project(name, account, cap, budgets)
+        for name, caps in fields.get("projects", {}).items()
+        for account, cap in _tables(f"projects.{name}", caps).items()
+    )
+    ledger = folder / fields.get("ledger", "discreet.ledger")
+    return Config(ledger=ledger, tables=tables, public=public, budgets=budgets, analysts=analysts, projects=projects)
+
+
+def _table(name: str, given: Mapping[str, Any], folder: Path) -> Table:
+    fields = _required(f"tables.{name}", _fields(f"tables.{name}", given, _TABLE), "source", "unit")
+    unit = fields.pop("unit")
+    return Table(
+        name=name,
+        source=folder / fields.pop("source"),
+        account=fields.pop("account", ""),
+        unit=None if unit == EACH_ROW else unit,
+        declared=fields,
+    )
+
+
+def _on_their_ways(tables: Sequence[Table]) -> tuple[Table, ...]:
+    """Tables in an order in which each comes after the one that its unit's way leads to, and shares its account."""
+    waiting, ready = list(tables), dict[str, Table]()
+    while waiting:
+        table = next((t for t in waiting if target_of(t.unit) in (None, *ready)), None)
+        if table is None:
+            place, names = f"tables.{waiting[0].name}.unit", ", ".join(table.name for table in tables)
+            hint = f"Ways lead to other tables of the file, never round in a circle; its tables are {names}."
+            raise InvalidParameter(place, waiting[0].unit, "to lead to a table with ids", hint)
+        waiting.remove(table)
+        target = target_of(table.unit)
+        shared = table.name if target is None else ready[target].account
+        ready[table.name] = replace(table, account=table.account or shared)
+    return tuple(ready.values())
+
+
+def _public(name: str, given: Mapping[str, Any], folder: Path) -> PublicTable:
+    fields = _required(f"public.{name}", _fields(f"public.{name}", given, _PUBLIC), "source")
+    return PublicTable(name=name, source=folder / fields["source"], types=fields.get("types"))
+
+
+def _required(place: str, fields: dict[str, Any], *keys: str) -> dict[str, Any]:
+    for key in keys:
+        if key not in fields:
+            raise InvalidParameter(f"{place}.{key}", None, "to be given", _REQUIRED[key])
+    return fields
+
+
+def _budget(place: str, given: Mapping[str, Any]) -> Loss:
+    fields = _fields(place, given, _AMOUNTS)
+    try:
+        return _loss(**fields)
+    except InvalidParameter as error:
+        raise InvalidParameter(f"{place}.{error.name}", error.value, error.condition, error.hint) from None
+
+
+def _loss(*, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None) -> Loss:
+    return Budget(epsilon=epsilon, delta=delta, rho=rho)
+
+
+def _analyst(who: str, account: str, cap: Mapping[str, Any], budgets: Mapping[str, Loss]) -> Analyst:
+    place = _on_account(f"analysts.{who}", account, budgets)
+    return Analyst(name=who, account=account, cap=_budget(place, cap) if cap else None)
+
+
+def _project(name: str, account: str, cap: Mapping[str, Any], budgets: Mapping[str, Loss]) -> Project:
+    place = _on_account(f"projects.{name}", account, budgets)
+    return Project(name=name, account=account, cap=_budget(place, cap))
+
+
+def _on_account(place: str, account: str, budgets: Mapping[str, Loss]) -> str:
+    if account not in budgets:
+        hint = f"Add [budgets.{account}], or correct it."
+        raise InvalidParameter(f"{place}.{account}", "this account", "to have a budget", hint)
+    return f"{place}.{account}"
+
+
+def _check_names(tables: tuple[Table, ...], public: tuple[PublicTable, ...]) -> None:
+    places = [(f"tables.{table.name}", table.name) for table in tables]
+    places += [(f"public.{table.name}", table.name) for table in public]
+    names = [name.casefold() for _, name in places]
+    for place, name in places:
+        if names.count(name.casefold()) > 1:
+            hint = "Letter case does not matter in questions; give it another name."
+            raise InvalidParameter(place, name, "to be the name of one table only", hint)
+
+
+def _check_budgets(tables: tuple[Table, ...], budgets: Mapping[str, Loss]) -> None:
+    accounts = {table.account: table.name for table in tables}
+    for account, table in accounts.items():
+        if account not in budgets:
+            hint = f'Add [budgets.{account}] with epsilon = "1", or rho = "0.1".'
+            raise InvalidParameter(f"budgets.{account}", None, f"to be given, for table {table!r}", hint)
+    for account in budgets:
+        if account not in accounts:
+            raise InvalidParameter(
+                f"budgets.{account}", account, "to be the account of a table", _near(account, accounts)
+            )
+
+
+def _fields(place: str, given: Any, readers: Mapping[str, Read]) -> dict[str, Any]:
+    """The known keys of a TOML table, each through its reader; others are refused."""
+    fields = {}
+    for key, value in _mapping(place, given).items():
+        full = f"{place}.{key}" if place else key
+        if key not in readers:
+            raise InvalidParameter(full, "this key", "to be a known one", _near(key, readers))
+        fields[key] = readers[key](full, value)
+    return fields
+
+
+def _near(name: str, known: Mapping[str, object]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f"Did you mean {close[0]}?" if close else f"Known here: {', '.join(known) or 'none'}."
+
+
+def _text(place: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidParameter(place, value, "to be a text", 'Write it in quotes, like "visits".')
+    return value
+
+
+def _unit(place: str, value: Any) -> str | tuple[str, ...]:
+    """A column or a way, or a list of columns."""
+    if isinstance(value, list):
+        return tuple(_text(f"{place}[{i}]", part) for i, part in enumerate(value))
+    return _text(place, value)
+
+
+def _mapping(place: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InvalidParameter(place, value, "to be a table", 'Write it like { age = "int" } or as a [section].')
+    return value
+
+
+def _tables(place: str, value: Any) -> dict[str, Any]:
+    return {name: _mapping(f"{place}.{name}", inner) for name, inner in _mapping(place, value).items()}
+
+
+def _texts(place: str, value: Any) -> dict[str, str]:
+    return {name: _text(f"{place}.{name}", inner) for name, inner in _mapping(place, value).items()}
+
+
+def _lists(place: str, value: Any) -> dict[str, list[Any]]:
+    return {name: _list(f"{place}.{name}", inner) for name, inner in _mapping(place, value).items()}
+
+
+def _keys(place: str, value: Any) -> dict[str, list[Any] | str]:
+    """Lists, or texts that name a column of a public table."""
+    given = _mapping(place, value)
+    return {name: inner if isinstance(inner, str) else _list(f"{place}.{name}", inner) for name, inner in given.items()}
+
+
+def _list(place: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise InvalidParameter(place, value, "to be a list", "Write it in brackets, like [0, 120].")
+    return value
+
+
+def _count(place: str, value: Any) -> int:
+    return check.integer(at_least=1, **{place: value})
+
+
+def _amount(place: str, value: Any) -> Any:
+    check.rational(**{place: value})
+    return value
+
+
+_TOP: Mapping[str, Read] = {
+    "ledger": _text,
+    **dict.fromkeys(("tables", "public", "budgets", "analysts", "projects"), _tables),
+}
+_AMOUNTS: Mapping[str, Read] = dict.fromkeys(("epsilon", "delta", "rho"), _amount)
+_TABLE: Mapping[str, Read] = {
+    **dict.fromkeys(("source", "account", "neighbours", "version", "identity"), _text),
+    "unit": _unit,
+    **dict.fromkeys(("max_groups", "max_rows"), _count),
+    "types": _texts,
+    "bounds": _lists,
+    "keys": _keys,
+}
+_PUBLIC: Mapping[str, Read] = {"source": _text, "types": _texts}
+_REQUIRED = {
+    "source": 'Name the file, like source = "visits.csv".',
+    "unit": 'Name the column of ids of those who are protected, or write unit = "" if each row is one person.',
+}

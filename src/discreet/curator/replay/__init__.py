@@ -1,0 +1,1 @@
+"""Stored releases, and what follows from them for nothing."""

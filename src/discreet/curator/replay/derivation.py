@@ -1,0 +1,295 @@
+"""Answers that follow from what was released before, for nothing.
+
+A question follows from a release if its groups are unions of the release's: it keeps some of them (its WHERE says one
+thing more, about keys alone) or puts several together (it groups by fewer keys, or by what follows from them). Then its
+counts and sums are sums of released ones, and means, variances and correlations follow from those. Nothing private is
+looked at, neither to find out nor to answer: whether a question is free is a function of released values and
+declarations.
+
+What is bounded must be the same, too. Where each row is a unit nothing is bounded. Where people own rows, the release
+must have kept all groups of each person, and groups may be left out but not put together: a person counts with a number
+of rows in each group.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.exact import float_above, float_below
+from discreet.measurement.aggregates import Linear, Recipe, Total
+from discreet.measurement.intervals.sums_and_means import Noise
+from discreet.measurement.program.execution import Key, Released
+from discreet.measurement.program.program import Program
+from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.expressions.size import substitute
+from discreet.plan.model.nodes import Aggregate, Call, Column, Expression, Question
+from discreet.plan.post.outputs import Noisy
+from discreet.privacy import events
+
+Parts = tuple[tuple[int, ...], ...]
+"""For each group of a question, the places of the released groups that it is made of."""
+
+MOST_PARTS = 10_000  # released groups in one of a question's
+
+
+class _OutsideTheKeys(Exception):
+    """A column was met that the released groups do not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One aggregate of a question, from one release.
+
+    Args:
+        released: the release.
+        recipe: how the aggregate follows from its statistics, in one of its groups.
+        parts: which of its groups make up each group of the question.
+    """
+
+    released: Released
+    recipe: Recipe
+    parts: Parts
+
+    def variance(self) -> Fraction:
+        """Of the aggregate's noise in the group of the question that is made of most."""
+        noise, recipe = self._joined(max([1, *(len(places) for places in self.parts)]))
+        return noise.variance(recipe)
+
+    def cells(self, outside: Fraction) -> list[Noisy]:
+        """The aggregate of each group, with an interval that misses with at most this probability."""
+        return [self._cell(places, outside) for places in self.parts]
+
+    def _cell(self, places: Sequence[int], outside: Fraction) -> Noisy:
+        if not places and isinstance(self.recipe, Total):  # no row can be in this group
+            return Noisy(0, 0, 0)
+        nothing = np.zeros((1, self._width), dtype=object)
+        noisy = [self.released.noisy[[place], : self._width] for place in places] or [nothing]
+        noise, recipe = self._joined(len(noisy))
+        (cell,) = noise.finish(recipe, np.concatenate(noisy, axis=1), outside)
+        return cell
+
+    @property
+    def _width(self) -> int:
+        return len(self.released.program.noise.scales)
+
+    def _joined(self, count: int) -> tuple[Noise, Recipe]:
+        """The noise of so many groups side by side, and the recipe that adds them up."""
+        noise = self.released.program.noise
+        shifts = [place * self._width for place in range(count)]
+        return noise.repeated(count), _summed(self.recipe, shifts)
+
+
+def _summed(recipe: Any, shifts: Sequence[int]) -> Any:
+    """A recipe whose every sum of statistics goes over several groups that stand side by side."""
+    if isinstance(recipe, Linear):
+        return Linear(tuple(sorted((place + shift, weight) for place, weight in recipe.weights for shift in shifts)))
+    if not dataclasses.is_dataclass(recipe) or isinstance(recipe, type):
+        return recipe
+    fields = {field.name: _summed(getattr(recipe, field.name), shifts) for field in dataclasses.fields(recipe)}
+    return type(recipe)(**fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """A mean as the quotient of a released sum and a released count, held to the bounds of its values."""
+
+    top: Source
+    bottom: Source
+    low: Fraction
+    high: Fraction
+
+    def variance(self) -> Fraction:
+        """Of the residual sum - m count, on which the error of a mean depends, at the end m that makes it largest."""
+        return self.top.variance() + max(abs(self.low), abs(self.high)) ** 2 * self.bottom.variance()
+
+    def cells(self, outside: Fraction) -> list[Noisy]:
+        """The mean of each group; each of the two may miss with half of the probability."""
+        pairs = zip(self.top.cells(outside / 2), self.bottom.cells(outside / 2), strict=True)
+        return [self._quotient(top, bottom) for top, bottom in pairs]
+
+    def _quotient(self, top: Noisy, bottom: Noisy) -> Noisy:
+        ends = [Fraction(end) for end in (top.low, top.high)]
+        counts = [Fraction(max(end, 1)) for end in (bottom.low, bottom.high)]  # a mean has one value at least
+        quotients = [end / count for end in ends for count in counts]
+        low, high = (self._held(end) for end in (min(quotients), max(quotients)))
+        value = self._held(Fraction(top.value or 0) / max(Fraction(bottom.value or 1), Fraction(1)))
+        return Noisy(float(min(max(value, low), high)), float_below(low), float_above(high))
+
+    def _held(self, mean: Fraction) -> Fraction:
+        return min(max(mean, self.low), self.high)
+
+
+class Derived(Released):
+    """The answer to a question that follows from releases; it is finished like any other.
+
+    Args:
+        program: what the question would have read and spent.
+        keys: of its groups.
+        sources: where each of its aggregates comes from, by name.
+    """
+
+    def __init__(self, program: Program, keys: Sequence[Key], sources: dict[str, Source | Quotient]) -> None:
+        super().__init__(program, keys, np.empty((len(keys), 0), dtype=object))
+        self.sources = sources
+
+    def _finished(self, outside: Fraction) -> dict[str, list[Noisy]]:
+        return {name: source.cells(outside) for name, source in self.sources.items()}
+
+    @property
+    def drawn(self) -> None:
+        """None: the noise is that of other releases, and several groups may share it."""
+
+    @property
+    def unsalted(self) -> Released:
+        """Itself: it was made of programs without secrets."""
+        return self
+
+    @property
+    def event(self) -> events.Event:
+        """Everything that was released for it."""
+        releases = {id(source.released): source.released for source in self._plain()}.values()
+        return events.Composed([released.program.event for released in releases])
+
+    @property
+    def excess(self) -> Fraction:
+        """How many times larger the variance of its noise is than was asked for, at most; 1 or less serves."""
+        wanted: Any = self.program
+        noises = {name: wanted.noise.variance(wanted.recipes[name]) for name in self.sources}
+        return max((source.variance() / noises[name] for name, source in self.sources.items()), default=Fraction(0))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Where the numbers come from, and whom they leave out."""
+        said = ["The numbers follow from earlier answers, and cost nothing."]
+        if any(len(places) > 1 for source in self._plain() for places in source.parts):
+            said.append("Rows that have none of the public keys of those answers are not counted.")
+        return tuple(said)
+
+    def _plain(self) -> Iterator[Source]:
+        for source in self.sources.values():
+            yield from (source.top, source.bottom) if isinstance(source, Quotient) else (source,)
+
+
+def derive(wanted: Program, releases: Sequence[Released]) -> Derived | None:
+    """The answer to a question from releases about the same rows, if it follows; with how much noise is another matter.
+
+    Args:
+        wanted: the program that would answer it otherwise.
+        releases: the ones to look at, the best first.
+    """
+    grouped = [(release, found) for release in releases if (found := _grouped(wanted, release)) is not None]
+    for keys in dict.fromkeys(keys for _, (keys, _) in grouped):
+        alike = [(release, parts) for release, (others, parts) in grouped if others == keys]
+        sources = {aggregate.name: _source(aggregate, wanted, alike) for aggregate in wanted.question.aggregates}
+        complete = {name: source for name, source in sources.items() if source is not None}
+        if len(complete) == len(sources):
+            return Derived(wanted, keys, complete)
+    return None
+
+
+def may_follow(wanted: Question, given: Question) -> bool:
+    """Whether the groups of a question may be unions of another's: told by the two alone, before any is rebuilt."""
+    try:
+        _assigned(wanted, given, ())
+    except _OutsideTheKeys:
+        return False
+    return True
+
+
+def _source(aggregate: Aggregate, wanted: Program, alike: Sequence[tuple[Released, Parts]]) -> Source | Quotient | None:
+    """The release that tells an aggregate most precisely, if any does."""
+    told: list[Source | Quotient] = [*_telling(aggregate, alike)]
+    if aggregate.kind == "mean":
+        mean: Any = wanted.recipes[aggregate.name]
+        tops = [*_telling(replace(aggregate, kind="sum"), alike)]
+        bottoms = [*_telling(replace(aggregate, kind="count_values"), alike)]
+        told += [Quotient(top, bottom, mean.low, mean.high) for top in tops for bottom in bottoms]
+    return min(told, key=lambda source: source.variance(), default=None)
+
+
+def _telling(aggregate: Aggregate, alike: Sequence[tuple[Released, Parts]]) -> Iterator[Source]:
+    """An aggregate from each release that has it."""
+    for release, parts in alike:
+        for given in release.program.question.aggregates:
+            if replace(given, name=aggregate.name) == aggregate:
+                recipe: Any = release.program.recipes[given.name]
+                yield Source(release, recipe, parts)
+
+
+def _grouped(wanted: Program, release: Released) -> tuple[tuple[Key, ...], Parts] | None:
+    """The groups of a question as unions of released ones; None if they are not."""
+    given = release.program
+    if given.groupings or wanted.groupings:
+        return None
+    if given.selection is not None or given.contribution.neighbours is not wanted.contribution.neighbours:
+        return None
+    try:
+        assigned = _assigned(wanted.question, given.question, release.keys)
+    except _OutsideTheKeys:
+        return None
+    keys = wanted.reading.public_keys
+    if keys is None:
+        keys = tuple(sorted(assigned, key=repr)) if wanted.question.keys else ((),)
+    if not all(key in assigned and len(assigned[key]) <= MOST_PARTS for key in keys):
+        return None
+    parts = tuple(tuple(assigned[key]) for key in keys)
+    return (tuple(keys), parts) if _alike(wanted, release, parts) else None
+
+
+def _alike(wanted: Program, release: Released, parts: Parts) -> bool:
+    """Whether contributions are bounded alike, and aggregates of unions are sums."""
+    alone = all(len(places) <= 1 for places in parts)
+    kinds = {aggregate.kind for aggregate in wanted.question.aggregates}
+    if kinds & _POINTS or not (alone or "count_distinct" not in kinds):
+        return False
+    if release.program.reading.bounding is None:
+        return True
+    given, asked = release.program.contribution, wanted.contribution
+    complete = given.groups >= len(release.keys) and asked.groups >= len(parts)
+    return alone and complete and given.limits.rows == asked.limits.rows
+
+
+_POINTS = frozenset({"quantile", "min", "max", "mode"})
+"""Aggregates that are drawn, not added up."""
+
+
+def _assigned(wanted: Question, given: Question, keys: Sequence[Key]) -> dict[Key, list[int]]:
+    """For each group of a question the places of the released groups in it; none if its WHERE leaves all of them out.
+
+    Raises:
+        _OutsideTheKeys: if that depends on more than the released keys.
+    """
+    here, there = _conditions(wanted.where), _conditions(given.where)
+    if not there <= here:
+        raise _OutsideTheKeys
+    known: dict[Expression, Expression] = {
+        key.expression: Column(f"#key{place}", key.expression.type) for place, key in enumerate(given.keys)
+    }
+    conditions = [substitute(condition, known, _unknown) for condition in here - there]
+    made = [substitute(key.expression, known, _unknown) for key in wanted.keys]
+    found: dict[Key, list[int]] = {}
+    for place, key in enumerate(keys):
+        values = {f"#key{i}": value for i, value in enumerate(key)}
+        places = found.setdefault(tuple(evaluate(part, values) for part in made), [])
+        if all(evaluate(condition, values) is True for condition in conditions):
+            places.append(place)
+    return found
+
+
+def _unknown(column: Column) -> Expression:
+    raise _OutsideTheKeys(column.name)
+
+
+def _conditions(where: Expression | None) -> frozenset[Expression]:
+    """What WHERE demands, one by one."""
+    if where is None:
+        return frozenset()
+    if isinstance(where, Call) and where.function == "and":
+        return frozenset().union(*(_conditions(part) for part in where.arguments))
+    return frozenset({where})

@@ -1,0 +1,1 @@
+"""Learners trained under the ledger."""

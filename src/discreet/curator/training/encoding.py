@@ -1,0 +1,345 @@
+"""How columns become a learner's numbers and labels: by public rules, value by value.
+
+Numbers are clipped to public limits and rounded to a public grid inside the engine, where every value becomes a whole
+number of steps; texts become one feature for each public key. What comes back is decoded without looking at other rows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import count
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidParameter
+from discreet.exact import Grid
+from discreet.learn.plain import LONGEST_ITEM
+from discreet.plan.expressions.calls import call
+from discreet.plan.expressions.day_functions import number
+from discreet.plan.model.nodes import Expression, Literal, Value
+from discreet.plan.model.schema import Bounds
+from discreet.plan.model.types import Type
+from discreet.sql.text.examples import quoted
+from discreet.sql.training_rows import RowColumn, RowSource
+
+Floats = NDArray[np.float64]
+
+FINE = 1 << 20
+"""Steps between the limits of a real number, at least; and how many times a norm a number may be long."""
+
+LONGEST_LABEL = LONGEST_ITEM // 4
+"""Letters of a label that can be found: as many as a stored model holds. A longer one is none."""
+
+_MOST_STEPS = 1 << 53  # a float holds every whole number up to here
+_EPOCH = dt.date(1970, 1, 1)
+
+
+class Feature(Protocol):
+    """One column of the text as one or more features."""
+
+    @property
+    def key(self) -> Expression:
+        """What is read of a row."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the features."""
+
+    @property
+    def limits(self) -> tuple[tuple[float, float], ...]:
+        """Of each feature."""
+
+    def decode(self, values: Sequence[Value]) -> Floats:
+        """A row for each value, a column for each feature."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number:
+    """A number, a truth value or a day, on a grid: 2^exponent times whole steps from `low` to `high`; NULL is NaN."""
+
+    name: str
+    value: Expression
+    exponent: int
+    low: int
+    high: int
+    stated: bool = True
+
+    @property
+    def key(self) -> Expression:
+        """Clipped, then rounded: for every value a whole number between the ends, for NULL NULL."""
+        if self.value.type is Type.INT:
+            return _clipped(self.value, Literal(self.low, Type.INT), Literal(self.high, Type.INT))
+        step = 2.0**self.exponent
+        near = _clipped(self.value, Literal(self.low * step, Type.FLOAT), Literal(self.high * step, Type.FLOAT))
+        scaled = call("multiply", near, Literal(1 / step, Type.FLOAT))
+        return call("to_int", call("floor", call("add", scaled, Literal(0.5, Type.FLOAT))))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its own."""
+        return (self.name,)
+
+    @property
+    def limits(self) -> tuple[tuple[float, float], ...]:
+        """The ends of the grid."""
+        step = 2.0**self.exponent
+        return ((self.low * step, self.high * step),)
+
+    def decode(self, values: Sequence[Value]) -> Floats:
+        """Steps as numbers."""
+        steps = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+        return (steps * 2.0**self.exponent)[:, None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneHot:
+    """A value with public keys as a feature for each key: 1 for its own, 0 elsewhere; 0 everywhere for any other."""
+
+    name: str
+    value: Expression
+    keys: tuple[Value, ...]
+
+    @property
+    def key(self) -> Expression:
+        """The value if it is public, else NULL."""
+        return call("if", listed(self.value, self.keys), self.value, Literal(None, self.value.type))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column and the key."""
+        return tuple(f"{self.name}={key}" for key in self.keys)
+
+    @property
+    def limits(self) -> tuple[tuple[float, float], ...]:
+        """0 and 1."""
+        return ((0.0, 1.0),) * len(self.keys)
+
+    def decode(self, values: Sequence[Value]) -> Floats:
+        """1 in the column of the key."""
+        places = {key: place for place, key in enumerate(self.keys)}
+        made = np.zeros((len(values), len(self.keys)))
+        for row, value in enumerate(values):
+            if value is not None:
+                made[row, places[value]] = 1.0
+        return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """A target of classes: whole numbers or texts, public or still to be found."""
+
+    value: Expression
+    classes: tuple[Value, ...] | None
+
+    @property
+    def key(self) -> Expression:
+        """The label."""
+        return self.value
+
+    @property
+    def known(self) -> Expression:
+        """Whether a row has a label that counts."""
+        if self.classes is not None:
+            return listed(self.value, self.classes)
+        return call("not", call("is_null", self.value))
+
+    @property
+    def none(self) -> Value:
+        """A label that is none of the public classes; a fixed one where they are not public."""
+        taken = set(self.classes or ())
+        if self.value.type is Type.INT:
+            return next(n for n in count() if n not in taken)
+        return next(text for n in count() if (text := "?" * n) not in taken)
+
+    def decode(self, values: Sequence[Value]) -> NDArray[Any]:
+        """The labels; what is missing, no class or too long is none.
+
+        Texts that are not public are objects: an array of texts has room for the longest in every place, and one
+        person's text could make it larger than any memory.
+        """
+        none, classes = self.none, None if self.classes is None else frozenset(self.classes)
+        labels = [value if _is_label(value, classes) else none for value in values]
+        if self.value.type is Type.INT:
+            return np.array(labels, dtype=np.int64)
+        return np.array(labels, dtype=np.object_ if classes is None else np.str_)
+
+
+def _is_label(value: Value, classes: frozenset[Value] | None) -> bool:
+    """Whether a value is a class, or could be found to be one."""
+    if classes is not None:
+        return value in classes
+    return len(value) <= LONGEST_LABEL if isinstance(value, str) else value is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amounts:
+    """A target of numbers; what is missing is the middle of the bounds."""
+
+    number: Number
+
+    @property
+    def key(self) -> Expression:
+        """The number on its grid."""
+        return self.number.key
+
+    @property
+    def known(self) -> Expression:
+        """Whether a row has one."""
+        return call("not", call("is_null", self.number.value))
+
+    @property
+    def none(self) -> Value:
+        """Nothing."""
+        return None
+
+    def decode(self, values: Sequence[Value]) -> Floats:
+        """Steps as numbers."""
+        ((low, high),) = self.number.limits
+        return np.asarray(np.nan_to_num(self.number.decode(values)[:, 0], nan=(low + high) / 2))
+
+
+Target = Labels | Amounts
+
+
+def listed(value: Expression, keys: Sequence[Value]) -> Expression:
+    """Whether a value is one of public ones; NULL is none."""
+    return call("in", value, *(Literal(key, value.type) for key in keys))
+
+
+def feature_of(column: RowColumn, source: RowSource, *, own: Bounds | None, norm: Fraction | None) -> Feature:
+    """A column as features.
+
+    Args:
+        column: what is public about it.
+        source: its text.
+        own: limits that the learner itself has for numbers in this place.
+        norm: how long a row of the learner may be, where it has no limits for numbers.
+
+    Raises:
+        UnsupportedQuery: if nothing public bounds it.
+    """
+    value, public = _measured(column), column.schema
+    if value is not None:
+        declared = Bounds(Fraction(0), Fraction(1)) if column.column.type is Type.BOOL else _in_days(column)
+        if declared is not None or own is not None:
+            return _number(column, source, value, declared or own)
+        if norm is not None:
+            return _wide(column, source, value, norm)
+    if not public.keys:
+        _unbounded(column, source)
+    return OneHot(name=column.name, value=column.column, keys=_plain_keys(public.keys))
+
+
+def amounts_of(column: RowColumn, source: RowSource, own: Bounds | None) -> Amounts:
+    """A target as numbers; `own` are the learner's limits.
+
+    Raises:
+        UnsupportedQuery: if nothing public bounds it.
+    """
+    value = _measured(column)
+    declared = Bounds(Fraction(0), Fraction(1)) if column.column.type is Type.BOOL else _in_days(column)
+    if value is None or (declared is None and own is None):
+        _unbounded(column, source)
+    return Amounts(number=_number(column, source, value, declared or own))
+
+
+def labels_of(column: RowColumn, source: RowSource, classes: Sequence[Value] | None) -> Labels:
+    """A target as classes; those that the learner was given count before those that are declared.
+
+    Raises:
+        UnsupportedQuery: if it is of a type that is no label.
+        InvalidParameter: if the learner's classes are of another type.
+    """
+    value: Expression = column.column
+    if value.type is Type.BOOL:
+        value = call("to_int", value)
+        return Labels(value=value, classes=(0, 1) if classes is None else _of_type(classes, Type.INT))
+    if value.type not in (Type.INT, Type.TEXT):
+        reason = f"A class is a whole number, a text or a truth value, not {value.type.value}."
+        source.refuse(reason, "Make classes of it, such as CASE WHEN x > 0 THEN 1 ELSE 0 END.", column.at)
+    if classes is not None:
+        return Labels(value=value, classes=_of_type(classes, value.type))
+    keys = None if column.schema.keys is None else _plain_keys(column.schema.keys)
+    return Labels(value=value, classes=keys if keys is not None and len(keys) > 1 else None)
+
+
+def _plain_keys(keys: Sequence[Value]) -> tuple[Value, ...]:
+    return tuple(key for key in keys if key is not None)
+
+
+def _of_type(classes: Sequence[Value], kind: Type) -> tuple[Value, ...]:
+    wanted = int if kind is Type.INT else str
+    made = tuple(int(each) if isinstance(each, bool) else each for each in classes)
+    if not all(type(each) is wanted for each in made):
+        hint = "Leave classes=None for the public keys of the target."
+        raise InvalidParameter("classes", list(classes), f"to be values of the target, which is {kind.value}", hint)
+    return made
+
+
+def _measured(column: RowColumn) -> Expression | None:
+    """A column as a number; None if it has none."""
+    kind = column.column.type
+    if kind is Type.BOOL:
+        return call("to_int", column.column)
+    if kind is Type.DATE:
+        return call("days_between", Literal(_EPOCH, Type.DATE), column.column)
+    return column.column if kind.is_number else None
+
+
+def _in_days(column: RowColumn) -> Bounds | None:
+    """Declared bounds; those of days count from 1970, as the numbers do."""
+    declared = column.schema.bounds
+    if declared is None or column.column.type is not Type.DATE:
+        return declared
+    return Bounds(declared.low - number(_EPOCH), declared.high - number(_EPOCH))
+
+
+def _number(column: RowColumn, source: RowSource, value: Expression, limits: Bounds | None) -> Number:
+    if limits is None:
+        _unbounded(column, source)
+    exponent = 0 if value.type is Type.INT else Grid.finer_than(limits.width / FINE).exponent
+    return _on_grid(column, source, value, limits, exponent)
+
+
+def _wide(column: RowColumn, source: RowSource, value: Expression, norm: Fraction) -> Number:
+    """A number of which nothing is known but that rows are shortened: far limits, and steps small beside the norm."""
+    limits = Bounds(-norm * FINE, norm * FINE)
+    exponent = 0 if value.type is Type.INT else Grid.finer_than(norm / FINE).exponent
+    return _on_grid(column, source, value, limits, exponent, stated=False)
+
+
+def _on_grid(
+    column: RowColumn, source: RowSource, value: Expression, limits: Bounds, exponent: int, *, stated: bool = True
+) -> Number:
+    step = Fraction(2) ** exponent
+    low, high = math.ceil(limits.low / step), math.floor(limits.high / step)
+    if low >= high or max(abs(low), abs(high)) > _MOST_STEPS or abs(exponent) > 300:
+        reason = f"The bounds of {quoted(column.name)} leave no grid of exact numbers between them."
+        source.refuse(reason, "Scale it, or subtract what all values have in common.", column.at)
+    return Number(name=column.name, value=value, exponent=exponent, low=low, high=high, stated=stated)
+
+
+def _clipped(value: Expression, low: Literal, high: Literal) -> Expression:
+    """Between two numbers; LEAST and GREATEST would make a bound of NULL."""
+    below = call("if", call("greater_equal", value, high), high, value)
+    return call("if", call("less_equal", value, low), low, below)
+
+
+def _unbounded(column: RowColumn, source: RowSource) -> NoReturn:
+    name, kind = quoted(column.name), column.column.type
+    if kind.is_number or kind is Type.DATE:
+        reason = f"{name} has no public bounds, so that one person could move the model by any amount."
+        hint = "Ask the steward to declare bounds, give the learner bounds= or norm_bound=, or clip it in the text, "
+        source.refuse(reason, hint + "such as GREATEST(LEAST(x, 100), 0) AS x.", column.at)
+    if kind is Type.TIMESTAMP:
+        reason = f"{name} is a moment, and a learner takes numbers and days."
+        source.refuse(reason, "Take its day, CAST(x AS DATE) AS day, with declared bounds, or its hour.", column.at)
+    reason = f"{name} is {kind.value} without public keys, and a learner takes numbers."
+    hint = "Ask the steward to declare its keys, or compare it with what you know, such as CASE WHEN x = 'A' THEN 1 "
+    source.refuse(reason, hint + "ELSE 0 END AS is_a.", column.at)

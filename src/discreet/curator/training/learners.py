@@ -1,0 +1,218 @@
+"""From a learner and a text to a fit that can be paid: parameters completed by public declarations, or a refusal."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
+
+from discreet import check
+from discreet.curator.training.encoding import Feature, Labels, Target, amounts_of, feature_of, labels_of
+from discreet.curator.training.training import Training
+from discreet.errors import InvalidParameter
+from discreet.learn.store import fresh, name_of, parameters, write_parameters
+from discreet.plan.model.schema import Bounds
+from discreet.privacy import Neighbours
+from discreet.privacy.events import Event
+from discreet.sql.scope import lookup
+from discreet.sql.training_rows import RowColumn, TrainingRows
+from discreet.statistics.rows import MOST_FEATURES
+
+TARGET_BOUNDS = ("label_bounds", "target_bounds", "y_bounds")
+"""What learners call the public limits of their target."""
+
+LONGEST = 1 << 20  # characters of a learner's parameters
+
+
+def training(
+    estimator: object, rows: TrainingRows, target: str | None, *, rows_per_unit: int, salt: str, private: bool
+) -> Training:
+    """A fit that can be paid.
+
+    Args:
+        estimator: a learner of `discreet.learn`; it is not changed.
+        rows: what is selected.
+        target: which column is learned.
+        rows_per_unit: how many rows one unit may have.
+        salt: of the rule by which rows are kept.
+        private: whether the fit protects somebody, so that no seed may be given.
+
+    Raises:
+        InvalidParameter: if the learner or its parameters are refused.
+        UnsupportedQuery: if a column has nothing public to bound it by.
+    """
+    learner = _copied(estimator)
+    _check_seed(learner, private)
+    _check_number_of_rows(learner, rows, rows_per_unit)
+    columns, aim = _split(learner, rows, target)
+    features = tuple(_features(learner, columns, rows))
+    goal = _target(learner, aim, rows)
+    notes = [note for one in _all(learner) for note in _filled(one, features, goal, rows.schema.neighbours)]
+    return Training(
+        rows=rows,
+        features=features,
+        target=goal,
+        content=write_parameters(learner),
+        filled=tuple(dict.fromkeys(notes)),
+        event=_planned(learner, sum(len(feature.names) for feature in features)),
+        rows_per_unit=rows_per_unit,
+        salt=salt,
+    )
+
+
+def _copied(estimator: object) -> Any:
+    """A learner of our own with the same parameters, whatever else hangs on the given one."""
+    name_of(estimator)
+    size = len(str(write_parameters(estimator)))
+    if size > LONGEST:
+        raise InvalidParameter("estimator", f"parameters of {size} characters", f"to have at most {LONGEST}")
+    return fresh(estimator)
+
+
+def _all(value: Any) -> Iterator[Any]:
+    """A learner and all those that stand anywhere in its parameters."""
+    if isinstance(value, BaseEstimator):
+        yield value
+        value = parameters(value)
+    if isinstance(value, dict | list | tuple):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _all(each)
+
+
+def _check_seed(value: Any, private: bool) -> None:
+    """Refuses a seed, of the learner, of one inside it, or among the parameters that it tries."""
+    if isinstance(value, BaseEstimator):
+        value = parameters(value)
+    if isinstance(value, dict):
+        for name, each in value.items():
+            if private and str(name).split("__")[-1] == "random_state" and each is not None:
+                hint = "A seed protects nobody: only Curator.for_tests with seeded noise takes one."
+                raise InvalidParameter("random_state", each, "to be None", hint)
+    if isinstance(value, dict | list | tuple):
+        for each in value.values() if isinstance(value, dict) else value:
+            _check_seed(each, private)
+
+
+def _check_number_of_rows(learner: Any, rows: TrainingRows, rows_per_unit: int) -> None:
+    """One row for each unit, unless the learner accounts for more; all rows, where their number is public."""
+    most = check.integer(rows_per_unit=rows_per_unit, at_least=1, at_most=10**6)
+    accounts = getattr(type(learner), "accounts_rows_per_unit", False) and "rows_per_unit" in parameters(learner)
+    if accounts:
+        learner.set_params(rows_per_unit=most)
+    if most > 1 and not accounts:
+        hint = "Each person counts with one row here; fold several into one: SELECT ... GROUP BY the id, in FROM."
+        raise InvalidParameter("rows_per_unit", rows_per_unit, "to be 1 for this learner", hint)
+    if rows.schema.neighbours is Neighbours.REPLACE and not (rows.whole and rows.schema.unit is None):
+        rows.source.refuse(
+            "Under neighbours='replace' a learner relies on a public number of rows, and what is selected here may "
+            "have one more or less.",
+            "Select from a table of which each row is one unit, without WHERE and joins; or fit under an account with "
+            "neighbours='add_remove'.",
+        )
+
+
+def _split(learner: Any, rows: TrainingRows, target: str | None) -> tuple[list[RowColumn], RowColumn | None]:
+    """The columns of features, and that of the target."""
+    wants = is_classifier(learner) or is_regressor(learner)
+    if target is None:
+        if wants:
+            raise InvalidParameter("target", None, "to name a column of the SELECT", "It is what is learned.")
+        return list(rows.columns), None
+    aim = lookup(check.instance(str, target=target), {column.name: column for column in rows.columns})
+    if aim is None:
+        names = ", ".join(column.name for column in rows.columns)
+        raise InvalidParameter("target", target, "to be a column of the SELECT", f"It has {names}.")
+    if not wants:
+        raise InvalidParameter("target", target, "to be left out", f"{type(learner).__name__} learns without one.")
+    columns = [column for column in rows.columns if column is not aim]
+    if not columns:
+        rows.source.refuse("There is nothing to learn from.", "Select features beside the target.", aim.at)
+    return columns, aim
+
+
+def _features(learner: Any, columns: Sequence[RowColumn], rows: TrainingRows) -> Iterator[Feature]:
+    norm = next((each for one in _all(learner) if (each := getattr(one, "norm_bound", None)) is not None), None)
+    length = None if norm is None else check.positive(norm_bound=norm)
+    place = 0
+    for column in columns:
+        feature = feature_of(column, rows.source, own=_own_limits(learner, place), norm=length)
+        place += len(feature.names)
+        if place > MOST_FEATURES:
+            reason = f"A learner takes at most {MOST_FEATURES} features, and each public key is one."
+            rows.source.refuse(reason, "Select fewer columns.", column.at)
+        yield feature
+
+
+def _own_limits(learner: Any, place: int) -> Bounds | None:
+    """The limits that a learner was given for the feature in this place."""
+    given = next((each for one in _all(learner) if (each := getattr(one, "bounds", None)) is not None), None)
+    if given is None:
+        return None
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise InvalidParameter("bounds", given, "to be a pair (low, high)")
+    ends = [np.asarray(end) for end in given]
+    if any(end.ndim > 1 or end.dtype.kind not in "iuf" or (end.ndim and place >= end.size) for end in ends):
+        raise InvalidParameter("bounds", given, "to be two numbers, or two for each feature")
+    low, high = (end.item() if not end.ndim else end[place].item() for end in ends)
+    return Bounds(*check.limits(bounds=(low, high)))
+
+
+def _target(learner: Any, aim: RowColumn | None, rows: TrainingRows) -> Target | None:
+    if aim is None:
+        return None
+    if is_classifier(learner):
+        given = next((each for one in _all(learner) if (each := getattr(one, "classes", None)) is not None), None)
+        labels = labels_of(aim, rows.source, None if given is None else np.asarray(given).tolist())
+        if labels.classes is None and rows.schema.neighbours is Neighbours.REPLACE:
+            reason = "The classes are not public, and under neighbours='replace' rows without one would be a class."
+            rows.source.refuse(reason, "Give the learner classes=..., or ask the steward to declare keys.", aim.at)
+        return labels
+    given = next((each for one in _all(learner) for name in TARGET_BOUNDS if (each := getattr(one, name, None))), None)
+    return amounts_of(aim, rows.source, None if given is None else Bounds(*check.limits(label_bounds=given)))
+
+
+def _filled(learner: Any, features: Sequence[Feature], target: Target | None, neighbours: Neighbours) -> Iterator[str]:
+    """Completes parameters that are None by what is public; says which."""
+    known = parameters(learner)
+    if "neighbours" in known:
+        yield from _related(learner, neighbours)
+    if "bounds" in known and known["bounds"] is None and known.get("norm_bound") is None:
+        pairs = [pair for feature in features for pair in feature.limits]
+        learner.set_params(bounds=([low for low, _ in pairs], [high for _, high in pairs]))
+        yield "bounds= are the declared bounds of the columns, 0 and 1 for keys."
+    if isinstance(target, Labels) and "classes" in known and target.classes is not None:
+        if known["classes"] is None:
+            yield "classes= are the public keys of the target."
+        learner.set_params(classes=list(target.classes))
+    name = next((name for name in TARGET_BOUNDS if name in known and known[name] is None), None)
+    if name is not None and target is not None and not isinstance(target, Labels):
+        learner.set_params(**{name: target.number.limits[0]})
+        yield f"{name}= are the declared bounds of the target."
+
+
+def _related(learner: Any, neighbours: Neighbours) -> Iterator[str]:
+    """The relation of the account; one that was chosen otherwise is refused, one that was left alone is set."""
+    given = Neighbours(learner.neighbours)
+    if given is neighbours:
+        return
+    if given is not Neighbours.ADD_REMOVE:  # what all learners have unless it is chosen
+        hint = f"Leave it out, or pass neighbours={neighbours.value!r}."
+        raise InvalidParameter("neighbours", given.value, "to be the relation of the account", hint)
+    learner.set_params(neighbours=neighbours.value)
+    yield f"neighbours= is the relation of the account, {neighbours.value}."
+
+
+def _planned(learner: Any, n_features: int) -> Event:
+    """The event of a fit, from the number of features and the parameters, which classes are among.
+
+    A learner whose plan needs the number of rows is refused: even where that is public, it is read after the charge.
+    """
+    more = list(inspect.signature(type(learner).plan_event).parameters.values())[2:]
+    needed = [one.name for one in more if one.default is inspect.Parameter.empty]
+    if needed:
+        hint = "Fit it on an array; a curator knows nothing but features and parameters before the charge."
+        raise InvalidParameter("estimator", type(learner).__name__, f"to be planned without {needed[0]}", hint)
+    return check.instance(Event, event=learner.plan_event(n_features))

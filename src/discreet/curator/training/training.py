@@ -1,0 +1,228 @@
+"""A learner before its charge: which rows it is given, how they become numbers, and what its fit costs.
+
+Everything here follows from the text, the declarations and the learner's parameters; nothing is read, nothing spent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.curator.catalog.declarations import declaration
+from discreet.curator.training.encoding import Feature, Floats, Labels, Number, Target
+from discreet.errors import InternalError
+from discreet.learn.base import spent
+from discreet.learn.store import from_json, read_parameters, to_json
+from discreet.measurement.probes.probes import read_by
+from discreet.measurement.program.notes import nobodys
+from discreet.plan.canonical import canonical
+from discreet.plan.model.nodes import Aggregate, Column, Expression, Key, Output, Question, Value
+from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
+from discreet.plan.model.schema import TableSchema
+from discreet.privacy import Neighbours
+from discreet.privacy.events import Event
+from discreet.sql.training_rows import TrainingRows
+
+VERSION = 1
+REHEARSED = 8  # made-up rows on which a fit is tried before it is paid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """A fit with everything it is chosen from.
+
+    Args:
+        rows: what is selected.
+        features: how columns become features.
+        target: how the target becomes labels or numbers; None if there is none.
+        content: the learner and its parameters, as plain data.
+        filled: parameters that were taken from declarations, in sentences.
+        event: what the fit will release.
+        rows_per_unit: how many rows one unit has at most.
+        salt: of the rule by which rows are kept.
+    """
+
+    rows: TrainingRows
+    features: tuple[Feature, ...]
+    target: Target | None
+    content: Mapping[str, Any]
+    filled: tuple[str, ...]
+    event: Event
+    rows_per_unit: int
+    salt: str = field(repr=False)
+
+    @property
+    def table(self) -> str:
+        """The first protected one, whose account pays."""
+        return self.rows.schema.name
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation of the account, and of the learner."""
+        return self.rows.schema.neighbours
+
+    @property
+    def learner(self) -> Any:
+        """A new learner, with all parameters."""
+        return read_parameters(dict(self.content))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the features, in order."""
+        return tuple(name for feature in self.features for name in feature.names)
+
+    @property
+    def limits(self) -> tuple[tuple[float, float], ...]:
+        """Of the features, in order."""
+        return tuple(pair for feature in self.features for pair in feature.limits)
+
+    @property
+    def classes(self) -> tuple[Value, ...] | None:
+        """Public classes of the target."""
+        return self.target.classes if isinstance(self.target, Labels) else None
+
+    # ------------------------------------------------------------------------------------------------------- reading
+
+    @property
+    def _keys(self) -> tuple[Expression, ...]:
+        parts = [*(feature.key for feature in self.features), *([] if self.target is None else [self.target.key])]
+        return tuple(parts)
+
+    @property
+    def where(self) -> Expression | None:
+        """Rows without a target are left out, unless their number is public."""
+        if self.target is None or self.neighbours is Neighbours.REPLACE:
+            return None
+        return self.target.known
+
+    @property
+    def reading(self) -> Reading:
+        """How many people have each row of whole numbers and labels.
+
+        A person with several different rows keeps as many as they may have, by the keyed rule of groups; equal rows of
+        one person count once. So one person touches `rows_per_unit` rows of the learner's input, whatever they hold.
+        """
+        unit = self.rows.schema.unit
+        limit = None if unit is None else Bounding(unit=unit, groups=self.rows_per_unit, rows=1, salt=self.salt)
+        return Reading(
+            table=self.table,
+            source=self.rows.relation,
+            where=self.where,
+            keys=self._keys,
+            bounding=limit,
+            statistics=(Statistic(kind="rows"),),
+        )
+
+    def decode(self, groups: Groups) -> tuple[Floats, NDArray[Any] | None]:
+        """Features and target of all rows, in an order of their own values.
+
+        Where the number of rows is private there is one more, fixed and public: a learner is never given nothing, so
+        that no error tells whether there were rows.
+        """
+        counted = {key: count for key, (count,) in groups.items()}
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            counted[self._made_up] = counted.get(self._made_up, 0) + 1
+        X, y = self._decoded(list(counted))
+        columns = [*X.T, *([] if y is None else [np.unique(y, return_inverse=True)[1]])]
+        order = np.lexsort(columns)
+        places = np.repeat(order, np.fromiter(counted.values(), dtype=np.int64, count=len(counted))[order])
+        return X[places], None if y is None else y[places]
+
+    @property
+    def _made_up(self) -> tuple[Value, ...]:
+        nothing: list[Value] = [None] * len(self.features)
+        return (*nothing, *([] if self.target is None else [self.target.none]))
+
+    def _decoded(self, keys: Sequence[tuple[Value, ...]]) -> tuple[Floats, NDArray[Any] | None]:
+        columns = list(zip(*keys, strict=True)) if keys else [()] * len(self._keys)
+        X = np.hstack(
+            [f.decode(values) for f, values in zip(self.features, columns[: len(self.features)], strict=True)]
+        )
+        return X, None if self.target is None else self.target.decode(columns[-1])
+
+    # ------------------------------------------------------------------------------------------------------ identity
+
+    @property
+    def question(self) -> str:
+        """What is asked, as the ledger keeps it."""
+        form = {**json.loads(canonical(self._asked)), "fit": {**self.content, "version": VERSION}}
+        return json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    def place(self, schemas: Mapping[str, TableSchema]) -> str:
+        """Under which its model is kept: text, learner, declarations and versions of all tables, relation."""
+        tables = [[declaration(table), table.version] for table in read_by(self._asked, schemas)]
+        parts = [self.question, tables, self.neighbours.value, self.rows_per_unit]
+        return f"fit:{sha256(json.dumps(parts).encode()).hexdigest()}"
+
+    @property
+    def _asked(self) -> Question:
+        """The reading as a question, which is never answered as one."""
+        return Question(
+            table=self.table,
+            source=self.rows.relation,
+            where=self.where,
+            keys=tuple(Key(f"#{place}", key) for place, key in enumerate(self._keys)),
+            aggregates=(Aggregate(name="#n", kind="count"),),
+            outputs=tuple(Output(column.name, Column(column.name, column.column.type)) for column in self.rows.columns),
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What limits, bounds and defaults mean for the model; functions of public facts."""
+        said = list(self.filled)
+        if self.rows.schema.unit is not None:
+            people = self.rows.schema.people or "unit"
+            said.append(f"At most {self.rows_per_unit} row(s) per {people} are learned from.")
+            said.append(nobodys(people, "learned from"))
+        if any(isinstance(feature, Number) for feature in self.features):
+            said.append("Numbers are clipped to public limits; missing ones count as the middle.")
+        if any(not isinstance(feature, Number) for feature in self.features):
+            said.append("Texts are features of their public keys; any other text is none of them.")
+        if self.where is not None:
+            said.append("Rows without a target are left out.")
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            said.append("One made-up row without any value is added, so that a fit on no rows is one like any other.")
+        return tuple(said)
+
+    # ----------------------------------------------------------------------------------------------------- rehearsal
+
+    def rehearse(self) -> None:
+        """Fits made-up rows, with a seed: what would fail for what it is fails here, before anything is paid.
+
+        Classes that would have to be found are made up as well, and then the price of finding them is checked apart.
+
+        Raises:
+            ValueError: as the learner says it; its cause is public.
+            InternalError: if the learner would release something else than it planned.
+        """
+        learner = self.learner
+        learner.set_params(random_state=0)
+        rows = [[low if place % 2 else high for low, high in self.limits] for place in range(REHEARSED)]
+        X = np.array(rows, dtype=np.float64).reshape(REHEARSED, len(self.names))
+        finds = isinstance(self.target, Labels) and self.target.classes is None
+        if finds:
+            spent(self.event, learner.epsilon, learner.delta, self.neighbours)
+        y: NDArray[Any] | None = None
+        if isinstance(self.target, Labels):
+            known = self.target.classes or self._invented(learner)
+            y = self.target.decode([known[place % len(known)] for place in range(REHEARSED)])
+        elif self.target is not None:
+            number = self.target.number
+            y = self.target.decode([number.low if place % 2 else number.high for place in range(REHEARSED)])
+        model = learner.fit(X) if y is None else learner.fit(X, y)
+        if not finds and model.event_ != self.event:
+            raise InternalError(f"{type(learner).__name__} released something else than it planned.")
+        from_json(to_json(model))
+
+    def _invented(self, learner: Any) -> tuple[Value, ...]:
+        """Classes for a rehearsal of a learner that would have to find them, or of those inside it."""
+        known: tuple[Value, ...] = (0, 1) if self._made_up[-1] == 0 else ("a", "b")
+        names = [name for name in learner.get_params() if name.split("__")[-1] == "classes"]
+        learner.set_params(**{name: list(known) for name in names})
+        return known

@@ -1,0 +1,174 @@
+"""Parquet files in DuckDB, read without failing on any value.
+
+DuckDB's reader is fast, and gives up at a text that is not UTF-8 and at milliseconds that are no microseconds. Where it
+does, the question is asked again over a view that takes the place of the table and reads slowly what can be read: the
+same values in all other cells, NULL in those. Whether that was needed shows in the time alone. Columns of which this
+cannot be promised are left out by their type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from discreet.engines.duckdb.sources import Parquet
+from discreet.engines.duckdb.stored_types import Column, columns, listed
+from discreet.engines.sql.expressions import quoted, text_literal
+from discreet.errors import InvalidParameter
+
+_WIDTHS = ((4, 2), (9, 4), (18, 8), (38, 16))  # digits of a decimal, and the bytes that DuckDB keeps it in
+_BYTES = {"INT32": 4, "INT64": 8}
+_PLACE = ("file_index", "file_row_number")  # DuckDB's own columns, which tell rows apart
+_ONE, _OTHER = '"#a"', '"#b"'  # no table of a question is called so
+_ALIKE = {
+    ("TIMESTAMP", "TIMESTAMP_MS"),
+    ("TIMESTAMP WITH TIME ZONE", "TIMESTAMP_MS"),
+    ("TIMESTAMP WITH TIME ZONE", "TIMESTAMP"),
+    ("TIMESTAMPTZ_NS", "TIMESTAMP_NS"),
+}
+"""Types of DuckDB's reader and of plain Arrow that hold the same moments."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """How a file stores a column."""
+
+    native: str
+    physical: str
+    length: int
+    precision: int
+    in_milliseconds: bool
+
+    @property
+    def kept_in(self) -> int:
+        """The bytes of a decimal in DuckDB."""
+        return next((size for digits, size in _WIDTHS if self.precision <= digits), 0)
+
+    @property
+    def is_total(self) -> bool:
+        """Whether no bytes make DuckDB's reader fail, milliseconds and texts apart, which are read in another way."""
+        return not self.native.startswith("DECIMAL") or self.physical in _BYTES or 0 < self.length <= self.kept_in
+
+    @property
+    def bytes(self) -> int:
+        return _BYTES.get(self.physical, self.length)
+
+
+def scan(paths: Iterable[Path], utf8: str = "strict") -> str:
+    """What stands after FROM to read files."""
+    names = ", ".join(text_literal(str(path)) for path in paths)
+    return f"read_parquet([{names}], hive_partitioning = false, utf8_validation = '{utf8}')"
+
+
+def described(connection: duckdb.DuckDBPyConnection, source: Parquet) -> dict[str, Column]:
+    """The columns that can be read whatever is in them.
+
+    Raises:
+        InvalidParameter: if files do not store a column in the same way.
+    """
+    leaves = _leaves(connection, source.paths[0])
+    for path in source.paths[1:]:
+        other = _leaves(connection, path)
+        if any(other.get(name) != leaf for name, leaf in leaves.items()):
+            hint = "Write all files with the same columns and types."
+            raise InvalidParameter("source", path.name, f"to store columns as {source.paths[0].name} does", hint)
+    relation = connection.sql(f"SELECT * FROM {scan(source.paths)}")
+    found = {n: column for n, column in columns(relation).items() if n in leaves and leaves[n].is_total}
+    if any(name.lower() in _PLACE for name in relation.columns):
+        found = {name: column for name, column in found.items() if column.native != "VARCHAR"}
+    return _with_milliseconds(connection, source, leaves, found)
+
+
+def _with_milliseconds(
+    connection: duckdb.DuckDBPyConnection, source: Parquet, leaves: Mapping[str, _Leaf], found: dict[str, Column]
+) -> dict[str, Column]:
+    """Beside milliseconds, which may have to be read through Arrow, only columns in which that finds the same."""
+    if not any(leaves[name].in_milliseconds for name in found):
+        return found
+    if find_spec("pyarrow") is None:
+        return {name: column for name, column in found.items() if not leaves[name].in_milliseconds}
+    plain = _plain(connection, source, list(found), "plain")
+    return {n: column for n, column in found.items() if n in plain and _is_same(leaves[n], column, plain[n])}
+
+
+def _is_same(leaf: _Leaf, column: Column, plain: Column) -> bool:
+    """Whether both readers find the same in a column, also where there are values that it should not hold."""
+    if leaf.native.startswith("DECIMAL"):
+        return plain.native.startswith("DECIMAL") and leaf.bytes <= leaf.kept_in
+    return column.native == plain.native or (column.native, plain.native) in _ALIKE
+
+
+def take_care(connection: duckdb.DuckDBPyConnection, source: Parquet, chosen: Mapping[str, Column], name: str) -> None:
+    """Puts a temporary view in the place of a table, in which nothing fails, unless nothing can fail in it anyway."""
+    leaves = _leaves(connection, source.paths[0])
+    if any(leaves[column].in_milliseconds for column in chosen):
+        plain = _plain(connection, source, list(chosen), f"{name}_plain")
+        read = ((n, c if c.native.startswith("DECIMAL") else plain[n]) for n, c in chosen.items())
+        connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {listed(read)} FROM {name}_plain")
+    elif any(column.native == "VARCHAR" for column in chosen.values()):
+        _without_broken_texts(connection, source, chosen, name)
+
+
+def _plain(
+    connection: duckdb.DuckDBPyConnection, source: Parquet, names: Sequence[str], view: str
+) -> dict[str, Column]:
+    """Registers columns as a stream of plain Arrow batches."""
+    from discreet.engines.duckdb import arrow  # noqa: PLC0415 - optional: pyarrow
+
+    connection.register(view, arrow.parquet(source.paths, names))
+    return columns(connection.sql(f"SELECT * FROM {view}"), checked=False)
+
+
+def _without_broken_texts(
+    connection: duckdb.DuckDBPyConnection, source: Parquet, chosen: Mapping[str, Column], name: str
+) -> None:
+    """Bytes that are not UTF-8 are question marks in one scan and left out in another: a text that differs has some."""
+    texts = [quoted(n) for n, column in chosen.items() if column.native == "VARCHAR"]
+    marked, dropped = scan(source.paths, "replace"), scan(source.paths, "ignore")
+    place, shown = ", ".join(_PLACE), ", ".join(texts)
+    suspects = " OR ".join(f"contains({text}, '?')" for text in texts)
+    differ = [f"{_ONE}.{text} <> {_OTHER}.{text}" for text in texts]
+    flags = ", ".join(f"{test} AS b{i}" for i, test in enumerate(differ))
+    connection.execute(
+        f"CREATE TEMP TABLE {name}_broken AS SELECT {', '.join(f'{_ONE}.{part}' for part in _PLACE)}, {flags} "
+        f"FROM (SELECT {place}, {shown} FROM {marked} WHERE {suspects}) AS {_ONE} "
+        f"JOIN (SELECT {place}, {shown} FROM {dropped}) AS {_OTHER} USING ({place}) WHERE {' OR '.join(differ)}"
+    )
+    cells = [f"{_ONE}.{quoted(n)}" for n, column in chosen.items() if column.native != "VARCHAR"]
+    cells += [f"CASE WHEN {_OTHER}.b{i} THEN NULL ELSE {_ONE}.{t} END AS {t}" for i, t in enumerate(texts)]
+    connection.execute(
+        f"CREATE TEMP VIEW {name} AS SELECT {listed(chosen.items())} FROM (SELECT {', '.join(cells)} "
+        f"FROM (SELECT *, {place} FROM {marked}) AS {_ONE} LEFT JOIN {name}_broken AS {_OTHER} USING ({place}))"
+    )
+
+
+def _leaves(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, _Leaf]:
+    """The columns of a file that have no parts, from its footer."""
+    asked = "name, num_children, duckdb_type, type, type_length, precision, converted_type, logical_type"
+    rows = connection.execute(f"SELECT {asked} FROM parquet_schema({text_literal(str(path))})").fetchall()
+    found, place = {}, 1
+    while place < len(rows):
+        name, children, *facts = rows[place]
+        if not children:
+            found[name] = _leaf(*facts)
+        place += _size(rows, place)
+    return found
+
+
+def _size(rows: Sequence[tuple[Any, ...]], place: int) -> int:
+    """How many rows describe a column and its parts."""
+    size = 1
+    for _ in range(rows[place][1] or 0):
+        size += _size(rows, place + size)
+    return size
+
+
+def _leaf(native: str, physical: str, length: str | None, precision: int | None, *annotations: str | None) -> _Leaf:
+    converted, logical = annotations
+    in_milliseconds = converted == "TIMESTAMP_MILLIS" or "MILLIS=MilliSeconds" in (logical or "")
+    return _Leaf(native, physical, int(length or 0), precision or 0, in_milliseconds)

@@ -1,0 +1,5 @@
+"""The reference engine, in plain Python."""
+
+from discreet.engines.memory.engine import Memory
+
+__all__ = ["Memory"]

@@ -1,0 +1,178 @@
+"""The referee: readings over lists of dicts in plain Python, slow and obvious, to which every engine must agree."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from discreet.engines import cells
+from discreet.engines.base import READS, Engine, read_as
+from discreet.engines.cells import steps
+from discreet.engines.ids import normalised
+from discreet.engines.memory.relations import gather
+from discreet.engines.row_choice import Salt, stays
+from discreet.errors import InvalidParameter
+from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.model.nodes import Expression, Value
+from discreet.plan.model.readings import Bounding, Groups, Reading, Split, Statistic
+from discreet.plan.model.types import Type
+
+Row = dict[str, Value]
+Keys = tuple[Value, ...]
+Pairs = dict[Value, dict[Keys, list[Row]]]  # the rows of each unit and group
+
+
+class Memory(Engine):
+    """Tables as sequences of dicts.
+
+    >>> from discreet.plan.model.readings import Reading, Statistic
+    >>> engine = Memory()
+    >>> engine.register("visits", [{"age": 30}, {"age": None}], {"age": Type.INT})
+    >>> engine.read(Reading(table="visits", statistics=(Statistic(kind="rows"),)))
+    {(): (2,)}
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: dict[str, list[Row]] = {}
+
+    def schema_of(self, source: Any) -> dict[str, Type]:
+        """Nothing: dicts carry no types apart from their content."""
+        del source
+        return {}
+
+    def close(self) -> None:
+        """Forgets the rows."""
+        self._rows.clear()
+        self._columns.clear()
+
+    def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
+        is_list = isinstance(source, Sequence) and not isinstance(source, str | bytes)
+        if not is_list or not all(isinstance(row, Mapping) for row in source):
+            raise InvalidParameter("source", type(source).__name__, "to be a sequence of dicts")
+        self._rows[name] = [{column: cell(row, column, kind) for column, kind in columns.items()} for row in source]
+
+    def _prepare(self, reading: Reading) -> Iterator[tuple[Keys, tuple[int, ...]]]:
+        if reading.source is None:
+            rows = self._rows[reading.table]
+        else:
+            rows = gather(reading.source, self._rows, self._columns)
+        yield from _answer(reading, rows).items()
+
+
+def cell(row: Mapping[str, Any], column: str, declared: Type) -> Value:
+    """A cell read as the declared type; NULL where it cannot be."""
+    stored, value = cells.stored(row.get(column))
+    if value is None or (stored, declared) not in READS:
+        return None
+    return cells.read(read_as(column, stored, declared), value)
+
+
+def _answer(reading: Reading, rows: Iterable[Row]) -> Groups:
+    kept = [row for row in rows if reading.where is None or evaluate(reading.where, row) is True]
+    public = None if reading.public_keys is None else set(reading.public_keys)
+    pairs = _pairs(reading, kept, public)
+    split = reading.split
+    if reading.bounding is not None:
+        pairs = _bounded(pairs, reading.bounding, reading.statistics if split is None else (split.term,))
+    groups: dict[Keys, list[list[Row]]] = defaultdict(list)
+    for of_unit in pairs.values():
+        for keys, theirs in of_unit.items():
+            groups[keys].append(theirs)
+    if split is not None:
+        counted = {keys: _cells(split, keys, lots) for keys, lots in groups.items()}
+        return {keys: numbers for keys, numbers in counted.items() if numbers}
+    by_row = reading.bounding is None
+    return {keys: tuple(_value(s, lots, by_row) for s in reading.statistics) for keys, lots in groups.items()}
+
+
+def _pairs(reading: Reading, rows: Iterable[Row], public: set[Keys] | None) -> Pairs:
+    """Rows by unit and group; without a unit column all rows stand under one unit, which nothing bounds."""
+    pairs: Pairs = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        keys = tuple(evaluate(key, row) for key in reading.keys)
+        unit = True if reading.bounding is None else normalised(row[reading.bounding.unit])
+        if unit is not None and (public is None or keys in public):
+            pairs[unit][keys].append(row)
+    return pairs
+
+
+def _bounded(pairs: Pairs, bounding: Bounding, statistics: Sequence[Statistic]) -> Pairs:
+    kept: Pairs = {}
+    salt = Salt(bounding.salt)
+    for unit, groups in pairs.items():
+        ranks = {keys: salt.rank(unit, keys) for keys in groups}
+        smallest = sorted(groups, key=lambda keys: (ranks[keys], [_nulls_first(key) for key in keys]))
+        kept[unit] = {
+            keys: _picked(groups[keys], bounding.rows, ranks[keys], statistics) for keys in smallest[: bounding.groups]
+        }
+    return kept
+
+
+def _picked(rows: list[Row], limit: int, rank: int, statistics: Sequence[Statistic]) -> list[Row]:
+    """At most so many rows, evenly spaced in the order of their terms."""
+    if len(rows) <= limit:
+        return rows
+    ordered = sorted(rows, key=lambda row: [_nulls_first(_term(s, s.argument, row)) for s in statistics])
+    return [row for place, row in enumerate(ordered) if stays(place, limit, rank, len(rows))]
+
+
+def _nulls_first(value: Value) -> tuple[Any, ...]:
+    return (0,) if value is None else (1, value)
+
+
+def _cells(split: Split, keys: Keys, lots: list[list[Row]]) -> tuple[int, ...]:
+    """Cells and counts of the rows of one group."""
+    places = () if split.only is None else split.only.places
+    wanted = None if split.only is None else {c for key, a, b in places if key == keys for c in range(a, b + 1)}
+    wide = 0 if split.only is None else split.only.shift
+    counts: dict[int, int] = defaultdict(int)
+    for row in (row for lot in lots for row in lot):
+        step = _term(split.term, split.argument, row)
+        if step is not None and (wanted is None or step - split.low >> wide in wanted):
+            counts[step - split.low >> split.shift] += 1
+    cells = sorted(counts)
+    return (*cells, *(counts[cell] for cell in cells))
+
+
+def _value(statistic: Statistic, lots: list[list[Row]], by_row: bool) -> int:
+    return statistic.times * _once(statistic, lots, by_row)
+
+
+def _once(statistic: Statistic, lots: list[list[Row]], by_row: bool) -> int:
+    rows = [row for lot in lots for row in lot]
+    if statistic.kind == "units":
+        return len(rows) if by_row else len(lots)
+    if statistic.kind == "rows":
+        return len(rows)
+    terms = [term for row in rows if (term := _term(statistic, statistic.argument, row)) is not None]
+    if statistic.kind == "nulls":
+        return len(rows) - len(terms)
+    if statistic.kind == "distinct":
+        return len(set(terms))
+    if statistic.kind == "values":
+        return len(terms)
+    return sum(term - (statistic.less if statistic.factor else statistic.shift) for term in terms)
+
+
+def _term(statistic: Statistic, argument: Expression | None, row: Row) -> Any:
+    """What a row adds to a sum, or stands for among values; NULL if it has none."""
+    value = None if argument is None else evaluate(argument, row)
+    if statistic.kind == "distinct":
+        return value
+    if statistic.kind not in ("sum", "product"):
+        return None if value is None else 0
+    if statistic.factor is not None:
+        return _product(statistic, statistic.factor, row)
+    return steps(value, statistic.exponent, statistic.low, statistic.high)
+
+
+def _product(statistic: Statistic, factor: Statistic, row: Row) -> int | None:
+    """Both terms, each counted from its shift, multiplied."""
+    pairs = [
+        (part.shift, _term(replace(part, kind="sum", factor=None), part.argument, row)) for part in (statistic, factor)
+    ]
+    return None if any(term is None for _, term in pairs) else math.prod(term - shift for shift, term in pairs)

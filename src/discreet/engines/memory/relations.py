@@ -1,0 +1,219 @@
+"""Relations over lists of dicts in plain Python: what `rows` must agree with, slow and obvious."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import singledispatch
+from typing import Any
+
+from discreet.engines.cells import steps
+from discreet.engines.ids import normalised
+from discreet.engines.join_keys import Declared, Pairs, besides_units, has_people
+from discreet.engines.memory.windows import places
+from discreet.engines.row_choice import put_together
+from discreet.errors import InternalError
+from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, evaluate
+from discreet.plan.model.nodes import UNIT, Column, Expression, Relation, Value
+from discreet.plan.model.relations import (
+    Fold,
+    Join,
+    Marked,
+    Matched,
+    PerUnit,
+    Reached,
+    Select,
+    Table,
+    Union,
+    Window,
+    Windowed,
+    shape,
+)
+from discreet.plan.model.types import Type
+
+Row = dict[str, Value]
+Tables = Mapping[str, Sequence[Row]]
+
+
+@singledispatch
+def gather(relation: Relation, tables: Tables, declared: Declared) -> list[Row]:
+    """The rows of a relation."""
+    del tables, declared
+    raise InternalError(f"A {type(relation).__name__} cannot be read.")
+
+
+@gather.register
+def _(relation: Table, tables: Tables, declared: Declared) -> list[Row]:
+    del declared
+    rows = tables[relation.name]
+    if relation.unit is None:
+        return list(rows)
+    if isinstance(relation.unit, tuple):
+        return [{**row, UNIT: put_together([row[name] for name in relation.unit])} for row in rows]
+    return [{**row, UNIT: normalised(row[relation.unit])} for row in rows]
+
+
+@gather.register
+def _(relation: Reached, tables: Tables, declared: Declared) -> list[Row]:
+    units: dict[Value, set[Value]] = defaultdict(set)
+    for row in gather(relation.through, tables, declared):
+        if row[UNIT] is not None and row[relation.key] is not None:
+            units[row[relation.key]].add(row[UNIT])
+    return [{**row, UNIT: unit} for row in tables[relation.name] for unit in units.get(row[relation.column], ())]
+
+
+@gather.register
+def _(relation: Select, tables: Tables, declared: Declared) -> list[Row]:
+    rows = gather(relation.source, tables, declared)
+    kept = [row for row in rows if relation.where is None or evaluate(relation.where, row) is True]
+    return [
+        _with_unit({column.name: evaluate(column.expression, row) for column in relation.columns}, row) for row in kept
+    ]
+
+
+def _with_unit(made: Row, row: Row) -> Row:
+    return {**made, UNIT: row[UNIT]} if UNIT in row else made
+
+
+@gather.register
+def _(relation: PerUnit, tables: Tables, declared: Declared) -> list[Row]:
+    groups: dict[tuple[Value, ...], list[Row]] = defaultdict(list)
+    for row in gather(relation.source, tables, declared):
+        if row[UNIT] is not None:
+            groups[(row[UNIT], *(evaluate(key.expression, row) for key in relation.keys))].append(row)
+    return [
+        {
+            **{key.name: value for key, value in zip(relation.keys, place[1:], strict=True)},
+            **{fold.name: folded(fold, rows) for fold in relation.folds},
+            UNIT: place[0],
+        }
+        for place, rows in groups.items()
+    ]
+
+
+@gather.register
+def _(relation: Windowed, tables: Tables, declared: Declared) -> list[Row]:
+    rows = [row for row in gather(relation.source, tables, declared) if row[UNIT] is not None]
+    names = [name for name in shape(relation.source, declared) if name != UNIT]
+    made: list[Row] = [{} for _ in rows]
+    for window in relation.windows:
+        for place, value in enumerate(places(window, rows, names, folded)):
+            made[place][window.name] = value
+    return [{**row, **values} for row, values in zip(rows, made, strict=True)]
+
+
+def folded(fold: Fold | Window, rows: Sequence[Row]) -> Value:
+    """One value of several rows."""
+    if fold.argument is None:
+        return len(rows)
+    if isinstance(fold, Fold) and fold.by is not None:
+        return _extreme(fold, fold.by, rows)
+    values = [value for row in rows if (value := evaluate(fold.argument, row)) is not None]
+    if fold.kind in ("sum", "mean"):
+        return _total(fold, values)
+    return _FOLDS[fold.kind](values)
+
+
+def _extreme(fold: Fold, by: Expression, rows: Sequence[Row]) -> Value:
+    """The value of the smallest or largest pair; in *first* and *last*, NULL only if all values there are."""
+    pairs = [(evaluate(by, row), evaluate(fold.argument, row)) for row in rows if fold.argument is not None]
+    known: list[Any] = [pair for pair in pairs if pair[0] is not None]
+    if fold.kind in ("arg_min", "arg_max"):
+        known = [pair for pair in known if pair[1] is not None]
+    choose = min if fold.kind in ("arg_min", "first") else max
+    place = choose((pair[0] for pair in known), default=None)
+    found: Value = choose((value for at, value in known if at == place and value is not None), default=None)
+    return found
+
+
+def _total(fold: Fold | Window, values: Sequence[Any]) -> Value:
+    exponent, low, high = fold.grid
+    total = sum(steps(value, exponent, low, high) or 0 for value in values)
+    if not values or not INT_LOW <= total <= INT_HIGH:
+        return None
+    if fold.kind == "mean":
+        return float(total) / len(values) * 2.0**exponent
+    return total if fold.type is Type.INT else float(total) * 2.0**exponent
+
+
+_FOLDS: dict[str, Callable[[Sequence[Any]], Value]] = {
+    "count_values": len,
+    "count_distinct": lambda values: len(set(values)),
+    "min": lambda values: min(values, default=None),
+    "max": lambda values: max(values, default=None),
+}
+
+
+@gather.register
+def _(relation: Join, tables: Tables, declared: Declared) -> list[Row]:
+    left, right = gather(relation.left, tables, declared), gather(relation.right, tables, declared)
+    on = _compared(relation.left, relation.right, relation.on, declared)
+    found = _by_key(right, [b for _, b in on])
+    empty = dict.fromkeys((name for name in shape(relation.right, declared) if name != UNIT), None)
+    pairs: list[Row] = []
+    for row in left:
+        partners = _partners(row, [a for a, _ in on], found)
+        pairs += [_merged(row, partner) for partner in partners]
+        if relation.outer and not partners:
+            pairs.append({**row, **empty})
+    return pairs
+
+
+def _merged(row: Row, partner: Row) -> Row:
+    merged = {**partner, **row}
+    return merged if UNIT in row else {name: value for name, value in merged.items() if name != UNIT}
+
+
+def _by_key(rows: Iterable[Row], on: Sequence[Expression]) -> dict[tuple[Value, ...], list[Row]]:
+    found: dict[tuple[Value, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        found[tuple(evaluate(expression, row) for expression in on)].append(row)
+    return found
+
+
+def _compared(left: Relation, right: Relation, on: Pairs, declared: Declared) -> Pairs:
+    """What must be equal: if both sides have people, whose rows they are, in the place of the ids as they are written.
+
+    A row that is nobody's has no pair, and counts nowhere.
+    """
+    if not (has_people(left, declared) and has_people(right, declared)):
+        return on
+    whose = Column(UNIT, shape(left, declared)[UNIT])
+    return (*besides_units(left, right, on, declared), (whose, whose))
+
+
+def _partners(row: Row, on: Sequence[Expression], found: Mapping[tuple[Value, ...], list[Row]]) -> list[Row]:
+    """Rows that are equal; NULL equals nothing."""
+    key = tuple(evaluate(expression, row) for expression in on)
+    return [] if None in key else found.get(key, [])
+
+
+@gather.register
+def _(relation: Matched, tables: Tables, declared: Declared) -> list[Row]:
+    pairs = _compared(relation.source, relation.other, relation.on, declared)
+    on = [a for a, _ in pairs]
+    found = _by_key(gather(relation.other, tables, declared), [b for _, b in pairs])
+    rows = gather(relation.source, tables, declared)
+    if relation.negated:
+        rows = [row for row in rows if _is_known(row, on)]
+    return [row for row in rows if bool(_partners(row, on, found)) is not relation.negated]
+
+
+@gather.register
+def _(relation: Marked, tables: Tables, declared: Declared) -> list[Row]:
+    pairs = _compared(relation.source, relation.other, relation.on, declared)
+    on = [a for a, _ in pairs]
+    found = _by_key(gather(relation.other, tables, declared), [b for _, b in pairs])
+    return [
+        {**row, relation.name: bool(_partners(row, on, found)) if _is_known(row, on) else None}
+        for row in gather(relation.source, tables, declared)
+    ]
+
+
+def _is_known(row: Row, on: Sequence[Expression]) -> bool:
+    return all(evaluate(expression, row) is not None for expression in on)
+
+
+@gather.register
+def _(relation: Union, tables: Tables, declared: Declared) -> list[Row]:
+    return [row for source in relation.sources for row in gather(source, tables, declared)]

@@ -1,0 +1,1 @@
+"""Readings as SQL: expressions, relations, bounded contributions and statements."""

@@ -1,0 +1,318 @@
+"""The statement of a reading with bounded contributions: `choosing` in SQL, with work only where it is needed.
+
+    own        rows with a unit, and their keys and terms
+    heavy      if rows are joined: units that may exceed their limits by a count of the sides; others' rows count as
+               they are, and are not looked at below
+    base       own rows with keys that count; those of a table are read anew where it is named, three times at most,
+               those that are made of several are kept
+    suspects   units that may have too many groups or rows, and a ceiling that their groups' ranks stay below; a
+               suspect whose rows are surely each in a group of its own, *apart*, has nothing more to choose below it
+    pairs      one row for each other suspect and group below its ceiling; one for all other rows of a group together
+    removed    pairs beyond the limit of groups
+    crowded    remaining pairs with too many rows
+    picked     the rows kept of these
+
+The result is what all pairs add up to, less those removed, and with the picked rows' terms in place of the crowded
+pairs' own: exact, because all numbers are whole.
+
+A suspect's ceiling comes from a set of 63 bits, the buckets that its ranks lie in: the `groups` smallest ranks lie in
+the lowest `groups` buckets that are not empty. The buckets also tell groups apart: as many bits as rows are as many
+groups. Nothing rests on this: buckets that hold several groups make innocents suspects, and ceilings higher than
+necessary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from discreet.engines.row_choice import BUCKET, P, Salt
+from discreet.engines.sql.expressions import Dialect, Printer, Term
+from discreet.engines.sql.parts import Parts, TermKind, nested, select
+from discreet.plan.model.nodes import UNIT, Column
+from discreet.plan.model.readings import Bounding
+from discreet.plan.model.types import Type
+
+_SMALL = 1 << 24  # a limit of rows by which every place can be multiplied
+_LADDER = 16  # the largest limit of groups for which ceilings are worth their price
+
+
+class Bounded:
+    """The common table expressions and the query over them.
+
+    Args:
+        parts: the reading's.
+        bounding: its limits.
+    """
+
+    def __init__(self, parts: Parts, bounding: Bounding) -> None:
+        self._parts, self._limits = parts, bounding
+        self._kind = parts.printer.declared[bounding.unit]
+        self._unit = unit_of(parts.printer, bounding.unit, self._kind)
+        self._somebody = _is_somebody(parts.printer, bounding.unit, self._kind)
+        self._rank = _Rank(parts.dialect, Salt(bounding.salt), self._kind, [kind for _, kind in parts.keys])
+        self._ceiled = bool(parts.keys) and bounding.groups <= _LADDER
+
+    def sql(self) -> str:
+        """The whole statement."""
+        return f"{self.tables()} {self._result()}"
+
+    def tables(self) -> str:
+        """The common table expressions."""
+        once, inline = self._parts.dialect.once, self._parts.dialect.inline
+        kept = once if self._parts.made else inline  # a table is read faster than what was read is kept
+        tables = [("own", inline, self._own())]
+        if self._parts.heavy is not None:
+            tables.append(("heavy", once, self._parts.heavy))
+        tables += [("base", kept, self._base()), ("suspects", once, self._suspects()), ("pairs", once, self._pairs())]
+        if self._parts.keys:
+            tables += [("excess", once, self._excess()), ("removed", once, self._removed())]
+        if self._parts.terms:
+            picked = once if self._parts.distinct else inline
+            tables += [("crowded", once, self._crowded()), ("picked", picked, self._picked())]
+        named = ", ".join(f"{name} {how} ({text})" for name, how, text in tables)
+        return f"WITH {named}"
+
+    def _own(self) -> str:
+        where = self._parts.where
+        columns = [f"{self._unit.sql} AS u", *self._parts.keyed, *self._parts.termed]
+        conditions = [self._somebody.sql, *([where.sql] if where else [])]
+        return select(*columns, source=self._parts.printer.rows(), where=" AND ".join(conditions))
+
+    def _base(self) -> str:
+        conditions = [self._parts.public("b"), "b.u IN (SELECT u FROM heavy)" if self._parts.heavy is not None else ""]
+        return select("*", source="own AS b", where=" AND ".join(filter(None, conditions)))
+
+    def _light(self) -> str:
+        """The rows of units that are surely within their limits; public keys are looked for among their groups."""
+        parts = self._parts
+        found = select(
+            *parts.k,
+            "COUNT(*) AS a0",
+            "COUNT(*) AS a1",
+            *parts.aggregates(parts.t),
+            source="own",
+            where="NOT EXISTS (SELECT 1 FROM heavy WHERE heavy.u = own.u)",
+            group=parts.k,
+        )
+        return select("*", source=nested(found, "g"), where=parts.public("g"))
+
+    def _suspects(self) -> str:
+        if not self._parts.keys:
+            columns = ["u", f"{P} AS ceiling", "FALSE AS apart"]
+            return select(*columns, source="base", group=["u"], having=f"COUNT(*) > {self._rows_apart}")
+        bits = f"bit_or({self._parts.dialect.bit.format('r')}) AS m1"
+        ranked = self._rank.of(self._rank.number("u"), "base", ["u"])
+        counted = select("u", "COUNT(*) AS n", bits, source=ranked, group=["u"])
+        text = select("*", source=nested(counted), where=f"NOT ({self._innocent()})")
+        if not self._ceiled:
+            return select("u", f"{P} AS ceiling", "FALSE AS apart", source=nested(text))
+        for i in range(1, self._limits.groups):  # the lowest bit less each time
+            text = select("*", f"m{i} & (m{i} - 1) AS m{i + 1}", source=nested(text))
+        columns = ["u", f"{self._ceiling()} AS ceiling", f"{self._apart()} AS apart"]
+        columns += [f"{self._rank.number('u')} AS h"] if self._carried else []
+        return select(*columns, source=nested(text))
+
+    @property
+    def _carried(self) -> bool:
+        """Whether a suspect's number travels with it, because it would cost too much to compute for each row."""
+        return self._ceiled and self._kind is Type.TEXT
+
+    def _innocent(self) -> str:
+        """A condition on one unit's rows: surely within the limits."""
+        groups, few = self._limits.groups, min(self._limits.groups, self._rows_apart)
+        return f"n <= {few} OR (n <= {groups} AND {self._apart()})"
+
+    def _apart(self) -> str:
+        """A condition on one unit's rows: surely each in a group of its own."""
+        return f"{self._parts.dialect.bit_count.format('m1')} = n"
+
+    @property
+    def _rows_apart(self) -> int:
+        """How many rows of an innocent unit may share a group: where units are counted, two must not count as two."""
+        return 1 if self._parts.counts_units else self._limits.rows
+
+    def _ceiling(self) -> str:
+        """The end of the bucket of the lowest bit that is left; there is none if few buckets are used."""
+        left = f"m{self._limits.groups}"
+        bucket = self._parts.dialect.bit_count.format(f"({left} & -{left}) - 1")
+        return f"CASE WHEN {left} = 0 THEN {P} ELSE ({bucket} + 1) * {BUCKET} END"
+
+    def _chosen(self) -> tuple[str, str]:
+        """Rows below the ceilings of their units, with v where there is more to choose; and the condition for it."""
+        parts = self._parts
+        columns = [f"b.{name}" for name in (*parts.k, *parts.t)]
+        columns += ["s.ceiling", "s.h" if self._carried else "b.u", "CASE WHEN NOT s.apart THEN b.u END AS v"]
+        source = nested(select(*columns, source="base AS b LEFT JOIN suspects AS s ON b.u = s.u"))
+        if self._ceiled:
+            number = "h" if self._carried else self._rank.number("u")
+            source = self._rank.of(number, source, [*parts.k, *parts.t, "v", "ceiling"], only="ceiling IS NOT NULL")
+        return source, "ceiling IS NULL OR r < ceiling" if self._ceiled else ""
+
+    def _pairs(self) -> str:
+        parts = self._parts
+        source, where = self._chosen()
+        totals = parts.aggregates(parts.t)
+        for i in parts.distinct:
+            totals[i] = f"0 AS {parts.a[i]}"
+        return select(*parts.k, "v", "COUNT(*) AS n", *totals, source=source, where=where, group=[*parts.k, "v"])
+
+    def _excess(self) -> str:
+        having = f"COUNT(*) > {self._limits.groups}"
+        return select("v", source="pairs", where="v IS NOT NULL", group=["v"], having=having)
+
+    def _removed(self) -> str:
+        columns = [*self._parts.k, "v", "n", *self._parts.a]
+        doubtful = nested(select(*columns, source="pairs", where="v IN (SELECT v FROM excess)"))
+        order = ", ".join(["r", *self._ordered_keys()])
+        place = f"ROW_NUMBER() OVER (PARTITION BY v ORDER BY {order}) AS place"
+        ranked = self._rank.of(self._rank.number("v"), doubtful, columns)
+        return select(
+            *columns, source=nested(select(*columns, place, source=ranked)), where=f"place > {self._limits.groups}"
+        )
+
+    def _ordered_keys(self) -> Iterator[str]:
+        by_code_points = self._parts.dialect.by_code_points
+        for k, (_, kind) in zip(self._parts.k, self._parts.keys, strict=True):
+            yield f"{by_code_points.format(k) if kind is Type.TEXT else k} NULLS FIRST"
+
+    def _crowded(self) -> str:
+        own = [*self._parts.k, "v", "n"]
+        where = f"n > {self._limits.rows} AND v IS NOT NULL"
+        if self._parts.keys:
+            same = " AND ".join(["q.v = p.v", *self._parts.same_keys("q", "p")])
+            where += f" AND NOT EXISTS (SELECT 1 FROM removed AS q WHERE {same})"
+        return select(*own, source="pairs AS p", where=where)
+
+    def _picked(self) -> str:
+        """First the crowded units' rows, which a database finds quickly; of those kept, those of crowded groups."""
+        parts, rows = self._parts, self._limits.rows
+        own = [*parts.k, *parts.t]
+        among = nested(select("u", *own, source="base", where="u IN (SELECT v FROM crowded)"))
+        ranked = self._rank.of(self._rank.number("u"), among, ["u", *own])
+        group = f"PARTITION BY {', '.join(['u', *parts.k])}"
+        count, place = (
+            f"COUNT(*) OVER ({group}) AS n",
+            f"ROW_NUMBER() OVER ({group} ORDER BY {self._order()}) - 1 AS place",
+        )
+        found = nested(select("u", *own, "r", count, place, source=ranked))
+        moved = f"{parts.dialect.wide.format('place') if rows > _SMALL else 'place'} * {rows}"
+        kept = select("u", *own, source=found, where=f"n > {rows} AND ({moved} + r % n) % n >= n - {rows}")
+        same = " AND ".join(["c.v = p.u", *parts.same_keys("c", "p")])
+        return select(*own, source=nested(kept, "p"), where=f"EXISTS (SELECT 1 FROM crowded AS c WHERE {same})")
+
+    def _order(self) -> str:
+        kinds = (kind for kind, _ in self._parts.terms)
+        pairs = zip(self._parts.t, kinds, strict=True)
+        return ", ".join(_present(t) if kind == "values" else f"{t} NULLS FIRST" for t, kind in pairs)
+
+    def _result(self) -> str:
+        parts = self._parts
+        summands = [self._summand("pairs", "")]
+        if parts.keys:
+            summands.append(self._summand("removed", "-"))
+        if parts.terms:
+            kinds = (kind for kind, _ in parts.terms)
+            terms = [_summed(t, kind) for t, kind in zip(parts.t, kinds, strict=True)]
+            summands.append(select(*parts.k, "0", "0", *terms, source="picked"))
+        if parts.distinct:
+            summands.append(self._varieties())
+        if parts.heavy is not None:
+            summands.append(self._light())
+        totals = [f"SUM({a}) AS {a}" for a in ("a0", "a1", *parts.a)]
+        source = nested(" UNION ALL ".join(summands))
+        return select(*parts.k, *totals, source=source, group=parts.k, having="SUM(a1) > 0")
+
+    def _varieties(self) -> str:
+        """Different values among the rows kept: those of pairs that are neither removed nor crowded, and those picked.
+
+        A value that several units have counts once, so that it is no sum over pairs.
+        """
+        parts = self._parts
+        kept = nested(self.kept([*parts.k, *(f"t{i}" for i in parts.distinct)]))
+        totals = [f"COUNT(DISTINCT t{i})" if i in parts.distinct else "0" for i in range(len(parts.terms))]
+        return select(*parts.k, "0", "0", *totals, source=kept, group=parts.k)
+
+    def kept(self, names: list[str]) -> str:
+        """These columns of the rows kept."""
+        parts = self._parts
+        source, where = self._chosen()
+        left = ["crowded", "removed"] if parts.keys else ["crowded"]
+        absent = [
+            f"NOT EXISTS (SELECT 1 FROM {table} AS q WHERE {' AND '.join(['q.v = p.v', *parts.same_keys('q', 'p')])})"
+            for table in left
+        ]
+        below = nested(select(*names, "v", source=source, where=where), "p")
+        own = select(*(f"p.{name}" for name in names), source=below, where=" AND ".join(absent))
+        return f"{own} UNION ALL {select(*names, source='picked')}"
+
+    def _summand(self, table: str, sign: str) -> str:
+        """Each pair's rows up to the limit, one unit, and its terms unless it is crowded."""
+        rows = self._limits.rows
+        counts = [f"CASE WHEN v IS NULL THEN n ELSE LEAST(n, {rows}) END", "CASE WHEN v IS NULL THEN n ELSE 1 END"]
+        terms = [f"CASE WHEN v IS NULL OR n <= {rows} THEN {a} ELSE 0 END" for a in self._parts.a]
+        numbers = zip((*counts, *terms), ("a0", "a1", *self._parts.a), strict=True)
+        return select(*self._parts.k, *(f"{sign}{number} AS {a}" for number, a in numbers), source=table)
+
+
+def unit_of(printer: Printer, column: str, kind: Type) -> Term:
+    """The id that counts (`ids.normalised`)."""
+    unit = printer.name(printer.print(Column(column, kind)))
+    known = kind is not Type.TEXT or column == UNIT  # which was made by this function
+    return unit if known else printer.name(printer.fill(printer.dialect.normalised, unit))
+
+
+def _is_somebody(printer: Printer, column: str, kind: Type) -> Term:
+    """That the id is not NULL, told by what is written: a database would compute the id once more to see it."""
+    unit = printer.name(printer.print(Column(column, kind)))
+    known = kind is not Type.TEXT or column == UNIT
+    return printer.fill("{0} IS NOT NULL" if known else printer.dialect.somebody, unit)
+
+
+def _summed(term: str, kind: TermKind) -> str:
+    if kind == "sum":
+        return term
+    return _present(term) if kind == "values" else "0"
+
+
+def unit_of_parts(printer: Printer, columns: Sequence[tuple[str, Type]]) -> Term:
+    """The id that several columns make (`choosing.put_together`); whatever is joined to NULL is NULL."""
+    texts = []
+    for column, kind in columns:
+        part = unit_of(printer, column, kind)
+        text = printer.fill(printer.dialect.part[kind], part)
+        texts.append(printer.name(text))
+    pieces = " || ".join(f"CAST(length({{{i}}}) AS VARCHAR) || ':' || {{{i}}}" for i in range(len(texts)))
+    return printer.name(printer.fill(pieces, *texts))
+
+
+def _present(term: str) -> str:
+    return f"CASE WHEN {term} IS NULL THEN 0 ELSE 1 END"
+
+
+class _Rank:
+    """The rank r of the groups of a table with keys k0, k1, ...: z^4 mod P, in products of numbers below 2^30."""
+
+    def __init__(self, dialect: Dialect, salt: Salt, unit: Type, keys: list[Type]) -> None:
+        self._dialect, self._salt, self._unit, self._keys = dialect, salt, unit, keys
+
+    def number(self, unit: str) -> str:
+        """The whole number of a unit."""
+        return self._dialect.whole[self._unit].format(unit)
+
+    def of(self, number: str, table: str, columns: list[str], only: str = "") -> str:
+        """A table's columns and r, from the unit's number; where a condition is given, r is NULL for other rows."""
+        z = " + ".join([number, *self._places(), str(self._salt.shift)])
+        z = f"({z}) % {P}"
+        z = f"CASE WHEN {only} THEN {z} END" if only else z
+        text = nested(select(*columns, f"{z} AS z", source=table))
+        text = nested(select(*columns, f"z * z % {P} AS zz", source=text))
+        return nested(select(*columns, f"zz * zz % {P} AS r", source=text))
+
+    def _places(self) -> list[str]:
+        """Each key's number times its factor, one of them below 2^60 and the others below 2^30."""
+        places = []
+        for i, kind in enumerate(self._keys):
+            whole = f"coalesce({self._dialect.whole[kind].format(f'k{i}')}, {self._salt.null})"
+            place = f"{whole} * {self._salt.factor(i)}"
+            places.append(f"({place}) % {P}" if i else place)
+        return places

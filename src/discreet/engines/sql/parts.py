@@ -1,0 +1,109 @@
+"""The printed parts of a reading: keys k0, k1, ..., terms t0, t1, ..., and the aggregates a0, a1, ... made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal as Choice
+
+from discreet.engines.sql.expressions import Dialect, Printer, Term
+from discreet.plan.model.nodes import Value
+from discreet.plan.model.types import Type
+
+TermKind = Choice["values", "sum", "distinct"]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the statements of a reading have in common.
+
+    The aggregates a0 and a1 are the numbers of rows and of units; a2, a3, ... belong to the terms, which are counted
+    where they are not NULL (*values*), summed, or counted without repetition (*distinct*). Rows are *made* if they are
+    not simply those of a table: then they are worth keeping between one look and the next. If `heavy` is given, it is a
+    query for units u without which nobody exceeds the limits.
+    """
+
+    printer: Printer
+    keys: tuple[tuple[Term, Type], ...]
+    where: Term | None
+    terms: tuple[tuple[TermKind, Term], ...]
+    public_keys: tuple[tuple[Value, ...], ...] | None
+    counts_units: bool
+    made: bool = False
+    heavy: str | None = None
+
+    @property
+    def dialect(self) -> Dialect:
+        """The database's."""
+        return self.printer.dialect
+
+    @property
+    def k(self) -> list[str]:
+        """The names of the keys."""
+        return [f"k{i}" for i in range(len(self.keys))]
+
+    @property
+    def t(self) -> list[str]:
+        """The names of the terms."""
+        return [f"t{i}" for i in range(len(self.terms))]
+
+    @property
+    def a(self) -> list[str]:
+        """The names of the terms' aggregates."""
+        return [f"a{i + 2}" for i in range(len(self.terms))]
+
+    @property
+    def keyed(self) -> list[str]:
+        """The keys under their names."""
+        return [f"{key.sql} AS k{i}" for i, (key, _) in enumerate(self.keys)]
+
+    @property
+    def termed(self) -> list[str]:
+        """The terms under their names."""
+        return [f"{term.sql} AS t{i}" for i, (_, term) in enumerate(self.terms)]
+
+    @property
+    def distinct(self) -> list[int]:
+        """The places of terms whose different values are counted, which no sum over pairs can tell."""
+        return [i for i, (kind, _) in enumerate(self.terms) if kind == "distinct"]
+
+    def aggregates(self, terms: list[str]) -> list[str]:
+        """The aggregates of the terms, which the caller knows under these names."""
+        made = [_aggregate(self.dialect, kind, t) for (kind, _), t in zip(self.terms, terms, strict=True)]
+        return [f"{total} AS {a}" for total, a in zip(made, self.a, strict=True)]
+
+    def same_keys(self, one: str, other: str) -> list[str]:
+        """That two tables' rows are of the same group, NULL being like NULL."""
+        return [f"{one}.{k} IS NOT DISTINCT FROM {other}.{k}" for k in self.k]
+
+    def public(self, table: str) -> str:
+        """The condition to be among the public keys, "" if there are none; it passes them on, so it is used once."""
+        if self.public_keys is None:
+            return ""
+        if not self.keys:
+            return "TRUE" if self.public_keys else "FALSE"
+        kinds = [kind for _, kind in self.keys]
+        lists = [[values[i] for values in self.public_keys] for i in range(len(kinds))]
+        names = [self.printer.pass_on(values) for values in lists]
+        same = " AND ".join(
+            f"q.p{i} {'IS NOT DISTINCT FROM' if None in values else '='} {table}.k{i}" for i, values in enumerate(lists)
+        )
+        return f"EXISTS (SELECT 1 FROM ({self.dialect.public_table(names, kinds)}) AS q WHERE {same})"
+
+
+def _aggregate(dialect: Dialect, kind: TermKind, term: str) -> str:
+    if kind == "sum":
+        return dialect.total(term)
+    return f"COUNT({term})" if kind == "values" else f"COUNT(DISTINCT {term})"
+
+
+def select(*columns: str, source: str, where: str = "", group: list[str] | None = None, having: str = "") -> str:
+    """A query; what is empty is left out."""
+    text = f"SELECT {', '.join(columns)} FROM {source}"
+    for word, part in (("WHERE", where), ("GROUP BY", ", ".join(group or ())), ("HAVING", having)):
+        text += f" {word} {part}" if part else ""
+    return text
+
+
+def nested(text: str, name: str = "x") -> str:
+    """A query as a table."""
+    return f"({text}) AS {name}"

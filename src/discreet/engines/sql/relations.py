@@ -1,0 +1,253 @@
+"""Relations as SQL: what stands after FROM when the rows of a reading are made of several tables.
+
+Every relation becomes a SELECT whose columns are called x0, x1, ... in the order of `shape`; nothing that an analyst
+wrote is part of the text but values that travel as parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from discreet.engines.join_keys import Pairs, besides_units
+from discreet.engines.sql.contribution_bounds import unit_of, unit_of_parts
+from discreet.engines.sql.expressions import Dialect, Printer, Term
+from discreet.engines.sql.folds_and_windows import FOLDS, Frame, summed, term_of
+from discreet.plan.model.nodes import UNIT, Column, Expression, Relation
+from discreet.plan.model.relations import (
+    Fold,
+    Join,
+    Marked,
+    Matched,
+    PerUnit,
+    Reached,
+    Select,
+    Table,
+    Union,
+    Windowed,
+    shape,
+)
+from discreet.plan.model.types import Type
+
+Stored = Mapping[str, tuple[Type, str]]
+
+
+@dataclass(frozen=True)
+class Stand:
+    """A table in the database: its SQL, how its columns are stored, and what they are declared as."""
+
+    sql: str
+    stored: Stored
+    declared: Mapping[str, Type]
+
+
+@dataclass
+class Rows:
+    """Prints relations of one statement.
+
+    Args:
+        dialect: the database's.
+        tables: by name.
+        parameters: of the whole statement.
+    """
+
+    dialect: Dialect
+    tables: Mapping[str, Stand]
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    def shape(self, relation: Relation) -> dict[str, Type]:
+        """The columns of a relation with their types."""
+        return shape(relation, self._declared)
+
+    @property
+    def _declared(self) -> dict[str, Mapping[str, Type]]:
+        return {name: stand.declared for name, stand in self.tables.items()}
+
+    def printer(self, relation: Relation) -> Printer:
+        """A printer over the rows of a relation."""
+        types = self.shape(relation)
+        stored = {name: (kind, f"x{i}") for i, (name, kind) in enumerate(types.items())}
+        rows, known = f"({self.sql(relation)})", _is_finite(relation)
+        return Printer(self.dialect, rows, stored, types, parameters=self.parameters, is_finite=known)
+
+    def sql(self, relation: Relation) -> str:
+        """The SELECT of a relation."""
+        return _PRINT[type(relation)](self, relation)
+
+    def _table(self, relation: Table) -> str:
+        stand = self.tables[relation.name]
+        printer = Printer(self.dialect, stand.sql, stand.stored, stand.declared, parameters=self.parameters)
+        terms = [printer.print(Column(name, kind)) for name, kind in stand.declared.items()]
+        if isinstance(relation.unit, tuple):
+            terms.append(unit_of_parts(printer, [(name, stand.declared[name]) for name in relation.unit]))
+        elif relation.unit is not None:
+            terms.append(unit_of(printer, relation.unit, stand.declared[relation.unit]))
+        return f"SELECT {_named(terms)} FROM {printer.rows()}"
+
+    def _reached(self, relation: Reached) -> str:
+        """The table's rows beside the units that have their keys, each pair of key and unit once."""
+        declared = self.tables[relation.name].declared
+        through = self.shape(relation.through)
+        places = list(through)
+        key, unit = f"x{places.index(relation.key)}", f"x{places.index(UNIT)}"
+        known = f"SELECT DISTINCT {key} AS k, {unit} AS u FROM ({self.sql(relation.through)}) WHERE {unit} IS NOT NULL"
+        own = [f"a.x{i}" for i in range(len(declared))]
+        listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate([*own, "b.u"]))
+        rows, column = self._table(Table(relation.name, None)), own[list(declared).index(relation.column)]
+        return f"SELECT {listed} FROM ({rows}) AS a JOIN ({known}) AS b ON {column} = b.k"
+
+    def _select(self, relation: Select) -> str:
+        printer = self.printer(relation.source)
+        expressions = [column.expression for column in relation.columns]
+        if UNIT in printer.declared:
+            expressions.append(Column(UNIT, printer.declared[UNIT]))
+        terms = [printer.print(expression) for expression in expressions]
+        where = "" if relation.where is None else f" WHERE {printer.print(relation.where).sql}"
+        return f"SELECT {_named(terms)} FROM {printer.rows()}{where}"
+
+    def _per_unit(self, relation: PerUnit) -> str:
+        printer = self.printer(relation.source)
+        keys = [printer.print(key.expression) for key in relation.keys]
+        unit = printer.print(Column(UNIT, printer.declared[UNIT]))
+        folds = [_fold(printer, fold) for fold in relation.folds]
+        inner = ", ".join(
+            [f"{key.sql} AS k{i}" for i, key in enumerate(keys)]
+            + [f"{unit.sql} AS u"]
+            + [f"{term.sql} AS t{i}" for i, (_, term) in enumerate(folds)]
+        )
+        source = f"SELECT {inner} FROM {printer.rows()} WHERE {unit.sql} IS NOT NULL"
+        names = [f"k{i}" for i in range(len(keys))]
+        columns = [*names, *(text.format(f"t{i}") for i, (text, _) in enumerate(folds)), "u"]
+        listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
+        return f"SELECT {listed} FROM ({source}) GROUP BY {', '.join([*names, 'u'])}"
+
+    def _windowed(self, relation: Windowed) -> str:
+        """Columns, then what windows are made of, under names; the windows over those."""
+        printer = self.printer(relation.source)
+        own = [printer.print(Column(name, kind)) for name, kind in printer.declared.items()]
+        unit = f"x{list(printer.declared).index(UNIT)}"
+        frames = [Frame.of(printer, window, place) for place, window in enumerate(relation.windows)]
+        terms = [f"{term.sql} AS {name}" for frame in frames for name, term in frame.terms.items()]
+        source = f"SELECT {', '.join([_named(own), *terms])} FROM {printer.rows()}"
+        others = [f"x{place}" for place, name in enumerate(printer.declared) if name != UNIT]
+        columns = [*others, *(frame.sql(unit, others) for frame in frames), unit]
+        listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
+        return f"SELECT {listed} FROM ({source}) WHERE {unit} IS NOT NULL"
+
+    def _join(self, relation: Join) -> str:
+        left, right = self._sides(relation.left, relation.right, relation.on)
+        columns = [f"a.{name}" for name in left.columns if name != left.unit]
+        columns += [f"b.{name}" for name in right.columns if name != right.unit]
+        columns += [f"a.{left.unit}"] if left.unit else []
+        word = "LEFT JOIN" if relation.outer else "JOIN"
+        listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
+        return f"SELECT {listed} FROM ({left.sql}) AS a {word} ({right.sql}) AS b ON {_same(left, right)}"
+
+    def _matched(self, relation: Matched) -> str:
+        left, right = self._sides(relation.source, relation.other, relation.on)
+        listed = ", ".join(f"a.{name}" for name in left.columns)
+        found = f"EXISTS (SELECT 1 FROM ({right.sql}) AS b WHERE {_same(left, right)})"
+        known = [f"a.j{i} IS NOT NULL" for i in range(left.pairs)]
+        condition = " AND ".join([*known, f"NOT {found}"]) if relation.negated else found
+        return f"SELECT {listed} FROM ({left.sql}) AS a WHERE {condition}"
+
+    def _marked(self, relation: Marked) -> str:
+        """Without what compares units again; the mark of a row that is nobody's counts for nothing."""
+        left, right = self._sides(relation.source, relation.other, relation.on)
+        found = f"EXISTS (SELECT 1 FROM ({right.sql}) AS b WHERE {_same(left, right)})"
+        known = [f"a.j{i} IS NOT NULL" for i in range(left.pairs)] or [f"a.{left.unit} IS NOT NULL"]
+        columns = [f"a.{name}" for name in left.columns if name != left.unit]
+        columns += [f"CASE WHEN {' AND '.join(known)} THEN {found} END", *([f"a.{left.unit}"] if left.unit else [])]
+        listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
+        return f"SELECT {listed} FROM ({left.sql}) AS a"
+
+    def _union(self, relation: Union) -> str:
+        return " UNION ALL ".join(self.sql(source) for source in relation.sources)
+
+    def _sides(self, left: Relation, right: Relation, on: Pairs) -> tuple[Side, Side]:
+        """Both, without what compares their units again."""
+        on = besides_units(left, right, on, self._declared)
+        return self.side(left, [a for a, _ in on]), self.side(right, [b for _, b in on])
+
+    def side(self, relation: Relation, on: Sequence[Expression]) -> Side:
+        """A relation with what is to be compared beside its columns."""
+        printer = self.printer(relation)
+        terms = [printer.print(expression) for expression in on]
+        stored = [printer.print(Column(name, kind)) for name, kind in printer.declared.items()]
+        compared = "".join(f", {term.sql} AS j{i}" for i, term in enumerate(terms))
+        columns = [f"x{i}" for i in range(len(stored))]
+        unit = columns[list(printer.declared).index(UNIT)] if UNIT in printer.declared else ""
+        return Side(f"SELECT {_named(stored)}{compared} FROM {printer.rows()}", columns, unit, len(terms))
+
+
+@dataclass(frozen=True)
+class Side:
+    """A relation that is to be compared with another: its SELECT, columns and unit, and how many are compared."""
+
+    sql: str
+    columns: list[str]
+    unit: str
+    pairs: int
+
+
+def _is_finite(relation: Relation) -> bool:
+    """Whether infinite numbers are NULL already: the sums of folds and windows may leave a double's range."""
+    if isinstance(relation, Union):
+        return all(_is_finite(source) for source in relation.sources)
+    return not isinstance(relation, PerUnit | Windowed)
+
+
+def _same(left: Side, right: Side) -> str:
+    """That two rows are a pair: equal in all that is compared, and of the same person if both are somebody's."""
+    pairs = [f"a.j{i} = b.j{i}" for i in range(left.pairs)]
+    if left.unit and right.unit:
+        pairs.append(f"a.{left.unit} = b.{right.unit}")
+    return " AND ".join(pairs)
+
+
+def _named(terms: Sequence[Term]) -> str:
+    return ", ".join(f"{term.sql} AS x{i}" for i, term in enumerate(terms))
+
+
+def _fold(printer: Printer, fold: Fold) -> tuple[str, Term]:
+    """The aggregate of a fold, with {0} for its term, and the term."""
+    if fold.argument is None:
+        return "COUNT(*)", Term("1", 0, simple=True)
+    argument = printer.name(printer.print(fold.argument))
+    if fold.by is not None:
+        return _extreme(printer, fold.kind, argument, printer.name(printer.print(fold.by)))
+    return FOLDS[fold.kind] if fold.kind in FOLDS else summed(printer, fold), term_of(printer, fold, argument)
+
+
+def _extreme(printer: Printer, kind: str, value: Term, by: Term) -> tuple[str, Term]:
+    """The value of the smallest or largest pair, of which NULL makes none; in *first* and *last* a value may be NULL.
+
+    Of pairs with the same first part one with a value comes first: a NULL is never compared with a value.
+    """
+    text, smallest = _PAIRS[kind]
+    pair = printer.fill(text, value, by)
+    return f"struct_extract({'MIN' if smallest else 'MAX'}({{0}}), 'b')", printer.name(pair)
+
+
+_KNOWN = "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN struct_pack(a := {1}, b := {0}) END"
+_PLACED = "CASE WHEN {{1}} IS NOT NULL THEN struct_pack(a := {{1}}, n := {{0}} IS {0}NULL, b := {{0}}) END"
+_PAIRS = {
+    "arg_min": (_KNOWN, True),
+    "arg_max": (_KNOWN, False),
+    "first": (_PLACED.format(""), True),
+    "last": (_PLACED.format("NOT "), False),
+}
+
+
+_PRINT: Mapping[type[Relation], Callable[[Rows, Any], str]] = {
+    Table: Rows._table,
+    Reached: Rows._reached,
+    Select: Rows._select,
+    PerUnit: Rows._per_unit,
+    Windowed: Rows._windowed,
+    Join: Rows._join,
+    Matched: Rows._matched,
+    Marked: Rows._marked,
+    Union: Rows._union,
+}

@@ -1,0 +1,152 @@
+"""A reading as one SQL statement, and its rows as exact statistics.
+
+Without a unit column the statement is one aggregation; with one, `bounded` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from discreet.engines.sql import grid
+from discreet.engines.sql.contribution_bounds import Bounded
+from discreet.engines.sql.expressions import Printer, Term
+from discreet.engines.sql.parts import Parts, TermKind, nested, select
+from discreet.engines.sql.split import split_sql
+from discreet.errors import InternalError
+from discreet.plan.model.nodes import Expression, Value
+from discreet.plan.model.readings import Reading, Statistic
+from discreet.plan.model.types import Type
+
+Finish = Callable[[tuple[Any, ...]], int]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """SQL, its parameters, and how its rows become statistics; those of a split are two lists."""
+
+    sql: str
+    parameters: Mapping[str, Any]
+    keys: int
+    finish: tuple[Finish, ...] | None
+
+    def results(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[tuple[Value, ...], tuple[int, ...]]]:
+        """Keys and statistics, from the database's rows."""
+        for row in rows:
+            numbers = row[self.keys :]
+            if self.finish is None:
+                yield row[: self.keys], tuple(chain.from_iterable(numbers))
+            else:
+                yield row[: self.keys], tuple(finish(numbers) for finish in self.finish)
+
+
+@dataclass
+class _Columns:
+    """The aggregates of a statement, each once: what it sums per row, and where it comes in the result.
+
+    `rows` and `units` are always the first two.
+    """
+
+    terms: list[tuple[TermKind, Term]] = field(default_factory=list)
+
+    def add(self, kind: TermKind, term: Term) -> int:
+        if (kind, term) not in self.terms:
+            self.terms.append((kind, term))
+        return self.terms.index((kind, term)) + 2
+
+
+def statement(reading: Reading, printer: Printer, heavy: str | None = None) -> Statement:
+    """The statement for a reading that has been checked; `heavy` is what `census` says of it."""
+    if reading.split is not None:
+        sql = split_sql(reading, reading.split, printer)
+        return Statement(sql=sql, parameters=printer.parameters, keys=len(reading.keys), finish=None)
+    keys = [printer.name(printer.print(key)) for key in reading.keys]
+    where = None if reading.where is None else printer.print(reading.where)
+    columns = _Columns()
+    finish = tuple(_finish(printer, columns, statistic) for statistic in reading.statistics)
+    parts = Parts(
+        printer=printer,
+        keys=tuple((key, node.type) for key, node in zip(keys, reading.keys, strict=True)),
+        where=where,
+        terms=tuple(columns.terms),
+        public_keys=reading.public_keys,
+        counts_units=any(statistic.kind == "units" for statistic in reading.statistics),
+        made=reading.source is not None,
+        heavy=heavy,
+    )
+    sql = _by_row(parts) if reading.bounding is None else Bounded(parts, reading.bounding).sql()
+    return Statement(sql=sql, parameters=printer.parameters, keys=len(keys), finish=finish)
+
+
+def _finish(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:
+    times = statistic.times
+    if statistic.kind in ("rows", "units"):
+        place = 0 if statistic.kind == "rows" else 1
+        return lambda numbers: times * int(numbers[place])
+    if statistic.factor is not None:
+        return _product(printer, columns, statistic, statistic.factor)
+    if statistic.kind == "sum":
+        return _sum(printer, columns, statistic)
+    if statistic.kind == "distinct":
+        return _distinct(printer, columns, statistic)
+    values = columns.add("values", _argument(printer, statistic)[1])
+    if statistic.kind == "values":
+        return lambda numbers: times * int(numbers[values])
+    return lambda numbers: times * (int(numbers[0]) - int(numbers[values]))
+
+
+def _argument(printer: Printer, statistic: Statistic) -> tuple[Expression, Term]:
+    if statistic.argument is None:
+        raise InternalError("A reading reached an engine unchecked.")
+    return statistic.argument, printer.name(printer.print(statistic.argument))
+
+
+def _term(printer: Printer, statistic: Statistic) -> Term:
+    """What a row adds to a sum, before its shift."""
+    argument, term = _argument(printer, statistic)
+    return grid.steps(printer, statistic, term, argument.type)
+
+
+def _sum(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:
+    times, shift = statistic.times, statistic.shift
+    total = columns.add("sum", _term(printer, statistic))
+    if shift == 0:
+        return lambda numbers: times * int(numbers[total] or 0)
+    count = columns.add("values", _argument(printer, statistic)[1])
+    return lambda numbers: times * (int(numbers[total] or 0) - shift * int(numbers[count]))
+
+
+def _product(printer: Printer, columns: _Columns, statistic: Statistic, factor: Statistic) -> Finish:
+    """Terms counted from their shifts and multiplied: `validation` proves that 64 bits hold the product."""
+    first, second = (_term(printer, part) for part in (statistic, factor))
+    text = f"({{0}} - ({statistic.shift})) * ({{1}} - ({factor.shift}))"
+    product = printer.name(printer.fill(text, first, second))
+    total, count = columns.add("sum", product), columns.add("values", product)
+    times, less = statistic.times, statistic.less
+    return lambda numbers: times * (int(numbers[total] or 0) - less * int(numbers[count]))
+
+
+def _distinct(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:
+    """Texts are told apart, and put in order, by their code points."""
+    (argument, term), times = _argument(printer, statistic), statistic.times
+    if argument.type is Type.TEXT:
+        term = printer.name(printer.fill(printer.dialect.by_code_points, term))
+    place = columns.add("distinct", term)
+    return lambda numbers: times * int(numbers[place])
+
+
+def _by_row(parts: Parts) -> str:
+    """One aggregation; public keys are looked for among the groups, of which there are fewer than rows."""
+    aggregates = ["COUNT(*) AS a0", "COUNT(*) AS a1", *parts.aggregates([term.sql for _, term in parts.terms])]
+    text = select(
+        *parts.keyed,
+        *aggregates,
+        source=parts.printer.rows(),
+        where=parts.where.sql if parts.where else "",
+        group=[str(i + 1) for i in range(len(parts.keys))],
+        having="" if parts.keys else "COUNT(*) > 0",
+    )
+    public = parts.public("g")
+    return select("*", source=nested(text, "g"), where=public) if public else text

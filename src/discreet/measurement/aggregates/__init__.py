@@ -1,0 +1,47 @@
+"""Aggregations, one file each: what to compute, how far a row moves it, how to finish it; and all of a question's."""
+
+from discreet.measurement.aggregates.count import distinct_form, rows_form, units_form, values_form
+from discreet.measurement.aggregates.form import Form, Joint, Ratio, Recipe, Size, Total, Variance
+from discreet.measurement.aggregates.layout import Layout, Needs, centred, paired
+from discreet.measurement.aggregates.linear import Linear
+from discreet.measurement.aggregates.mean import centred_form, paired_form
+from discreet.measurement.aggregates.mode import Ballot, ballot, ballot_of, range_l1, range_l2_squared
+from discreet.measurement.aggregates.quantile import Parts, Target, counted, shift_of, steps_of
+from discreet.measurement.aggregates.steps import Steps
+from discreet.measurement.aggregates.sum import sum_form
+from discreet.measurement.aggregates.variance import centred_spread_form, paired_spread_form
+
+__all__ = [
+    "Ballot",
+    "Form",
+    "Joint",
+    "Layout",
+    "Linear",
+    "Needs",
+    "Parts",
+    "Ratio",
+    "Recipe",
+    "Size",
+    "Steps",
+    "Target",
+    "Total",
+    "Variance",
+    "ballot",
+    "ballot_of",
+    "centred",
+    "centred_form",
+    "centred_spread_form",
+    "counted",
+    "distinct_form",
+    "paired",
+    "paired_form",
+    "paired_spread_form",
+    "range_l1",
+    "range_l2_squared",
+    "rows_form",
+    "shift_of",
+    "steps_of",
+    "sum_form",
+    "units_form",
+    "values_form",
+]

@@ -1,0 +1,1 @@
+"""Facts that nobody declared, found out privately."""

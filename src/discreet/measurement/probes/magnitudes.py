@@ -1,0 +1,123 @@
+"""How large numbers are, told by powers of two: public buckets, and the range of those that are not empty.
+
+A positive number is in the bucket of the smallest power of two that is at least as large, a negative one in the bucket
+of its opposite; zero has its own, and NULL is in none. What lies beyond the last bucket counts as in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+from discreet.plan.model.nodes import Call, Expression, Literal, Value
+from discreet.plan.model.schema import Bounds, TableSchema
+from discreet.plan.model.types import Type
+
+POWERS = {Type.INT: (0, 48), Type.FLOAT: (-20, 40)}
+"""The powers of two that end the first and the last positive bucket."""
+
+FALLBACK = Bounds(Fraction(-1), Fraction(1))
+"""Where no bucket is certainly in use."""
+
+
+def buckets(kind: Type) -> range:
+    """The numbers of all buckets, from the most negative to the most positive; zero is that of zero.
+
+    >>> buckets(Type.INT)
+    range(-49, 50)
+    """
+    first, last = POWERS[kind]
+    most = last - first + 1
+    return range(-most, most + 1)
+
+
+def edge(kind: Type, bucket: int) -> Fraction:
+    """The end of a bucket that is farther from zero.
+
+    >>> edge(Type.INT, 8), edge(Type.INT, -1), edge(Type.FLOAT, 1)
+    (Fraction(128, 1), Fraction(-1, 1), Fraction(1, 1048576))
+    """
+    if bucket < 0:
+        return -edge(kind, -bucket)
+    first, _ = POWERS[kind]
+    power = first + bucket - 1
+    return Fraction(0) if not bucket else Fraction(1 << power) if power >= 0 else Fraction(1, 1 << -power)
+
+
+def bucket_of(x: Expression) -> Expression:
+    """The number of the bucket of an expression's value; NULL for NULL."""
+    numbered = buckets(x.type)
+    found = _between(x, numbered[0], numbered[-1])
+    return _if(Call("is_null", (x,), Type.BOOL), Literal(None, Type.INT), found)
+
+
+def widest(kind: Type) -> Bounds:
+    """The range of all buckets."""
+    numbered = buckets(kind)
+    return Bounds(edge(kind, numbered[0]), edge(kind, numbered[-1]))
+
+
+def choosable(schema: TableSchema) -> dict[str, Bounds]:
+    """The columns of a protected table whose bounds may be chosen privately, and the widest there are for each.
+
+    Ids are no quantities.
+    """
+    if schema.public:
+        return {}
+    return {
+        column.name: widest(column.type)
+        for column in schema.columns.values()
+        if column.type.is_number and column.bounds is None and column.name not in schema.ids
+    }
+
+
+def supposing(schema: TableSchema) -> TableSchema:
+    """A table as if the widest bounds were declared wherever none are, marked as limits of ours."""
+    found = choosable(schema)
+    columns = {
+        name: replace(c, bounds=found[name], limited=True) if name in found else c for name, c in schema.columns.items()
+    }
+    return replace(schema, columns=columns)
+
+
+def range_of(kind: Type, used: Callable[[int], bool]) -> Bounds | None:
+    """The smallest range that holds every bucket in use; None if there is none.
+
+    >>> range_of(Type.INT, {5, 7}.__contains__)
+    Bounds(low=Fraction(8, 1), high=Fraction(64, 1))
+    """
+    found = [bucket for bucket in buckets(kind) if used(bucket)]
+    if not found:
+        return None
+    low, high = _near(kind, found[0], -1), _near(kind, found[-1], 1)
+    return Bounds(low, high) if low < high else Bounds(low, edge(kind, 1))  # all of them are zero
+
+
+def _near(kind: Type, bucket: int, side: int) -> Fraction:
+    """The end of a bucket on one side, -1 for the lower."""
+    return edge(kind, bucket) if bucket * side >= 0 else edge(kind, bucket + side)
+
+
+def _between(x: Expression, low: int, high: int) -> Expression:
+    """Halves the buckets until one is left: as few comparisons as possible."""
+    if low == high:
+        return Literal(low, Type.INT)
+    middle = (low + high) // 2
+    return _if(_at_most(x, middle), _between(x, low, middle), _between(x, middle + 1, high))
+
+
+def _at_most(x: Expression, bucket: int) -> Expression:
+    """Whether a value is in this bucket or one below: a bucket holds the end that is farther from zero."""
+    if bucket >= 0:
+        return Call("less_equal", (x, _literal(x.type, edge(x.type, bucket))), Type.BOOL)
+    return Call("less", (x, _literal(x.type, edge(x.type, bucket + 1))), Type.BOOL)
+
+
+def _if(condition: Expression, yes: Expression, no: Expression) -> Expression:
+    return Call("if", (condition, yes, no), Type.INT)
+
+
+def _literal(kind: Type, value: Fraction) -> Literal:
+    exact: Value = int(value) if kind is Type.INT else float(value)
+    return Literal(exact, kind)

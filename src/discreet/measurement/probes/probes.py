@@ -1,0 +1,272 @@
+"""Facts that nobody declared, found out privately: a noisy histogram over public buckets, and what follows from it.
+
+A scout is a question like any other: a count by public keys, in which every unit counts once. What it releases is
+noisy; everything that is read off it is post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal, Protocol
+
+from discreet.measurement.aggregates import Linear
+from discreet.measurement.probes.magnitudes import FALLBACK, bucket_of, buckets, edge, range_of, widest
+from discreet.measurement.program.execution import Released
+from discreet.measurement.program.program import Program, choose
+from discreet.measurement.program.readable import answerable
+from discreet.plan.analysis.owned_rows import owned
+from discreet.plan.analysis.relation_schema import describe
+from discreet.plan.model.nodes import Aggregate, Column, Expression, Key, Output, Question, Relation, Value
+from discreet.plan.model.relations import Fold, PerUnit, Table, tables
+from discreet.plan.model.schema import Bounds, Limits, TableSchema
+from discreet.plan.model.types import Type
+
+SHARE = Fraction(1, 5)
+"""Of a question's epsilon, for all its scouts together."""
+
+MISTAKE = Fraction(1, 1000)
+"""The chance that some bucket which is empty is taken for one in use."""
+
+WHOLE = Fraction(19, 20)
+"""The part of all people whose rows limits should keep, by the noisy counts."""
+
+ONCE = Limits(1, 1)
+LARGEST_LIMIT = 20  # as a power of two
+
+Spot = tuple[str, str]
+"""A table and a column of it, or what is counted in it: "#rows" or "#groups"."""
+
+Schemas = Mapping[str, TableSchema]
+Fact = Bounds | int
+Counted = Literal["#rows", "#groups"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a program is built from beside the declarations: found out by scouts, or supposed in their place.
+
+    Attributes:
+        known: bounds of columns, and limits.
+        guessed: those that no bucket told anything about.
+    """
+
+    known: Mapping[Spot, Fact]
+    guessed: frozenset[Spot] = frozenset()
+
+    def having(self, scout: Scout, found: Fact | None) -> Facts:
+        """These facts and one more; a fixed one if nothing was found."""
+        guessed = self.guessed if found is not None else self.guessed | {scout.spot}
+        return Facts(known={**self.known, scout.spot: scout.fallback if found is None else found}, guessed=guessed)
+
+    @property
+    def bounds(self) -> dict[Spot, Bounds]:
+        """Of columns."""
+        return {spot: fact for spot, fact in self.known.items() if isinstance(fact, Bounds)}
+
+    def limits(self, usual: Limits) -> Limits:
+        """How much one unit counts, if that was to be found out."""
+        found = {what: fact for (_, what), fact in self.known.items() if isinstance(fact, int)}
+        return Limits(found.get("#groups", usual.groups), found.get("#rows", usual.rows))
+
+
+NOTHING = Facts(known={})
+
+
+def described(plan: Question, schemas: Schemas) -> TableSchema:
+    """What is public about the rows that a question counts."""
+    return schemas[plan.table] if plan.source is None else describe(plan.source, schemas)
+
+
+def read_by(plan: Question, schemas: Schemas) -> list[TableSchema]:
+    """The tables that a question reads, by name."""
+    plans = (plan, *plan.beside)
+    names = {name for one in plans for name in (one.table, *(tables(one.source) if one.source is not None else ()))}
+    return [schemas[name] for name in sorted(names)]
+
+
+class Scout(Protocol):
+    """Finds out one fact."""
+
+    @property
+    def spot(self) -> Spot:
+        """About what."""
+
+    @property
+    def tables(self) -> list[TableSchema]:
+        """What it reads."""
+
+    @property
+    def fallback(self) -> Fact:
+        """What is taken where nothing is found: a constant."""
+
+    @property
+    def supposed(self) -> Fact:
+        """What a price is made with before anything is found."""
+
+    @property
+    def subject(self) -> str:
+        """What it finds out, in words."""
+
+    def program(self, epsilon: Fraction) -> Program:
+        """What it reads, at a budget."""
+
+    def found(self, released: Released) -> Fact | None:
+        """What follows from what it released; None if that tells nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsScout:
+    """Finds bounds of a column: on the whole table, unfiltered, so that every question about it may use them.
+
+    Formal guarantee: the released histogram costs what its program's event says, each unit counting once in one bucket
+    (Laplace noise of scale 1/epsilon, 2/epsilon under REPLACE). With a probability of at least 1 - MISTAKE no empty
+    bucket is taken for one in use.
+    """
+
+    schemas: Schemas = field(repr=False)
+    table: str
+    column: str
+    salt: str = field(repr=False)
+
+    @property
+    def spot(self) -> Spot:
+        """Which column."""
+        return self.table, self.column
+
+    @property
+    def tables(self) -> list[TableSchema]:
+        """The column's table, and those that tell whose rows it has."""
+        return read_by(self._question(), self.schemas)
+
+    @property
+    def fallback(self) -> Bounds:
+        """A small range around zero."""
+        return FALLBACK
+
+    @property
+    def supposed(self) -> Bounds:
+        """All there are."""
+        return widest(self.kind)
+
+    @property
+    def subject(self) -> str:
+        """What it finds out."""
+        return f"Bounds of {self.column}"
+
+    @property
+    def kind(self) -> Type:
+        """The column's type."""
+        return self.schemas[self.table].columns[self.column].type
+
+    def program(self, epsilon: Fraction) -> Program:
+        """A count of people by magnitude."""
+        return _counting(self._question(), buckets(self.kind), self.schemas, epsilon, self.salt)
+
+    def _question(self) -> Question:
+        x = Column(self.column, self.kind)
+        return owned(_histogram(self.table, None, x, f"magnitude of {self.column}"), self.schemas)
+
+    def found(self, released: Released) -> Bounds | None:
+        """The smallest range of all buckets that noise alone does not explain."""
+        least = threshold(released.program)
+        used = {key[0] for key, (count,) in zip(released.keys, released.noisy, strict=True) if count > least}
+        return range_of(self.kind, used.__contains__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsScout:
+    """Finds how many rows people have in a group, or how many groups: over all rows, unfiltered.
+
+    Formal guarantee: one person's rows are folded into one number, so that each unit counts once in one bucket, and the
+    released histogram costs what its program's event says. The limit is the smallest power of two that keeps all rows
+    of `WHOLE` of the people, by the noisy counts.
+
+    Args:
+        counted: which of the two.
+        plan: the question whose rows and groups are counted.
+        schemas: the declared tables by name.
+        fallback: the table's own limit.
+        salt: of the rule by which rows are kept.
+    """
+
+    counted: Counted
+    plan: Question
+    schemas: Schemas = field(repr=False)
+    fallback: int
+    salt: str = field(repr=False)
+
+    @property
+    def spot(self) -> Spot:
+        """Which number."""
+        return self.plan.table, self.counted
+
+    @property
+    def tables(self) -> list[TableSchema]:
+        """Those of the question."""
+        return read_by(self.plan, self.schemas)
+
+    @property
+    def supposed(self) -> int:
+        """The table's own limit: no price depends on it."""
+        return self.fallback
+
+    @property
+    def subject(self) -> str:
+        """What it finds out."""
+        return "The limit of rows per person and group" if self.counted == "#rows" else "The limit of groups per person"
+
+    def program(self, epsilon: Fraction) -> Program:
+        """A count of people by the number of their rows, or of their groups."""
+        plan = owned(self.plan, self.schemas)
+        rows = plan.source or Table(plan.table, self.schemas[plan.table].unit)
+        by_group = _per_unit(rows, _count("#f0"), tuple(key.expression for key in plan.keys))
+        most = Fold(name="#f0", kind="max", type=Type.INT, argument=Column("#f0", Type.INT))
+        each = _per_unit(by_group, most if self.counted == "#rows" else _count("#f0"))
+        asked = _histogram(plan.table, each, Column("#f0", Type.INT), self.counted[1:])
+        return _counting(asked, _SIZES, self.schemas, epsilon, self.salt)
+
+    def found(self, released: Released) -> int | None:
+        """The smallest power of two that is enough for most people; None if there may be nobody."""
+        counts = [max(0, int(count)) for (count,) in released.noisy]
+        least = threshold(released.program)
+        if max(counts) <= least:
+            return None
+        used = [count if count > least else 0 for count in counts]
+        kept = (place for place in range(len(used)) if sum(used[: place + 1]) >= WHOLE * sum(used))
+        return int(edge(Type.INT, _SIZES[next(kept)]))
+
+
+_SIZES = range(1, LARGEST_LIMIT + 2)
+
+
+def _count(name: str) -> Fold:
+    return Fold(name=name, kind="count", type=Type.INT)
+
+
+def _per_unit(rows: Relation, fold: Fold, keys: tuple[Expression, ...] = ()) -> PerUnit:
+    return PerUnit(rows, tuple(Output(f"k{place}", key) for place, key in enumerate(keys)), (fold,))
+
+
+def _histogram(table: str, source: Relation | None, x: Column, name: str) -> Question:
+    return Question(
+        table=table,
+        source=source,
+        keys=(Key("magnitude", bucket_of(x)),),
+        aggregates=(Aggregate(name="#1", kind="count"),),
+        outputs=(Output(name, Column("magnitude", Type.INT)), Output("people", Column("#1", Type.INT))),
+    )
+
+
+def _counting(asked: Question, numbered: range, schemas: Schemas, epsilon: Fraction, salt: str) -> Program:
+    """A histogram over these buckets, in which every unit counts once."""
+    keys: tuple[tuple[Value, ...], ...] = tuple((bucket,) for bucket in numbered)
+    program = choose(asked, described(asked, schemas), epsilon=epsilon, limits=ONCE, salt=salt, keys=keys)
+    return answerable(program, schemas)
+
+
+def threshold(program: Program) -> Fraction:
+    """A count that no empty bucket exceeds, with a probability of at least 1 - MISTAKE for all of them together."""
+    keys = program.reading.public_keys or ((),)
+    return program.noise.certain_reach(Linear.at(0), 2 * MISTAKE / len(keys))  # above zero only: half of the risk

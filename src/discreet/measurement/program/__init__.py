@@ -1,0 +1,1 @@
+"""Programs: what is read and released for a question, and how it is run."""

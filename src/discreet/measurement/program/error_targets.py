@@ -1,0 +1,175 @@
+"""Budgets solved from errors: the smallest epsilon at which every number is as near to the truth as was asked.
+
+The price is a function of the question, the declarations and what was released before, never of data: sums and counts
+have an error that the noise alone decides; the error of a mean also depends on how many values it has, of which only
+the lower end of a released count is used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet import check
+from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.measurement.aggregates import Ratio, Recipe, Total
+from discreet.measurement.aggregates.ranked import RANKED, Ranked
+from discreet.measurement.intervals.sums_and_means import Noise
+from discreet.measurement.program.program import Program
+from discreet.measurement.releases.mode import Modal
+from discreet.plan.expressions.size import columns
+from discreet.plan.model.nodes import Column, Question
+from discreet.plan.post.steps import noisy_columns
+
+DIGITS = 3  # of a solved epsilon: steps of at most one in a hundred
+_FIRST: int = 10 ** (DIGITS - 1)
+_STEPS = 9 * _FIRST  # between two powers of ten
+_LEAST, _MOST = -12, 9  # powers of ten between which budgets are looked for
+COUNTED = Fraction(1, 10)
+"""Of the risk of a mean: that a released count overstates the number of its values."""
+
+Rebuild = Callable[[Fraction], Program]
+Fewest = Mapping[str, int]
+"""For each mean by name, a number of values that it has at least."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """How near each number must be to the truth, how surely, and what that may cost at most."""
+
+    within: Fraction
+    confidence: Fraction
+    max_epsilon: Fraction
+
+    @classmethod
+    def of(cls, within: check.Number, confidence: Fraction, max_epsilon: check.Number | None) -> Target:
+        """A target, checked.
+
+        Raises:
+            InvalidParameter: if an amount is not positive, or there is no cap.
+        """
+        if max_epsilon is None:
+            raise InvalidParameter("max_epsilon", None, "to be given with within", "Say what it may cost at most.")
+        return cls(
+            within=check.positive(within=within),
+            confidence=confidence,
+            max_epsilon=check.positive(max_epsilon=max_epsilon),
+        )
+
+
+def check_plain(question: Question) -> None:
+    """Every number must be one COUNT, SUM or AVG.
+
+    Raises:
+        UnsupportedQuery: if one is a quantile, or naming the first that is computed from aggregates: its error
+            depends on their values.
+    """
+    if any(aggregate.kind in RANKED for aggregate in question.aggregates):
+        raise UnsupportedQuery(
+            "The error of a quantile is not known beforehand: it depends on how dense the values are.",
+            "Ask for it with an epsilon; its answer comes with an interval.",
+        )
+    if not all(aggregate.is_measured for aggregate in question.aggregates):
+        raise UnsupportedQuery(
+            "A mode is a value and has no distance from the truth.",
+            "Ask for it with an epsilon; a note of the answer tells how near its count is to the largest.",
+        )
+    own = {aggregate.name for aggregate in question.aggregates}
+    for output in question.outputs:
+        named = {column.name for column in columns(output.expression)}
+        plain = isinstance(output.expression, Column) and (not question.steps or named <= own)
+        if named & noisy_columns(question) and not plain:
+            raise UnsupportedQuery(
+                f"The error of {output.name!r} is not known beforehand: it is computed from aggregates.",
+                "Ask for plain COUNT, SUM and AVG columns with within=, or ask with an epsilon.",
+            )
+
+
+def means(program: Program) -> tuple[str, ...]:
+    """The aggregates whose error depends on how many values they have."""
+    return tuple(name for name, recipe in program.recipes.items() if not isinstance(recipe, Total))
+
+
+def solve(rebuild: Rebuild, target: Target, fewest: Fewest) -> Fraction:
+    """The smallest epsilon of three digits at which every number keeps the target, or the cap itself.
+
+    Raises:
+        InvalidParameter: if that is more than the cap; its hint names a cap that is enough.
+    """
+
+    def holds(epsilon: Fraction) -> bool:
+        return farthest(rebuild(epsilon), 1 - target.confidence, fewest) <= target.within
+
+    if not holds(target.max_epsilon):
+        raise _too_little(target, _smallest(holds, _place(target.max_epsilon), _STEPS * _MOST))
+    found = _smallest(holds, _STEPS * _LEAST, _place(target.max_epsilon))
+    return target.max_epsilon if found is None else min(found, target.max_epsilon)
+
+
+def farthest(program: Program, outside: Fraction, fewest: Fewest) -> Fraction | float:
+    """How far the worst of the numbers may be from the truth, each but for this probability."""
+    return max(_miss(program.noise, recipe, outside, fewest.get(name)) for name, recipe in program.recipes.items())
+
+
+def _miss(noise: Noise, recipe: Recipe | Ranked | Modal, outside: Fraction, fewest: int | None) -> Fraction | float:
+    if isinstance(recipe, Total):
+        if not recipe.whole:
+            return noise.miss(recipe, outside) + recipe.most_rounding * (recipe.values is not None)
+        reach = noise.reach(recipe.linear, outside)
+        halves = any(weight.denominator > 1 for _, weight in recipe.linear.weights)
+        return math.floor(reach + Fraction(halves, 2))
+    if fewest is None or not isinstance(recipe, Ratio):
+        return math.inf
+    return noise.mean_miss(recipe, fewest, outside * (1 - COUNTED))
+
+
+def _smallest(holds: Callable[[Fraction], bool], low: int, high: int) -> Fraction | None:
+    """A place between two at which the condition holds and one below which it does not; None if it never holds.
+
+    Noise falls as budgets grow, so the condition holds from some place on.
+    """
+    if not holds(_epsilon(high)):
+        return None
+    if holds(_epsilon(low)):
+        return _epsilon(low)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(_epsilon(middle)) else (middle, high)
+    return _epsilon(high)
+
+
+def _epsilon(place: int) -> Fraction:
+    """The numbers of three digits, in order: place 0 is 1, place 1 is 1.01.
+
+    >>> [float(_epsilon(place)) for place in (0, 1, 900, -1)]
+    [1.0, 1.01, 10.0, 0.999]
+    """
+    power, digits = divmod(place, _STEPS)
+    return (digits + _FIRST) * _ten_to(power - DIGITS + 1)
+
+
+def _place(epsilon: Fraction) -> int:
+    """The last place up to an epsilon."""
+    power = math.floor(math.log10(epsilon))
+    place = _STEPS * power + math.floor(epsilon * _ten_to(DIGITS - 1 - power)) - _FIRST
+    while _epsilon(place) > epsilon:
+        place -= 1
+    return place
+
+
+def _ten_to(power: int) -> Fraction:
+    return Fraction(f"1e{power}")
+
+
+def _too_little(target: Target, needed: Fraction | None) -> InvalidParameter:
+    if needed is None:
+        return InvalidParameter("within", str(target.within), "to be possible at some budget", "Pass a larger one.")
+    hint = f"Pass max_epsilon={float(needed):g}, or a larger within. Nothing was spent."
+    return InvalidParameter(
+        "max_epsilon",
+        float(target.max_epsilon),
+        f"to be {float(needed):g}, which within={float(target.within):g} needs",
+        hint,
+    )

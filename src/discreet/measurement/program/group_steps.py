@@ -1,0 +1,181 @@
+"""Answers that go on working on released groups: at which risks intervals are taken, and the noise of sums over groups.
+
+A column that rests on few intervals, such as a share of a total, gets those at an equal share of the risk. All others
+hold if the intervals of all aggregates of all groups hold at once, each at an equal share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from discreet.measurement.aggregates import Linear, Total
+from discreet.measurement.intervals.sums_and_means import COUNTED, Noise
+from discreet.measurement.intervals.variances import Integers
+from discreet.measurement.program.program import Program
+from discreet.measurement.selection import Threshold
+from discreet.mechanisms.sums import (
+    Floats,
+    gaussian_reaches,
+    laplace_reaches,
+    repeated_gaussian_reach,
+    repeated_laplace_reach,
+)
+from discreet.plan.model.nodes import Question, Step
+from discreet.plan.post.execution import Setting, walked
+from discreet.plan.post.outputs import Cell, Noisy, finish
+from discreet.plan.post.steps import Keep, noisy_columns, numbers, rests, single
+
+Finishing = Callable[[Fraction], Iterator[dict[str, Cell]]]
+"""Keys and aggregates of each group, with intervals that miss with at most a given probability each."""
+
+_FEW, _JOINED = 3, 1024
+"""Sums over few groups have reaches proven with directed rounding; sums over many are told by a bound alone."""
+
+_LARGEST = Fraction(10**100)
+"""Scales above are beyond doubles when they are squared."""
+
+_COUNTED = 64
+"""Sums over so many groups have a reach of their own; above, numbers of groups are rounded up to five binary digits."""
+
+
+@dataclass(frozen=True)
+class Summed:
+    """The noise of sums of one aggregate over groups, at one risk.
+
+    Groups meet independent noise of the same law. More terms reach further, since each is symmetric with one peak, so
+    that a larger number may stand for a smaller one. Roundings add up in the worst way.
+    """
+
+    noise: Noise
+    total: Total
+    noisy: Integers
+    outside: Fraction
+
+    def ends(self, place: int) -> tuple[Fraction, Fraction]:
+        """The noisy value of a group, less and more what the rounding of values may have moved it by."""
+        (value, *more) = (Fraction(int(numerators[place]), bottom) for numerators, bottom in self._values)
+        moved = self.total.error * more[0] if more else self.total.most_rounding
+        return value - moved, value + moved
+
+    def reach(self, count: int) -> Fraction:
+        """A distance that the noise of a sum over so many groups exceeds with at most the risk."""
+        spare = max(count.bit_length() - 5, 0)
+        rounded = count if count <= _COUNTED else -(-count >> spare) << spare
+        if rounded not in self._reaches:
+            self._reaches[rounded] = self._miss(rounded)
+        return self._reaches[rounded]
+
+    def _miss(self, count: int) -> Fraction:
+        """The same as `Noise.miss`; the largest rounding of values is in `ends`, for each group."""
+        total = self.total
+        if total.values is None or not total.error:
+            return self._reach(total.linear, count, self.outside)
+        share = self.outside * COUNTED
+        counted = self._reach(total.values, count, share)
+        return self._reach(total.linear, count, self.outside - share) + total.error * counted
+
+    def _reach(self, linear: Linear, count: int, outside: Fraction) -> Fraction:
+        """The smaller of two: by the law of the sum, and by a bound that many terms of a small scale do not spoil."""
+        if count <= _FEW or max(self.noise.scales) > _LARGEST:
+            width = len(self.noise.scales)
+            places = [(place + width * i, weight) for place, weight in linear.weights for i in range(count)]
+            return self.noise.repeated(count).reach(Linear(tuple(sorted(places))), outside)
+        largest = max(abs(weight) for _, weight in linear.weights)
+        weights = np.array([float(weight / largest) for _, weight in linear.weights])
+        scales = np.array([float(self.noise.scales[place]) for place, _ in linear.weights])
+        far = largest * Fraction(self._of_many(weights, scales, count, float(outside)))
+        return far + count * self.noise.rounding(linear)
+
+    def _of_many(self, weights: Floats, scales: Floats, count: int, risk: float) -> float:
+        laplace = self.noise.law == "laplace"
+        bound = (repeated_laplace_reach if laplace else repeated_gaussian_reach)(weights, scales, count, risk)
+        if count > _JOINED:
+            return bound
+        steps, sizes = (np.tile(each, count)[:, None] for each in (weights, weights * scales))
+        if laplace:
+            return min(bound, float(laplace_reaches(sizes, steps, risk)[0]))
+        return min(bound, float(gaussian_reaches(sizes, steps, np.tile(scales, count), risk)[0]))
+
+    @cached_property
+    def _values(self) -> list[tuple[Sequence[int], int]]:
+        counted = [] if self.total.values is None else [self.total.values]
+        return [linear.values(self.noisy) for linear in (self.total.linear, *counted)]
+
+    @cached_property
+    def _reaches(self) -> dict[int, Fraction]:
+        return {}
+
+
+def worked(
+    program: Program,
+    groups: Finishing,
+    confidence: Fraction,
+    noisy: Integers | None = None,
+    blocks: Sequence[Finishing] = (),
+) -> list[dict[str, Cell]]:
+    """The rows of an answer that works on released groups.
+
+    Args:
+        program: with the question and its steps.
+        groups: the released groups.
+        confidence: of each interval.
+        noisy: the statistics of the groups, if sums over groups may be told by their noise.
+        blocks: the released groups of the questions beside.
+
+    *Formal guarantee.* Intervals hold with at least this confidence what the same steps give on the true aggregates of
+    the released groups. Where groups were shown for a noisy size, that is of groups whose true size is at least the
+    threshold: noise can only have been too large where the size was seen, which at most doubles a risk.
+    """
+    question, risk = program.question, 1 - confidence
+    drawn = any(isinstance(part.selection, Threshold) for part in (program, *program.beside))
+    totals = {} if noisy is None or drawn else _totals(program)
+    depend = noisy_columns(question)
+    own = {aggregate.name: 1 for aggregate in question.aggregates}
+    known = own if drawn else single(question, frozenset(totals))
+    counts = {output.name: rests(output.expression, known, depend) for output in question.outputs}
+    values, others = list(groups(risk)), [list(block(risk)) for block in blocks]
+    all_cells = len(values) * len(program.recipes) + sum(
+        len(rows) * len(part.recipes) for rows, part in zip(others, program.beside, strict=True)
+    )
+    answers: dict[int | None, list[dict[str, Cell]]] = {}
+    for count in set(counts.values()):
+        share = risk / max(1, count if count is not None else all_cells * (2 if drawn else 1))
+        laws = {name: Summed(program.noise, total, noisy, share) for name, total in totals.items()}  # type: ignore[arg-type]
+        rows = _same_values(values, groups(share))
+        finished = [
+            finish(part.question, _same_values(first, block(share)))
+            for part, first, block in zip(program.beside, others, blocks, strict=True)
+        ]
+        answers[count] = _finished(question, rows, Setting({} if count is None else laws, finished), depend)
+    length = len(next(iter(answers.values())))
+    return [{name: answers[count][i][name] for name, count in counts.items()} for i in range(length)]
+
+
+def _totals(program: Program) -> dict[str, Total]:
+    return {name: recipe for name, recipe in program.recipes.items() if isinstance(recipe, Total)}
+
+
+def _same_values(values: Sequence[Mapping[str, Cell]], rows: Iterator[dict[str, Cell]]) -> list[dict[str, Cell]]:
+    """The rows with the values of others: a mean near its bounds may differ a little from one risk to another."""
+    return [
+        {name: _at(first[name], part) for name, part in row.items()} for first, row in zip(values, rows, strict=True)
+    ]
+
+
+def _at(first: Cell, part: Cell) -> Cell:
+    if not isinstance(first, Noisy) or not isinstance(part, Noisy) or first.value is None:
+        return part
+    return Noisy(first.value, min(part.low, first.value), max(part.high, first.value))
+
+
+def _finished(
+    question: Question, rows: Sequence[Mapping[str, Cell]], setting: Setting, noisy: frozenset[str]
+) -> list[dict[str, Cell]]:
+    before: tuple[Step, ...] = () if question.having is None else (Keep(question.having),)
+    shown = walked((*before, *question.steps), rows, setting, numbers(question, noisy))
+    return finish(replace(question, having=None), shown)

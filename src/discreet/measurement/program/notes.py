@@ -1,0 +1,98 @@
+"""What limits, bounds and noise mean for an answer, in sentences: functions of public facts alone."""
+
+from __future__ import annotations
+
+from discreet.measurement.aggregates.ranked import Ranked
+from discreet.measurement.program.program import Program
+from discreet.measurement.releases.mode import Modal
+from discreet.mechanisms.base import CONFIDENCE
+from discreet.plan.analysis.public_values import rest_of
+
+
+def notes(program: Program) -> tuple[str, ...]:
+    """Everything a reader must know to read the numbers right."""
+    own = _notes(program)
+    shown = ["Groups that are not shown are missing in everything that is computed from several groups."]
+    gathers, count = program.contribution.gathers, 1 + len(program.beside)
+    shared = [f"The budget is shared equally by {count} questions, which are released together."]
+    return tuple(
+        dict.fromkeys(
+            [
+                *own,
+                *(note for one in program.beside for note in _notes(one)),
+                *(shown if program.selection is not None and program.question.steps and not gathers else []),
+                *(shared if program.beside else []),
+            ]
+        )
+    )
+
+
+def _notes(program: Program) -> tuple[str, ...]:
+    limits, reading = program.contribution.limits, program.reading
+    said = []
+    if reading.bounding is not None:
+        said.append(
+            f"At most {_times(limits.rows, 'row')} per {program.people} and group are counted"
+            + (f", in at most {_times(limits.groups, 'group')}" if program.contribution.grouped else "")
+            + (" of each grouping." if program.groupings else ".")
+        )
+        said.append(nobodys(program.people, "counted"))
+    if any(statistic.kind in ("sum", "product") for statistic in reading.statistics):
+        said.append("Values are clipped to their public bounds before they are added.")
+    said += list(dict.fromkeys(_ranked(recipe) for recipe in program.ranked))
+    said += list(dict.fromkeys(_modal(recipe) for recipe in program.modal))
+    if reading.public_keys is not None:
+        said.append(
+            f"Groups are those of public keys, empty ones included; rows with other keys are {_elsewhere(program)}."
+        )
+    if program.selection is not None:
+        said.append(str(program.selection))
+    if program.contribution.gathers and program.question.rest is not None:
+        said.append(f"All groups that are not shown are added up under {program.question.rest.value!r}.")
+    if program.noise.scales:
+        law = "Laplace" if program.noise.law == "laplace" else "Gaussian"
+        said.append(f"Noise is exact discrete {law} noise; a count can come out negative.")
+    return tuple(said)
+
+
+def nobodys(people: str, used: str) -> str:
+    """That rows of nobody are left out, which every answer about rows of people says.
+
+    >>> nobodys("patient", "counted")
+    'Rows without patient (NULL or blank) are not counted.'
+    """
+    return f"Rows without {people} (NULL or blank) are not {used}."
+
+
+def _elsewhere(program: Program) -> str:
+    """Where rows are that have none of the public keys."""
+    rests = [rest_of(key.expression) for key in program.question.keys]
+    labels = dict.fromkeys(repr(rest.value) for rest in rests if rest is not None)
+    return f"counted under {' and '.join(labels)}" if rests and None not in rests else "not counted"
+
+
+def _ranked(recipe: Ranked) -> str:
+    if recipe.kind == "quantile":
+        return (
+            "Quantiles are drawn at random among all points between the public bounds, nearly always close in rank; "
+            "in a group without values, anywhere."
+        )
+    rank, word = abs(recipe.point.target.offset), "smallest" if recipe.kind == "min" else "largest"
+    return (
+        f"{recipe.kind.upper()} is a private quantile near the extreme, not the extreme itself: it aims at the value "
+        f"{rank:,} ranks inside the {word} one, and the extreme may lie anywhere between it and the public bound."
+    )
+
+
+def _modal(recipe: Modal) -> str:
+    count, far = len(recipe.ballot.values), recipe.reach(1 - CONFIDENCE)
+    return (
+        f"MODE is drawn among {_times(count, 'public value')}; rows with another value, or with none, are not counted "
+        f"for it. In each group it is, with {float(CONFIDENCE):.0%} confidence, a value whose rows are at most {far:,} "
+        "fewer than those of the most frequent one; where several are as frequent, or nothing is counted, any of them. "
+        "In what is computed from it, it counts as it is."
+    )
+
+
+def _times(count: int, word: str) -> str:
+    return f"{count} {word}" + ("" if count == 1 else "s")

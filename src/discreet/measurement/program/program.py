@@ -1,0 +1,414 @@
+"""From a question to a program: what will be read, which noise it meets, what that costs. Public facts only.
+
+Nothing here sees data: layouts, laws, shares and selections are chosen from declared bounds, limits, public keys and
+the budget asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+
+from discreet.accounting.zcdp import rho_for
+from discreet.errors import UnsupportedQuery
+from discreet.exact import float_below
+from discreet.measurement.aggregates import (
+    Ballot,
+    Layout,
+    Needs,
+    Recipe,
+    Steps,
+    ballot,
+    centred,
+    counted,
+    paired,
+    steps_of,
+)
+from discreet.measurement.aggregates.ranked import RANKED, Ranked, prices, ranked
+from discreet.measurement.intervals.sums_and_means import Noise
+from discreet.measurement.releases.additive import Law, Measure
+from discreet.measurement.releases.mode import Modal
+from discreet.measurement.selection import LARGEST_EPSILON, Optimal, Selection, Threshold
+from discreet.plan.analysis.public_values import MOST_VALUES, is_declared, values
+from discreet.plan.analysis.stability import Contribution
+from discreet.plan.model.nodes import Aggregate, Question, Value
+from discreet.plan.model.readings import Bounding, Reading
+from discreet.plan.model.schema import Limits, TableSchema
+from discreet.privacy import events
+
+MOST_KEYS = 10**6  # public groups of one question
+_LAYOUTS = {"laplace": (paired, centred), "gaussian": (centred,)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """One read and its noise, and reads of where values lie.
+
+    Args:
+        question: what was asked.
+        reading: what the engine computes: the statistics of the measures, in order, then those of the selection.
+        measures: noise for each form.
+        noise: the same for each statistic.
+        recipes: how each aggregate follows from the statistics.
+        selection: how private keys are selected, None if all keys are public.
+        splits: for each argument of a quantile how its values are counted.
+        polls: the same for each argument of a mode.
+        beside: what is released together with it, for the same price.
+        groupings: if there are several, what is read for each; the noise covers all of them at once.
+        contribution: what one unit can change.
+        people: what the units are called.
+        event: the whole price.
+    """
+
+    question: Question
+    reading: Reading
+    measures: tuple[Measure, ...]
+    noise: Noise
+    recipes: dict[str, Recipe | Ranked | Modal]
+    selection: Selection | None
+    contribution: Contribution
+    people: str
+    event: events.Event
+    splits: tuple[Reading, ...] = ()
+    polls: tuple[Reading, ...] = ()
+    groupings: tuple[Program, ...] = ()
+    beside: tuple[Program, ...] = ()
+
+    @property
+    def ranked(self) -> tuple[Ranked, ...]:
+        """The quantiles among the recipes, in the order of their columns."""
+        return tuple(recipe for recipe in self.recipes.values() if isinstance(recipe, Ranked))
+
+    @property
+    def modal(self) -> tuple[Modal, ...]:
+        """The modes among the recipes, in the order of their columns, which are the last ones."""
+        return tuple(recipe for recipe in self.recipes.values() if isinstance(recipe, Modal))
+
+    @property
+    def width(self) -> int:
+        """How many numbers are released of each group."""
+        return len(self.noise.scales) + sum(recipe.columns for recipe in self.ranked) + len(self.modal)
+
+    @property
+    def unsalted(self) -> Program:
+        """The same without the secret by which rows are kept: what goes out with an answer needs no reading."""
+        return replace(
+            self,
+            reading=_unsalted(self.reading),
+            splits=tuple(map(_unsalted, self.splits)),
+            polls=tuple(map(_unsalted, self.polls)),
+            groupings=tuple(one.unsalted for one in self.groupings),
+            beside=tuple(one.unsalted for one in self.beside),
+        )
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """Everything that is read."""
+        if self.beside:
+            alone = replace(self, beside=())
+            return (*alone.readings, *(reading for one in self.beside for reading in one.readings))
+        if self.groupings:
+            return tuple(reading for one in self.groupings for reading in one.readings)
+        return (*((self.reading,) if self.reading.statistics else ()), *self.splits, *self.polls)
+
+
+def choose(
+    question: Question,
+    schema: TableSchema,
+    *,
+    epsilon: Fraction,
+    delta: Fraction = Fraction(0),
+    limits: Limits | None = None,
+    salt: str = "",
+    keys: tuple[tuple[Value, ...], ...] | None = None,
+    law: Law | None = None,
+    former: bool = False,
+) -> Program:
+    """The program with the least noise at this budget, by public facts.
+
+    Pure budgets get Laplace noise. With a delta, Gaussian noise is taken where its error is smaller, unless a law is
+    given; private keys need a delta, which they share with Gaussian noise.
+
+    Args:
+        question: what is asked.
+        schema: what is public about its rows.
+        epsilon: what it may cost.
+        delta: its chance of more.
+        limits: how much one unit counts; the table's unless given.
+        salt: of the rule by which rows are kept.
+        keys: all values that the question's keys may have, where its own construction says so.
+        law: of the noise.
+        former: whether values are on the grid that releases of earlier versions have.
+
+    Raises:
+        UnsupportedQuery: if keys are private and there is no delta, or an argument has no bounds.
+    """
+    contribution = Contribution(
+        limits=(limits or schema.limits) if schema.unit is not None else Limits(),
+        grouped=bool(question.keys),
+        neighbours=schema.neighbours,
+        groupings=tuple(bool(one) for one in question.sets),
+    )
+    asked = question.groupings or (question,)
+    known = [public_keys(one, schema) if keys is None else keys for one in asked]
+    if all(not one.keys or listed is not None for one, listed in zip(asked, known, strict=True)):
+        draft = _quietest(question, schema, contribution, epsilon, delta, sized=False, law=law, former=former)
+    else:
+        _check_private(delta, schema)
+        contribution = _gathering(question, contribution)
+        draft = _selecting(question, schema, contribution, epsilon, delta, law=law, former=former)
+    if not question.sets:
+        return _program(question, schema, contribution, draft, keys=known[0], salt=salt)
+    each = [
+        _program(one, schema, _alone(one, contribution), draft, keys=listed, salt=salt)
+        for one, listed in zip(asked, known, strict=True)
+    ]
+    return replace(
+        each[0],
+        question=question,
+        contribution=contribution,
+        selection=draft.selection,
+        event=draft.event,
+        groupings=tuple(each),
+    )
+
+
+def _alone(question: Question, contribution: Contribution) -> Contribution:
+    """What one unit can change of one grouping: by this its rows are bounded, while noise is made for all."""
+    return replace(contribution, grouped=bool(question.keys), groupings=())
+
+
+def _program(
+    question: Question,
+    schema: TableSchema,
+    contribution: Contribution,
+    draft: _Draft,
+    *,
+    keys: tuple[tuple[Value, ...], ...] | None,
+    salt: str,
+) -> Program:
+    """What is read and released for one grouping; its keys are public if they are given, or if there are none."""
+    if not question.keys or keys is not None:
+        draft = replace(draft, selection=None)
+    reading = _reading(question, _bounding(schema, contribution, salt), keys, draft)
+    return Program(
+        question=question,
+        reading=reading,
+        splits=_splits(reading, draft),
+        polls=_polls(reading, draft),
+        measures=draft.measures,
+        noise=draft.noise,
+        recipes={**draft.layout.recipes, **draft.ranked, **draft.modal},
+        selection=draft.selection,
+        contribution=contribution,
+        people=schema.people or schema.unit or "row",
+        event=draft.event,
+    )
+
+
+def public_keys(question: Question, schema: TableSchema) -> tuple[tuple[Value, ...], ...] | None:
+    """All combinations of the keys' values if every key has public ones; None if some are private.
+
+    Declared keys are public however many they are. Those that follow from an expression are as long as the groups that
+    they make are few.
+    """
+    if not question.keys:
+        return None
+    lists = [values(key.expression, schema) for key in question.keys]
+    known = [listed for listed in lists if listed is not None]
+    size = math.prod(len(listed) for listed in known)
+    declared = all(is_declared(key.expression, schema) for key in question.keys)
+    if len(known) < len(lists) or (size > MOST_VALUES and not declared):
+        return None
+    if size > MOST_KEYS:
+        raise UnsupportedQuery(
+            f"The question has {size} groups of public keys.", f"Group by fewer columns: at most {MOST_KEYS} groups."
+        )
+    return tuple(product(*known))
+
+
+def _check_private(delta: Fraction, schema: TableSchema) -> None:
+    if not delta:
+        hint = "Declare the keys with keys=..., or ask with a delta, e.g. delta=1e-8."
+        if not schema.private_groups:
+            hint = "Its account has none: declare the keys with keys=..., or group by something whose values are known."
+        raise UnsupportedQuery("The groups of this question are private, and showing them needs a delta.", hint)
+
+
+def _gathering(question: Question, contribution: Contribution) -> Contribution:
+    """With what the group of all that is not shown adds.
+
+    Raises:
+        UnsupportedQuery: if an aggregate of several groups is not the sum of theirs.
+    """
+    if question.rest is None:
+        return contribution
+    alone = contribution.limits.groups == 1
+    parts = {a.kind for a in question.aggregates if a.kind in _NOT_ADDED or (a.kind == "count_units" and not alone)}
+    if parts:
+        raise UnsupportedQuery(
+            "What other= gathers is a sum over groups, and different values, people in several groups, quantiles and "
+            "modes do not add up.",
+            "Ask for COUNT(*), SUM or AVG; people are counted with max_groups=1, where nobody is in two groups.",
+        )
+    return replace(contribution, gathers=True)
+
+
+_NOT_ADDED = (*RANKED, "mode", "count_distinct")
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A layout with its noise, quantiles and modes."""
+
+    law: Law
+    layout: Layout
+    measures: tuple[Measure, ...]
+    ranked: dict[str, Ranked]
+    modal: dict[str, Modal]
+    selection: Selection | None = None
+
+    @property
+    def noise(self) -> Noise:
+        """What is known of the noise of all statistics."""
+        scales = tuple(scale for measure in self.measures for scale in measure.scales)
+        grains = [grain for measure in self.measures for grain in measure.form.grains or (0,) * len(measure.scales)]
+        return Noise(self.law, scales, tuple(map(bool, grains)))
+
+    @property
+    def event(self) -> events.Event:
+        """The price of all of it."""
+        parts = [measure.event for measure in self.measures]
+        parts += prices(self.ranked.values())
+        parts += [recipe.event for recipe in self.modal.values()]
+        return events.Composed(parts if self.selection is None else [*parts, self.selection.event])
+
+    @property
+    def badness(self) -> Fraction:
+        """The product of the aggregates' variances: smaller is better, whatever the units."""
+        recipes = (*self.layout.recipes.values(), *self.ranked.values(), *self.modal.values())
+        return math.prod((self.noise.variance(recipe) for recipe in recipes), start=Fraction(1))
+
+
+def _quietest(
+    question: Question,
+    schema: TableSchema,
+    contribution: Contribution,
+    epsilon: Fraction,
+    delta: Fraction,
+    *,
+    sized: bool,
+    law: Law | None,
+    former: bool,
+) -> _Draft:
+    """The layout and the law with the least noise."""
+    most_rows = contribution.limits.rows
+    added = replace(question, aggregates=tuple(a for a in question.aggregates if a.kind not in (*RANKED, "mode")))
+    needs = Needs.of(added, schema, most_rows=most_rows, sized=sized, former=former)
+    quantiles = {a: steps_of(a, schema, former=former) for a in question.aggregates if a.kind in RANKED}
+    ballots = {a: ballot(a, schema) for a in question.aggregates if a.kind == "mode"}
+    first, *others = _drafts(needs, quantiles, ballots, contribution, epsilon=epsilon, delta=delta, only=law)
+    return min([first, *others], key=lambda draft: draft.badness) if others else first
+
+
+def _drafts(
+    needs: Needs,
+    quantiles: dict[Aggregate, Steps],
+    ballots: dict[Aggregate, Ballot],
+    contribution: Contribution,
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    only: Law | None,
+) -> Iterator[_Draft]:
+    """The budget in equal shares, one for each form, each quantile and each mode."""
+    laws: tuple[Law, ...] = ("laplace", "gaussian") if delta else ("laplace",)
+    for law in laws if only is None else (only,):
+        layouts = {layout.forms: layout for layout in (build(needs) for build in _LAYOUTS[law])}
+        for layout in layouts.values():
+            parts = len(layout.forms) + len(quantiles) + len(ballots)
+            share = (epsilon if law == "laplace" else _rho(epsilon, delta)) / parts
+            noise = Measure.laplace if law == "laplace" else Measure.gaussian
+            measures = tuple(noise(form, contribution, share) for form in layout.forms)
+            place = sum(len(measure.scales) for measure in measures)
+            points = ranked(quantiles, contribution, (law, share), place)
+            place += sum(recipe.columns for recipe in points.values())
+            modes = [Modal.of(law, each, contribution, share) for each in ballots.values()]
+            placed = [replace(mode, place=place + i) for i, mode in enumerate(modes)]
+            modal = {aggregate.name: mode for aggregate, mode in zip(ballots, placed, strict=True)}
+            yield _Draft(law, layout, measures, points, modal)
+
+
+@lru_cache(maxsize=1024)
+def _rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    return Fraction(rho_for(float_below(epsilon), float_below(delta)))
+
+
+def _selecting(
+    question: Question,
+    schema: TableSchema,
+    contribution: Contribution,
+    epsilon: Fraction,
+    delta: Fraction,
+    *,
+    law: Law | None,
+    former: bool,
+) -> _Draft:
+    """Private keys by a threshold on a noisy size, or by a selection that takes half of the budget.
+
+    The second doubles the noise. It is taken if its groups may have less than half as many people: the smallest groups
+    that are shown then have the smaller relative error.
+    """
+    draft = _quietest(question, schema, contribution, epsilon, delta / 2, sized=True, law=law, former=former)
+    if draft.layout.size is None:
+        raise UnsupportedQuery("The question counts nothing.", "Add COUNT(*) to it.")
+    left = delta / 2 if draft.law == "gaussian" else delta  # Laplace noise needs no delta
+    threshold = Threshold.of(draft.layout.size, draft.noise, contribution, left)
+    optimal = Optimal.of(contribution, min(epsilon / 2, LARGEST_EPSILON), delta / 2)
+    if 2 * optimal.half_kept >= threshold.half_kept:
+        return replace(draft, selection=threshold)
+    quiet = _quietest(question, schema, contribution, epsilon / 2, delta / 2, sized=False, law=law, former=former)
+    return replace(quiet, selection=optimal)
+
+
+def _reading(
+    question: Question, bounding: Bounding | None, keys: tuple[tuple[Value, ...], ...] | None, draft: _Draft
+) -> Reading:
+    statistics = [statistic for form in draft.layout.forms for statistic in form.statistics]
+    return Reading(
+        table=question.table,
+        source=question.source,
+        where=question.where,
+        keys=tuple(key.expression for key in question.keys),
+        public_keys=keys,
+        bounding=bounding,
+        statistics=(*statistics, *(draft.selection.statistics if draft.selection else ())),
+    )
+
+
+def _splits(reading: Reading, draft: _Draft) -> tuple[Reading, ...]:
+    """One for each argument of a quantile, its values counted in blocks."""
+    arguments = {recipe.argument: recipe.steps for recipe in draft.ranked.values()}
+    return tuple(
+        replace(reading, statistics=(), split=counted(argument, steps)) for argument, steps in arguments.items()
+    )
+
+
+def _polls(reading: Reading, draft: _Draft) -> tuple[Reading, ...]:
+    """One for each list of candidates."""
+    splits = dict.fromkeys(recipe.ballot.split for recipe in draft.modal.values())
+    return tuple(replace(reading, statistics=(), split=split) for split in splits)
+
+
+def _unsalted(reading: Reading) -> Reading:
+    return reading if reading.bounding is None else replace(reading, bounding=replace(reading.bounding, salt=""))
+
+
+def _bounding(schema: TableSchema, contribution: Contribution, salt: str) -> Bounding | None:
+    if schema.unit is None:
+        return None
+    return Bounding(unit=schema.unit, groups=contribution.groups, rows=contribution.limits.rows, salt=salt)

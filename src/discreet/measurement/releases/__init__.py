@@ -1,0 +1,1 @@
+"""Releases: every exact number meets its noise here."""

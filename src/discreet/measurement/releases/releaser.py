@@ -1,0 +1,75 @@
+"""The door: every exact number that leaves an engine passes here, and meets its noise.
+
+There are six ways out, and no seventh: noise on statistics, a selection of private keys, points drawn by their ranks,
+several points drawn together, candidates drawn by their counts, a learner fitted to rows. An audit stands in this door
+with a `Door` of its own, which only curators for tests let in (see `discreet.curator.watch`).
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.measurement.intervals.variances import Integers
+from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.mode import Modal
+from discreet.measurement.releases.point_draw import draw
+from discreet.measurement.releases.points import Aim, Pick
+from discreet.measurement.releases.quantile_tree import Tree
+from discreet.measurement.releases.tree_draw import divide
+from discreet.measurement.releases.value_counts import Histogram, Key, Look
+from discreet.mechanisms import PartitionSelection
+from discreet.noise import Bits, uniform_below
+from discreet.plan.model.readings import Groups
+
+_QUIET = threading.Lock()  # which warnings are shown is one setting of the whole process
+
+
+class Door:
+    """Exact numbers in, released ones out; each method is one mechanism, drawn with the door's bits.
+
+    Args:
+        bits: the source of randomness.
+    """
+
+    def __init__(self, bits: Bits) -> None:
+        bits.ready()  # a broken source is refused now, not after a charge
+        self.bits = bits
+
+    def noise(self, measure: Measure, exact: Integers) -> Integers:
+        """Noisy statistics, a row for each group."""
+        return measure.release(exact, self.bits)
+
+    def select(self, selection: PartitionSelection, people: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which groups are shown, given how many people each has."""
+        return selection.select(people, bits=self.bits)
+
+    def points(
+        self, groups: Mapping[Key, Histogram], picks: Sequence[Pick], look: Look, *, beside: Sequence[Aim] = ()
+    ) -> dict[Key, list[int]]:
+        """In each group a point for each pick."""
+        return draw(groups, picks, look, self.bits, beside=beside)
+
+    def places(self, groups: Mapping[Key, Histogram], tree: Tree, look: Look) -> dict[Key, list[int]]:
+        """In each group the places of several quantiles that are drawn together."""
+        return divide(groups, tree, look, self.bits)
+
+    def votes(self, recipe: Modal, groups: Groups, keys: Sequence[Key]) -> list[int]:
+        """One candidate for each of these groups."""
+        return recipe.release(groups, keys, self.bits)
+
+    def fit(self, learner: Any, X: NDArray[np.float64], y: NDArray[Any] | None) -> Any:
+        """A learner fitted to exact rows; its noise is secure, or has a seed if the door's bits are seeded.
+
+        What it warns of can depend on rows, so nobody is warned.
+        """
+        if not self.bits.private and learner.random_state is None:
+            learner.set_params(random_state=uniform_below(1 << 31, bits=self.bits))
+        with _QUIET, warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return learner.fit(X) if y is None else learner.fit(X, y)

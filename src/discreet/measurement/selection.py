@@ -1,0 +1,118 @@
+"""Private keys: which groups of a question may be shown, and what that costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.measurement.aggregates import Size
+from discreet.measurement.intervals.sums_and_means import Noise
+from discreet.measurement.intervals.variances import Integers
+from discreet.measurement.releases.releaser import Door
+from discreet.mechanisms import PartitionSelection
+from discreet.mechanisms.partition_selection import share_of_delta
+from discreet.plan.analysis.stability import Contribution
+from discreet.plan.model.readings import Statistic
+from discreet.privacy import Neighbours, events
+
+Kept = NDArray[np.bool_]
+
+LARGEST_EPSILON = Fraction(1000)  # of an optimal selection, which keeps everything long before
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A group is shown if its noisy size, which is released anyway, reaches a threshold.
+
+    Formal guarantee: beside the noise, (0, delta). A unit has at most `limits.groups` groups; alone in one it makes its
+    size at most `size.most`, and noise carries that over the threshold with at most a share of delta. So the
+    probabilities q and q' that no group is shown that only D, or only D', has are both at least 1 - delta. Let the
+    groups that both have satisfy P(S) <= e^a P'(S) + b for all sets S. Then D shows something in S with a chance of at
+    most 1 - q + q P(S). If q <= q', this is at most (1 - q) + q b + e^a q' P'(S). If not, q P(S) <= q' P(S) + q - q'
+    makes it at most (1 - q') + q' b + e^a q' P'(S). Either way it is what the noise has when it is composed with an
+    event of (0, delta), under add/remove (where one of q and q' is 1) as under replace.
+    """
+
+    size: Size
+    smallest: int
+    delta: Fraction
+
+    @classmethod
+    def of(cls, size: Size, noise: Noise, contribution: Contribution, delta: Fraction) -> Threshold:
+        """The smallest size that noise reaches from a unit's own contribution with at most its share of delta."""
+        share = share_of_delta(delta, contribution.groups)
+        reach = noise.certain_reach(size.linear, 2 * share)
+        return cls(size, math.floor(size.most + reach) + 1, delta)
+
+    @property
+    def event(self) -> events.Event:
+        """What it costs beside the noise."""
+        return events.Approx(0, self.delta)
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """What the engine computes for it alone: nothing."""
+        return ()
+
+    @property
+    def half_kept(self) -> int:
+        """The number of people, of one row each, whose group is shown with a probability of one half."""
+        return self.smallest
+
+    def kept(self, noisy: Integers, exact: Integers, door: Door) -> Kept:
+        """Which groups are shown, given their noisy statistics."""
+        del exact, door
+        numerators, denominator = self.size.linear.values(noisy)
+        return np.array([n >= self.smallest * denominator for n in numerators], dtype=bool)
+
+    def __str__(self) -> str:
+        return f"Groups are shown only if their noisy count reaches {self.smallest}."
+
+
+@dataclass(frozen=True, slots=True)
+class Optimal:
+    """A group is shown with the largest probability that its number of people allows, for a budget of its own.
+
+    Formal guarantee: (epsilon, delta)-DP as `PartitionSelection` proves; under REPLACE one unit leaves at most
+    `limits.groups` groups and enters as many, so the mechanism is built for twice the number.
+    """
+
+    mechanism: PartitionSelection
+
+    @classmethod
+    def of(cls, contribution: Contribution, epsilon: Fraction, delta: Fraction) -> Optimal:
+        """The selection for this budget."""
+        sides = 1 if contribution.neighbours is Neighbours.ADD_REMOVE else 2
+        return cls(PartitionSelection(epsilon=epsilon, delta=delta, max_groups=sides * contribution.groups))
+
+    @property
+    def event(self) -> events.Event:
+        """What it costs."""
+        return self.mechanism.event
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """What the engine computes for it alone: the number of people."""
+        return (Statistic(kind="units"),)
+
+    @property
+    def half_kept(self) -> int:
+        """The number of people whose group is shown with a probability of one half."""
+        return self.mechanism.half_kept_count()
+
+    def kept(self, noisy: Integers, exact: Integers, door: Door) -> Kept:
+        """Which groups are shown, given their exact number of people, the last statistic."""
+        del noisy
+        people: Any = exact[:, -1].astype(np.int64)
+        return door.select(self.mechanism, people)
+
+    def __str__(self) -> str:
+        return f"Groups are shown at random: one of {self.half_kept} people with a probability of one half."
+
+
+Selection = Threshold | Optimal

@@ -1,0 +1,1 @@
+"""Public facts that follow from a plan and from declarations: bounds, values, owners, and what one unit can change."""

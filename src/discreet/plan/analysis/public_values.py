@@ -1,0 +1,203 @@
+"""All values that an expression can have, where declarations and the question alone tell them: public group keys.
+
+Privacy never rests on a list being complete: it is a function of public facts, and rows whose key is not in it are
+dropped before contributions are bounded. It rests on nothing else than that: no list ever comes from data.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+
+from discreet.plan.analysis.function_bounds import is_whole
+from discreet.plan.analysis.value_bounds import bounds
+from discreet.plan.expressions.day_functions import DAY_NAMES, DAYS, LAST, MONTH_NAMES
+from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.expressions.size import columns
+from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
+from discreet.plan.model.schema import TableSchema
+from discreet.plan.model.types import Type
+
+MOST_VALUES = 500
+"""Of a list that nobody declared; longer ones would be zeros for the most part, and such keys stay private."""
+
+Values = tuple[Value, ...]
+
+
+def values(expression: Expression, schema: TableSchema) -> Values | None:
+    """Every value of an expression over rows that keep to their declarations, NULL last.
+
+    A column's declared keys are all its values, and NULL is none of them. Otherwise a truth value is FALSE, TRUE or
+    NULL, a whole number or a day within declared bounds is one of those or NULL, and what is computed from columns, or
+    from what is computed from them, is whatever comes out for some combination of values.
+
+    Returns:
+        None if there are more than `MOST_VALUES`, or no end of them is known; declared keys may be more.
+
+    >>> from discreet.plan.model.schema import ColumnSchema
+    >>> day = Column("day", Type.DATE)
+    >>> visits = TableSchema(name="visits", columns={"day": ColumnSchema(name="day", type=Type.DATE)})
+    >>> values(Call("quarter", (day,), Type.INT), visits)
+    (1, 2, 3, 4, None)
+    """
+    declared = _declared(expression, schema)
+    if declared is not None:
+        return declared
+    found = _values(expression, schema)
+    if found is None or len(found) > MOST_VALUES:
+        return _written(expression)
+    return _ordered(found, expression.type)
+
+
+def is_declared(expression: Expression, schema: TableSchema) -> bool:
+    """Whether somebody wrote the values of an expression out: a column's keys, or a list in the question."""
+    return _declared(expression, schema) is not None or _written(expression) is not None
+
+
+def rest_of(expression: Expression) -> Literal | None:
+    """What all rows are that are not in the list of CASE WHEN x IN (...) THEN x ELSE 'other' END; None of all else."""
+    if not isinstance(expression, Call) or expression.function != "if":
+        return None
+    condition, x, rest = expression.arguments
+    if not isinstance(condition, Call) or condition.function != "in" or condition.arguments[0] != x:
+        return None
+    is_written = all(isinstance(part, Literal) for part in (*condition.arguments[1:], rest))
+    return rest if is_written and isinstance(rest, Literal) else None
+
+
+def _written(expression: Expression) -> Values | None:
+    """The list of CASE WHEN x IN (...) THEN x ELSE 'other' END, and what all other rows are."""
+    rest = rest_of(expression)
+    if rest is None or not isinstance(expression, Call) or not isinstance(expression.arguments[0], Call):
+        return None
+    listed = [part.value for part in expression.arguments[0].arguments[1:] if isinstance(part, Literal)]
+    return tuple(dict.fromkeys([*(value for value in listed if value is not None), rest.value]))
+
+
+def _declared(expression: Expression, schema: TableSchema) -> Values | None:
+    known = schema.columns.get(expression.name) if isinstance(expression, Column) else None
+    return None if known is None else known.keys
+
+
+def _values(expression: Expression, schema: TableSchema) -> Values | None:
+    """What the shape tells comes before what bounds tell: bands without an end catch values beyond the bounds."""
+    found = _tried(expression, schema, bounded=False)
+    if found is None and isinstance(expression, Call):
+        found = _shaped(expression, schema)
+    if found is None:
+        found = _tried(expression, schema, bounded=True)
+    if found is None and isinstance(expression, Call) and expression.function not in ("if", "coalesce"):
+        found = _combined(expression, schema)
+    return _between(expression, schema) if found is None else found
+
+
+def _shaped(expression: Call, schema: TableSchema) -> Values | None:
+    if expression.function == "if":
+        return _together(_values(part, schema) for part in expression.arguments[1:])
+    if expression.function == "coalesce":
+        return _first_present(expression, schema)
+    if expression.type is Type.BOOL:
+        return (False, True) if expression.function == "is_null" else (False, True, None)
+    names = _NAMES.get(expression.function)
+    return None if names is None else (*names, None)
+
+
+_NAMES: dict[str, tuple[str, ...]] = {"day_name": DAY_NAMES, "month_name": MONTH_NAMES}
+
+
+def _combined(expression: Call, schema: TableSchema) -> Values | None:
+    """The values for all combinations of the arguments' values, whether or not a row can have them together."""
+    lists = [(part.value,) if isinstance(part, Literal) else _values(part, schema) for part in expression.arguments]
+    known = [values for values in lists if values is not None]
+    if len(known) < len(lists) or math.prod(map(len, known)) > MOST_VALUES:
+        return None
+    names = [Column(f"#{i}", part.type) for i, part in enumerate(expression.arguments)]
+    applied = Call(expression.function, tuple(names), expression.type)
+    return tuple(dict.fromkeys(_results(applied, names, known)))
+
+
+def _tried(expression: Expression, schema: TableSchema, *, bounded: bool) -> Values | None:
+    """The values for all combinations of the columns' values, if those are few.
+
+    A column with declared keys may be NULL as well. What only comes of that counts, unless it is NULL itself: such rows
+    are left out under the column's own name, too.
+    """
+    names = list(dict.fromkeys(columns(expression)))
+    lists = [_of_column(column, schema, bounded=bounded) for column in names]
+    known = [values for values in lists if values is not None]
+    if len(known) < len(lists) or math.prod(len(values) + 1 for values in known) > MOST_VALUES:
+        return None
+    usual = list(_results(expression, names, known))
+    more = _results(expression, names, [tuple(dict.fromkeys((*values, None))) for values in known])
+    return tuple(dict.fromkeys([*usual, *(value for value in more if value is not None)]))
+
+
+def _results(expression: Expression, names: Sequence[Column], lists: Iterable[Values]) -> Iterator[Value]:
+    for combination in product(*lists):
+        yield evaluate(expression, {column.name: value for column, value in zip(names, combination, strict=True)})
+
+
+def _of_column(column: Column, schema: TableSchema, *, bounded: bool) -> Values | None:
+    declared = _declared(column, schema)
+    if declared is not None:
+        return declared
+    if column.type is Type.BOOL:
+        return (False, True, None)
+    return _between(column, schema) if bounded else None
+
+
+def _between(expression: Expression, schema: TableSchema) -> Values | None:
+    """What lies within bounds, and NULL; bounds that are only limits of ours leave people out and do not count."""
+    if not (is_whole(expression) or expression.type is Type.DATE):
+        return None
+    limits = None if any(_is_limited(column, schema) for column in columns(expression)) else bounds(expression, schema)
+    if limits is None or limits.width > (_MOST_DAYS if expression.type is Type.DATE else MOST_VALUES):
+        return None
+    whole = range(math.ceil(limits.low), math.floor(limits.high) + 1)
+    if expression.type is Type.DATE:
+        return (*_days(expression, whole), None)
+    return (*(map(float, whole) if expression.type is Type.FLOAT else whole), None)
+
+
+_MOST_DAYS = 366 * MOST_VALUES
+
+
+def _days(expression: Expression, whole: range) -> list[dt.date]:
+    """The days with these numbers that can begin a month, say, if that is what is asked for."""
+    days = map(dt.date.fromordinal, range(max(whole.start, 1), min(whole.stop, LAST + 1)))
+    starts = isinstance(expression, Call) and expression.function.startswith("start_of_")
+    begins = DAYS[expression.function] if isinstance(expression, Call) and starts else None
+    return [day for day in days if begins is None or begins(day) == day]
+
+
+def _is_limited(column: Column, schema: TableSchema) -> bool:
+    known = schema.columns.get(column.name)
+    return known is None or known.limited
+
+
+def _together(parts: Iterable[Values | None]) -> Values | None:
+    found: dict[Value, None] = {}
+    for part in parts:
+        if part is None:
+            return None
+        found |= dict.fromkeys(part)
+    return tuple(found)
+
+
+def _first_present(expression: Call, schema: TableSchema) -> Values | None:
+    """NULL only if every argument may be."""
+    parts = [_values(part, schema) for part in expression.arguments]
+    found = _together(parts)
+    if found is None or all(part is None or None in part for part in parts):
+        return found
+    return tuple(value for value in found if value is not None)
+
+
+def _ordered(found: Values, kind: Type) -> Values:
+    """Numbers by size, other values in the order in which they were written; NULL last."""
+    present = [value for value in found if value is not None]
+    if kind is Type.INT or kind is Type.DATE:
+        present.sort()
+    return (*present, None) if None in found else tuple(present)

@@ -1,0 +1,251 @@
+"""How far the values of an expression can lie apart, from public declarations alone.
+
+The bounds decide to which limits an aggregate clips, and so how much noise it needs. Privacy never rests on them:
+whatever a row holds, its value is clipped to them before it is added.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import singledispatch
+from operator import add, mul, sub, truediv
+from typing import Any
+
+from discreet.plan.analysis.condition_bounds import where_not_true, where_true
+from discreet.plan.analysis.function_bounds import DAY_RULES, as_day, is_whole, root
+from discreet.plan.expressions.day_functions import number
+from discreet.plan.expressions.size import columns as named
+from discreet.plan.expressions.spans import EMPTY, EVERYTHING, INT_HIGH, INT_LOW, Span, greatest, hull, least
+from discreet.plan.model.nodes import Call, Column, Expression, Literal
+from discreet.plan.model.schema import Bounds, TableSchema
+from discreet.plan.model.types import Type
+
+Spans = Mapping[str, Span]
+"""What is known of each column."""
+
+
+def bounds(expression: Expression, schema: TableSchema) -> Bounds | None:
+    """Limits that hold every value of an expression whose columns are within their declared bounds.
+
+    Those of days and moments are numbers of days (`days.number`).
+
+    Returns:
+        None if there are none. A constant's limits reach to zero, since limits must lie apart.
+
+    >>> from discreet.plan.model.schema import ColumnSchema
+    >>> age = ColumnSchema(name="age", type=Type.INT, bounds=Bounds(Fraction(0), Fraction(120)))
+    >>> schema = TableSchema(name="visits", columns={"age": age})
+    >>> ten = Literal(10, Type.INT)
+    >>> bounds(Call("subtract", (Column("age", Type.INT), ten), Type.INT), schema)
+    Bounds(low=Fraction(-10, 1), high=Fraction(110, 1))
+    """
+    if expression.type not in _MEASURED:
+        return None
+    found = span(expression, {name: _declared(column.bounds) for name, column in schema.columns.items()})
+    if found.is_empty:
+        return Bounds(Fraction(0), Fraction(1))
+    if not found.is_bounded:
+        return None
+    low, high = Fraction(found.low), Fraction(found.high)
+    if low < high:
+        return Bounds(low, high)
+    return Bounds(min(low, Fraction(0)), max(high, Fraction(0))) if low else Bounds(Fraction(0), Fraction(1))
+
+
+def _declared(declared: Bounds | None) -> Span:
+    return EVERYTHING if declared is None else Span(declared.low, declared.high)
+
+
+@singledispatch
+def span(expression: Expression, columns: Spans) -> Span:
+    """An interval that holds every value of an expression of numbers, given one for each column.
+
+    Days and moments count as numbers of days. Everything that is not known to be bounded is unbounded, and expressions
+    that are neither numbers nor days are.
+    """
+    del expression, columns
+    return EVERYTHING
+
+
+@span.register
+def _(expression: Column, columns: Spans) -> Span:
+    return columns.get(expression.name, EVERYTHING)
+
+
+@span.register
+def _(expression: Literal, columns: Spans) -> Span:
+    del columns
+    if expression.value is None:
+        return EMPTY
+    if isinstance(expression.value, dt.date):
+        return Span.exactly(number(expression.value))
+    return Span.exactly(expression.value) if isinstance(expression.value, int | float) else EVERYTHING
+
+
+@span.register
+def _(expression: Call, columns: Spans) -> Span:
+    rule = _RULES.get(expression.function)
+    if rule is None or expression.type not in _MEASURED:
+        return EVERYTHING
+    if expression.function == "to_int" and expression.arguments[0].type is Type.BOOL:
+        return Span(Fraction(0), Fraction(1))
+    shaped = _SHAPED.get(expression.function)
+    found = shaped(expression, columns) if shaped is not None else None
+    if found is None:
+        found = rule([span(argument, columns) for argument in expression.arguments])
+    return _AS[expression.type](found)
+
+
+def _as_int(found: Span) -> Span:
+    """What is certainly in 64 bits; an unbounded whole number stays unbounded, for no use has bounds of 2^63."""
+    return found.within(INT_LOW, INT_HIGH) if found.is_bounded else found
+
+
+_AS: dict[Type, Callable[[Span], Span]] = {
+    Type.FLOAT: Span.as_floats,
+    Type.INT: _as_int,
+    Type.DATE: as_day,
+    Type.TIMESTAMP: as_day,
+}
+_MEASURED = frozenset(_AS)
+
+
+def _chosen(expression: Call, columns: Spans) -> Span:
+    """A branch is computed only from rows that come to it."""
+    condition, yes, no = expression.arguments
+    return hull([span(yes, where_true(condition, columns)), span(no, where_not_true(condition, columns))])
+
+
+def _multiplied(expression: Call, columns: Spans) -> Span | None:
+    """A square is not negative."""
+    one, other = expression.arguments
+    size = abs(span(one, columns))
+    return size * size if one == other else None
+
+
+def _divided(expression: Call, columns: Spans) -> Span | None:
+    """By a whole number of a row: one that is not zero is 1 at least, or -1 at most.
+
+    A released count that may be zero leaves a ratio open: see `finish`.
+    """
+    top, bottom = expression.arguments
+    if any(column.name.startswith("#") for column in named(bottom)) or not is_whole(bottom):
+        return None
+    divisor, dividend = span(bottom, columns), span(top, columns)
+    sides = [divisor.within(Fraction(1), math.inf), divisor.within(-math.inf, Fraction(-1))]
+    return hull([dividend / side for side in sides if not side.is_empty] or [EMPTY])
+
+
+def _long(expression: Call, columns: Spans) -> Span | None:
+    """The length of a text of a known form: part of another, a number, a truth value or a day."""
+    del columns
+    (text,) = expression.arguments
+    if not isinstance(text, Call):
+        return None
+    most = text.arguments[-1] if text.function == "substring" else None
+    if isinstance(most, Literal) and isinstance(most.value, int):
+        return Span(Fraction(0), Fraction(max(most.value, 0)))
+    known = _LENGTHS.get(text.arguments[0].type) if text.function == "to_text" else None
+    return None if known is None else Span(Fraction(known[0]), Fraction(known[1]))
+
+
+_LENGTHS = {Type.INT: (1, 20), Type.BOOL: (4, 5), Type.DATE: (10, 10)}
+
+_SHAPED: dict[str, Callable[[Call, Spans], Span | None]] = {
+    "if": _chosen,
+    "multiply": _multiplied,
+    "divide": _divided,
+    "length": _long,
+}
+"""Rules that look at the arguments themselves, not at their spans alone; None leaves it to the plain rule."""
+
+Rule = Callable[[Sequence[Span]], Span]
+
+
+def _pair(operation: Callable[[Any, Any], Any]) -> Rule:
+    return lambda spans: operation(spans[0], spans[1])
+
+
+def _mapped(monotone: Callable[[Fraction], int | Fraction]) -> Rule:
+    return lambda spans: spans[0].map(monotone)
+
+
+def _between(low: int, high: int) -> Rule:
+    return lambda _: Span(Fraction(low), Fraction(high))
+
+
+def _half_away(value: Fraction) -> int:
+    return math.floor(value + Fraction(1, 2)) if value >= 0 else -math.floor(-value + Fraction(1, 2))
+
+
+def _integer_divide(spans: Sequence[Span]) -> Span:
+    """Towards zero, by a whole number that is not zero: never further from zero than the dividend."""
+    exact = spans[0] / spans[1]
+    return exact.map(math.trunc) if exact.is_bounded else hull([spans[0], -spans[0]])
+
+
+def _modulo(spans: Sequence[Span]) -> Span:
+    """The sign of the dividend, and smaller in size than dividend and divisor."""
+    dividend, largest = spans[0], abs(spans[1]).high - 1
+    if dividend.is_empty or spans[1].is_empty:
+        return EMPTY
+    same = _same_quotient(dividend, spans[1])
+    if same is not None:
+        return same
+    return Span(
+        max(min(dividend.low, Fraction(0)), -max(largest, Fraction(0))),
+        min(max(dividend.high, Fraction(0)), max(largest, Fraction(0))),
+    )
+
+
+def _same_quotient(dividend: Span, divisor: Span) -> Span | None:
+    """Remainders of numbers between two multiples of one divisor: they grow with the number."""
+    if not dividend.is_bounded or not divisor.is_bounded or divisor.low != divisor.high or divisor.low == 0:
+        return None
+    by, low, high = Fraction(divisor.low), Fraction(dividend.low), Fraction(dividend.high)
+    quotient = math.trunc(low / by)
+    if low < 0 < high or math.trunc(high / by) != quotient:
+        return None
+    return Span(low - by * quotient, high - by * quotient)
+
+
+def _coalesce(spans: Sequence[Span]) -> Span:
+    """Arguments after one that is never NULL do not count."""
+    sure = next((i for i, s in enumerate(spans) if not s.nullable), len(spans) - 1)
+    around = hull(spans[: sure + 1])
+    return Span(around.low, around.high, nullable=all(s.nullable for s in spans))
+
+
+_RULES: dict[str, Rule] = {
+    "add": _pair(add),
+    "subtract": _pair(sub),
+    "multiply": _pair(mul),
+    "divide": _pair(truediv),
+    "integer_divide": _integer_divide,
+    "modulo": _modulo,
+    "negate": lambda spans: -spans[0],
+    "absolute": lambda spans: abs(spans[0]),
+    "round": _mapped(_half_away),
+    "floor": _mapped(math.floor),
+    "ceil": _mapped(math.ceil),
+    "greatest": greatest,
+    "least": least,
+    "if": lambda spans: hull(spans[1:]),
+    "coalesce": _coalesce,
+    "null_if": lambda spans: Span(spans[0].low, spans[0].high),
+    "to_int": _mapped(math.trunc),
+    "to_float": _mapped(Fraction),
+    "square_root": root,
+    **DAY_RULES,
+    "week": _between(1, 53),
+    "day_of_year": _between(1, 366),
+    "quarter": _between(1, 4),
+    "month": _between(1, 12),
+    "day": _between(1, 31),
+    "day_of_week": _between(1, 7),
+    "hour": _between(0, 23),
+    "length": lambda _: EVERYTHING,
+}

@@ -1,0 +1,1 @@
+"""Expressions: the table of functions, typed calls, and what each function means."""

@@ -1,0 +1,167 @@
+"""Typed calls: the only way an expression is made, so that every argument has exactly the type its function takes.
+
+An INT serves where a FLOAT is asked for, a text literal beside a date is that date, a DATE literal beside a TIMESTAMP
+is its midnight, NULL takes the type of its place. Each of these is written into the plan as a literal or a `to_float`;
+nothing is converted later, and nothing else is converted at all.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from discreet.plan.expressions.functions import FUNCTIONS
+from discreet.plan.model.nodes import Call, Expression, Literal
+from discreet.plan.model.types import Type
+
+NULL = Literal(None, Type.BOOL)
+"""NULL before its place gives it a type; compared by identity."""
+
+_SYMBOLS = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "integer_divide": "//",
+    "modulo": "%",
+    "equal": "=",
+    "not_equal": "<>",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "negate": "-",
+    "absolute": "ABS",
+    "null_if": "NULLIF",
+    "is_null": "IS NULL",
+    "if": "CASE",
+}
+_ORDERINGS = ("less", "less_equal", "greater", "greater_equal")
+_COMPARISONS = ("equal", "not_equal", *_ORDERINGS)
+_ALIKE = {*_COMPARISONS, "add", "subtract", "multiply", "greatest", "least", "in", "coalesce", "null_if"}
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?", re.ASCII)
+
+
+class Mismatch(Exception):
+    """The arguments do not fit: a reason and a hint, which the reader completes with a position."""
+
+    def __init__(self, reason: str, hint: str) -> None:
+        self.reason, self.hint = reason, hint
+        super().__init__(reason)
+
+
+def call(function: str, *arguments: Expression) -> Expression:
+    """The call of a function, its arguments converted to the types it takes.
+
+    >>> call("add", Literal(1, Type.INT), Literal(2.5, Type.FLOAT)).arguments[0]
+    Literal(value=1.0, type=<Type.FLOAT: 'float'>)
+
+    Raises:
+        Mismatch: if no signature takes them.
+    """
+    if function in _COMPARISONS and any(argument is NULL for argument in arguments):
+        raise Mismatch("Nothing equals NULL, not even NULL.", "Write IS NULL or IS NOT NULL: {present}.")
+    given = _placed(function, arguments)
+    signature = FUNCTIONS[function].result([argument.type for argument in given])
+    if signature is None:
+        raise _misfit(function, given)
+    wanted = [signature.arguments[min(i, len(signature.arguments) - 1)] for i in range(len(given))]
+    converted = tuple(_as(kind, argument) for kind, argument in zip(wanted, given, strict=True))
+    return Call(function, converted, signature.result)
+
+
+def _placed(function: str, arguments: Sequence[Expression]) -> list[Expression]:
+    """Arguments with literals in the types of their places."""
+    if function == "if":
+        return [*_first_kind(function, arguments[:1]), *alike(arguments[1:])]
+    return alike(arguments) if function in _ALIKE else _first_kind(function, arguments)
+
+
+def _first_kind(function: str, arguments: Sequence[Expression]) -> list[Expression]:
+    wanted = FUNCTIONS[function].signatures[0].arguments
+    return [
+        Literal(None, wanted[min(i, len(wanted) - 1)]) if argument is NULL else argument
+        for i, argument in enumerate(arguments)
+    ]
+
+
+def alike(arguments: Sequence[Expression]) -> list[Expression]:
+    """Arguments that share one type, as far as literals can be read in it and INT can serve as FLOAT."""
+    kinds = {argument.type for argument in arguments if argument is not NULL}
+    if not kinds:
+        raise Mismatch("NULL has no type here.", "Leave it out, or write CAST(NULL AS INT): {count}.")
+    for kind in (Type.TIMESTAMP, Type.DATE):
+        if kind in kinds:
+            return [_dated(kind, argument) for argument in arguments]
+    kind = Type.FLOAT if kinds == {Type.INT, Type.FLOAT} else min(kinds, key=list(Type).index)
+    return [_as(kind, argument) for argument in arguments]
+
+
+def _as(kind: Type, argument: Expression) -> Expression:
+    if argument is NULL:
+        return Literal(None, kind)
+    if kind is not Type.FLOAT or argument.type is not Type.INT:
+        return argument
+    if isinstance(argument, Literal):
+        return Literal(None if argument.value is None else float(argument.value), Type.FLOAT)  # type: ignore[arg-type]
+    return Call("to_float", (argument,), Type.FLOAT)
+
+
+def _dated(kind: Type, argument: Expression) -> Expression:
+    if argument is NULL:
+        return Literal(None, kind)
+    if not isinstance(argument, Literal) or argument.type is kind:
+        return argument
+    if isinstance(argument.value, str):
+        return dated(kind, argument.value)
+    if argument.type is Type.DATE and isinstance(argument.value, dt.date):
+        return Literal(dt.datetime.combine(argument.value, dt.time()), Type.TIMESTAMP)
+    return replace(argument)
+
+
+def dated(kind: Type, text: str) -> Literal:
+    """A text as a DATE or TIMESTAMP literal.
+
+    >>> dated(Type.DATE, "2026-01-31").value
+    datetime.date(2026, 1, 31)
+    """
+    if kind is Type.TIMESTAMP and _DATE.fullmatch(text):
+        text += " 00:00"
+    try:
+        if kind is Type.DATE and _DATE.fullmatch(text):
+            return Literal(dt.date.fromisoformat(text), kind)
+        if kind is Type.TIMESTAMP and _TIMESTAMP.fullmatch(text):
+            return Literal(dt.datetime.fromisoformat(_six_digits(text)), kind)
+    except ValueError:
+        pass
+    form = "YYYY-MM-DD" if kind is Type.DATE else "YYYY-MM-DD HH:MM:SS"
+    raise Mismatch(f"'{text[:40]}' is not a {kind.value} that exists.", f"Write it as {form}: {{since}}.")
+
+
+def _six_digits(text: str) -> str:
+    """Python 3.11 reads 3 or 6 digits of a second; SQL any number."""
+    whole, point, fraction = text.partition(".")
+    return whole + point + fraction.ljust(6, "0") if point else whole
+
+
+def _misfit(function: str, given: Sequence[Expression]) -> Mismatch:
+    kinds = " and ".join(dict.fromkeys(argument.type.value for argument in given))
+    name = _SYMBOLS.get(function, function.upper())
+    advice = _ADVICE.get(function, "Convert one side with CAST, or compare like with like: {filtered}.")
+    return Mismatch(f"{name} does not take {kinds}.", advice)
+
+
+_ADVICE = {
+    "and": "AND joins conditions: {filtered}.",
+    "or": "OR joins conditions: {filtered}.",
+    "not": "NOT takes a condition: {filtered}.",
+    "in": "IN takes whole numbers, texts or dates of the column's type; for other numbers use BETWEEN: {filtered}.",
+    "modulo": "% takes whole numbers; write CAST(x AS INT): {filtered}.",
+    "integer_divide": "// takes whole numbers; write CAST(x AS INT): {filtered}.",
+    "to_text": "Only whole numbers, dates and truth values become text; write CAST(x AS INT) first: {grouped}.",
+    "to_date": "Only timestamps and texts become dates: {grouped}.",
+    "hour": "HOUR takes a timestamp; a date has none: {grouped}.",
+}

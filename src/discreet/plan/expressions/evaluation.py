@@ -1,0 +1,223 @@
+"""The meanings of all functions in plain Python: outputs are computed with them, and every engine is held to them.
+
+Total by construction: every function has a value, or NULL (None), for all arguments of its types.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import cache, singledispatch
+from operator import add, eq, ge, gt, le, lt, mul, ne, sub
+from typing import Any
+
+from discreet.errors import InternalError
+from discreet.plan.expressions.day_functions import DAYS
+from discreet.plan.expressions.functions import FUNCTIONS, Signature
+from discreet.plan.expressions.text_functions import TEXTS
+from discreet.plan.model.nodes import Call, Column, Expression, Literal
+from discreet.plan.model.types import Type
+
+Values = Mapping[str, Any]
+"""Values by column; numbers may be int, float or Fraction."""
+
+INT_LOW, INT_HIGH = -(2**63), 2**63 - 1
+
+_INT = re.compile(r"[+-]?[0-9]{1,19}")
+_FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+@singledispatch
+def evaluate(expression: Expression, values: Values) -> Any:
+    """The value of an expression, None for NULL.
+
+    >>> half = Call("divide", (Column("n", Type.FLOAT), Literal(0.0, Type.FLOAT)), Type.FLOAT)
+    >>> evaluate(half, {"n": 3.0}) is None
+    True
+    """
+    del values
+    raise InternalError(f"A {type(expression).__name__} has no value.")
+
+
+@evaluate.register
+def _(expression: Column, values: Values) -> Any:
+    return values[expression.name]
+
+
+@evaluate.register
+def _(expression: Literal, values: Values) -> Any:
+    del values
+    return expression.value
+
+
+@evaluate.register
+def _(expression: Call, values: Values) -> Any:
+    kinds = _wanted(expression.function, tuple(part.type for part in expression.arguments), expression.type)
+    if expression.function == "if":  # every expression is total: the other branch has a value that nobody needs
+        place = 1 if evaluate(expression.arguments[0], values) is True else 2
+        return _argument(evaluate(expression.arguments[place], values), kinds[place])
+    parts = zip(expression.arguments, kinds, strict=True)
+    arguments = [_argument(evaluate(part, values), kind) for part, kind in parts]
+    lenient = _LENIENT.get(expression.function)
+    if lenient is not None:
+        return lenient(arguments)
+    if any(argument is None for argument in arguments):
+        return None
+    return _RESULTS[expression.type](_STRICT[expression.function](*arguments))
+
+
+@cache
+def _wanted(function: str, given: tuple[Type, ...], result: Type) -> tuple[Type, ...]:
+    """The types that the function takes these arguments as."""
+    fitting = (signature for signature in FUNCTIONS[function].signatures if signature.accepts(given))
+    signature = next((signature for signature in fitting if signature.result is result), None)
+    return given if signature is None else taken(signature, len(given))
+
+
+def taken(signature: Signature, count: int) -> tuple[Type, ...]:
+    """The types of so many arguments, the last one repeated."""
+    return signature.arguments + signature.arguments[-1:] * (count - len(signature.arguments))
+
+
+def _argument(value: Any, kind: Type) -> Any:
+    """Numbers where doubles are asked for become doubles; those that do not exist are NULL."""
+    return _double(value) if kind is Type.FLOAT else value
+
+
+def _double(value: Any) -> float | None:
+    if value is None:
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def _whole(value: Any) -> Any:
+    return value if value is not None and INT_LOW <= value <= INT_HIGH else None
+
+
+_RESULTS: dict[Type, Callable[[Any], Any]] = {kind: lambda value: value for kind in Type}
+_RESULTS |= {Type.FLOAT: _double, Type.INT: _whole}
+
+# ----------------------------------------------------------------------------------------------------- NULL has a say
+
+
+def _and(arguments: Sequence[Any]) -> bool | None:
+    if any(argument is False for argument in arguments):
+        return False
+    return None if None in arguments else True
+
+
+def _or(arguments: Sequence[Any]) -> bool | None:
+    if any(argument is True for argument in arguments):
+        return True
+    return None if None in arguments else False
+
+
+def _present(arguments: Sequence[Any]) -> list[Any]:
+    return [argument for argument in arguments if argument is not None]
+
+
+def _null_if(arguments: Sequence[Any]) -> Any:
+    first, second = arguments
+    return None if first is not None and first == second else first
+
+
+_LENIENT: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "and": _and,
+    "or": _or,
+    "is_null": lambda arguments: arguments[0] is None,
+    "coalesce": lambda arguments: next(iter(_present(arguments)), None),
+    "greatest": lambda arguments: max(_present(arguments), default=None),
+    "least": lambda arguments: min(_present(arguments), default=None),
+    "null_if": _null_if,
+}
+
+# ------------------------------------------------------------------------------------------------------------- numbers
+
+
+def _divide(a: float, b: float) -> float | None:
+    return a / b if b else None
+
+
+def _integer_divide(a: Any, b: Any) -> int | None:
+    return math.trunc(Fraction(a) / Fraction(b)) if b else None
+
+
+def _modulo(a: Any, b: Any) -> Any:
+    return a - b * math.trunc(Fraction(a) / Fraction(b)) if b else None
+
+
+def _round(value: float) -> int:
+    exact = Fraction(value)
+    size = math.floor(abs(exact) + Fraction(1, 2))
+    return size if exact >= 0 else -size
+
+
+def _to_int(value: Any) -> int | None:
+    if isinstance(value, str):
+        return int(value) if _INT.fullmatch(value) else None
+    return int(value)
+
+
+def _to_float(value: Any) -> float | None:
+    return None if isinstance(value, str) and not _FLOAT.fullmatch(value) else _double(value)
+
+
+# ------------------------------------------------------------------------------------------------------ texts and dates
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, dt.date) else str(value)
+
+
+def _to_date(value: Any) -> dt.date | None:
+    if isinstance(value, dt.datetime):
+        return value.date()
+    if isinstance(value, dt.date):
+        return value
+    try:
+        return dt.date.fromisoformat(value) if _DATE.fullmatch(value) else None
+    except ValueError:
+        return None
+
+
+_STRICT: dict[str, Callable[..., Any]] = {
+    "add": add,
+    "subtract": sub,
+    "multiply": mul,
+    "divide": _divide,
+    "integer_divide": _integer_divide,
+    "modulo": _modulo,
+    "negate": lambda a: -a,
+    "absolute": abs,
+    "round": _round,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "equal": eq,
+    "not_equal": ne,
+    "less": lt,
+    "less_equal": le,
+    "greater": gt,
+    "greater_equal": ge,
+    "not": lambda a: not a,
+    "in": lambda a, *members: a in members,
+    "to_int": _to_int,
+    "to_float": _to_float,
+    "to_text": _to_text,
+    "to_date": _to_date,
+    "square_root": lambda a: math.sqrt(a) if a >= 0 else None,
+    **DAYS,
+    **TEXTS,
+}
+
+MEANINGS = frozenset(_STRICT) | frozenset(_LENIENT) | {"if"}
+"""The functions that have a meaning here: all of `functions.FUNCTIONS`, which a test asserts."""

@@ -1,0 +1,208 @@
+"""A question as a frozen plan: what the analyst's text becomes, and the only thing that the floors above ever see.
+
+An expression is a column, a literal, or the call of a function from the table in `functions`; operators, CASE, IN and
+casts are calls like any other. There is nothing else, so there is nothing else to check, to print or to run.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal as Choice
+
+from discreet.plan.model.types import Type
+
+Value = int | float | str | bool | dt.date | dt.datetime | None
+"""A value of a column or a literal; a datetime for TIMESTAMP, a date for DATE."""
+
+
+UNIT = "#unit"
+"""The column of ids in rows that are made of tables: whose row it is."""
+
+
+_GROUPING = "#grouping"
+
+
+def grouping(place: int) -> str:
+    """The column that is 1 in groups of a grouping without the key of this place, else 0."""
+    return f"{_GROUPING}{place}"
+
+
+def is_aggregate(name: str) -> bool:
+    """Whether a column of released groups is that of an aggregate."""
+    return name.startswith("#") and not name.startswith(_GROUPING)
+
+
+class Expression:
+    """A value computed from one row, total: it has a value, or NULL, for every row."""
+
+    __slots__ = ()
+
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Expression):
+    """The value of a column of the source; in an output, of a key or an aggregate."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expression):
+    """A value written in the question; NULL has the type that its place asks for."""
+
+    value: Value
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expression):
+    """A function of the table, with arguments of the types it takes."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    type: Type
+
+
+class Relation:
+    """Rows, each of one unit or of nobody; what they are made of stands in `relations`."""
+
+    __slots__ = ()
+
+
+class Step:
+    """Something done to released groups; what it may be stands in `after`."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An expression that rows are grouped by, and the name of its column in the answer."""
+
+    name: str
+    expression: Expression
+
+
+CountKind = Choice["count", "count_values", "count_units", "count_distinct"]
+SpreadKind = Choice["var_pop", "var_samp", "stddev_pop", "stddev_samp"]
+PairKind = Choice["covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept"]
+AggregateKind = Choice[CountKind, "sum", "mean", SpreadKind, PairKind, "quantile", "min", "max", "mode"]
+"""What a question may ask of its groups."""
+
+FoldKind = Choice["count", "count_values", "count_distinct", "sum", "mean", "min", "max"]
+"""What may be asked of one person's rows."""
+
+ExtremeKind = Choice["arg_min", "arg_max", "first", "last"]
+"""Where one value is smallest or largest, another; *first* and *last* also if that is NULL."""
+
+WindowKind = Choice[
+    "row_number",
+    "rank",
+    "dense_rank",
+    "lag",
+    "lead",
+    "first",
+    "last",
+    "count",
+    "count_values",
+    "sum",
+    "mean",
+    "min",
+    "max",
+]
+"""What may be asked of a row's place among rows of the same person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
+    """One aggregation: a count, a sum, a mean, a variance, one of pairs, such as CORR(x, y), a quantile or a mode.
+
+    A quantile is QUANTILE(x, q), or MIN(x) or MAX(x), which are private quantiles near the extremes.
+
+    Args:
+        name: how outputs refer to it; not shown.
+        kind: which of them.
+        argument: x, None for COUNT(*) and COUNT(DISTINCT unit).
+        other: y, for an aggregate of pairs.
+        quantile: q, for QUANTILE only.
+    """
+
+    name: str
+    kind: AggregateKind
+    argument: Expression | None = None
+    other: Expression | None = None
+    quantile: Fraction | None = None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it has an interval. A mode has none: it is one of public values, however far apart they are."""
+        return self.kind != "mode"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column of the answer, computed from keys and aggregates that are already released."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An expression over outputs to sort the answer by."""
+
+    expression: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """So many bands of equal width between the bounds of an expression, which are still to be chosen."""
+
+    argument: Expression
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One question about one table.
+
+    The rows are those of the table, unless `source` says otherwise: then they are made of several tables, the first
+    protected one of which is `table`. `where` and the keys and arguments are computed from private rows; `outputs`,
+    `having`, `order` and `limit` are post-processing: their columns are keys, aggregates and outputs by name. So are
+    `steps`, which come after `having` and before the rest, and may make further columns. If there are `sets`, rows are
+    grouped by each of them in turn, the keys given by their places; keys left out are NULL. Questions `beside` it are
+    released together with it, and a step attaches their outputs to its groups. With a `rest`, the kept rows of all
+    private groups that are not shown make one group more, whose keys all have that value. With `bands`, the key and the
+    first two outputs have edges that were only supposed.
+    """
+
+    table: str
+    source: Relation | None = None
+    where: Expression | None = None
+    keys: tuple[Key, ...] = ()
+    aggregates: tuple[Aggregate, ...]
+    outputs: tuple[Output, ...]
+    having: Expression | None = None
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    steps: tuple[Step, ...] = ()
+    beside: tuple[Question, ...] = ()
+    sets: tuple[tuple[int, ...], ...] = ()
+    rest: Literal | None = None
+    bands: Bands | None = None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The columns that tell the released groups apart: keys, and whether each was left out of a grouping."""
+        names = tuple(key.name for key in self.keys)
+        return (*names, *(grouping(place) for place in range(len(names)))) if self.sets else names
+
+    @property
+    def groupings(self) -> tuple[Question, ...]:
+        """The same question with each grouping alone."""
+        return tuple(replace(self, keys=tuple(self.keys[i] for i in one), sets=()) for one in self.sets)

@@ -1,0 +1,262 @@
+"""Rows that a question may count: those of a table, or rows made of tables, one person at a time.
+
+Every relation is *local*: which rows a unit has in it, and what they hold, is a function of that unit's rows in
+protected tables and of public tables. So contributions are bounded once, after the last step, and whatever a relation
+does to the number of rows, one unit moves the statistics by no more than its limits allow.
+
+Columns are called by names of our own choice; `UNIT` is the id of whose row it is, in every relation that has people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from discreet.errors import InternalError
+from discreet.plan.model.nodes import UNIT, Expression, ExtremeKind, FoldKind, Order, Output, Relation, WindowKind
+from discreet.plan.model.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Relation):
+    """A declared table; `unit` is its column of ids, None if it is public or its rows are units of their own.
+
+    Several columns make an id together: the texts of their values, each after its length and a colon, in a row; NULL if
+    one of them is. Rows that are units of their own may be computed and filtered, not joined, put together or folded:
+    each stays one.
+    """
+
+    name: str
+    unit: str | tuple[str, ...] | None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a reading of the table by its name alone reads the same rows."""
+        return not isinstance(self.unit, tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class Reached(Relation):
+    """The rows of a declared table, each once for every unit that has a row with the same key in another relation.
+
+    Formal guarantee: local. Let neighbours differ in the rows that one unit has in `through`, and in rows of the table
+    that in neither belong to another unit. Every other unit has the same keys in both, and so the same rows: what
+    differs has none of its keys. This needs no key to be unique: one that two units have brings its rows to both, each
+    within its own limits, and neither's coming or going moves the other's.
+    """
+
+    name: str
+    column: str
+    through: Relation
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Relation):
+    """The rows for which a condition is TRUE, with computed columns, each in the place of one row."""
+
+    source: Relation
+    columns: tuple[Output, ...]
+    where: Expression | None = None
+
+
+FineGrid = tuple[int, int, int]
+"""The exponent of a grid, and the smallest and the largest value in its steps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """One value of several rows of one unit.
+
+    *sum* is exact: each x becomes clip(floor(x * 2^-exponent + 1/2), low, high) steps; NULL if their sum leaves 64
+    bits. Steps are those of the `fine` grid if there is one, by which a fold is not known: what was stored of a
+    question is found by the other. *mean* is the sum over the number of values. *min* and *max* are the smallest and
+    the largest value.
+    *arg_min* and *arg_max* are the value where `by` is smallest or largest, and of several such values the smallest or
+    largest; rows where one of the two is NULL do not count. *first* and *last* are the same, but for rows where only
+    the value is NULL: these count, and the result is NULL if no other row has the same `by`. All but counts are NULL if
+    there is no value.
+    """
+
+    name: str
+    kind: FoldKind | ExtremeKind
+    type: Type
+    argument: Expression | None = None
+    exponent: int = 0
+    low: int = 0
+    high: int = 0
+    by: Expression | None = None
+    fine: FineGrid | None = None
+
+    @property
+    def grid(self) -> FineGrid:
+        """The grid on which values are added up."""
+        return self.fine or (self.exponent, self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """One value for each row, of its place among the rows of the same unit with equal `partition`.
+
+    The rows are in the order of `order`, NULL last in both directions; rows that are equal in it are in the order of
+    all their columns, so that there is one order but for rows that are the same. *row_number* counts from 1; *rank* and
+    *dense_rank* are equal for rows equal in `order`. *lag* and *lead* are the argument so many rows before or after,
+    *first* and *last* that of the first and the last of all rows. The others are folds over all rows, or, where there
+    is an order, over those up to the row and those equal to it in `order`.
+    """
+
+    name: str
+    kind: WindowKind
+    type: Type
+    argument: Expression | None = None
+    partition: tuple[Expression, ...] = ()
+    order: tuple[Order, ...] = ()
+    offset: int = 1
+    exponent: int = 0
+    low: int = 0
+    high: int = 0
+    fine: FineGrid | None = None
+
+    @property
+    def grid(self) -> FineGrid:
+        """The grid on which values are added up."""
+        return self.fine or (self.exponent, self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed(Relation):
+    """The rows of a relation that are somebody's, each with values of its place among the same unit's rows."""
+
+    source: Relation
+    windows: tuple[Window, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PerUnit(Relation):
+    """One row for each unit, and for each value of keys beside it."""
+
+    source: Relation
+    keys: tuple[Output, ...]
+    folds: tuple[Fold, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join(Relation):
+    """Pairs of rows of two relations whose expressions are equal; NULL equals nothing.
+
+    If both have people, `on_unit` holds: only rows of the same unit make a pair. Columns are called by the names of the
+    sides, which differ.
+
+    Args:
+        left: one relation.
+        right: the other; public, or of the same people.
+        on: expressions of the left and of the right row that must be equal.
+        outer: whether a left row without a pair stays, with NULL on the right.
+    """
+
+    left: Relation
+    right: Relation
+    on: tuple[tuple[Expression, Expression], ...]
+    outer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Union(Relation):
+    """The rows of several relations with the same columns, one after the other."""
+
+    sources: tuple[Relation, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matched(Relation):
+    """The rows of a relation that have, or have not, an equal row in another: IN and EXISTS.
+
+    If both have people, only rows of the same unit count.
+    """
+
+    source: Relation
+    other: Relation
+    on: tuple[tuple[Expression, Expression], ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked(Relation):
+    """The rows of a relation, each with a truth value: whether it has an equal row in another.
+
+    It is NULL where what is compared is NULL. If both have people, only rows of the same unit count.
+    """
+
+    source: Relation
+    other: Relation
+    on: tuple[tuple[Expression, Expression], ...]
+    name: str
+
+
+Declared = Mapping[str, Mapping[str, Type]]
+"""The declared columns of each table."""
+
+
+def tables(relation: Relation) -> Iterator[str]:
+    """The names of all tables that a relation reads."""
+    if isinstance(relation, Table | Reached):
+        yield relation.name
+    for child in children(relation):
+        yield from tables(child)
+
+
+def children(relation: Relation) -> tuple[Relation, ...]:
+    """The relations that a relation is made of."""
+    if isinstance(relation, Select | PerUnit | Windowed):
+        return (relation.source,)
+    if isinstance(relation, Reached):
+        return (relation.through,)
+    if isinstance(relation, Join):
+        return relation.left, relation.right
+    if isinstance(relation, Matched | Marked):
+        return relation.source, relation.other
+    return relation.sources if isinstance(relation, Union) else ()
+
+
+def shape(relation: Relation, declared: Declared) -> dict[str, Type]:
+    """The columns of a relation with their types, `UNIT` last where there are people."""
+    if isinstance(relation, Table):
+        return _own(relation, declared)
+    inner = [shape(child, declared) for child in children(relation)]
+    if isinstance(relation, Reached):
+        return {**declared[relation.name], UNIT: inner[0][UNIT]}
+    if isinstance(relation, Union | Matched):
+        return inner[0]
+    if isinstance(relation, Join):
+        return _joined(*inner)
+    if not isinstance(relation, Select | PerUnit | Windowed | Marked):
+        raise InternalError(f"A {type(relation).__name__} has no columns.")
+    return _made(relation, inner[0])
+
+
+def _own(relation: Table, declared: Declared) -> dict[str, Type]:
+    own = dict(declared[relation.name])
+    if relation.unit is None:
+        return own
+    return {**own, UNIT: Type.TEXT if isinstance(relation.unit, tuple) else own[relation.unit]}
+
+
+def _joined(left: dict[str, Type], right: dict[str, Type]) -> dict[str, Type]:
+    """Both sides' columns, and whose rows the left side has."""
+    others = {name: kind for side in (left, right) for name, kind in side.items() if name != UNIT}
+    return {**others, UNIT: left[UNIT]} if UNIT in left else others
+
+
+def _made(relation: Select | PerUnit | Windowed | Marked, inner: dict[str, Type]) -> dict[str, Type]:
+    columns: dict[str, Type] = {}
+    if isinstance(relation, Select):
+        columns = {column.name: column.expression.type for column in relation.columns}
+    elif isinstance(relation, PerUnit):
+        columns = {key.name: key.expression.type for key in relation.keys}
+        columns |= {fold.name: fold.type for fold in relation.folds}
+    else:
+        columns = {name: kind for name, kind in inner.items() if name != UNIT}
+        made = relation.windows if isinstance(relation, Windowed) else ()
+        columns |= {window.name: window.type for window in made}
+        columns |= {relation.name: Type.BOOL} if isinstance(relation, Marked) else {}
+    return {**columns, UNIT: inner[UNIT]} if UNIT in inner else columns

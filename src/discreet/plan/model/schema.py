@@ -1,0 +1,142 @@
+"""What is publicly declared about tables: columns, bounds, keys, whose rows they are, and how much one unit counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from discreet import check
+from discreet.errors import InvalidParameter
+from discreet.plan.model.nodes import UNIT, Value
+from discreet.plan.model.types import Type
+from discreet.privacy import Neighbours
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Public limits to which the values of a column are clipped."""
+
+    low: Fraction
+    high: Fraction
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            shown = f"({float(self.low):g}, {float(self.high):g})"
+            raise InvalidParameter("bounds", shown, "to have low < high", "Declare public limits, e.g. (0, 100).")
+
+    @property
+    def width(self) -> Fraction:
+        """The distance between the limits."""
+        return self.high - self.low
+
+    @property
+    def middle(self) -> Fraction:
+        """Half way between the limits."""
+        return (self.low + self.high) / 2
+
+    @property
+    def largest(self) -> Fraction:
+        """The largest absolute value."""
+        return max(abs(self.low), abs(self.high))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnSchema:
+    """A declared column.
+
+    Args:
+        name: its name.
+        type: its type.
+        bounds: public limits of numbers, or of dates as numbers of days.
+        keys: public group keys.
+        decimals: how many decimals are enough to write every value, if it is known that so many are.
+        limited: whether the bounds are a limit of ours, beyond which values are to be expected.
+        link: what it has in common with columns of other tables: the part of the unit's id that it is, or the key of
+            another table on the way to the unit.
+    """
+
+    name: str
+    type: Type
+    bounds: Bounds | None = None
+    keys: tuple[Value, ...] | None = None
+    decimals: int | None = None
+    limited: bool = False
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many groups one unit may enter, and with how many rows each: constants, shown with every answer."""
+
+    groups: int = 1
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        check.integer(groups=self.groups, at_least=1, at_most=10**9)
+        check.integer(rows=self.rows, at_least=1, at_most=10**9)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Whose rows a table has, told by another protected table: those who have a row there with the same key."""
+
+    column: str
+    table: str
+    key: str
+
+    @property
+    def link(self) -> str:
+        """What the two columns have in common."""
+        return f"{self.table}.{self.key}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSchema:
+    """A declared table: protected if it has an account, else public.
+
+    Args:
+        name: how questions call it.
+        columns: by name.
+        unit: the column that says who is protected; None if each row is one unit; `UNIT` if it is none of its own.
+        limits: default contribution limits; meaningless, and 1, without a unit column.
+        neighbours: the relation of its account.
+        version: what the steward says about the data's state; never computed from the data.
+        public: whether anybody may see it.
+        owners: columns that repeat the unit's id.
+        account: whose people they are; tables of one account may be joined.
+        people: what the units are called, where no column is theirs any more.
+        parts: the columns that make the unit's id together, if they are several.
+        reach: the way to the unit, if another table tells whose rows they are.
+        private_groups: whether groups may be shown whose keys are not public: its account has a delta to pay with.
+    """
+
+    name: str
+    columns: Mapping[str, ColumnSchema] = field(default_factory=dict)
+    unit: str | None = None
+    limits: Limits = Limits()
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    version: str = ""
+    public: bool = False
+    owners: frozenset[str] = frozenset()
+    account: str = ""
+    people: str = ""
+    parts: tuple[str, ...] = ()
+    reach: Reach | None = None
+    private_groups: bool = True
+
+    @property
+    def stored(self) -> dict[str, ColumnSchema]:
+        """The columns that its source has."""
+        return {name: column for name, column in self.columns.items() if name != UNIT}
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The columns that say whose row it is."""
+        return self.owners if self.unit is None else self.owners | {self.unit}
+
+    def __post_init__(self) -> None:
+        if self.unit is not None and self.unit not in self.columns:
+            raise InvalidParameter("unit", self.unit, f"to be a column of {self.name!r}", "Name the column of ids.")
+        if self.unit is not None and self.columns[self.unit].type is Type.FLOAT:
+            raise InvalidParameter("unit", self.unit, "not to be of type float", "Use whole or text ids.")

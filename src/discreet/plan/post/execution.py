@@ -1,0 +1,113 @@
+"""Steps over released groups at work: values as SQL has them, and intervals that hold them to the noise.
+
+Formal guarantee: a function of released values. If the true values of all aggregates lie in their intervals, then those
+of everything that is computed from them do, where the true value of a filter, a place or a total is the one that the
+same steps give on the true aggregates of the same groups. A group that a filter drops, but might have kept, stays as a
+ghost: it is not shown and widens intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import singledispatch
+from typing import Any
+
+from discreet.errors import InternalError
+from discreet.plan.model.nodes import Column, Expression, Step
+from discreet.plan.post.group_aggregates import Law, aggregated
+from discreet.plan.post.outputs import Cell, spread
+from discreet.plan.post.released_group import Group
+from discreet.plan.post.steps import Attach, Frames, Gather, Gathered, Keep, summed
+from discreet.plan.post.windows import beside
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What steps know beside the groups.
+
+    Args:
+        laws: for aggregates by name the noise of their sums over groups, if they are told together.
+        blocks: the rows of the questions beside, each output by its name.
+    """
+
+    laws: Mapping[str, Law] = field(default_factory=dict)
+    blocks: Sequence[Sequence[Mapping[str, Cell]]] = ()
+
+
+@singledispatch
+def stepped(step: Step, groups: Sequence[Group], setting: Setting) -> list[Group]:
+    """The groups after a step."""
+    del groups, setting
+    raise InternalError(f"A {type(step).__name__} is no step.")
+
+
+@stepped.register
+def _(step: Keep, groups: Sequence[Group], setting: Setting) -> list[Group]:
+    del setting
+    kept = []
+    for group in groups:
+        known = group.certain(step.condition)
+        if known is not False:
+            shown = group.shown and group.value(step.condition) is True
+            kept.append(replace(group, shown=shown, sure=group.sure and known is True))
+    return kept
+
+
+@stepped.register
+def _(step: Attach, groups: Sequence[Group], setting: Setting) -> list[Group]:
+    names = {column.name: column.expression.name for column in step.columns if isinstance(column.expression, Column)}
+    rows = {tuple(row[name] for _, name in step.on): row for row in setting.blocks[step.place]}
+    found = []
+    for group in groups:
+        key = tuple(group.value(part) for part, _ in step.on)
+        row = None if None in key else rows.get(key)
+        if row is not None or step.outer or not step.on:
+            more = {name: None if row is None else row[given] for name, given in names.items()}
+            found.append(replace(group, cells={**group.cells, **more}))
+    return found
+
+
+@stepped.register
+def _(step: Frames, groups: Sequence[Group], setting: Setting) -> list[Group]:
+    columns = {window.name: beside(window, groups, _law(window.argument, setting)) for window in step.windows}
+    made = []
+    for index, group in enumerate(groups):
+        more = {name: cells[index] for name, cells in columns.items()}
+        made.append(replace(group, cells={**group.cells, **more}))
+    return made
+
+
+@stepped.register
+def _(step: Gather, groups: Sequence[Group], setting: Setting) -> list[Group]:
+    found: dict[tuple[Any, ...], list[Group]] = {} if step.keys else {(): []}
+    for group in groups:
+        found.setdefault(tuple(group.value(key.expression) for key in step.keys), []).append(group)
+    return [_gathered(step, key, members, setting) for key, members in found.items()]
+
+
+def _gathered(step: Gather, key: tuple[Any, ...], members: Sequence[Group], setting: Setting) -> Group:
+    cells: dict[str, Cell] = {output.name: value for output, value in zip(step.keys, key, strict=True)}
+    cells |= {fold.name: _folded(fold, members, _law(fold.argument, setting)) for fold in step.folds}
+    alone = not step.keys
+    shown, sure = (alone or any(getattr(member, name) for member in members) for name in ("shown", "sure"))
+    return Group(cells, None, shown, sure)
+
+
+def _folded(fold: Gathered, members: Sequence[Group], law: Law | None) -> Cell:
+    return aggregated(fold.kind, fold.type, [group.member(fold.argument) for group in members], law)
+
+
+def _law(argument: Expression | None, setting: Setting) -> Law | None:
+    name = summed(argument)
+    return None if name is None else setting.laws.get(name)
+
+
+def walked(
+    steps: Iterable[Step], rows: Sequence[Mapping[str, Cell]], setting: Setting, noisy: frozenset[str]
+) -> list[dict[str, Cell]]:
+    """The rows that are shown after all steps, columns that depend on noise as `Noisy`."""
+    groups = [Group(row, place) for place, row in enumerate(rows)]
+    for step in steps:
+        groups = stepped(step, groups, setting)
+    return [{name: spread(part, name in noisy) for name, part in g.cells.items()} for g in groups if g.shown]

@@ -1,0 +1,160 @@
+"""Aggregates of released values: what SQL says of the values, and an interval for what it says of the true ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any, Protocol
+
+from discreet.plan.expressions.spans import EVERYTHING, End, Span
+from discreet.plan.model.nodes import Value
+from discreet.plan.model.types import Type
+from discreet.plan.post.outputs import Cell, Noisy, as_noisy, span_of
+
+ZERO = Fraction(0)
+
+
+class Law(Protocol):
+    """The noise of one aggregate, of which sums over groups are told together."""
+
+    def ends(self, place: int) -> tuple[Fraction, Fraction]:
+        """The noisy value of a group, less and more what the rounding of values may have moved it by."""
+
+    def reach(self, count: int) -> Fraction:
+        """A distance that the noise of a sum over so many groups exceeds with at most the probability at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A value, where it stands among the released groups, and whether it is a member: by its values, and surely."""
+
+    part: Cell
+    place: int | None = None
+    shown: bool = True
+    sure: bool = True
+
+    @property
+    def value(self) -> Any:
+        """The released value."""
+        return self.part.value if isinstance(self.part, Noisy) else self.part
+
+    @property
+    def span(self) -> Span:
+        """What the true value may be."""
+        return span_of(self.part)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is there by its values and whatever the noise."""
+        return self.shown and self.sure
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether neither its value nor its membership depends on noise."""
+        return self.is_sure and not isinstance(self.part, Noisy)
+
+
+def present(kind: str, members: Sequence[Member]) -> list[Member]:
+    """The members that an aggregate looks at: NULL counts for nothing but for COUNT(*)."""
+    return [member for member in members if kind == "count" or member.part is not None]
+
+
+def aggregated(kind: str, result: Type, given: Sequence[Member], law: Law | None = None) -> Cell:
+    """An aggregate of members, plain if no noise decides it.
+
+    Args:
+        kind: count, count_values, sum, mean, min or max.
+        result: the type of the aggregate.
+        given: its members, with those that only might be there.
+        law: the noise of the members' values, if sums are told together.
+    """
+    members = present(kind, given)
+    values = [member.value for member in members if member.shown and (kind == "count" or member.value is not None)]
+    value = of_values(kind, result, values)
+    if not result.is_number or all(member.is_exact for member in members):
+        return plain(value)
+    if law is not None and kind in ("sum", "mean") and members and all(member.is_sure for member in members):
+        ends = [law.ends(member.place) for member in members if member.place is not None]
+        low, high = sum((end for end, _ in ends), ZERO), sum((end for _, end in ends), ZERO)
+        reach = law.reach(len(members))
+        return as_noisy(value, summed_span(kind, result, (low - reach, high + reach), len(members)))
+    return as_noisy(value, _span(kind, members))
+
+
+def plain(value: Any) -> Value:
+    """A value that no noise decides, as a column has it: rationals as doubles."""
+    found: Value = float(value) if isinstance(value, Fraction) else value
+    return found
+
+
+def of_values(kind: str, result: Type, values: Sequence[Any]) -> Any:
+    """What SQL says of values that are not NULL."""
+    if kind.startswith("count"):
+        return len(values)
+    if kind in ("min", "max"):
+        return (min if kind == "min" else max)(values, default=None)
+    return of_sum(kind, result, sum((Fraction(value) for value in values), ZERO), len(values))
+
+
+def of_sum(kind: str, result: Type, total: Fraction, count: int) -> int | Fraction | None:
+    """A sum or a mean of so many values."""
+    if not count:
+        return None
+    if kind == "mean":
+        return total / count
+    return total.numerator if result is Type.INT and total.denominator == 1 else total
+
+
+def summed_span(kind: str, result: Type, ends: tuple[Fraction, Fraction], count: int) -> Span:
+    """The interval of a sum that lies between two numbers, or of a mean of so many values; whole sums are whole."""
+    low, high = ends
+    if kind == "mean":
+        return Span(low / count, high / count, nullable=False)
+    if result is Type.INT:
+        low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
+    return Span(low, high, nullable=False)
+
+
+def _span(kind: str, members: Sequence[Member]) -> Span:
+    """What an aggregate may be if each member's true value lies in its interval."""
+    if kind.startswith("count"):
+        sure = [member for member in members if member.sure and (kind == "count" or member.value is not None)]
+        return Span(Fraction(len(sure)), Fraction(len(members)), nullable=False)
+    if kind == "sum":
+        low = sum((m.span.low if m.sure else min(m.span.low, ZERO) for m in members), ZERO)
+        return Span(low, sum((m.span.high if m.sure else max(m.span.high, ZERO) for m in members), ZERO))
+    certain = [member.span for member in members if member.sure]
+    around = hull_of(members)
+    if kind == "max":
+        return Span(max((span.low for span in certain), default=around.low), around.high)
+    if kind == "min":
+        return Span(around.low, min((span.high for span in certain), default=around.high))
+    if len(certain) < len(members):
+        return around
+    low, high = sum((span.low for span in certain), ZERO), sum((span.high for span in certain), ZERO)
+    return Span(low / len(certain), high / len(certain))
+
+
+def hull_of(members: Sequence[Member]) -> Span:
+    """All that the value of a member may be."""
+    spans = [member.span for member in members]
+    return Span(min(s.low for s in spans), max(s.high for s in spans)) if spans else EVERYTHING
+
+
+class Running:
+    """Sums of a list between two places, of numbers that may be infinite."""
+
+    def __init__(self, ends: Sequence[End]) -> None:
+        finite = (ZERO if isinstance(end, float) else end for end in ends)
+        self._sums = list(accumulate(finite, initial=ZERO))
+        self._infinite = list(accumulate((isinstance(end, float) for end in ends), initial=0))
+        self._end = next((end for end in ends if isinstance(end, float)), ZERO)
+
+    def between(self, start: int, stop: int) -> End:
+        """The sum of the numbers from one place up to another."""
+        if self._infinite[stop] > self._infinite[start]:
+            return self._end
+        return self._sums[stop] - self._sums[start]

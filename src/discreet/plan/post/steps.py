@@ -1,0 +1,314 @@
+"""What is done to released groups, step by step: filters, windows over groups, and aggregates of aggregates.
+
+All of it is post-processing. The columns that a step sees are keys, aggregates by their numbers, and columns that
+earlier steps made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Literal as Choice
+from typing import cast
+
+from discreet.errors import InternalError
+from discreet.plan.expressions.size import columns
+from discreet.plan.model.nodes import (
+    Aggregate,
+    AggregateKind,
+    Call,
+    Column,
+    Expression,
+    Order,
+    Output,
+    Question,
+    Step,
+    WindowKind,
+)
+from discreet.plan.model.types import Type
+
+GatherKind = Choice["count", "count_values", "sum", "mean", "min", "max"]
+
+PLACES = ("row_number", "rank", "dense_rank")
+"""Windows that tell a place among the groups."""
+
+NEIGHBOURS = ("lag", "lead", "first", "last")
+"""Windows that tell the value of another group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keep(Step):
+    """The groups for which a condition is true."""
+
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """A value beside each group, from the groups of its partition.
+
+    Args:
+        name: of its column.
+        kind: what is asked.
+        type: of the value.
+        argument: of which it is taken, None for COUNT(*) and places.
+        partition: groups that agree on these, which follow from keys, are taken together.
+        order: of the groups; equals stay in the order of the answer.
+        offset: of LAG and LEAD.
+        rows: how many groups before and after belong to the frame, None for all of them. Without it the frame is the
+            partition; or, in an order, everything up to the group and its equals.
+    """
+
+    name: str
+    kind: WindowKind
+    type: Type
+    argument: Expression | None = None
+    partition: tuple[Expression, ...] = ()
+    order: tuple[Order, ...] = ()
+    offset: int = 1
+    rows: tuple[int | None, int | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frames(Step):
+    """The same groups, with values beside them."""
+
+    windows: tuple[Beside, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """An aggregate of released values."""
+
+    name: str
+    kind: GatherKind
+    type: Type
+    argument: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gather(Step):
+    """Groups put together by what follows from their keys; without keys, all in one."""
+
+    keys: tuple[Output, ...]
+    folds: tuple[Gathered, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Attach(Step):
+    """The groups with the outputs of a question beside, which stand in the only row of it, or in the one of equal keys.
+
+    Args:
+        place: of the question among those beside.
+        columns: for each column that is made, which output it is, by name and type.
+        on: what is equal: of the group, and the name of an output; nothing for the only row.
+        outer: whether groups without such a row stay, with NULL.
+    """
+
+    place: int
+    columns: tuple[Output, ...]
+    on: tuple[tuple[Expression, str], ...] = ()
+    outer: bool = False
+
+
+# ---------------------------------------------------------------------------------------------------------- expressions
+
+
+@singledispatch
+def mapped(step: Step, function: Callable[[Expression], Expression]) -> Step:
+    """The step with a function applied to all its expressions."""
+    del function
+    raise InternalError(f"A {type(step).__name__} has no expressions.")
+
+
+@mapped.register
+def _(step: Keep, function: Callable[[Expression], Expression]) -> Step:
+    return Keep(function(step.condition))
+
+
+@mapped.register
+def _(step: Frames, function: Callable[[Expression], Expression]) -> Step:
+    return Frames(tuple(with_parts(window, function) for window in step.windows))
+
+
+@mapped.register
+def _(step: Gather, function: Callable[[Expression], Expression]) -> Step:
+    keys = tuple(replace(key, expression=function(key.expression)) for key in step.keys)
+    folds = tuple(
+        replace(fold, argument=None if fold.argument is None else function(fold.argument)) for fold in step.folds
+    )
+    return Gather(keys, folds)
+
+
+@mapped.register
+def _(step: Attach, function: Callable[[Expression], Expression]) -> Step:
+    return replace(step, on=tuple((function(part), name) for part, name in step.on))
+
+
+def with_parts(window: Beside, function: Callable[[Expression], Expression]) -> Beside:
+    """The window with a function applied to all its expressions."""
+    return replace(
+        window,
+        argument=None if window.argument is None else function(window.argument),
+        partition=tuple(function(part) for part in window.partition),
+        order=tuple(replace(order, expression=function(order.expression)) for order in window.order),
+    )
+
+
+def parts(step: Step) -> list[Expression]:
+    """All expressions of a step."""
+    found: list[Expression] = []
+
+    def noted(expression: Expression) -> Expression:
+        found.append(expression)
+        return expression
+
+    mapped(step, noted)
+    return found
+
+
+def parts_of(window: Beside) -> list[Expression]:
+    """All expressions of a window."""
+    return parts(Frames((window,)))
+
+
+def made(steps: Sequence[Step]) -> Iterator[Beside | Gathered]:
+    """The columns that steps make, but for keys."""
+    for step in steps:
+        if isinstance(step, Frames):
+            yield from step.windows
+        elif isinstance(step, Gather):
+            yield from step.folds
+
+
+def called(steps: Sequence[Step]) -> list[Aggregate]:
+    """The columns that steps make, as if they were aggregates: for the names of outputs."""
+    return [
+        Aggregate(name=each.name, kind=cast("AggregateKind", each.kind), argument=each.argument) for each in made(steps)
+    ]
+
+
+def needed(question: Question) -> tuple[Step, ...]:
+    """The steps without the columns that nothing reads."""
+    read = {c.name for part in _last(question) for c in columns(part)}
+    kept: list[Step] = []
+    for step in reversed(question.steps):
+        left = _left(step, read)
+        if left is not None:
+            kept.append(left)
+            read |= {column.name for part in parts(left) for column in columns(part)}
+    return tuple(reversed(kept))
+
+
+def _last(question: Question) -> list[Expression]:
+    return [output.expression for output in question.outputs] + [order.expression for order in question.order]
+
+
+def _left(step: Step, read: set[str]) -> Step | None:
+    if isinstance(step, Frames):
+        windows = tuple(window for window in step.windows if window.name in read)
+        return Frames(windows) if windows else None
+    if isinstance(step, Gather):
+        return Gather(step.keys, tuple(fold for fold in step.folds if fold.name in read))
+    if isinstance(step, Attach):
+        return replace(step, columns=tuple(column for column in step.columns if column.name in read))
+    return step
+
+
+# ---------------------------------------------------------------------------------------------------------------- noise
+
+
+def noisy_columns(question: Question) -> frozenset[str]:
+    """The columns whose values depend on noise: aggregates, and what steps make of them.
+
+    A count of groups does if groups were kept for their noisy values. A mode counts as the value that was released.
+    """
+    found = {aggregate.name for aggregate in question.aggregates if aggregate.is_measured}
+    unsure = _reads(question.having, found)
+    for step in question.steps:
+        if isinstance(step, Attach):
+            found |= set(_attached(step, question))
+        elif isinstance(step, Keep):
+            unsure |= _reads(step.condition, found)
+        elif isinstance(step, Frames):
+            found |= {window.name for window in step.windows if unsure or _any(parts_of(window), found)}
+        elif isinstance(step, Gather):
+            found |= {fold.name for fold in step.folds if unsure or _reads(fold.argument, found)}
+    return frozenset(found)
+
+
+def _attached(step: Attach, question: Question) -> dict[str, int]:
+    """The columns of a question beside that depend on noise, and on how many aggregates."""
+    block = question.beside[step.place]
+    outputs = {output.name: output.expression for output in block.outputs}
+    own = {aggregate.name: 1 for aggregate in block.aggregates if aggregate.is_measured}
+    made_of = {c.name: rests(outputs[_name(c)], own, frozenset(own)) for c in step.columns}
+    return {name: count for name, count in made_of.items() if count}
+
+
+def _name(column: Output) -> str:
+    """The output of a question beside that a column is."""
+    return column.expression.name if isinstance(column.expression, Column) else ""
+
+
+def numbers(question: Question, names: frozenset[str]) -> frozenset[str]:
+    """Those of the columns that are numbers; aggregates all are."""
+    attached = [c for step in question.steps if isinstance(step, Attach) for c in step.columns]
+    texts = {each.name for each in made(question.steps) if not each.type.is_number}
+    return names - texts - {column.name for column in attached if not column.expression.type.is_number}
+
+
+def _reads(expression: Expression | None, found: AbstractSet[str]) -> bool:
+    return expression is not None and any(column.name in found for column in columns(expression))
+
+
+def _any(expressions: Sequence[Expression], found: AbstractSet[str]) -> bool:
+    return any(_reads(expression, found) for expression in expressions)
+
+
+def single(question: Question, summable: frozenset[str]) -> dict[str, int]:
+    """For columns that rest on few intervals, on how many: one for each aggregate of the group itself or of another.
+
+    A sum over groups of one aggregate rests on one, that of the summed noise, if the aggregate is `summable`. Columns
+    that are not here rest on the intervals of all groups at once.
+    """
+    noisy = noisy_columns(question)
+    known = {aggregate.name: 1 for aggregate in question.aggregates}
+    unsure, gathered = _reads(question.having, noisy), False
+    for step in question.steps:
+        if isinstance(step, Attach):
+            known |= _attached(step, question)
+        unsure |= isinstance(step, Keep) and _reads(step.condition, noisy)
+        for each in made((step,)):
+            count = None if unsure else _rests(each, known, noisy, frozenset() if gathered else summable)
+            if each.name in noisy and count is not None:
+                known[each.name] = count
+        gathered |= isinstance(step, Gather)
+    return known
+
+
+def _rests(
+    each: Beside | Gathered, known: Mapping[str, int], noisy: frozenset[str], summable: frozenset[str]
+) -> int | None:
+    if isinstance(each, Beside) and _any([order.expression for order in each.order], noisy):
+        return None
+    if each.kind in ("sum", "mean") and summed(each.argument) in summable:
+        return 1
+    if each.kind not in NEIGHBOURS or each.argument is None:
+        return None
+    return rests(each.argument, known, noisy)
+
+
+def rests(expression: Expression, known: Mapping[str, int], noisy: frozenset[str]) -> int | None:
+    """On how many intervals an expression rests; None if on those of all groups."""
+    names = {column.name for column in columns(expression)} & noisy
+    return sum(known[name] for name in names) if all(name in known for name in names) else None
+
+
+def summed(argument: Expression | None) -> str | None:
+    """The aggregate that is added up, if it is one."""
+    while isinstance(argument, Call) and argument.function == "to_float":
+        argument = argument.arguments[0]
+    return argument.name if isinstance(argument, Column) else None

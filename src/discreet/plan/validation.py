@@ -1,0 +1,293 @@
+"""A reading held against the declared columns and the table of functions, before any row is touched: fail closed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Mapping
+
+from discreet import check
+from discreet.errors import InvalidParameter
+from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, taken
+from discreet.plan.expressions.functions import FUNCTIONS
+from discreet.plan.model.nodes import UNIT, Call, Column, Expression, Literal, Relation, Value
+from discreet.plan.model.readings import Bounding, Reading, Split, Statistic
+from discreet.plan.model.relations import (
+    Declared,
+    Join,
+    Marked,
+    Matched,
+    PerUnit,
+    Reached,
+    Select,
+    Table,
+    Union,
+    Window,
+    Windowed,
+    children,
+    shape,
+)
+from discreet.plan.model.types import Type
+
+LARGEST_STEPS = 1 << 62
+LARGEST_EXPONENT = 1000
+LARGEST_SHIFT = 62
+LONGEST_RUN = 1 << 16  # cells of one group, one after the other
+DEEPEST = 120
+
+_PYTHON: Mapping[Type, type] = {
+    Type.INT: int,
+    Type.FLOAT: float,
+    Type.BOOL: bool,
+    Type.TEXT: str,
+    Type.DATE: dt.date,
+    Type.TIMESTAMP: dt.datetime,
+}
+_OF_ROWS, _OF_VALUES = ("rows", "units"), ("values", "nulls", "sum", "product", "distinct")
+_LITERALS_ONLY = {"in": 1, "like": 1}  # from which argument on
+
+
+def wanted(call: Call) -> tuple[Type, ...]:
+    """The types to which the arguments are converted: an INT becomes a FLOAT where the signature asks for one.
+
+    Raises:
+        InvalidParameter: for a function that is not in the table, arguments it does not take, or another result type.
+    """
+    given = tuple(argument.type for argument in call.arguments)
+    function = FUNCTIONS.get(call.function)
+    signature = function.result(given) if function else None
+    if signature is None or signature.result is not call.type:
+        kinds = ", ".join(kind.value for kind in given)
+        raise InvalidParameter("function", f"{call.function}({kinds})", "to be a function of the table")
+    return taken(signature, len(given))
+
+
+def check_reading(reading: Reading, declared: Declared) -> None:
+    """Refuses whatever an engine could not run with the documented meaning.
+
+    Args:
+        reading: what is asked.
+        declared: the columns of each table.
+
+    Raises:
+        InvalidParameter: naming the part that is wrong.
+    """
+    if reading.source is None:
+        columns = declared[reading.table]
+    else:
+        check_relation(reading.source, declared)
+        columns = shape(reading.source, declared)
+    for expression in _expressions(reading):
+        _check_expression(expression, columns)
+    if reading.where is not None and reading.where.type is not Type.BOOL:
+        raise InvalidParameter("where", reading.where.type.value, "to be a condition of type bool")
+    for key in reading.keys:
+        if key.type is Type.FLOAT:
+            raise InvalidParameter("key", "float", "not to be of type float", "Group by to_int, round or a text.")
+    for values in reading.public_keys or ():
+        _check_key(values, reading.keys)
+    if reading.bounding is not None:
+        _check_bounding(reading.bounding, columns)
+    _check_asked(reading)
+
+
+def _check_asked(reading: Reading) -> None:
+    if bool(reading.statistics) is (reading.split is not None):
+        raise InvalidParameter("statistics", reading.statistics, "to ask for something, unless there is a split")
+    if reading.split is not None:
+        _check_split(reading.split, reading.keys)
+    for statistic in reading.statistics:
+        _check_statistic(statistic)
+
+
+def check_relation(relation: Relation, declared: Declared) -> None:
+    """Refuses a relation with columns or types that its parts do not have.
+
+    Raises:
+        InvalidParameter: naming the part that is wrong.
+    """
+    _check_own(relation, declared)
+    for child in children(relation):
+        check_relation(child, declared)
+    for expression, source in _computed(relation):
+        _check_expression(expression, shape(source, declared))
+    shapes = [shape(child, declared) for child in children(relation)]
+    if isinstance(relation, Reached):
+        _check_step(relation, declared[relation.name], shapes[0])
+    elif isinstance(relation, Windowed):
+        _check_windows(relation, shapes[0])
+    elif isinstance(relation, PerUnit) and UNIT not in shapes[0]:
+        raise InvalidParameter("relation", "nobody's rows", "to be folded person by person only where there are people")
+    elif isinstance(relation, Union) and any(list(one.items()) != list(shapes[0].items()) for one in shapes):
+        raise InvalidParameter("relation", "these parts", "to have the same columns")
+    elif isinstance(relation, Join | Matched | Marked):
+        _check_pairs(relation)
+        _check_people(*shapes)
+        if isinstance(relation, Marked) and relation.name in shapes[0]:
+            raise InvalidParameter("relation", relation.name, "to be a name of its own")
+
+
+def _check_pairs(relation: Join | Matched | Marked) -> None:
+    for one, other in relation.on:
+        if one.type is not other.type:
+            raise InvalidParameter("join", f"{one.type.value} and {other.type.value}", "to compare the same type")
+
+
+def _inside(window: Window) -> Iterable[Expression]:
+    yield from (() if window.argument is None else (window.argument,))
+    yield from window.partition
+    yield from (order.expression for order in window.order)
+
+
+def _check_windows(relation: Windowed, columns: Mapping[str, Type]) -> None:
+    names = [*columns, *(window.name for window in relation.windows)]
+    if UNIT not in columns or len(set(names)) != len(names):
+        raise InvalidParameter("relation", "these windows", "to have names of their own, over rows that are somebody's")
+    for window in relation.windows:
+        check.integer(offset=window.offset, at_least=1, at_most=10**6)
+
+
+def _check_own(relation: Relation, declared: Declared) -> None:
+    """The columns of ids of a table are its own, and of types that ids may have."""
+    if not isinstance(relation, Table) or relation.unit is None:
+        return
+    parts = relation.unit if isinstance(relation.unit, tuple) else (relation.unit,)
+    if not parts or any(declared[relation.name].get(part) in (None, Type.FLOAT) for part in parts):
+        raise InvalidParameter("unit", relation.unit, "to be declared columns of whole or text ids")
+
+
+def _check_step(relation: Reached, own: Mapping[str, Type], through: Mapping[str, Type]) -> None:
+    kinds = own.get(relation.column), through.get(relation.key)
+    if None in kinds or Type.FLOAT in kinds or kinds[0] is not kinds[1] or UNIT not in through:
+        step = f"{relation.column} -> {relation.key}"
+        raise InvalidParameter("unit", step, "to lead to a column of the same type of rows that are somebody's")
+
+
+def _check_people(left: Mapping[str, Type], right: Mapping[str, Type]) -> None:
+    """A pair is of one person: where the right side has people, the left has them under ids of the same type."""
+    if UNIT in right and left.get(UNIT) is not right[UNIT]:
+        raise InvalidParameter("relation", "these tables", "to be about the same people")
+
+
+def _computed(relation: Relation) -> Iterable[tuple[Expression, Relation]]:
+    """The expressions of a relation, and over whose rows each is computed."""
+    if isinstance(relation, Select):
+        yield from ((column.expression, relation.source) for column in relation.columns)
+        if relation.where is not None:
+            yield relation.where, relation.source
+    elif isinstance(relation, PerUnit):
+        yield from ((key.expression, relation.source) for key in relation.keys)
+        yield from ((fold.argument, relation.source) for fold in relation.folds if fold.argument is not None)
+        yield from ((fold.by, relation.source) for fold in relation.folds if fold.by is not None)
+    elif isinstance(relation, Windowed):
+        yield from ((part, relation.source) for window in relation.windows for part in _inside(window))
+    elif isinstance(relation, Join | Matched | Marked):
+        left, right = children(relation)
+        for one, other in relation.on:
+            yield one, left
+            yield other, right
+
+
+def _expressions(reading: Reading) -> Iterable[Expression]:
+    if reading.where is not None:
+        yield reading.where
+    yield from reading.keys
+    yield from (statistic.argument for statistic in reading.statistics if statistic.argument is not None)
+    if reading.split is not None:
+        yield reading.split.argument
+    factors = (statistic.factor for statistic in reading.statistics if statistic.factor is not None)
+    yield from (factor.argument for factor in factors if factor.argument is not None)
+
+
+def _check_expression(expression: Expression, columns: Mapping[str, Type], depth: int = 0) -> None:
+    if depth > DEEPEST:
+        raise InvalidParameter("expression", "nested too deeply", f"to be at most {DEEPEST} calls deep")
+    if isinstance(expression, Call):
+        wanted(expression)
+        first = _LITERALS_ONLY.get(expression.function, len(expression.arguments))
+        for argument in expression.arguments[first:]:
+            if not isinstance(argument, Literal) or argument.value is None:
+                raise InvalidParameter(expression.function, "an expression", "to be given literals to compare with")
+        for argument in expression.arguments:
+            _check_expression(argument, columns, depth + 1)
+    elif isinstance(expression, Literal):
+        check_value(expression.value, expression.type)
+    elif not isinstance(expression, Column) or columns.get(expression.name) is not expression.type:
+        raise InvalidParameter("column", getattr(expression, "name", expression), "to be declared with this type")
+
+
+def check_value(value: Value, kind: Type) -> None:
+    """Refuses a literal or a public key that is not a value of its type."""
+    if value is None:
+        return
+    good = type(value) is _PYTHON[kind]
+    good = good and (kind is not Type.INT or INT_LOW <= int(value) <= INT_HIGH)  # type: ignore[arg-type]
+    good = good and (kind is not Type.FLOAT or math.isfinite(value))  # type: ignore[arg-type]
+    good = good and (kind is not Type.TEXT or is_unicode(str(value)))
+    good = good and getattr(value, "tzinfo", None) is None
+    if not good:
+        raise InvalidParameter("value", value, f"to be of type {kind.value}")
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text has no half of a surrogate pair."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _check_key(values: tuple[Value, ...], keys: tuple[Expression, ...]) -> None:
+    if len(values) != len(keys):
+        raise InvalidParameter("public_keys", values, f"to have {len(keys)} values each")
+    for value, key in zip(values, keys, strict=True):
+        check_value(value, key.type)
+
+
+def _check_bounding(bounding: Bounding, columns: Mapping[str, Type]) -> None:
+    if columns.get(bounding.unit) in (None, Type.FLOAT):
+        raise InvalidParameter("unit", bounding.unit, "to be a declared column of whole or text ids")
+    check.integer(groups=bounding.groups, at_least=1, at_most=10**9)
+    check.integer(rows=bounding.rows, at_least=1, at_most=10**9)
+    check_value(bounding.salt, Type.TEXT)
+
+
+def _check_split(split: Split, keys: tuple[Expression, ...]) -> None:
+    _check_statistic(split.term)
+    check.integer(high=split.high, at_most=split.low + LARGEST_STEPS)
+    check.integer(shift=split.shift, at_least=0, at_most=LARGEST_SHIFT)
+    if split.only is not None:
+        check.integer(shift=split.only.shift, at_least=0, at_most=LARGEST_SHIFT)
+        for values, first, last in split.only.places:
+            _check_key(values, keys)
+            check.integer(first=first, at_least=0, at_most=LARGEST_STEPS)
+            check.integer(last=last, at_least=first, at_most=first + LONGEST_RUN)
+
+
+def _check_statistic(statistic: Statistic) -> None:
+    if statistic.kind not in (*_OF_ROWS, *_OF_VALUES):
+        raise InvalidParameter("statistic", statistic.kind, f"to be one of {', '.join((*_OF_ROWS, *_OF_VALUES))}")
+    if (statistic.argument is None) is (statistic.kind in _OF_VALUES):
+        raise InvalidParameter("argument", statistic.kind, f"to be given for {', '.join(_OF_VALUES)} only")
+    if statistic.kind == "distinct" and statistic.argument is not None and statistic.argument.type is Type.FLOAT:
+        raise InvalidParameter("argument", "float", "not to be of type float", "Count to_int, round or a text.")
+    check.integer(times=statistic.times, at_least=1, at_most=LARGEST_STEPS)
+    if (statistic.factor is None) is (statistic.kind == "product"):
+        raise InvalidParameter("factor", statistic.kind, "to be given for a product only")
+    check.integer(less=statistic.less, at_least=-LARGEST_STEPS, at_most=LARGEST_STEPS)
+    if statistic.factor is not None:
+        _check_product(statistic, statistic.factor)
+    if statistic.kind in ("sum", "product"):
+        if statistic.argument is None or not statistic.argument.type.is_number:
+            raise InvalidParameter("argument", "this expression", "to be a number")
+        check.integer(low=statistic.low, at_least=-LARGEST_STEPS, at_most=statistic.high)
+        check.integer(high=statistic.high, at_most=LARGEST_STEPS)
+        check.integer(shift=statistic.shift, at_least=-LARGEST_STEPS, at_most=LARGEST_STEPS)
+        check.integer(exponent=statistic.exponent, at_least=-LARGEST_EXPONENT, at_most=LARGEST_EXPONENT)
+
+
+def _check_product(statistic: Statistic, factor: Statistic) -> None:
+    """Products of terms stay in 64 bits, so that a database multiplies and adds them exactly."""
+    if factor.kind != "sum" or factor.times != 1 or factor.less:
+        raise InvalidParameter("factor", factor.kind, "to be a plain sum")
+    _check_statistic(factor)
+    ends = [max(abs(term.low - term.shift), abs(term.high - term.shift)) for term in (statistic, factor)]
+    if max(*ends, ends[0] * ends[1]) > LARGEST_STEPS:
+        raise InvalidParameter("factor", "these bounds", "to have products below 2^62 steps", "Use a coarser grid.")

@@ -1,0 +1,395 @@
+"""From the parts of a question, however they were written, to the plan: keys, aggregates, outputs and their names.
+
+SQL and the fluent front both end here, so equal questions are equal objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import accumulate
+from typing import NoReturn
+
+from sqlglot import exp
+
+from discreet.plan.analysis.decimal_keys import from_whole, whole_key
+from discreet.plan.expressions.calls import NULL, call
+from discreet.plan.expressions.size import columns, fits, substitute
+from discreet.plan.model.nodes import Aggregate, Column, Expression, Key, Order, Output, Question, Relation, Step
+from discreet.plan.model.relations import Table
+from discreet.plan.model.schema import TableSchema
+from discreet.plan.model.types import Type
+from discreet.plan.post.steps import Attach, Beside, Frames, Keep, called, mapped, needed, with_parts
+from discreet.plan.post.steps import parts as parts_of_step
+from discreet.sql.clauses.column_names import distinct, readable
+from discreet.sql.clauses.group_windows import GroupScope, puts_together
+from discreet.sql.clauses.quantile_lists import each
+from discreet.sql.clauses.subqueries import Blocks
+from discreet.sql.functions.reader import read
+from discreet.sql.scope import Names, Scope, lookup, same
+from discreet.sql.text.examples import RESERVED_ENDS, Examples, band, may_be_shown, quoted
+from discreet.sql.text.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a question, the text it stands in, and the name it is given."""
+
+    node: exp.Expr
+    source: Source
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question as its author wrote it, in trees of the parser.
+
+    Args:
+        schema: the table.
+        alias: what the question calls it.
+        names: what columns are called, where there are several tables.
+        relation: the rows, if they are not simply the table's.
+        blocks: reads questions beside it.
+        outputs: what is selected, with names where given.
+        where: the conditions on rows, all of which hold.
+        keys: what is grouped by; a number means an output, a name may be an output's.
+        having: the conditions on groups.
+        order: what to sort by, and whether downwards.
+        limit: how many rows to keep.
+        sets: for each grouping the places of its keys, if there are several.
+    """
+
+    schema: TableSchema
+    alias: str
+    outputs: Sequence[Piece]
+    where: Sequence[Piece] = ()
+    keys: Sequence[Piece] = ()
+    having: Sequence[Piece] = ()
+    order: Sequence[tuple[Piece, bool]] = ()
+    limit: int | None = None
+    names: Names | None = None
+    relation: Relation | None = None
+    blocks: Blocks | None = None
+    sets: Sequence[Sequence[int]] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the rows are simply those of the table."""
+        return self.relation is None or isinstance(self.relation, Table)
+
+    def called(self, expression: Expression) -> Expression:
+        """The expression with columns under the names that the question has for them."""
+        names = {inner: name for known in (self.names or {}).values() for name, inner in known.items()}
+        return substitute(expression, {}, lambda column: replace(column, name=names.get(column.name, column.name)))
+
+    def shown(self, aggregate: Aggregate) -> Aggregate:
+        """The aggregate in the question's own words."""
+        own = [part and self.called(part) for part in (aggregate.argument, aggregate.other)]
+        return replace(aggregate, argument=own[0], other=own[1])
+
+    def scope(self, source: Source) -> Scope:
+        """The scope of one row."""
+        return Scope(source=source, schema=self.schema, alias=self.alias, names=self.names)
+
+
+def question(asked: Asked) -> Question:
+    """The plan of a question.
+
+    Raises:
+        UnsupportedQuery: if a part is not understood, or an output is neither key nor aggregate.
+    """
+    asked = _spread(asked)
+    builder = _Builder(asked)
+    meant = [builder.key(piece) for piece in asked.keys]
+    builder.keys = expressions = list(dict.fromkeys(meant))
+    sets = [tuple(sorted({expressions.index(meant[place]) for place in one})) for one in asked.sets]
+    raw = [builder.answer(piece) for piece in asked.outputs]
+    keys = _keys(expressions, [builder.whole[found][0] if found in builder.whole else found for found in raw], asked)
+    builder.known = {key.expression: Column(key.name, key.expression.type) for key in keys}
+    builder.known |= {d: from_whole(builder.known[whole], scale) for d, (whole, scale) in builder.whole.items()}
+    outputs = [builder.released(piece, found) for piece, found in zip(asked.outputs, raw, strict=True)]
+    shown = [asked.shown(aggregate) for aggregate in builder.aggregates]
+    names = named(asked.outputs, outputs, [*shown, *called([Frames(tuple(builder.windows))])])
+    builder.named |= dict(zip(names, raw, strict=True))
+    order = tuple(Order(builder.ordered(piece, raw), down) for piece, down in asked.order)
+    having = builder.having()
+    asking = Question(
+        table=asked.schema.name,
+        source=None if isinstance(asked.relation, Table) and asked.relation.is_plain else asked.relation,
+        where=builder.where(),
+        keys=tuple(keys),
+        outputs=tuple(map(Output, names, outputs)),
+        having=None if builder.attached else having,
+        order=order,
+        limit=asked.limit,
+        steps=builder.steps(having),
+        beside=() if asked.blocks is None else tuple(asked.blocks.found),
+        aggregates=tuple(builder.aggregates),
+        sets=tuple(dict.fromkeys(sets)),
+    )
+    return tidy(asking, asked.outputs[0])
+
+
+def _spread(asked: Asked) -> Asked:
+    """The question with an output for each quantile of a list; numbers and names of the list mean all of them."""
+    made = [
+        [replace(piece, node=node, name=name) for node, name in each(piece.node, piece.name)] for piece in asked.outputs
+    ]
+    listed = [i for i, piece in enumerate(asked.outputs) if made[i][0].node is not piece.node]
+    if not listed:
+        return asked
+    starts = list(accumulate(map(len, made), initial=0))
+    lists = {asked.outputs[i].name or "": i for i in listed}
+
+    def placed(piece: Piece) -> list[Piece]:
+        named = isinstance(piece.node, exp.Column) and not piece.node.table
+        place = lookup(piece.node.name, lists) if named else number(piece, len(made))
+        if place is None:
+            return [piece]
+        return [replace(piece, node=exp.Literal.number(i + 1)) for i in range(starts[place], starts[place + 1])]
+
+    return replace(
+        asked,
+        outputs=[piece for parts in made for piece in parts],
+        keys=[meant for piece in asked.keys for meant in placed(piece)],
+        order=[(meant, down) for piece, down in asked.order for meant in placed(piece)],
+    )
+
+
+class _Builder:
+    """Reads the pieces of one question; aggregates, keys and names collect here."""
+
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
+        self.aggregates: list[Aggregate] = []
+        self.known: dict[Expression, Expression] = {}
+        self.whole: dict[Expression, tuple[Expression, float]] = {}  # keys of doubles, as whole numbers
+        self.named: dict[str, Expression] = {}
+        self.keys: list[Expression] = []
+        self.windows: list[Beside] = []
+        nodes = [*asked.outputs, *asked.having, *(piece for piece, _ in asked.order)]
+        self.is_grouped = bool(asked.keys) or any(puts_together(piece.node) for piece in nodes)
+
+    def row(self, piece: Piece) -> Expression:
+        """An expression over columns of a row."""
+        return typed(read(piece.node, self.asked.scope(piece.source)), piece)
+
+    def answer(self, piece: Piece, *, windows: bool = True) -> Expression:
+        """An expression over aggregates, columns of the answer, windows, and keys as they are computed."""
+        scope = GroupScope(
+            source=piece.source,
+            schema=self.asked.schema,
+            alias=self.asked.alias,
+            names=self.asked.names,
+            aggregates=self.aggregates,
+            named=self.named,
+            grouped=self.keys if self.asked.sets else (),
+            windows=self.windows,
+            over_groups=self.is_grouped and windows,
+            blocks=self.asked.blocks,
+        )
+        return typed(read(piece.node, scope), piece)
+
+    def key(self, piece: Piece) -> Expression:
+        """The expression of a key, which may be written as the place or the name of an output."""
+        meant = _meant(piece, self.asked)
+        expression = self.row(meant)
+        whole = whole_key(expression, self.asked.schema)
+        if whole is not None:
+            self.whole[expression] = whole
+            expression = whole[0]
+        _may_be_key(expression, meant, self.asked)
+        return expression
+
+    def released(self, piece: Piece, found: Expression) -> Expression:
+        """The expression over released columns alone: what is no key and no aggregate is refused."""
+
+        def other(column: Column) -> Expression:
+            return column if column.name.startswith("#") else _not_released(column, piece, self.asked)
+
+        return substitute(found, self.known, other)
+
+    def where(self) -> Expression | None:
+        return conjunction([truth(self.row(piece), "WHERE", piece) for piece in self.asked.where])
+
+    def having(self) -> Expression | None:
+        return conjunction(
+            [
+                self.released(piece, truth(self.answer(piece, windows=False), "HAVING", piece))
+                for piece in self.asked.having
+            ]
+        )
+
+    def steps(self, having: Expression | None) -> tuple[Step, ...]:
+        """Numbers of questions beside, HAVING if it may read them, and windows, of keys and aggregates alone."""
+        piece = self.asked.outputs[0]
+        windows = [with_parts(window, lambda part: self.released(piece, part)) for window in self.windows]
+        kept = (Keep(having),) if having is not None and self.attached else ()
+        return (*self.attached, *kept, *((Frames(tuple(windows)),) if windows else ()))
+
+    @property
+    def attached(self) -> list[Attach]:
+        """What brings the numbers of questions beside to each group, before anything is done with them."""
+        return [] if self.asked.blocks is None else self.asked.blocks.attached()
+
+    def ordered(self, piece: Piece, raw: Sequence[Expression]) -> Expression:
+        place = number(piece, len(raw))
+        return self.released(piece, self.answer(piece) if place is None else raw[place])
+
+
+def typed(expression: Expression, piece: Piece) -> Expression:
+    """The expression, unless it is a NULL without a type."""
+    if expression is NULL:
+        piece.source.refuse("NULL has no type here.", "Leave it out, or write CAST(NULL AS INT): {count}.", piece.node)
+    return expression
+
+
+def truth(expression: Expression, clause: str, piece: Piece) -> Expression:
+    """The expression, if it is a condition."""
+    if expression.type is not Type.BOOL:
+        reason = f"{clause} takes a condition, not {expression.type.value}."
+        piece.source.refuse(reason, "Compare it with something: {filtered}.", piece.node)
+    return expression
+
+
+def conjunction(conditions: Sequence[Expression]) -> Expression | None:
+    """One condition that holds if all do, as AND writes it; None for none."""
+    return reduce(lambda one, other: call("and", one, other), conditions) if conditions else None
+
+
+def number(piece: Piece, outputs: int) -> int | None:
+    """Which output a number written alone means; None if the piece is no number."""
+    node = piece.node
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return None
+    if not node.name.isdecimal() or not 1 <= int(node.name[:9]) <= outputs:
+        piece.source.refuse(f"There is no output number {node.name[:40]}.", "Name the column: {top}.", node)
+    return int(node.name[:9]) - 1
+
+
+def _meant(piece: Piece, asked: Asked) -> Piece:
+    place = number(piece, len(asked.outputs))
+    if place is not None:
+        return replace(asked.outputs[place], name=None)
+    node = piece.node
+    if isinstance(node, exp.Column) and not node.table and not asked.scope(piece.source).knows(node):
+        return lookup(node.name, {output.name: output for output in asked.outputs if output.name}) or piece
+    return piece
+
+
+def _may_be_key(expression: Expression, piece: Piece, asked: Asked) -> None:
+    examples, source = Examples(asked.schema), piece.source
+    read_columns = {column.name for column in columns(expression)}
+    if owner := next((name for name in asked.schema.ids if name in read_columns), None):
+        reason = f"{quoted(owner)} says whose row it is: groups of it would be single people."
+        source.refuse(reason, "It may be counted and filtered on: {units}.", piece.node)
+    if not read_columns:
+        source.refuse("A key depends on the row; this one is constant.", "Group by a column: {grouped}.", piece.node)
+    if expression.type is Type.FLOAT:  # what is not even whole
+        text = piece.node.sql(dialect="duckdb")
+        whole = text if isinstance(piece.node, exp.Floor | exp.Ceil | exp.Round) else f"FLOOR(({text}) / 10)"
+        banded = f"`{examples.grouped_by(f'CAST({whole} AS INT)', 'band')}`"
+        simple = asked.alias == asked.schema.name and "`" not in text and len(text) <= 200
+        simple = simple and asked.is_plain and examples.shows(band(expression))
+        reason = "A key of type float makes groups out of rounding errors."
+        source.refuse(reason, f"Group by whole numbers, texts or dates: {banded if simple else '{bands}'}.", piece.node)
+
+
+def _not_released(column: Column, piece: Piece, asked: Asked) -> NoReturn:
+    node = next((n for n in piece.node.find_all(exp.Column) if _outside(n, column.name)), piece.node)
+    name, declared = _shown_name(column, asked), piece.source.schemas.get(asked.schema.name)
+    own = declared is not None and asked.is_plain and column.name in declared.stored
+    own = own and Examples(asked.schema).shows(column)
+    if column.name in asked.schema.ids:
+        reason, hint = f"{name} says whose row it is; it is never shown.", "Count people instead: {units}."
+    elif column.type is Type.FLOAT:
+        reason, hint = f"{name} is not inside an aggregate: it would publish people's values.", "Ask {mean}."
+    else:
+        reason = f"{name} is neither a key nor inside an aggregate: it would publish people's values."
+        hint = f"Group by it: `{Examples(asked.schema).grouped_by(name)}`." if own else "Group by it, as in {grouped}."
+    piece.source.refuse(reason, hint, node)
+
+
+def _shown_name(column: Column, asked: Asked) -> str:
+    """What the question calls a column; one of ours stands for IN or EXISTS."""
+    tables = asked.scope(Source("", {})).visible
+    known = ((table, name) for table, names in tables.items() for name, inner in names.items() if inner == column.name)
+    table, name = next(known, ("", ""))
+    if not name:
+        return "This condition"
+    return f"{quoted(table)}.{quoted(name)}" if len(tables) > 1 else quoted(name)
+
+
+def _outside(node: exp.Column, name: str) -> bool:
+    """Whether a name stands outside of every aggregate."""
+    return same(node.name, name) and node.find_ancestor(exp.AggFunc) is None
+
+
+def _keys(expressions: Sequence[Expression], raw: Sequence[Expression], asked: Asked) -> list[Key]:
+    """Keys with the names that their columns have in the answer."""
+    keys: list[Key] = []
+    for expression in expressions:
+        shown = [piece.name for piece, found in zip(asked.outputs, raw, strict=True) if found == expression]
+        name = next((name for name in shown if name), None) or readable(asked.called(expression), {})
+        keys.append(Key(distinct(name, [key.name for key in keys]), expression))
+    return keys
+
+
+def named(pieces: Sequence[Piece], found: Sequence[Expression], aggregates: Sequence[Aggregate]) -> list[str]:
+    """A name for each output, none of them twice."""
+    given = [piece.name for piece in pieces if piece.name]
+    made = {aggregate.name: aggregate for aggregate in aggregates}
+    names: list[str] = []
+    for piece, expression in zip(pieces, found, strict=True):
+        name = piece.name or readable(expression, made)
+        if not piece.name and not isinstance(piece.node, exp.Column):
+            name = distinct(name, [*given, *names])
+        _may_be_name(name, piece, names)
+        names.append(name)
+    return names
+
+
+def _may_be_name(name: str, piece: Piece, taken: Sequence[str]) -> None:
+    source = piece.source
+    if not may_be_shown(name) or len(name) > 200:
+        ends = " or ".join(RESERVED_ENDS)
+        source.refuse(
+            f"A column of the answer cannot be called {quoted(name[:40])}.",
+            f"Ends {ends} and a leading # are our own, and names have no control characters; choose another with AS: "
+            "{grouped}.",
+            piece.node,
+        )
+    if any(same(name, other) for other in taken):
+        source.refuse(f"Two columns are called {quoted(name[:40])}.", "Name them apart with AS: {grouped}.", piece.node)
+
+
+def tidy(asking: Question, piece: Piece) -> Question:
+    """The question with the aggregates it uses, numbered in the order in which they are used.
+
+    Raises:
+        UnsupportedQuery: if it uses none.
+    """
+    parts = [*(output.expression for output in asking.outputs), *([asking.having] if asking.having else [])]
+    parts += [order.expression for order in asking.order]
+    asking = replace(asking, steps=needed(asking))
+    parts += [part for step in asking.steps for part in parts_of_step(step)]
+    if not all(fits(part) for part in parts):
+        piece.source.refuse("The question is too large.", "Ask a simpler one: {count}.", piece.node)
+    made = {aggregate.name: aggregate for aggregate in asking.aggregates}
+    used = dict.fromkeys(column.name for part in parts for column in columns(part) if column.name in made)
+    if not used:
+        piece.source.refuse("Nothing is counted or summed.", "Ask for an aggregate: {grouped}.", piece.node)
+    numbers = {name: f"#{i}" for i, name in enumerate(used, start=1)}
+
+    def renamed(part: Expression) -> Expression:
+        return substitute(part, {}, lambda column: replace(column, name=numbers.get(column.name, column.name)))
+
+    return replace(
+        asking,
+        aggregates=tuple(replace(made[name], name=number) for name, number in numbers.items()),
+        outputs=tuple(replace(output, expression=renamed(output.expression)) for output in asking.outputs),
+        having=None if asking.having is None else renamed(asking.having),
+        order=tuple(replace(order, expression=renamed(order.expression)) for order in asking.order),
+        steps=tuple(mapped(step, renamed) for step in asking.steps),
+    )

@@ -1,0 +1,397 @@
+"""What stands after FROM: tables, joins, SELECTs and WITH, as relations that keep one person's rows together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from sqlglot import exp
+
+from discreet.errors import UnknownTable
+from discreet.plan.analysis.owned_rows import Schemas, own_rows, same_id
+from discreet.plan.analysis.relation_schema import describe
+from discreet.plan.expressions.calls import Mismatch, alike
+from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Relation
+from discreet.plan.model.relations import Join, Marked, Matched, Select
+from discreet.plan.model.schema import TableSchema
+from discreet.sql.clauses.assembly import Piece, conjunction, truth
+from discreet.sql.functions.reader import only, read
+from discreet.sql.scope import Names, Scope, lookup, same
+from discreet.sql.text.source import Source
+
+MOST_READS = 64
+"""Tables and names of WITH that a question reads, each as often as it is read: names that double end here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """A relation, what is public about it, and what its columns are called."""
+
+    relation: Relation
+    schema: TableSchema
+    names: Names
+
+    def scope(self, source: Source) -> Scope:
+        """The scope of one of its rows."""
+        return Scope(source=source, schema=self.schema, alias=next(iter(self.names)), names=self.names)
+
+
+Nested = Callable[["From", exp.Expr], Origin]
+"""Reads a SELECT inside a question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Defined:
+    """A name that WITH gives to a SELECT, and what was known before it."""
+
+    tree: exp.Expr
+    reader: From
+
+
+@dataclass(frozen=True, slots=True)
+class From:
+    """Reads what a question is about."""
+
+    source: Source
+    nested: Nested
+    defined: Mapping[str, Defined] = field(default_factory=dict)
+    reads: Iterator[int] = field(default_factory=count)
+
+    @property
+    def schemas(self) -> Schemas:
+        """The declared tables."""
+        return self.source.schemas
+
+    @property
+    def blank(self) -> Scope:
+        """A scope without columns, for refusals."""
+        return Scope(source=self.source, schema=TableSchema(name=""), alias="")
+
+    def within(self, tree: exp.Expr) -> From:
+        """The reader inside a tree, which knows the names that its WITH defines."""
+        clause = tree.args.get("with_")
+        if clause is None:
+            return self
+        only(clause, self.blank, "expressions")
+        reader, used = self, {table.name.casefold() for table in tree.find_all(exp.Table)}
+        for cte in clause.expressions:
+            only(cte, self.blank, "this", "alias")
+            only(cte.args["alias"], self.blank, "this")
+            if cte.alias.casefold() not in used:
+                self.source.refuse(f"Nothing reads '{cte.alias[:60]}'.", "Leave it out: {count}.", cte)
+            reader = replace(reader, defined={**reader.defined, cte.alias: Defined(cte.this, reader)})
+        return reader
+
+    def read(self, tree: exp.Select) -> tuple[Origin, list[exp.Expr]]:
+        """The rows of a SELECT before its own filter, and the conditions that are left to it."""
+        joins = tree.args.get("joins") or []
+        found = self.item(tree.args["from_"].this, prefixed=bool(joins))
+        conditions: list[exp.Expr] = []
+        where = tree.args.get("where")
+        parts = list(_conjuncts(where.this)) if where is not None else []
+        listed: list[tuple[Origin, exp.Join]] = []  # tables after a comma that nothing is equal to yet
+        for join in joins:
+            if _is_comma(join):
+                listed.append((self._right(found, listed, join), join))
+            else:
+                found, more = self._joined(found, join)
+                conditions += more
+            found, listed, parts = self._listed(found, listed, parts)
+        if listed:
+            reason = "A list of tables is a join, and WHERE does not say what is equal."
+            self.source.refuse(reason, "Write WHERE a.id = b.id, or JOIN ... ON a.id = b.id.", listed[0][1])
+        for part in parts:
+            matched = self._matched(found, part)
+            if matched is None:
+                conditions.append(part)
+            else:
+                found = matched
+        return found, conditions
+
+    # ------------------------------------------------------------------------------------------------------------ items
+
+    def item(self, node: exp.Expr, *, prefixed: bool = False) -> Origin:
+        """A table, or a SELECT in brackets or under a name of WITH."""
+        if next(self.reads) >= MOST_READS:
+            self.source.refuse(
+                f"The question reads more than {MOST_READS} tables.", "Ask a shorter one: {count}.", node
+            )
+        if isinstance(node, exp.Subquery):
+            only(node, self.blank, "this", "alias")
+            found, alias = self.nested(self, node.this), self._alias(node) or ""
+        else:
+            name = self._name(node)
+            given = lookup(name, self.defined)
+            found = self._table(name) if given is None else self.nested(given.reader, given.tree)
+            alias = self._alias(node) or name
+        visible = {name: inner for names in found.names.values() for name, inner in names.items()}
+        named = replace(found, names={alias: visible})
+        return self._prefixed(named) if prefixed else named
+
+    def _name(self, node: exp.Expr) -> str:
+        if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+            self.source.refuse("A question reads declared tables.", "For example {count}.", node)
+        if node.args.get("db") or node.args.get("catalog"):
+            self.source.refuse("A table is named without schema or catalog.", "For example {count}.", node)
+        only(node, self.blank, "this", "alias")
+        return str(node.name)
+
+    def _alias(self, node: exp.Expr) -> str:
+        alias = node.args.get("alias")
+        if alias is None:
+            return ""
+        only(alias, self.blank, "this")
+        return str(alias.name)
+
+    def _table(self, name: str) -> Origin:
+        schema = lookup(name, self.schemas)
+        if schema is None:
+            raise UnknownTable(name, self.schemas)
+        names = {schema.name: {column: column for column in schema.stored}}
+        relation = own_rows(schema.name, self.schemas)
+        return Origin(relation=relation, schema=describe(relation, self.schemas), names=names)
+
+    def _prefixed(self, found: Origin) -> Origin:
+        """Columns under names that no other table's columns have."""
+        ((alias, names),) = found.names.items()
+        if not alias:
+            self.source.refuse("A SELECT that is joined needs a name.", "Write AS and a name after it: {count}.")
+        inner = {name: f"{alias}.{name}" for name in names}
+        columns = tuple(
+            Output(inner[name], Column(column, found.schema.columns[column].type)) for name, column in names.items()
+        )
+        return self.made(Select(found.relation, columns), {alias: inner})
+
+    def made(self, relation: Relation, names: Names) -> Origin:
+        """A relation with its description."""
+        return Origin(relation=relation, schema=describe(relation, self.schemas), names=names)
+
+    # ------------------------------------------------------------------------------------------------------------ joins
+
+    def _listed(
+        self, found: Origin, listed: list[tuple[Origin, exp.Join]], parts: list[exp.Expr]
+    ) -> tuple[Origin, list[tuple[Origin, exp.Join]], list[exp.Expr]]:
+        """Joins tables after commas as soon as a condition of WHERE tells what is equal in them."""
+        for place, (right, node) in enumerate(listed):
+            pairs = {i: pair for i, part in enumerate(parts) if (pair := self._equality(found, right, part))}
+            if pairs:
+                found = self._paired(found, right, list(pairs.values()), node, outer=False)
+                others = [part for i, part in enumerate(parts) if i not in pairs]
+                return self._listed(found, [*listed[:place], *listed[place + 1 :]], others)
+        return found, listed, parts
+
+    def _right(self, left: Origin, listed: Sequence[tuple[Origin, exp.Join]], node: exp.Join) -> Origin:
+        """The table of a join, under a name that no other has."""
+        right = self.item(node.this, prefixed=True)
+        taken = [*left.names, *(alias for origin, _ in listed for alias in origin.names)]
+        for alias in right.names:
+            if any(same(alias, other) for other in taken):
+                self.source.refuse(f"Two tables are called '{alias}'.", "Name them apart with AS.", node)
+        return right
+
+    def _joined(self, left: Origin, node: exp.Join) -> tuple[Origin, list[exp.Expr]]:
+        only(node, self.blank, "this", "on", "using", "side", "kind")
+        outer = (node.side or "").upper() == "LEFT"
+        if (node.side or "").upper() not in ("", "LEFT") or (node.kind or "").upper() not in ("", "INNER", "OUTER"):
+            self.source.refuse("Tables are joined by JOIN or LEFT JOIN.", "Write JOIN ... ON a.id = b.id.", node)
+        right = self._right(left, (), node)
+        pairs, conditions = self._pairs(left, right, node)
+        if conditions and outer:
+            self.source.refuse("LEFT JOIN takes equalities.", "Filter the right table in a SELECT first.", node)
+        return self._paired(left, right, pairs, node, outer=outer), conditions
+
+    def _pairs(
+        self, left: Origin, right: Origin, node: exp.Join
+    ) -> tuple[list[tuple[Expression, Expression]], list[exp.Expr]]:
+        if node.args.get("using"):
+            columns = [exp.column(name.name, quoted=True) for name in node.args["using"]]
+            return [self._pair(left, right, column, column) for column in columns], []
+        on = node.args.get("on")
+        if on is None:
+            self.source.refuse("A join says what is equal.", "Write JOIN ... ON a.id = b.id, or USING (id).", node)
+        pairs, others = [], []
+        for part in _conjuncts(on):
+            found = self._equality(left, right, part)
+            if found is None:
+                others.append(part)
+            else:
+                pairs.append(found)
+        if not pairs:
+            self.source.refuse("A join says what is equal.", "Write JOIN ... ON a.id = b.id, or USING (id).", node)
+        return pairs, others
+
+    def _equality(self, left: Origin, right: Origin, part: exp.Expr) -> tuple[Expression, Expression] | None:
+        if not isinstance(part, exp.EQ):
+            return None
+        for one, other in ((part.this, part.expression), (part.expression, part.this)):
+            if self._readable(one, left) and self._readable(other, right):
+                return self._pair(left, right, one, other)
+        return None
+
+    def _readable(self, node: exp.Expr, origin: Origin) -> bool:
+        columns = list(node.find_all(exp.Column))
+        scope = origin.scope(self.source)
+        return bool(columns) and all(scope.knows(column) for column in columns)
+
+    def _pair(self, left: Origin, right: Origin, one: exp.Expr, other: exp.Expr) -> tuple[Expression, Expression]:
+        pair = read(one, left.scope(self.source)), read(other, right.scope(self.source))
+        return self.alike(pair, one)
+
+    def alike(self, pair: tuple[Expression, Expression], node: exp.Expr) -> tuple[Expression, Expression]:
+        """Two expressions as values of one type."""
+        try:
+            one, other = alike(list(pair))
+        except Mismatch as mismatch:
+            self.source.refuse(mismatch.reason, mismatch.hint, node)
+        if one.type is not other.type:
+            kinds = f"{one.type.value} and {other.type.value}"
+            self.source.refuse(f"These are of two types: {kinds}.", "Convert one with CAST: {count}.", node)
+        return one, other
+
+    def _paired(
+        self,
+        left: Origin,
+        right: Origin,
+        pairs: Sequence[tuple[Expression, Expression]],
+        node: exp.Expr,
+        *,
+        outer: bool,
+    ) -> Origin:
+        names = {**left.names, **right.names}
+        if left.schema.public and not right.schema.public:
+            if outer:
+                self.source.refuse(
+                    "LEFT JOIN begins with the protected table.",
+                    "Put it first; public keys show empty groups anyway.",
+                    node,
+                )
+            left, right, pairs = right, left, [(b, a) for a, b in pairs]
+        if not right.schema.public:
+            self._same_people(left, right, pairs, node)
+        if not left.schema.public and left.schema.unit is None:
+            self.source.refuse(
+                "A join could repeat rows, and here each row is a person of its own.",
+                "Filter with IN, or ask the steward to declare a column of ids as unit: {count}.",
+                node,
+            )
+        return self.made(Join(left=left.relation, right=right.relation, on=tuple(pairs), outer=outer), names)
+
+    def _same_people(
+        self, left: Origin, right: Origin, pairs: Sequence[tuple[Expression, Expression]], node: exp.Expr
+    ) -> None:
+        one, other = left.schema, right.schema
+        if one.account != other.account or one.unit is None or other.unit is None:
+            self.source.refuse(
+                "Two protected tables are joined only if they are about the same people.",
+                "Ask about them one by one: {count}.",
+                node,
+            )
+        if not same_id(pairs, one, other):
+            self.source.refuse(
+                "A join of protected tables must say that both rows are of the same person.",
+                "Add to ON that the columns of ids are equal.",
+                node,
+            )
+
+    # ---------------------------------------------------------------------------------------------------- IN and EXISTS
+
+    def _matched(self, found: Origin, part: exp.Expr) -> Origin | None:
+        node, negated = part, False
+        while isinstance(node, exp.Not | exp.Paren):
+            negated, node = negated ^ isinstance(node, exp.Not), node.this
+        compared = self.compared(found, node)
+        return None if compared is None else self.matched(found, *compared, node, negated=negated)
+
+    def compared(self, found: Origin, node: exp.Expr) -> tuple[Origin, list[tuple[Expression, Expression]]] | None:
+        """The rows inside IN or EXISTS, and what is equal in rows outside and inside; None for other nodes."""
+        if isinstance(node, exp.In) and node.args.get("query") is not None:
+            only(node, self.blank, "this", "query")
+            return self._in(found, node)
+        if isinstance(node, exp.Exists):
+            only(node, self.blank, "this")
+            return self._exists(found, node)
+        return None
+
+    def _in(self, found: Origin, node: exp.In) -> tuple[Origin, list[tuple[Expression, Expression]]]:
+        query = node.args["query"]
+        other = self.nested(self, query.this if isinstance(query, exp.Subquery) else query)
+        columns = [inner for names in other.names.values() for inner in names.values()]
+        if len(columns) != 1:
+            self.source.refuse("IN takes a SELECT of one column.", "Name one column: {filtered}.", node)
+        (name,) = columns
+        inner = Column(name, other.schema.columns[name].type)
+        return other, [self.alike((read(node.this, found.scope(self.source)), inner), node)]
+
+    def _exists(self, found: Origin, node: exp.Exists) -> tuple[Origin, list[tuple[Expression, Expression]]]:
+        tree = node.this
+        if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
+            self.source.refuse("EXISTS takes a SELECT from a table.", "For example {filtered}.", node)
+        only(tree, self.blank, "expressions", "from_", "where")
+        other = self.item(tree.args["from_"].this)
+        where = tree.args.get("where")
+        parts = list(_conjuncts(where.this)) if where is not None else []
+        local = [part for part in parts if self._readable(part, other)]
+        pairs = [self._equality(found, other, part) for part in parts if part not in local]
+        if not pairs or None in pairs:
+            reason = "EXISTS compares columns of the rows outside and inside by =."
+            self.source.refuse(reason, "For example WHERE EXISTS (SELECT 1 FROM b WHERE b.id = a.id).", node)
+        return self.filtered(other, local), [pair for pair in pairs if pair is not None]
+
+    def matched(
+        self,
+        found: Origin,
+        other: Origin,
+        pairs: Sequence[tuple[Expression, Expression]],
+        node: exp.Expr,
+        *,
+        negated: bool,
+    ) -> Origin:
+        """The rows that have a row of the other relation beside them, or none."""
+        self._of_same_people(found, other, pairs, node)
+        relation = Matched(source=found.relation, other=other.relation, on=tuple(pairs), negated=negated)
+        return self.made(relation, found.names)
+
+    def marked(
+        self, found: Origin, other: Origin, pairs: Sequence[tuple[Expression, Expression]], node: exp.Expr, name: str
+    ) -> Origin:
+        """The rows with a column, under no name that a question could write, that tells which have such a row."""
+        self._of_same_people(found, other, pairs, node)
+        return self.made(Marked(source=found.relation, other=other.relation, on=tuple(pairs), name=name), found.names)
+
+    def _of_same_people(
+        self, found: Origin, other: Origin, pairs: Sequence[tuple[Expression, Expression]], node: exp.Expr
+    ) -> None:
+        if not other.schema.public:
+            self._same_people(found, other, pairs, node)
+
+    def filtered(self, found: Origin, conditions: Sequence[exp.Expr]) -> Origin:
+        """The rows for which all conditions are true."""
+        if not conditions:
+            return found
+        scope = found.scope(self.source)
+        kept = conjunction([truth(read(part, scope), "WHERE", Piece(part, self.source)) for part in conditions])
+        return found if kept is None else self.kept(found, kept)
+
+    def kept(self, found: Origin, condition: Expression) -> Origin:
+        """The rows for which a condition is true."""
+        columns = tuple(
+            Output(name, Column(name, column.type)) for name, column in found.schema.columns.items() if name != UNIT
+        )
+        return self.made(Select(found.relation, columns, condition), found.names)
+
+
+def _is_comma(join: exp.Join) -> bool:
+    """Whether a table stands after a comma: a join without a word and without a condition."""
+    return not any(part for name, part in join.args.items() if name != "this")
+
+
+def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The conditions that AND joins, from left to right."""
+    if isinstance(node, exp.And):
+        yield from _conjuncts(node.this)
+        yield from _conjuncts(node.expression)
+    elif isinstance(node, exp.Paren) and isinstance(node.this, exp.And):
+        yield from _conjuncts(node.this)
+    else:
+        yield node

@@ -1,0 +1,181 @@
+"""OVER: values beside released groups, read from the text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from discreet.plan.expressions.calls import NULL
+from discreet.plan.expressions.size import columns
+from discreet.plan.model.nodes import Column, Expression, Literal, Order, WindowKind, is_aggregate
+from discreet.plan.model.types import Type
+from discreet.plan.post.steps import NEIGHBOURS, PLACES, Beside
+from discreet.sql.clauses.row_windows import FARTHEST, PLACE_KINDS, VALUE_KINDS
+from discreet.sql.clauses.subqueries import Blocks
+from discreet.sql.functions.reader import only, read
+from discreet.sql.scope import AnswerScope, Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupScope(AnswerScope):
+    """Keys and aggregates, and values beside groups; without groups there is nothing to stand beside.
+
+    Args:
+        windows: those met so far.
+        over_groups: whether rows are put together at all.
+        blocks: the questions beside, where there may be some.
+    """
+
+    windows: list[Beside] = field(default_factory=list)
+    over_groups: bool = False
+    blocks: Blocks | None = None
+
+    def scalar(self, node: exp.Expr) -> Expression:
+        """The number of a question beside."""
+        return AnswerScope.scalar(self, node) if self.blocks is None else self.blocks.scalar(node)
+
+    def window(self, node: exp.Window) -> Expression:
+        """The column of a window over groups, made if it is new."""
+        if not self.over_groups:
+            return AnswerScope.window(self, node)
+        made = beside(node, replace(self, over_groups=False), is_aggregate)
+        return kept(made, self.windows)
+
+
+def puts_together(node: exp.Expr) -> bool:
+    """Whether a part of a SELECT puts rows together; a window beside each row does not."""
+    found = node.find_all(exp.AggFunc)
+    own = (part for part in found if not isinstance(part, tuple(PLACE_KINDS)) and not _is_inside(part, node))
+    return any(not isinstance(part.parent, exp.Window) for part in own)
+
+
+def _is_inside(part: exp.Expr, node: exp.Expr) -> bool:
+    """Whether a part belongs to a SELECT inside a node."""
+    around = part.parent
+    while around is not None and around is not node.parent:
+        if isinstance(around, exp.Query):
+            return True
+        around = around.parent
+    return False
+
+
+def kept(made: Beside, windows: list[Beside], before: int = 0) -> Column:
+    """The column of a window: of an equal one, or of its own."""
+    same = [known for known in windows if replace(known, name="") == made]
+    if not same:
+        same = [replace(made, name=f"#w{before + len(windows)}")]
+        windows.extend(same)
+    return Column(same[0].name, made.type)
+
+
+def beside(node: exp.Window, scope: Scope, noisy: Callable[[str], bool]) -> Beside:
+    """A window over released groups, without a name.
+
+    Args:
+        node: the tree.
+        scope: in which its parts are read; it refuses windows.
+        noisy: whether a column depends on noise.
+    """
+    made = replace(_asked(node.this, scope), partition=_partition(node, scope, noisy), order=_order(node, scope))
+    rows = _rows(node, scope)
+    if made.kind in PLACES:
+        rows = None
+    if made.kind in (*PLACES, *NEIGHBOURS) and not made.order:
+        scope.refuse("What is first or next depends on an order.", "Add ORDER BY inside OVER: {place}.", node)
+    if rows is not None and rows != (None, None) and not made.order:
+        scope.refuse("Rows before and after depend on an order.", "Add ORDER BY inside OVER: {place}.", node)
+    return replace(made, rows=rows)
+
+
+def _partition(node: exp.Window, scope: Scope, noisy: Callable[[str], bool]) -> tuple[Expression, ...]:
+    found = tuple(_value(part, scope) for part in node.args.get("partition_by") or [])
+    if any(noisy(column.name) for part in found for column in columns(part)):
+        reason = "PARTITION BY takes keys; noisy numbers are hardly ever equal."
+        scope.refuse(reason, "Leave it out, or partition by a key: {place}.", node)
+    return found
+
+
+def _order(node: exp.Window, scope: Scope) -> tuple[Order, ...]:
+    order = node.args.get("order")
+    if order is None:
+        return ()
+    only(order, scope, "expressions")
+    for term in order.expressions:
+        only(term, scope, "this", "desc", "nulls_first")
+        if term.args.get("nulls_first"):
+            scope.refuse("NULL always sorts last.", "Leave NULLS FIRST out: {top}.", term)
+    return tuple(Order(_value(term.this, scope), bool(term.args.get("desc"))) for term in order.expressions)
+
+
+def _rows(node: exp.Window, scope: Scope) -> tuple[int | None, int | None] | None:
+    """The frame: so many rows before and after, None for all of them."""
+    spec = node.args.get("spec")
+    if spec is None:
+        return None
+    ends = [_end(spec.args.get(name), spec.args.get(f"{name}_side"), scope, node) for name in ("start", "end")]
+    known = {"kind", "start", "start_side", "end", "end_side"}
+    more = [name for name, part in spec.args.items() if part and name not in known]
+    if str(spec.args.get("kind")).upper() != "ROWS" or more or ends[0] == _NEVER or ends[1] == -_NEVER:
+        hint = "Leave it out, or write for example ROWS BETWEEN 2 PRECEDING AND CURRENT ROW."
+        scope.refuse("This frame is not in the list.", hint, node)
+    before, after = ends
+    return None if before == -_NEVER else -before, None if after == _NEVER else after
+
+
+_NEVER = FARTHEST + 1
+
+
+def _end(given: object, side: object, scope: Scope, node: exp.Expr) -> int:
+    """An end of a frame, counted from the row itself."""
+    sign = -1 if str(side).upper() == "PRECEDING" else 1
+    if given is None or given == "CURRENT ROW":
+        return 0
+    if given == "UNBOUNDED":
+        return sign * _NEVER
+    found = read(given, scope) if isinstance(given, exp.Expr) else None
+    count = found.value if isinstance(found, Literal) and found.type is Type.INT else None
+    if not isinstance(count, int) or not 0 <= count <= FARTHEST:
+        scope.refuse(f"A frame looks 0 to {FARTHEST} rows away.", "Write the number out.", node)
+    return sign * count
+
+
+def _asked(node: exp.Expr, scope: Scope) -> Beside:
+    if type(node) in PLACE_KINDS:
+        only(node, scope)
+        return Beside(name="", kind=PLACE_KINDS[type(node)], type=Type.INT)
+    if type(node) not in VALUE_KINDS:
+        reason = f"{node.key.upper()} is not answered beside a group."
+        scope.refuse(
+            reason, "Use ROW_NUMBER, RANK, LAG, LEAD, FIRST_VALUE, COUNT, SUM, AVG, MIN or MAX: {place}.", node
+        )
+    only(node, scope, "this", "offset", "big_int")
+    kind = VALUE_KINDS[type(node)]
+    if node.this is None or isinstance(node.this, exp.Star):
+        return Beside(name="", kind="count", type=Type.INT)
+    return _of_value(kind, _value(node.this, scope), node, scope)
+
+
+def _of_value(kind: WindowKind, value: Expression, node: exp.Expr, scope: Scope) -> Beside:
+    if kind in ("sum", "mean") and not value.type.is_number:
+        scope.refuse(f"SUM and AVG do not take {value.type.value}.", "Count instead: {place}.", node)
+    result = Type.INT if kind == "count_values" else Type.FLOAT if kind == "mean" else value.type
+    made = Beside(name="", kind=kind, type=result, argument=value)
+    return replace(made, offset=_offset(node, scope)) if kind in ("lag", "lead") else made
+
+
+def _offset(node: exp.Expr, scope: Scope) -> int:
+    given = node.args.get("offset")
+    found = Literal(1, Type.INT) if given is None else read(given, scope)
+    count = found.value if isinstance(found, Literal) and found.type is Type.INT else None
+    if isinstance(count, int) and 1 <= count <= FARTHEST:
+        return count
+    return scope.refuse(f"LAG and LEAD look 1 to {FARTHEST} rows away.", "Write the number out.", node)
+
+
+def _value(node: exp.Expr, scope: Scope) -> Expression:
+    found = read(node, scope)
+    if found is NULL:
+        scope.refuse("NULL has no place among groups.", "Name a column: {place}.", node)
+    return found

@@ -1,0 +1,259 @@
+"""A SELECT over a SELECT that is released: filters, windows and aggregates of its columns, all post-processing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from discreet.plan.expressions.size import columns, substitute
+from discreet.plan.model.nodes import AggregateKind, Column, Expression, Order, Output, Question, Step
+from discreet.plan.model.types import Type
+from discreet.plan.post.steps import (
+    Attach,
+    Beside,
+    Frames,
+    Gather,
+    Gathered,
+    GatherKind,
+    Keep,
+    called,
+    made,
+    noisy_columns,
+    with_parts,
+)
+from discreet.sql.clauses.assembly import Piece, conjunction, named, number, tidy, truth, typed
+from discreet.sql.clauses.group_windows import beside, kept, puts_together
+from discreet.sql.clauses.subqueries import Blocks
+from discreet.sql.functions.reader import read
+from discreet.sql.scope import Scope, lookup, near
+from discreet.sql.text.examples import quoted
+
+_KINDS: dict[str, GatherKind] = {
+    "count": "count",
+    "count_values": "count_values",
+    "sum": "sum",
+    "mean": "mean",
+    "min": "min",
+    "max": "max",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns(Scope):
+    """The columns of an answer: the scope of a SELECT over another.
+
+    Args:
+        released: what its columns are, by name; those of joined SELECTs among them.
+        tables: for each SELECT, by its alias, what its columns are.
+        blocks: the questions beside, where their numbers may stand.
+        named: the outputs by name, which come first where they may be named.
+        noisy: the columns of the inner question that depend on noise.
+        before: how many columns its steps have made.
+        folds: aggregates of columns met so far; None where none may stand.
+        windows: windows over groups met so far; None where none may stand.
+    """
+
+    released: Mapping[str, Expression] = field(default_factory=dict)
+    tables: Mapping[str, Mapping[str, Expression]] = field(default_factory=dict)
+    blocks: Blocks | None = None
+    named: Mapping[str, Expression] = field(default_factory=dict)
+    noisy: frozenset[str] = frozenset()
+    before: int = 0
+    folds: list[Gathered] | None = None
+    windows: list[Beside] | None = None
+
+    @property
+    def row(self) -> Scope:
+        """The scope inside an aggregate of aggregates."""
+        return replace(self, named={}, folds=None, windows=None)
+
+    def column(self, node: exp.Column) -> Expression:
+        """The expression that a column of the inner SELECT stands for."""
+        found = self._of_table(node) if node.table else lookup(node.name, self.named) or self._only(node)
+        if found is None:
+            self.refuse(f"The inner SELECT has no column '{node.name[:60]}'.", near(node.name, self.released), node)
+        return found
+
+    def _of_table(self, node: exp.Column) -> Expression | None:
+        given = lookup(node.table, self.tables)
+        if given is None or node.args.get("db") or node.args.get("catalog"):
+            hint = "Leave the prefix out: {count}."
+            self.refuse(f"'{node.table[:60]}' is not a table of this question.", hint, node)
+        return lookup(node.name, given)
+
+    def _only(self, node: exp.Column) -> Expression | None:
+        """What a name means in the only SELECT that has it, or in those that are joined by it."""
+        found = [part for names in self.tables.values() if (part := lookup(node.name, names)) is not None]
+        if len(found) > 1 and lookup(node.name, self.released) is None:
+            aliases = " or ".join(quoted(alias) for alias in self.tables)
+            self.refuse(f"Several SELECTs have a column '{node.name[:60]}'.", f"Say which: of {aliases}.", node)
+        return lookup(node.name, self.released)
+
+    def scalar(self, node: exp.Expr) -> Expression:
+        """The number of a question beside."""
+        return Scope.scalar(self, node) if self.blocks is None else self.blocks.scalar(node)
+
+    def aggregate(
+        self, kind: AggregateKind, argument: Expression | None, node: exp.Expr, other: Expression | None = None
+    ) -> Expression:
+        """An aggregate of released values."""
+        if self.folds is None:
+            reason = "An aggregate cannot stand inside WHERE, GROUP BY or another aggregate."
+            self.refuse(reason, "Filter groups with HAVING: {kept}.", node)
+        if kind not in _KINDS or other is not None:
+            hint = "Use COUNT, SUM, AVG, MIN or MAX, or ask for the groups: {grouped}."
+            self.refuse("This is not computed of released numbers.", hint, node)
+        if kind in ("sum", "mean") and argument is not None and not argument.type.is_number:
+            self.refuse(f"SUM and AVG do not take {argument.type.value}.", "Count instead: {grouped}.", node)
+        result = Type.INT if argument is None or kind.startswith("count") else argument.type
+        asked = Gathered(name="", kind=_KINDS[kind], type=Type.FLOAT if kind == "mean" else result, argument=argument)
+        same = [known for known in self.folds if replace(known, name="") == asked]
+        if not same:
+            same = [replace(asked, name=f"#f{self.before + len(self.folds)}")]
+            self.folds.extend(same)
+        return Column(same[0].name, asked.type)
+
+    def window(self, node: exp.Window) -> Expression:
+        """The column of a window over groups."""
+        if self.windows is None:
+            hint = "Rank in one SELECT, and filter in another around it: {grouped}."
+            self.refuse("OVER stands in SELECT or ORDER BY, and not in itself.", hint, node)
+        fresh = {fold.name for fold in self.folds or []}
+        found = beside(node, replace(self, windows=None), lambda name: name in self.noisy or name in fresh)
+        return kept(found, self.windows, self.before)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """A SELECT over another, in trees: as `assemble.Asked`, but about released columns."""
+
+    outputs: Sequence[Piece]
+    where: Sequence[Piece]
+    keys: Sequence[Piece] | None
+    having: Sequence[Piece]
+    order: Sequence[tuple[Piece, bool]]
+    limit: int | None
+
+
+def over(asking: Question, parts: Parts, scope: Columns, others: Sequence[Attach] = ()) -> Question:
+    """The question with a SELECT over it, and with others that are joined to its groups.
+
+    Raises:
+        UnsupportedQuery: if a part is not understood, or what is aggregated has columns that are no keys.
+    """
+    return _Outer(asking, parts, scope, others).question()
+
+
+class _Outer:
+    """Reads the parts of one SELECT over released columns."""
+
+    def __init__(self, asking: Question, parts: Parts, scope: Columns, others: Sequence[Attach]) -> None:
+        self.joined = others
+        nodes = [*parts.outputs, *parts.having, *(piece for piece, _ in parts.order)]
+        self.is_aggregated = parts.keys is not None or any(puts_together(piece.node) for piece in nodes)
+        self.asking, self.parts, self.pieces = asking, parts, [_shown(piece, scope) for piece in parts.outputs]
+        columns_made = len(list(made(asking.steps)))
+        blocks = () if scope.blocks is None else tuple(scope.blocks.found)
+        wider = replace(asking, steps=(*asking.steps, *others), beside=(*asking.beside, *blocks))
+        self.plain = replace(scope, noisy=noisy_columns(wider), before=columns_made)
+        self.scope = replace(self.plain, folds=[] if self.is_aggregated else None, windows=[])
+        self.known: dict[Expression, Expression] = {}
+
+    def question(self) -> Question:
+        """The steps that the SELECT adds, and its outputs."""
+        kept_ones = conjunction([truth(read(p.node, self.plain), "WHERE", p) for p in self.parts.where])
+        keys = self._keys()
+        raw = [typed(read(piece.node, self.scope), piece) for piece in self.pieces]
+        found = [self._of_groups(part, piece) for part, piece in zip(raw, self.pieces, strict=True)]
+        shown = replace(self.scope, named=self._named(raw))
+        having = [
+            self._of_groups(truth(read(piece.node, replace(shown, windows=None)), "HAVING", piece), piece)
+            for piece in self.parts.having
+        ]
+        order = [Order(self._ordered(piece, shown, found), down) for piece, down in self.parts.order]
+        asking, steps = self._filtered(kept_ones)
+        if self.is_aggregated:
+            steps += [Gather(tuple(keys), tuple(self.scope.folds or ())), *self._numbers]
+        if (condition := conjunction(having)) is not None:
+            steps.append(Keep(condition))
+        if self.scope.windows:
+            steps.append(Frames(tuple(self._window(window) for window in self.scope.windows)))
+        names = named(self.pieces, found, [*asking.aggregates, *called(steps)])
+        made_of = replace(asking, outputs=tuple(map(Output, names, found)), order=tuple(order), limit=self.parts.limit)
+        return tidy(replace(made_of, steps=tuple(steps)), self.pieces[0])
+
+    @property
+    def _numbers(self) -> list[Attach]:
+        """What attaches the numbers of questions beside."""
+        return [] if self.plain.blocks is None else self.plain.blocks.attached()
+
+    def _filtered(self, condition: Expression | None) -> tuple[Question, list[Step]]:
+        """WHERE is a filter of groups, as HAVING is, unless something was done to them already."""
+        blocks = () if self.plain.blocks is None else tuple(self.plain.blocks.found)
+        asking = replace(self.asking, beside=(*self.asking.beside, *blocks))
+        steps: list[Step] = [*asking.steps, *self.joined, *self._numbers]
+        if condition is None:
+            return asking, steps
+        if steps:
+            return asking, [*steps, Keep(condition)]
+        having = [asking.having, condition] if asking.having is not None else [condition]
+        return replace(asking, having=conjunction(having)), []
+
+    def _keys(self) -> list[Output]:
+        keys: list[Output] = []
+        for piece in self.parts.keys or ():
+            expression = typed(read(self._meant(piece).node, self.plain), piece)
+            if any(column.name in self.plain.noisy for column in columns(expression)):
+                hint = "Group by keys, and filter numbers in WHERE: {grouped}."
+                piece.source.refuse("Groups of noisy numbers would be made by the noise.", hint, piece.node)
+            if expression not in self.known:
+                name = f"#g{self.plain.before + len(keys)}"
+                self.known[expression] = Column(name, expression.type)
+                keys.append(Output(name, expression))
+        return keys
+
+    def _meant(self, piece: Piece) -> Piece:
+        place = number(piece, len(self.pieces))
+        if place is not None:
+            return self.pieces[place]
+        node = piece.node
+        if isinstance(node, exp.Column) and not node.table and lookup(node.name, self.plain.released) is None:
+            return lookup(node.name, {output.name: output for output in self.pieces if output.name}) or piece
+        return piece
+
+    def _of_groups(self, expression: Expression, piece: Piece) -> Expression:
+        """The expression over what is there after grouping: keys, aggregates and windows."""
+        if not self.is_aggregated:
+            return expression
+        fresh = {fold.name for fold in self.scope.folds or []} | {w.name for w in self.scope.windows or []}
+        numbers = {part.name for step in self._numbers for part in step.columns}
+
+        def other(column: Column) -> Expression:
+            if column.name in fresh or column.name in numbers:
+                return column
+            reason = "A column is neither a key nor inside an aggregate."
+            return piece.source.refuse(reason, "Group by it as well, or aggregate it: {grouped}.", piece.node)
+
+        return substitute(expression, self.known, other)
+
+    def _window(self, window: Beside) -> Beside:
+        return with_parts(window, lambda part: self._of_groups(part, self.pieces[0]))
+
+    def _named(self, raw: Sequence[Expression]) -> dict[str, Expression]:
+        return {piece.name: found for piece, found in zip(self.pieces, raw, strict=True) if piece.name}
+
+    def _ordered(self, piece: Piece, shown: Columns, found: Sequence[Expression]) -> Expression:
+        place = number(piece, len(found))
+        if place is not None:
+            return found[place]
+        return self._of_groups(typed(read(piece.node, shown), piece), piece)
+
+
+def _shown(part: Piece, scope: Columns) -> Piece:
+    """A column of the inner SELECT keeps its name."""
+    if part.name or not isinstance(part.node, exp.Column):
+        return part
+    names = {name: name for known in (scope.released, *scope.tables.values()) for name in known}
+    return replace(part, name=lookup(part.node.name, names))

@@ -1,0 +1,371 @@
+"""A SELECT inside a question: rows that are computed, filtered, put together, or folded person by person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from discreet.plan.analysis.owned_rows import is_part_of_id, is_whole_id, leads_to_id
+from discreet.plan.analysis.relation_schema import owns
+from discreet.plan.expressions.size import substitute
+from discreet.plan.model.nodes import UNIT, AggregateKind, Column, Expression, ExtremeKind, FoldKind, Output
+from discreet.plan.model.relations import Fold, PerUnit, Select, Union, Windowed
+from discreet.plan.model.types import Type
+from discreet.sql.clauses.assembly import Piece, conjunction, number, truth, typed
+from discreet.sql.clauses.column_names import distinct, readable
+from discreet.sql.clauses.from_clause import From, Origin
+from discreet.sql.clauses.grouping_sets import keys_of
+from discreet.sql.clauses.in_and_exists import marked
+from discreet.sql.clauses.row_windows import WindowScope, steps_of
+from discreet.sql.functions.reader import only, read
+from discreet.sql.scope import Names, Scope, lookup, same
+
+_PARTS = ("with_", "expressions", "from_", "joins", "where", "group", "having", "distinct", "qualify")
+
+
+def nested(reader: From, tree: exp.Expr) -> Origin:
+    """The rows of a SELECT inside a question.
+
+    Raises:
+        UnsupportedQuery: if it counts or adds across people: that is a release, and stands in FROM alone.
+    """
+    if isinstance(tree, exp.Union):
+        return _union(reader, tree)
+    if isinstance(tree, exp.Intersect | exp.Except):
+        return _in_both(reader, tree)
+    if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
+        reader.source.refuse("FROM takes tables and SELECTs.", "For example {grouped}.", tree)
+    inside = reader.within(tree)
+    only(tree, reader.blank, *_PARTS)
+    found, conditions = inside.read(tree)
+    tree, found, conditions = marked(inside, tree, found, conditions)
+    found = inside.filtered(found, conditions)
+    if tree.args.get("group") is None and not _adds(tree):
+        return _rows(inside, tree, found)
+    if tree.args.get("qualify") is not None:
+        only(tree, reader.blank, *(part for part in _PARTS if part != "qualify"))
+    return _folded(inside, tree, found)
+
+
+def releases(reader: From, tree: exp.Expr) -> bool:
+    """Whether a SELECT counts or adds across people, so that only its released columns can be worked on."""
+    if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
+        return False
+    group = tree.args.get("group")
+    if group is None:
+        return _adds(tree)
+    inside = reader.within(tree)
+    found, _ = inside.read(tree)
+    return not _by_unit(_keys(tree, found, inside), found, inside)
+
+
+def _keys(tree: exp.Select, found: Origin, reader: From) -> list[exp.Expr]:
+    """What GROUP BY lists, with outputs in the place of their numbers and names."""
+    scope, source = found.scope(reader.source), reader.source
+    names = {output.alias: output.this for output in tree.expressions if isinstance(output, exp.Alias)}
+    nodes: list[exp.Expr] = []
+    for node in keys_of(tree):
+        place = number(Piece(node, source), len(tree.expressions))
+        named = isinstance(node, exp.Column) and not node.table and not scope.knows(node)
+        meant = lookup(node.name, names) if named else None
+        nodes.append(tree.expressions[place].unalias() if place is not None else meant or node)
+    return nodes
+
+
+def _by_unit(nodes: Sequence[exp.Expr], found: Origin, reader: From) -> bool:
+    """Whether rows are grouped by whose they are: by a column of ids, or by all columns that make an id.
+
+    Or by a key that tells whose they are, on the declared way to the unit: an order is one customer's. Each unit's rows
+    are folded by themselves then, so that nothing rests on it: a key that two units have is folded once for each.
+    """
+    if any(_is_unit(node, found, reader) for node in nodes):
+        return True
+    scope = found.scope(reader.source)
+    plain = [node for node in nodes if isinstance(node, exp.Column) and scope.knows(node)]
+    columns = [scope.column(node) for node in plain]
+    if any(leads_to_id(column, found.schema) for column in columns):
+        return True
+    return is_whole_id([column for column in columns if is_part_of_id(column, found.schema)], found.schema)
+
+
+def _is_unit(node: exp.Expr, found: Origin, reader: From) -> bool:
+    scope = found.scope(reader.source)
+    return isinstance(node, exp.Column) and scope.knows(node) and owns(scope.column(node), found.schema)
+
+
+def _adds(tree: exp.Select) -> bool:
+    """Whether it adds up rows; a window beside each row does not."""
+    found = (node for output in tree.expressions for node in output.find_all(exp.AggFunc))
+    return any(not isinstance(node.parent, exp.Window) for node in found)
+
+
+# ---------------------------------------------------------------------------------------------------------------- rows
+
+
+def _rows(reader: From, tree: exp.Select, found: Origin) -> Origin:
+    """Computed columns; DISTINCT keeps one of equal rows of each person."""
+    row = found.scope(reader.source)
+    scope = WindowScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
+    outputs: list[Output] = []
+    for node in tree.expressions:
+        outputs += _everything(node, found) or [_computed(node, scope, outputs, found.names)]
+    qualify = tree.args.get("qualify")
+    kept = _qualified(tree, qualify.this, scope) if qualify is not None else None
+    if scope.windows:
+        found = reader.made(Windowed(found.relation, tuple(scope.windows)), found.names)
+    if kept is not None:
+        found = reader.kept(found, kept)
+    names = _named(outputs, tree, reader)
+    columns = tuple(outputs)
+    if tree.args.get("distinct") is None:
+        return reader.made(Select(found.relation, columns), names)
+    if found.schema.unit is None:
+        reader.source.refuse("DISTINCT would merge rows of several people.", "Leave it out: {count}.", tree)
+    others = tuple(column for column in columns if not owns(column.expression, found.schema))
+    parts = [column.expression for column in columns if is_part_of_id(column.expression, found.schema)]
+    if len(others) == len(columns) and not is_whole_id(parts, found.schema):
+        reason = "DISTINCT without the column of ids would merge rows of several people."
+        reader.source.refuse(reason, "Select the column of ids as well, or group and count: {grouped}.", tree)
+    return _with_ids(reader, PerUnit(found.relation, others, ()), columns, found)
+
+
+def _qualified(tree: exp.Select, node: exp.Expr, scope: WindowScope) -> Expression:
+    """The condition of QUALIFY, in which a name may be that of an output."""
+    names = {output.alias: output.this for output in tree.expressions if isinstance(output, exp.Alias)}
+
+    def meant(part: exp.Expr) -> exp.Expr:
+        if not isinstance(part, exp.Column) or part.table or scope.knows(part):
+            return part
+        found = lookup(part.name, names)
+        return part if found is None else exp.Paren(this=found.copy())
+
+    return truth(read(node.transform(meant), scope), "QUALIFY", Piece(node, scope.source))
+
+
+def _with_ids(reader: From, relation: PerUnit, columns: Sequence[Output], found: Origin) -> Origin:
+    """The folded rows, with the id under the names that the SELECT gives it."""
+    kept = [
+        Output(c.name, _id(found) if owns(c.expression, found.schema) else Column(c.name, c.expression.type))
+        for c in columns
+    ]
+    return reader.made(Select(relation, tuple(kept)), {"": {column.name: column.name for column in kept}})
+
+
+def _id(found: Origin) -> Column:
+    return Column(UNIT, found.schema.columns[UNIT].type)
+
+
+def _everything(node: exp.Expr, found: Origin) -> list[Output]:
+    """* or alias.* as the columns it stands for."""
+    star = isinstance(node, exp.Star) and not any(node.args.values())
+    of_table = isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
+    if not star and not of_table:
+        return []
+    table = node.text("table") if of_table else ""
+    return [
+        Output(name, Column(inner, found.schema.columns[inner].type))
+        for alias, names in found.names.items()
+        if not table or same(alias, table)
+        for name, inner in names.items()
+    ]
+
+
+def _computed(node: exp.Expr, scope: Scope, before: Sequence[Output], names: Names) -> Output:
+    piece = Piece(node, scope.source)
+    if isinstance(node, exp.Alias):
+        only(node, scope, "this", "alias")
+        piece = Piece(node.this, scope.source, node.alias)
+    expression = typed(read(piece.node, scope), piece)
+    name = (
+        piece.name or _visible_name(expression, names) or distinct(readable(expression, {}), [o.name for o in before])
+    )
+    return Output(name, expression)
+
+
+def _visible_name(expression: Expression, names: Names) -> str | None:
+    if not isinstance(expression, Column):
+        return None
+    return next((name for known in names.values() for name, inner in known.items() if inner == expression.name), None)
+
+
+def _named(outputs: Sequence[Output], tree: exp.Expr, reader: From) -> Names:
+    names = [output.name for output in outputs]
+    for i, name in enumerate(names):
+        if any(same(name, other) for other in names[:i]) or name.startswith("#"):
+            reader.source.refuse(f"Two columns are called '{name[:40]}'.", "Name them apart with AS: {count}.", tree)
+    return {"": {name: name for name in names}}
+
+
+# ------------------------------------------------------------------------------------------------------------ UNION ALL
+
+
+def _union(reader: From, tree: exp.Union) -> Origin:
+    only(tree, reader.blank, "with_", "this", "expression", "distinct")
+    if tree.args.get("distinct"):
+        reader.source.refuse("UNION drops rows that several people share.", "Write UNION ALL.", tree)
+    inside = reader.within(tree)
+    first, second = (nested(inside, side) for side in (tree.this, tree.expression))
+    if not _same_people(first, second):
+        reader.source.refuse(
+            "UNION ALL takes tables about the same people.", "Ask about them one by one: {count}.", tree
+        )
+    columns = [[*names.items()] for origin in (first, second) for names in [_flat(origin)]]
+    if len(columns[0]) != len(columns[1]):
+        reader.source.refuse("UNION ALL takes as many columns on both sides.", "Select the same columns.", tree)
+    sides: list[list[Output]] = [[], []]
+    for (name, one), (_, other) in zip(*columns, strict=True):
+        pair = Column(one, first.schema.columns[one].type), Column(other, second.schema.columns[other].type)
+        a, b = inside.alike(pair, tree)
+        sides[0].append(Output(name, a))
+        sides[1].append(Output(name, b))
+    parts = tuple(Select(o.relation, tuple(side)) for o, side in zip((first, second), sides, strict=True))
+    return inside.made(Union(parts), {"": {output.name: output.name for output in sides[0]}})
+
+
+def _in_both(reader: From, tree: exp.Intersect | exp.Except) -> Origin:
+    """People who are on both sides, or on the first alone: columns of ids, which are never NULL."""
+    only(tree, reader.blank, "with_", "this", "expression", "distinct")
+    word = tree.key.upper()
+    inside = reader.within(tree)
+    first, second = (nested(inside, side) for side in (tree.this, tree.expression))
+    ids = [list(_flat(side).values()) for side in (first, second)]
+    whole = all(
+        len(names) == 1 and names[0] in side.schema.ids for names, side in zip(ids, (first, second), strict=True)
+    )
+    if not whole or not tree.args.get("distinct"):
+        reader.source.refuse(
+            f"{word} takes two SELECTs of one column, that of the people's ids.",
+            "Filter with IN or EXISTS, which compare what you like: {count}.",
+            tree,
+        )
+    ((name, inner),) = _flat(first).items()
+    own = Column(inner, first.schema.columns[inner].type)
+    people = _with_ids(inside, PerUnit(first.relation, (), ()), (Output(name, own),), first)
+    other = Column(ids[1][0], second.schema.columns[ids[1][0]].type)
+    pair = inside.alike((Column(name, own.type), other), tree)
+    return inside.matched(people, second, [pair], tree, negated=isinstance(tree, exp.Except))
+
+
+def _flat(origin: Origin) -> dict[str, str]:
+    return {name: inner for names in origin.names.values() for name, inner in names.items()}
+
+
+def _same_people(one: Origin, other: Origin) -> bool:
+    """Whether two relations are public, or about the same people under ids of one type.
+
+    Rows that are units of their own do not qualify: one of them could stand on both sides.
+    """
+    a, b = one.schema, other.schema
+    if a.public or b.public:
+        return a.public and b.public
+    return (
+        a.account == b.account
+        and UNIT in a.columns
+        and UNIT in b.columns
+        and a.columns[UNIT].type is b.columns[UNIT].type
+    )
+
+
+# ----------------------------------------------------------------------------------------------------- person by person
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FoldScope(Scope):
+    """Columns of a row, and aggregates over one person's rows."""
+
+    folds: list[Fold] = field(default_factory=list)
+
+    def aggregate(
+        self,
+        kind: AggregateKind,
+        argument: Expression | None,
+        node: exp.Expr,
+        other: Expression | None = None,
+    ) -> Expression:
+        """The column of a fold, made if it is new."""
+        del other
+        if kind not in _FOLDS:
+            self.refuse("This is not computed for one person.", "Use COUNT, SUM, AVG, MIN or MAX: {mean}.", node)
+        return self._kept(self._fold(_FOLDS[kind], argument, node))
+
+    def extreme(self, kind: ExtremeKind, value: Expression, by: Expression | None, node: exp.Expr) -> Expression:
+        """The column of a fold that tells the value where another is smallest or largest."""
+        if by is None:
+            hint = f"Write {node.key.upper()}(x ORDER BY t) with columns of yours, or take MIN or MAX: {{count}}."
+            self.refuse(f"What is {kind} depends on an order, by one expression.", hint, node)
+        return self._kept(Fold(name=f"#f{len(self.folds)}", kind=kind, type=value.type, argument=value, by=by))
+
+    def _kept(self, fold: Fold) -> Column:
+        same_ones = [made for made in self.folds if replace(made, name=fold.name) == fold]
+        if not same_ones:
+            self.folds.append(fold)
+        return Column((same_ones or [fold])[0].name, fold.type)
+
+    def _fold(self, kind: FoldKind, argument: Expression | None, node: exp.Expr) -> Fold:
+        name = f"#f{len(self.folds)}"
+        if argument is None or kind.startswith("count"):
+            return Fold(name=name, kind=kind, type=Type.INT, argument=argument)
+        if kind in ("min", "max"):
+            return Fold(name=name, kind=kind, type=argument.type, argument=argument)
+        steps, fine = steps_of(self, argument, node)
+        result = Type.FLOAT if kind == "mean" else argument.type
+        return Fold(
+            name=name,
+            kind=kind,
+            type=result,
+            argument=argument,
+            exponent=steps.exponent,
+            low=steps.low,
+            high=steps.high,
+            fine=fine,
+        )
+
+
+_FOLDS: dict[str, FoldKind] = {
+    "count": "count",
+    "count_values": "count_values",
+    "count_distinct": "count_distinct",
+    "sum": "sum",
+    "mean": "mean",
+    "min": "min",
+    "max": "max",
+}
+
+
+def _folded(reader: From, tree: exp.Select, found: Origin) -> Origin:
+    """One row for each person, or for each person and key."""
+    group = tree.args.get("group")
+    nodes = _keys(tree, found, reader)
+    row = found.scope(reader.source)
+    if found.schema.unit is None or not _by_unit(nodes, found, reader):
+        reason = "A SELECT that counts across people is released; it stands alone in FROM."
+        reader.source.refuse(reason, "Group by the column of ids first, or ask it by itself: {grouped}.", tree)
+    if group is not None:
+        only(group, row, "expressions", "all")
+    keys = [read(node, row) for node in nodes if not _is_unit(node, found, reader)]
+    scope = _FoldScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
+    outputs: list[Output] = []
+    for node in tree.expressions:
+        outputs.append(_computed(node, scope, outputs, found.names))
+    names = _named(outputs, tree, reader)
+    known: dict[Expression, Expression] = {key: Column(f"#k{i}", key.type) for i, key in enumerate(keys)}
+
+    def other(column: Column) -> Expression:
+        if column.name.startswith("#"):
+            return column
+        if owns(column, found.schema):
+            return _id(found)
+        return reader.source.refuse("A column is neither a key nor inside an aggregate.", "Group by it as well.", tree)
+
+    having = tree.args.get("having")
+    kept = [truth(read(having.this, scope), "HAVING", Piece(having.this, reader.source))] if having else []
+    relation = PerUnit(
+        found.relation,
+        tuple(Output(f"#k{i}", key) for i, key in enumerate(keys)),
+        tuple(scope.folds),
+    )
+    columns = tuple(Output(o.name, substitute(o.expression, known, other)) for o in outputs)
+    condition = conjunction([substitute(part, known, other) for part in kept])
+    return reader.made(Select(relation, columns, condition), names)

@@ -1,0 +1,248 @@
+"""The fluent front: the same questions in Python, the same gates, the same plan.
+
+Texts are expressions of SQL and pass the gates that a whole question passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Self
+
+from sqlglot import exp
+
+from discreet import check
+from discreet.errors import InvalidParameter
+from discreet.plan.model.nodes import Question
+from discreet.plan.model.schema import TableSchema
+from discreet.sql.clauses.assembly import Asked, Piece, question
+from discreet.sql.functions.quantiles import FINEST
+from discreet.sql.functions.reader import only
+from discreet.sql.scope import Scope
+from discreet.sql.select import ordering, select
+from discreet.sql.text.source import Source
+
+_SELECT, _ORDER = "SELECT ", "SELECT 1 ORDER BY "
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """An aggregate to be named: made by `count`, `sum`, `mean` and the functions beside them."""
+
+    kind: str
+    expression: str | None = None
+    share: Fraction | None = None
+    other: str | None = None
+
+
+def count(expression: str | None = None) -> Measure:
+    """The number of rows, or of rows where an expression is not NULL."""
+    return Measure("count", expression)
+
+
+def count_units() -> Measure:
+    """The number of units: of people, where a unit is one."""
+    return Measure("count_units")
+
+
+def count_distinct(expression: str) -> Measure:
+    """The number of different values of an expression."""
+    return Measure("count_distinct", expression)
+
+
+def sum(expression: str) -> Measure:  # noqa: A001 - the name SQL and every frame library give it
+    """The sum of an expression."""
+    return Measure("sum", expression)
+
+
+def mean(expression: str) -> Measure:
+    """The mean of an expression."""
+    return Measure("mean", expression)
+
+
+def median(expression: str) -> Measure:
+    """The median of an expression."""
+    return Measure("quantile", expression, Fraction(1, 2))
+
+
+def quantile(expression: str, q: check.Number) -> Measure:
+    """The value of an expression below which the share q of its values lie, 0.9 for nine tenths.
+
+    Raises:
+        InvalidParameter: if q is not from 0 to 1 or has more than six digits.
+    """
+    share = check.share(q=q)
+    if share.denominator > FINEST:
+        raise InvalidParameter("q", q, "to have at most six digits", "Round it.")
+    return Measure("quantile", expression, share)
+
+
+def minimum(expression: str) -> Measure:
+    """A private quantile near the smallest value of an expression."""
+    return Measure("min", expression)
+
+
+def maximum(expression: str) -> Measure:
+    """A private quantile near the largest value of an expression."""
+    return Measure("max", expression)
+
+
+def mode(expression: str) -> Measure:
+    """The most frequent value of an expression, drawn among its public values."""
+    return Measure("mode", expression)
+
+
+def variance(expression: str) -> Measure:
+    """The sample variance of an expression."""
+    return Measure("variance", expression)
+
+
+def stddev(expression: str) -> Measure:
+    """The sample standard deviation of an expression."""
+    return Measure("stddev", expression)
+
+
+def covariance(one: str, other: str) -> Measure:
+    """The sample covariance of two expressions, over rows where both have a value."""
+    return Measure("covariance", one, other=other)
+
+
+def correlation(one: str, other: str) -> Measure:
+    """The correlation of two expressions, over rows where both have a value."""
+    return Measure("correlation", one, other=other)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFrame:
+    """A question in the making; every method returns a new one.
+
+    >>> from discreet.plan.model.schema import ColumnSchema
+    >>> from discreet.plan.model.types import Type
+    >>> from discreet.sql.select import parse
+    >>> age, ward = ColumnSchema(name="age", type=Type.INT), ColumnSchema(name="ward", type=Type.TEXT)
+    >>> visits = TableSchema(name="visits", columns={"age": age, "ward": ward})
+    >>> frame = TableFrame(schema=visits).where("age >= 40").group_by("ward").agg(n=count())
+    >>> frame.question == parse(
+    ...     "SELECT ward, COUNT(*) AS n FROM visits WHERE age >= 40 GROUP BY ward", {"visits": visits}
+    ... )
+    True
+    """
+
+    schema: TableSchema
+    conditions: tuple[Piece, ...] = ()
+    keys: tuple[Piece, ...] = ()
+    measures: tuple[Piece, ...] = ()
+    groups_kept: tuple[Piece, ...] = ()
+    orders: tuple[tuple[Piece, bool], ...] = ()
+    rows_kept: int | None = None
+
+    def where(self, condition: str) -> Self:
+        """Keeps rows for which the condition is true, and the earlier ones too."""
+        return replace(self, conditions=(*self.conditions, self._piece(condition)))
+
+    def group_by(self, *expressions: str, **named: str) -> Self:
+        """Groups by columns or expressions, named by keyword where the name should be another one."""
+        pieces = [self._piece(expression) for expression in expressions]
+        pieces += [self._piece(expression, name) for name, expression in named.items()]
+        return replace(self, keys=(*self.keys, *pieces))
+
+    def agg(self, **measures: Measure | str) -> Self:
+        """Adds aggregates, or expressions of aggregates as text, by name."""
+        return replace(self, measures=(*self.measures, *(self._measure(made, name) for name, made in measures.items())))
+
+    def having(self, condition: str) -> Self:
+        """Keeps groups whose released values satisfy the condition."""
+        return replace(self, groups_kept=(*self.groups_kept, self._piece(condition)))
+
+    def order_by(self, *expressions: str) -> Self:
+        """Sorts by released values; a text may end in DESC."""
+        pieces = [piece for expression in expressions for piece in self._orders(expression)]
+        return replace(self, orders=(*self.orders, *pieces))
+
+    def limit(self, rows: int) -> Self:
+        """Keeps the first rows of the answer."""
+        return replace(self, rows_kept=check.integer(rows=rows, at_least=0, at_most=10**9 - 1))
+
+    @property
+    def question(self) -> Question:
+        """The plan.
+
+        Raises:
+            UnsupportedQuery: as `parse` does.
+        """
+        if not self.measures:
+            raise InvalidParameter("agg", "nothing", "to name at least one aggregate", "Add e.g. .agg(n=count()).")
+        return question(
+            Asked(
+                schema=self.schema,
+                alias=self.schema.name,
+                outputs=[*self.keys, *self.measures],
+                where=self.conditions,
+                keys=[replace(key, name=None) for key in self.keys],
+                having=self.groups_kept,
+                order=self.orders,
+                limit=self.rows_kept,
+            )
+        )
+
+    def _piece(self, text: str, name: str | None = None) -> Piece:
+        source = self._source(_SELECT, text)
+        tree = select(source)
+        only(tree, self._scope(source), "expressions")
+        if len(tree.expressions) != 1 or isinstance(tree.expressions[0], exp.Alias):
+            source.refuse(
+                "One expression is expected here.", "Give names by keyword; for example {count}.", len(_SELECT)
+            )
+        return Piece(tree.expressions[0], source, name)
+
+    def _orders(self, text: str) -> list[tuple[Piece, bool]]:
+        source = self._source(_ORDER, text)
+        tree, scope = select(source), self._scope(source)
+        only(tree, scope, "expressions", "order")
+        return ordering(tree, source, scope)
+
+    def _measure(self, made: Measure | str, name: str) -> Piece:
+        if isinstance(made, str):
+            return self._piece(made, name)
+        made = check.instance(Measure, **{name: made})
+        inner = None if made.expression is None else self._piece(made.expression)
+        if inner is not None and made.other is not None:
+            other = self._piece(made.other).node
+            return Piece(_PAIRS[made.kind](this=inner.node, expression=other), inner.source, name)
+        node = _MEASURES[made.kind](inner.node if inner else None, self.schema)
+        if made.share is not None:
+            node.set("quantile", made.share)
+        return Piece(node, inner.source if inner else Source("", {self.schema.name: self.schema}), name)
+
+    def _source(self, before: str, text: str) -> Source:
+        return Source(before + check.instance(str, expression=text), {self.schema.name: self.schema}, len(before))
+
+    def _scope(self, source: Source) -> Scope:
+        return Scope(source=source, schema=self.schema, alias=self.schema.name)
+
+
+def _units(node: exp.Expr | None, schema: TableSchema) -> exp.Expr:
+    del node
+    if schema.unit is None:
+        Source("", {schema.name: schema}).refuse("Here each row is a unit of its own.", "Count rows: {count}.")
+    names = schema.parts or (schema.unit,)
+    columns = [exp.column(name, quoted=True) for name in names]
+    return exp.Count(this=exp.Distinct(expressions=columns), big_int=True)
+
+
+_MEASURES: dict[str, Callable[[exp.Expr | None, TableSchema], exp.Expr]] = {
+    "count": lambda node, _: exp.Count(this=node if node is not None else exp.Star(), big_int=True),
+    "count_units": _units,
+    "count_distinct": lambda node, _: exp.Count(this=exp.Distinct(expressions=[node]), big_int=True),
+    "sum": lambda node, _: exp.Sum(this=node),
+    "mean": lambda node, _: exp.Avg(this=node),
+    "quantile": lambda node, _: exp.Quantile(this=node),
+    "min": lambda node, _: exp.Min(this=node),
+    "max": lambda node, _: exp.Max(this=node),
+    "mode": lambda node, _: exp.Mode(this=node),
+    "variance": lambda node, _: exp.Variance(this=node),
+    "stddev": lambda node, _: exp.StddevSamp(this=node),
+}
+
+_PAIRS: dict[str, type[exp.Expr]] = {"covariance": exp.CovarSamp, "correlation": exp.Corr}

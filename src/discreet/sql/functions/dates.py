@@ -1,0 +1,259 @@
+"""Days and moments in questions: parts, starts, differences, intervals and formats, and how each is read."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+
+from discreet.plan.expressions.calls import NULL, call, dated
+from discreet.plan.model.nodes import Expression, Literal
+from discreet.plan.model.types import Type
+from discreet.sql.functions.grammar import Read, only, read, reads, refuse_node
+from discreet.sql.scope import Scope
+
+_TIMES = (Type.DATE, Type.TIMESTAMP)
+
+# ----------------------------------------------------------------------------------------------------- parts and starts
+
+_PARTS = {
+    **{name: name.lower() for name in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR")},
+    **dict.fromkeys(("ISODOW", "DAYOFWEEKISO"), "day_of_week"),
+    **dict.fromkeys(("DOY", "DAYOFYEAR"), "day_of_year"),
+    "WEEKOFYEAR": "week",
+    "DAYOFMONTH": "day",
+}
+_FROM_SUNDAY = ("DOW", "DAYOFWEEK", "WEEKDAY")
+_STARTS = {
+    **{name: f"start_of_{name.lower()}" for name in ("YEAR", "QUARTER", "MONTH", "WEEK")},
+    "DAY": "to_date",
+}
+
+
+@reads(exp.Extract, "this", "expression")
+def _extract(node: exp.Expr, scope: Scope) -> Expression:
+    return _part(node.this, node.expression, node, scope)
+
+
+@reads(exp.Anonymous, "this", "expressions")
+def _anonymous(node: exp.Expr, scope: Scope) -> Expression:
+    """The parser knows these functions by no class of their own."""
+    name, given = node.name.upper(), node.expressions
+    if name in ("DATE_PART", "DATEPART") and len(given) == 2:
+        return _part(given[0], given[1], node, scope)
+    if name == "WEEKDAY" and len(given) == 1:
+        return _from_sunday(read(given[0], scope))
+    if name == "DATE_SUB" and len(given) == 2 and isinstance(given[1], exp.Interval):
+        return _moved(read(given[0], scope), given[1], scope, -1)
+    return refuse_node(node, scope)
+
+
+def _part(unit: exp.Expr, value: exp.Expr, node: exp.Expr, scope: Scope) -> Expression:
+    name = unit.name.upper() if isinstance(unit, exp.Literal | exp.Var | exp.Column) else ""
+    if name in _FROM_SUNDAY:
+        return _from_sunday(read(value, scope))
+    if name not in _PARTS:
+        names = "YEAR, QUARTER, MONTH, WEEK, DAY, DOW (Sunday 0), ISODOW (Monday 1), DOY or HOUR"
+        scope.refuse(f"{name[:40] or 'This'} is not a part of a date in the list.", f"Use {names}: {{weekdays}}.", node)
+    return call(_PARTS[name], read(value, scope))
+
+
+def _from_sunday(value: Expression) -> Expression:
+    """Sunday is 0, Saturday 6."""
+    return call("modulo", call("day_of_week", value), Literal(7, Type.INT))
+
+
+reads(exp.DayOfWeek, "this")(lambda node, scope: _from_sunday(read(node.this, scope)))
+
+
+def _truncate(node: exp.Expr, scope: Scope) -> Expression:
+    name = node.args["unit"].name.upper()
+    if name not in _STARTS:
+        names = "'year', 'quarter', 'month', 'week' or 'day'"
+        scope.refuse(f"Dates are not cut to {name[:40]}.", f"Use {names}: {{months}}.", node)
+    value = read(node.this, scope)
+    return value if name == "DAY" and value.type is Type.DATE else call(_STARTS[name], value)
+
+
+reads(exp.TimestampTrunc, "this", "unit")(_truncate)
+reads(exp.DateTrunc, "this", "unit", "unabbreviate")(_truncate)
+
+# --------------------------------------------------------------------------------------------------------- differences
+
+
+def _day(value: Expression) -> Expression:
+    return value if value.type is Type.DATE else call("to_date", value)
+
+
+def _apart(part: str, one: Expression, other: Expression) -> Expression:
+    return call("subtract", call(part, other), call(part, one))
+
+
+def _boundaries(part: str, count: int, one: Expression, other: Expression) -> Expression:
+    """How many parts of a year begin between two days."""
+    years = call("multiply", _apart("year", one, other), Literal(count, Type.INT))
+    return call("add", years, _apart(part, one, other))
+
+
+def _days(one: Expression, other: Expression) -> Expression:
+    return call("days_between", _day(one), _day(other))
+
+
+def _hours(one: Expression, other: Expression) -> Expression:
+    return call("add", call("multiply", _days(one, other), Literal(24, Type.INT)), _apart("hour", one, other))
+
+
+_DIFFERENCES = {
+    "DAY": _days,
+    "WEEK": lambda one, other: call("integer_divide", _days(one, other), Literal(7, Type.INT)),
+    "MONTH": lambda one, other: _boundaries("month", 12, one, other),
+    "QUARTER": lambda one, other: _boundaries("quarter", 4, one, other),
+    "YEAR": lambda one, other: _apart("year", one, other),
+    "HOUR": _hours,
+}
+
+
+@reads(exp.DateDiff, "this", "expression", "unit", "date_part_boundary")
+def _difference(node: exp.Expr, scope: Scope) -> Expression:
+    """DATE_DIFF(unit, a, b): days from a to b, weeks of seven of them, or hours, months, quarters or years begun."""
+    unit = node.args.get("unit")
+    made = _DIFFERENCES.get("" if unit is None else unit.name.upper().removesuffix("S"))
+    if made is None:
+        names = "'day', 'week', 'month', 'quarter', 'year' or 'hour'"
+        scope.refuse("DATE_DIFF counts days or longer units, or hours.", f"Use {names}: {{since}}.", node)
+    one, other = (_time(read(node.args[part], scope)) for part in ("expression", "this"))
+    return made(one, other)
+
+
+def _time(value: Expression) -> Expression:
+    """A date that is written as a text."""
+    if isinstance(value, Literal) and isinstance(value.value, str):
+        return dated(Type.DATE if len(value.value) <= 10 else Type.TIMESTAMP, value.value)
+    return Literal(None, Type.DATE) if value is NULL else value
+
+
+# ----------------------------------------------------------------------------------------------------------- intervals
+
+_INTERVALS = {
+    "DAY": ("add_days", 1),
+    "WEEK": ("add_days", 7),
+    "MONTH": ("add_months", 1),
+    "QUARTER": ("add_months", 3),
+    "YEAR": ("add_months", 12),
+}
+
+
+def _moved(value: Expression, interval: exp.Expr, scope: Scope, sign: int) -> Expression:
+    """A day or moment so much later, or earlier."""
+    only(interval, scope, "this", "unit")
+    unit = interval.args.get("unit")
+    found = _INTERVALS.get("" if unit is None else unit.name.upper().removesuffix("S"))
+    if found is None:
+        reason = "An INTERVAL is a number of days, weeks, months, quarters or years."
+        scope.refuse(reason, "Write it like INTERVAL 7 DAY: {since}.", interval)
+    function, size = found
+    return call(function, _time(value), _times(_length(interval, scope), sign * size))
+
+
+def _length(interval: exp.Expr, scope: Scope) -> Expression:
+    written = interval.this
+    if not isinstance(written, exp.Literal):
+        return read(written, scope)
+    if not re.fullmatch(r"[+-]?[0-9]{1,9}", written.name):
+        scope.refuse("An INTERVAL has a whole number of one unit.", "Write it like INTERVAL 7 DAY: {since}.", interval)
+    return Literal(int(written.name), Type.INT)
+
+
+def _times(length: Expression, factor: int) -> Expression:
+    if isinstance(length, Literal) and isinstance(length.value, int):
+        return Literal(length.value * factor, Type.INT)
+    if factor == 1:
+        return length
+    return call("negate", length) if factor == -1 else call("multiply", length, Literal(factor, Type.INT))
+
+
+@reads(exp.DateAdd, "this", "expression")
+def _date_add(node: exp.Expr, scope: Scope) -> Expression:
+    if not isinstance(node.expression, exp.Interval):
+        scope.refuse("DATE_ADD takes an INTERVAL.", "Write it like INTERVAL 7 DAY: {since}.", node)
+    return _moved(read(node.this, scope), node.expression, scope, 1)
+
+
+@reads(exp.Add, "this", "expression")
+def _add(node: exp.Expr, scope: Scope) -> Expression:
+    for one, other in ((node.this, node.expression), (node.expression, node.this)):
+        if isinstance(other, exp.Interval):
+            return _moved(read(one, scope), other, scope, 1)
+    one, other = read(node.this, scope), read(node.expression, scope)
+    if one.type is Type.INT and other.type is Type.DATE:
+        one, other = other, one
+    return call("add_days" if one.type is Type.DATE and other.type is Type.INT else "add", one, other)
+
+
+@reads(exp.Sub, "this", "expression")
+def _subtract(node: exp.Expr, scope: Scope) -> Expression:
+    """A day less a day is a number of days; less a number, a day."""
+    if isinstance(node.expression, exp.Interval):
+        return _moved(read(node.this, scope), node.expression, scope, -1)
+    one, other = read(node.this, scope), read(node.expression, scope)
+    if one.type is Type.DATE and other.type is Type.INT:
+        return call("add_days", one, _times(other, -1))
+    if Type.DATE in (one.type, other.type):
+        one, other = (_time(part) for part in (one, other))
+        if one.type is other.type is Type.DATE:
+            return call("days_between", other, one)
+    if one.type in _TIMES and other.type in _TIMES:
+        reason = "The difference of moments is no number."
+        scope.refuse(reason, "Count days or hours: DATE_DIFF('day', a, b). For example {count}.", node)
+    return call("subtract", one, other)
+
+
+# ------------------------------------------------------------------------------------------------------------- formats
+
+_STRFTIME = re.compile(r"%[A-Za-z]|[-/. ,]")
+_TO_CHAR = re.compile(r"YYYY|MM|DD|[-/. ,]")
+_SAME = {"YYYY": "%Y", "MM": "%m", "DD": "%d"}
+_DIGITS = {"%Y": (1, 4), "%m": (6, 2), "%d": (9, 2), "%y": (3, 2)}
+_NAMES = {"%A": "day_name", "%B": "month_name"}
+
+
+def _formatted(signs: re.Pattern[str]) -> Read:
+    def formatted(node: exp.Expr, scope: Scope) -> Expression:
+        written = node.args.get("format")
+        text = written.name if isinstance(written, exp.Literal) and written.is_string else ""
+        parts = [_SAME.get(part, part) for part in signs.findall(text)]
+        known = all(part in _DIGITS or part in _NAMES or not part.startswith("%") for part in parts)
+        if not text or signs.sub("", text) or not known:
+            reason = "A format is made of %Y, %y, %m, %d, %A, %B and signs between them."
+            scope.refuse(reason, "For example '%Y-%m'; or cut dates to months: {months}.", node)
+        return _spelt(parts, read(node.this, scope))
+
+    return formatted
+
+
+def _spelt(parts: list[str], value: Expression) -> Expression:
+    """The parts of a format in a row; a year and month are those of the month's first day, which are fewer."""
+    day = _day(value)
+    if parts == ["%Y", "-", "%m", "-", "%d"]:
+        return call("to_text", day)
+    if parts == ["%Y", "-", "%m"]:
+        return _cut(call("start_of_month", day), 1, 7)
+    made = [_sign(part, day) for part in parts]
+    result = made[0]
+    for part in made[1:]:
+        result = call("concat", result, part)
+    return result
+
+
+def _sign(part: str, day: Expression) -> Expression:
+    if part in _NAMES:
+        return call(_NAMES[part], day)
+    return _cut(day, *_DIGITS[part]) if part in _DIGITS else Literal(part, Type.TEXT)
+
+
+def _cut(day: Expression, begin: int, length: int) -> Expression:
+    return call("substring", call("to_text", day), Literal(begin, Type.INT), Literal(length, Type.INT))
+
+
+reads(exp.TimeToStr, "this", "format")(_formatted(_STRFTIME))
+reads(exp.ToChar, "this", "format")(_formatted(_TO_CHAR))

@@ -1,0 +1,89 @@
+"""The second gate: from the parser's tree to expressions of the plan, through a table of what is understood.
+
+A kind of node that is not in the table is refused, and so is a node of a known kind with a part that its entry does not
+name: what the parser understands beyond this table never reaches a plan. The entries stand in `operators` and
+`vocabulary`, whose import fills the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from sqlglot import exp
+
+from discreet.plan.expressions.calls import Mismatch
+from discreet.plan.expressions.size import fits
+from discreet.plan.model.nodes import Expression
+from discreet.sql.scope import Scope
+from discreet.sql.text.refused_words import REFUSALS, UNKNOWN_WORD
+
+Read = Callable[[exp.Expr, Scope], Expression]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How a kind of node is read, and which of its parts are understood."""
+
+    parts: frozenset[str]
+    read: Read
+
+
+_TABLE: dict[type[exp.Expr], Entry] = {}
+
+
+def reads(kind: type[exp.Expr], *parts: str) -> Callable[[Read], Read]:
+    """Enters a function into the table."""
+
+    def enter(function: Read) -> Read:
+        _TABLE[kind] = Entry(frozenset(parts), function)
+        return function
+
+    return enter
+
+
+def read(node: exp.Expr, scope: Scope) -> Expression:
+    """The expression that a node of the tree means.
+
+    Raises:
+        UnsupportedQuery: if it is not in the table, or its types do not fit.
+    """
+    entry = _TABLE.get(type(node))
+    if entry is None:
+        refuse_node(node, scope)
+    only(node, scope, *entry.parts)
+    try:
+        found = entry.read(node, scope)
+    except Mismatch as mismatch:
+        scope.refuse(mismatch.reason, mismatch.hint, node)
+    if not fits(found):
+        scope.refuse("The expression is too large.", "Ask a simpler question: {count}.", node)
+    return found
+
+
+def only(node: exp.Expr, scope: Scope, *parts: str) -> None:
+    """Refuses a node that has other parts than these."""
+    for name, part in node.args.items():
+        if name not in parts and (part or isinstance(part, int)) and part is not False:
+            where = next((p for p in (part if isinstance(part, list) else [part]) if isinstance(p, exp.Expr)), node)
+            if isinstance(where, exp.Query):
+                refuse_node(where, scope)
+            word = name.strip("_").upper().replace("_", " ")
+            refusal = REFUSALS.get(word, UNKNOWN_WORD)
+            scope.refuse(refusal.reason.replace("{word}", word), refusal.hint, where)
+
+
+def refuse_node(node: exp.Expr, scope: Scope) -> NoReturn:
+    """Refuses what has no entry."""
+    if isinstance(node, exp.Query):
+        scope.refuse(
+            "A question inside the question is answered only in FROM, with aggregates.",
+            "Ask it by itself: {filtered}.",
+            node,
+        )
+    if isinstance(node, exp.Star):
+        scope.refuse("* would publish rows.", "Name keys and aggregates: {grouped}.", node)
+    word = (node.name if isinstance(node, exp.Anonymous) else node.key).upper()
+    refusal = REFUSALS.get(word, UNKNOWN_WORD)
+    scope.refuse(refusal.reason.replace("{word}", word), refusal.hint, node)

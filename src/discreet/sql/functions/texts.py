@@ -1,0 +1,145 @@
+"""Texts in questions: parts of them, texts put together, patterns and searches, and how each is read."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from sqlglot import exp
+
+from discreet.plan.expressions.calls import NULL, call
+from discreet.plan.model.nodes import Expression, Literal
+from discreet.plan.model.types import Type
+from discreet.sql.functions.grammar import Read, read, reads
+from discreet.sql.scope import Scope
+
+WHOLE_REST = Literal(2**31 - 1, Type.INT)  # longer than any text: SUBSTRING without a length
+ONE, NOTHING = Literal(1, Type.INT), Literal("", Type.TEXT)
+LONGEST_PAD = 1000
+
+# --------------------------------------------------------------------------------------------------------------- parts
+
+
+@reads(exp.Substring, "this", "start", "length")
+def _substring(node: exp.Expr, scope: Scope) -> Expression:
+    length = node.args.get("length")
+    rest = read(length, scope) if length is not None else WHOLE_REST
+    return call("substring", read(node.this, scope), read(node.args["start"], scope), rest)
+
+
+@reads(exp.Left, "this", "expression")
+def _left(node: exp.Expr, scope: Scope) -> Expression:
+    return call("substring", read(node.this, scope), ONE, _size(node, scope))
+
+
+@reads(exp.Right, "this", "expression")
+def _right(node: exp.Expr, scope: Scope) -> Expression:
+    """From so many places before the end; a place before the beginning is clipped."""
+    text, size = read(node.this, scope), _size(node, scope)
+    begin = call("add", call("subtract", call("length", text), size), ONE)
+    return call("substring", text, begin, size)
+
+
+def _size(node: exp.Expr, scope: Scope) -> Expression:
+    found = read(node.expression, scope)
+    if isinstance(found, Literal) and isinstance(found.value, int) and found.value < 0:
+        scope.refuse("LEFT and RIGHT take a length from 0 on.", "Use SUBSTRING: {grouped}.", node)
+    return found
+
+
+_TRIMS = {"": "trim", "BOTH": "trim", "LEADING": "trim_left", "TRAILING": "trim_right"}
+
+
+@reads(exp.Trim, "this", "position", "expression")
+def _trim(node: exp.Expr, scope: Scope) -> Expression:
+    signs = node.args.get("expression")
+    if signs is not None and not (isinstance(signs, exp.Literal) and signs.is_string and signs.name == " "):
+        scope.refuse("TRIM takes spaces away, nothing else.", "Use REPLACE for other signs: {grouped}.", node)
+    return call(_TRIMS[str(node.args.get("position") or "").upper()], read(node.this, scope))
+
+
+@reads(exp.SplitPart, "this", "delimiter", "part_index")
+def _split_part(node: exp.Expr, scope: Scope) -> Expression:
+    return call("split_part", *(read(node.args[part], scope) for part in ("this", "delimiter", "part_index")))
+
+
+# ------------------------------------------------------------------------------------------------------ put together
+
+
+def _text(value: Expression) -> Expression:
+    """Whole numbers, truth values and days become texts where texts are put together."""
+    if value is NULL:
+        return Literal(None, Type.TEXT)
+    return value if value.type is Type.TEXT else call("to_text", value)
+
+
+def _together(one: Expression, other: Expression) -> Expression:
+    return call("concat", one, other)
+
+
+@reads(exp.DPipe, "this", "expression", "safe")
+def _joined(node: exp.Expr, scope: Scope) -> Expression:
+    return _together(_text(read(node.this, scope)), _text(read(node.expression, scope)))
+
+
+@reads(exp.Concat, "expressions", "safe", "coalesce")
+def _concat(node: exp.Expr, scope: Scope) -> Expression:
+    """CONCAT passes over NULL."""
+    parts = [_text(read(part, scope)) for part in node.expressions]
+    present = [part if isinstance(part, Literal) and part.value else call("coalesce", part, NOTHING) for part in parts]
+    return reduce(_together, present)
+
+
+@reads(exp.Replace, "this", "expression", "replacement")
+def _replace(node: exp.Expr, scope: Scope) -> Expression:
+    new = node.args.get("replacement")
+    other = NOTHING if new is None else read(new, scope)
+    return call("replace", read(node.this, scope), read(node.expression, scope), other)
+
+
+@reads(exp.Pad, "this", "expression", "fill_pattern", "is_left")
+def _pad(node: exp.Expr, scope: Scope) -> Expression:
+    """A longer text is cut; a shorter one gets signs before or after it."""
+    text, size, sign = _text(read(node.this, scope)), read(node.expression, scope), node.args.get("fill_pattern")
+    fill = " " if sign is None else sign.name if isinstance(sign, exp.Literal) and sign.is_string else ""
+    length = size.value if isinstance(size, Literal) and size.type is Type.INT else None
+    if not fill or not isinstance(length, int) or not 0 <= length <= LONGEST_PAD:
+        reason = f"A text is padded to a length from 0 to {LONGEST_PAD} with signs, both written out."
+        scope.refuse(reason, "For example LPAD(CAST(x AS TEXT), 2, '0'); or {grouped}.", node)
+    missing = call("subtract", size, call("length", text))
+    added = call("substring", Literal((fill * length)[:length], Type.TEXT), ONE, missing)
+    both = _together(added, text) if node.args.get("is_left") else _together(text, added)
+    return call("if", call("less", call("length", text), size), both, call("substring", text, ONE, size))
+
+
+# ------------------------------------------------------------------------------------------------ patterns and searches
+
+
+def _pattern(node: exp.Expr, scope: Scope) -> str:
+    pattern = read(node.expression, scope)
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+        scope.refuse("LIKE takes a pattern that is written out.", "Write it in quotes: {pattern}.", node)
+    return pattern.value
+
+
+@reads(exp.Like, "this", "expression", "negate")
+def _like(node: exp.Expr, scope: Scope) -> Expression:
+    found = call("like", read(node.this, scope), Literal(_pattern(node, scope), Type.TEXT))
+    return call("not", found) if node.args.get("negate") else found
+
+
+@reads(exp.ILike, "this", "expression", "negate")
+def _ilike(node: exp.Expr, scope: Scope) -> Expression:
+    """LIKE in which ASCII letters are the same in both cases, as LOWER makes them."""
+    pattern = "".join(sign.lower() if sign.isascii() else sign for sign in _pattern(node, scope))
+    found = call("like", call("lower", read(node.this, scope)), Literal(pattern, Type.TEXT))
+    return call("not", found) if node.args.get("negate") else found
+
+
+def _search(function: str, part: str) -> Read:
+    return lambda node, scope: call(function, read(node.this, scope), read(node.args[part], scope))
+
+
+reads(exp.StrPosition, "this", "substr")(_search("position", "substr"))
+reads(exp.StartsWith, "this", "expression")(_search("starts_with", "expression"))
+reads(exp.EndsWith, "this", "expression")(_search("ends_with", "expression"))
+reads(exp.Contains, "this", "expression")(_search("contains", "expression"))

@@ -1,0 +1,321 @@
+"""What names mean at a place of the question: columns of a row, or keys and aggregates of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from fractions import Fraction
+from functools import reduce
+from typing import NoReturn, TypeVar
+
+from sqlglot import exp
+
+from discreet.measurement.aggregates.mode import MOST_CANDIDATES, MOST_LISTED, ballot_of
+from discreet.measurement.aggregates.steps import NAMES, PAIRS, SQUARED, squarable
+from discreet.plan.analysis.value_bounds import bounds
+from discreet.plan.expressions.calls import call
+from discreet.plan.expressions.size import columns
+from discreet.plan.model.nodes import (
+    UNIT,
+    Aggregate,
+    AggregateKind,
+    Call,
+    Column,
+    Expression,
+    ExtremeKind,
+    Literal,
+    grouping,
+)
+from discreet.plan.model.schema import TableSchema
+from discreet.plan.model.types import Type
+from discreet.sql.text.examples import quoted
+from discreet.sql.text.source import Source
+
+T = TypeVar("T")
+
+Names = Mapping[str, Mapping[str, str]]
+"""For each table of a question, by its alias, what the name of a column stands for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The columns of one row: the scope of WHERE, of keys and of what is aggregated.
+
+    Args:
+        source: the text, for positions.
+        schema: the table.
+        alias: what the question calls it.
+        names: what columns are called, by the aliases of their tables, where there are several.
+    """
+
+    source: Source
+    schema: TableSchema
+    alias: str
+    names: Names | None = None
+
+    @property
+    def row(self) -> Scope:
+        """The scope inside an aggregate."""
+        return Scope(source=self.source, schema=self.schema, alias=self.alias, names=self.names)
+
+    @property
+    def visible(self) -> Names:
+        """For each alias what the names of its columns stand for."""
+        own = {name: name for name in self.schema.columns if name != UNIT}
+        return {self.alias: own} if self.names is None else self.names
+
+    def knows(self, node: exp.Column) -> bool:
+        """Whether a name can be told here."""
+        return len(self._meanings(node)) == 1
+
+    def _meanings(self, node: exp.Column) -> list[str]:
+        given = [names for alias, names in self.visible.items() if not node.table or same(alias, node.table)]
+        return [found for names in given if (found := lookup(node.name, names)) is not None]
+
+    def column(self, node: exp.Column) -> Expression:
+        """The expression that a name stands for."""
+        self._prefix(node)
+        name = self._declared(node)
+        if name.startswith("#"):
+            self.refuse("Names that begin with # are our own.", "Ask the steward to rename the column.", node)
+        return Column(name, self.schema.columns[name].type)
+
+    def aggregate(
+        self,
+        kind: AggregateKind,
+        argument: Expression | None,
+        node: exp.Expr,
+        other: Expression | None = None,
+    ) -> Expression:
+        """What an aggregate stands for; in a row, nothing."""
+        del kind, argument, other
+        self.refuse(
+            "An aggregate cannot stand inside WHERE, GROUP BY or another aggregate.",
+            "Filter groups with HAVING: {kept}.",
+            node,
+        )
+
+    def quantile(self, value: Expression, share: Fraction, node: exp.Expr, argument: exp.Expr) -> Expression:
+        """What a quantile stands for; in a row, nothing."""
+        del value, share, argument
+        self.refuse("A quantile stands in SELECT, HAVING or ORDER BY of a whole question.", "Ask a mean: {mean}.", node)
+
+    def mode(self, value: Expression, node: exp.Expr, argument: exp.Expr) -> Expression:
+        """What a mode stands for; in a row, nothing."""
+        del value, argument
+        self.refuse(
+            "A mode stands in SELECT, HAVING or ORDER BY of a whole question.", "Ask for the groups: {top}.", node
+        )
+
+    def grouping(self, keys: Sequence[Expression], node: exp.Expr) -> Expression:
+        """What GROUPING stands for; but in an answer of several groupings, nothing."""
+        del keys
+        self.refuse(
+            "GROUPING tells which keys a grouping leaves out, in SELECT, HAVING or ORDER BY of several groupings.",
+            "Group by ROLLUP, CUBE or GROUPING SETS, or leave it out: {grouped}.",
+            node,
+        )
+
+    def extreme(self, kind: ExtremeKind, value: Expression, by: Expression | None, node: exp.Expr) -> Expression:
+        """What a value where another is smallest or largest stands for; but of one person's rows, nothing."""
+        del kind, value, by
+        self.refuse(
+            f"{node.key.upper()} would publish people's values.",
+            "It may be taken of one person's rows, in a SELECT in FROM that is grouped by their id: {grouped}.",
+            node,
+        )
+
+    def scalar(self, node: exp.Expr) -> Expression:
+        """What a SELECT in brackets stands for; but where released values are, nothing."""
+        self.refuse(
+            "A question inside the question is answered only in FROM, with aggregates, or beside released numbers.",
+            "Ask it by itself: {filtered}.",
+            node,
+        )
+
+    def window(self, node: exp.Window) -> Expression:
+        """What a window stands for; but in a SELECT of one person's rows, nothing."""
+        self.refuse(
+            "OVER ranks or frames single rows.",
+            "Rank each person's rows in a SELECT in FROM, PARTITION BY their id; or sort the released groups: {top}.",
+            node.this if any("start" in part.meta for part in node.this.walk()) else node,
+        )
+
+    def refuse(self, reason: str, hint: str, at: exp.Expr) -> NoReturn:
+        """Ends the reading at a node."""
+        self.source.refuse(reason, hint, at)
+
+    def _prefix(self, node: exp.Column) -> None:
+        if node.args.get("db") or node.args.get("catalog"):
+            self.refuse("A column is named by its table at most.", "Leave the rest out: {count}.", node)
+        if node.table and not any(same(node.table, alias) for alias in self.visible):
+            self.refuse(f"'{node.table[:60]}' is not a table of this question.", "Leave the prefix out: {count}.", node)
+
+    def _declared(self, node: exp.Column) -> str:
+        found = self._meanings(node)
+        if len(found) > 1:
+            tables = " or ".join(quoted(alias) for alias in self.visible)
+            self.refuse(f"Several tables have a column '{node.name[:60]}'.", f"Say which: of {tables}.", node)
+        if not found:
+            self.refuse(f"No column '{node.name[:60]}' is declared.", self._near(node.name), node)
+        return found[0]
+
+    def _near(self, name: str) -> str:
+        return near(name, [known for names in self.visible.values() for known in names])
+
+
+_BOUNDED = {**NAMES, "min": "MIN", "max": "MAX"}
+_OF_PAIRS = {NAMES[kind] for kind in PAIRS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerScope(Scope):
+    """Keys and aggregates: the scope of what is selected, of HAVING and ORDER BY.
+
+    A name means a column of the answer first, where there are any yet, and a column of the row otherwise; columns of
+    the row that are no keys are refused later, when the keys are known. An aggregate is given a number and means the
+    column of that number; equal aggregates have one number.
+    """
+
+    aggregates: list[Aggregate] = field(default_factory=list)
+    named: dict[str, Expression] = field(default_factory=dict)
+    grouped: Sequence[Expression] = ()
+
+    def grouping(self, keys: Sequence[Expression], node: exp.Expr) -> Expression:
+        """1 where a key is left out, else 0; of several keys, these digits as a number to the base 2."""
+        if not keys or any(key not in self.grouped for key in keys):
+            return Scope.grouping(self, keys, node)
+        digits: list[Expression] = [Column(grouping(self.grouped.index(key)), Type.INT) for key in keys]
+        return reduce(lambda one, other: call("add", call("multiply", one, Literal(2, Type.INT)), other), digits)
+
+    def column(self, node: exp.Column) -> Expression:
+        """A column of the answer, or of the row."""
+        if not node.table:
+            found = lookup(node.name, self.named)
+            if found is not None:
+                return found
+        return Scope.column(self, node)
+
+    def aggregate(
+        self,
+        kind: AggregateKind,
+        argument: Expression | None,
+        node: exp.Expr,
+        other: Expression | None = None,
+    ) -> Expression:
+        """The column of the aggregate, made if it is new."""
+        if kind == "count_distinct" and argument is not None and argument.type is Type.FLOAT:
+            reason = "COUNT(DISTINCT ...) of doubles would count rounding errors."
+            self.refuse(reason, "Count different whole numbers, texts or dates: {varieties}.", node)
+        about, second = (self._about(kind, part, node) for part in (argument, other))
+        return self._numbered(kind, about, other=second)
+
+    def _about(self, kind: str, value: Expression | None, node: exp.Expr) -> Expression | None:
+        """What an aggregate is about, held to bounds where it adds, and to what can be multiplied where it does."""
+        if kind not in _BOUNDED or value is None:
+            return value
+        self._bounded(_BOUNDED[kind], value, node)
+        return self._squarable(value, node) if kind in SQUARED else value
+
+    def quantile(self, value: Expression, share: Fraction, node: exp.Expr, argument: exp.Expr) -> Expression:
+        """The column of the quantile, made if it is new."""
+        self._bounded("MEDIAN", value, node, argument)
+        return self._numbered("quantile", value, share)
+
+    def mode(self, value: Expression, node: exp.Expr, argument: exp.Expr) -> Expression:
+        """The column of the mode, made if it is new."""
+        if ballot_of(value, self.schema) is None:
+            self.refuse(
+                f"MODE is drawn among public values: at most {MOST_LISTED:,} declared keys, "
+                f"or {MOST_CANDIDATES:,} whole numbers or days between bounds.",
+                self._counted(value, argument),
+                node,
+            )
+        return self._numbered("mode", value)
+
+    def _counted(self, value: Expression, argument: exp.Expr) -> str:
+        """What tells the most frequent value where the candidates are not public: their groups, the largest first."""
+        text, read_columns = argument.sql(dialect="duckdb"), {column.name for column in columns(value)}
+        if "`" in text or len(text) > 200 or self.alias != self.schema.name or value.type is Type.FLOAT:
+            return "Ask the steward to declare its keys, or ask for the largest groups: {top}."
+        if not read_columns or read_columns & set(self.schema.ids):
+            return "Ask for the largest groups of another column: {top}."
+        present = f"FROM {quoted(self.schema.name)} WHERE {text} IS NOT NULL"
+        counted = f"SELECT {text} AS answer, COUNT(*) AS n {present} GROUP BY 1 ORDER BY n DESC LIMIT 1"
+        return f"Ask the steward to declare its keys, or ask for the largest group: `{counted}`."
+
+    def _numbered(
+        self,
+        kind: AggregateKind,
+        value: Expression | None,
+        share: Fraction | None = None,
+        other: Expression | None = None,
+    ) -> Column:
+        name = f"#{len(self.aggregates) + 1}"
+        wanted = Aggregate(name=name, kind=kind, argument=value, other=other, quantile=share)
+        same = [made for made in self.aggregates if replace(made, name=wanted.name) == wanted]
+        if not same:
+            same = [wanted]
+            self.aggregates.extend(same)
+        return Column(same[0].name, result_type(kind, value))
+
+    def _bounded(self, word: str, value: Expression, node: exp.Expr, argument: exp.Expr | None = None) -> None:
+        if not value.type.is_number:
+            advice = "{conditional}" if value.type is Type.BOOL else "{grouped}"
+            self.refuse(f"{word} does not take {value.type.value}.", f"Count instead: {advice}.", node)
+        if bounds(value, self.schema) is None:
+            self.refuse(
+                f"One person could move this {word} by any amount: its values have no bounds.",
+                self._clip(word, argument or node.this),
+                node,
+            )
+
+    def _squarable(self, value: Expression, node: exp.Expr) -> Expression:
+        """The argument, as doubles if whole numbers between its bounds are too many to be squared exactly."""
+        limits = bounds(value, self.schema)
+        if limits is None or squarable(limits, value.type):
+            return value
+        if value.type is Type.FLOAT:
+            self.refuse("Numbers of this size have no squares in doubles.", "Clip them: {mean}.", node)
+        return Call("to_float", (value,), Type.FLOAT)
+
+    def _clip(self, word: str, argument: exp.Expr) -> str:
+        text, table = argument.sql(dialect="duckdb"), self.schema.name
+        if "`" in text or len(text) > 200 or self.alias != table or word in _OF_PAIRS:
+            return "Clip the values to public limits of your choice with GREATEST and LEAST: {mean}."
+        clipped = f"SELECT {word}(GREATEST(LEAST({text}, 100), 0)) AS answer FROM {quoted(table)}"
+        return f"Ask the steward to declare bounds, or clip to public limits of your choice: `{clipped}`."
+
+
+def result_type(kind: AggregateKind, argument: Expression | None) -> Type:
+    """The type of an aggregate: counts are INT, sums, quantiles and modes what their argument is, the others FLOAT."""
+    if kind == "mean" or kind in SQUARED:
+        return Type.FLOAT
+    return Type.INT if argument is None or kind.startswith("count") else argument.type
+
+
+def lookup(name: str, known: Mapping[str, T]) -> T | None:
+    """What a name means: the entry spelt the same, or the only one that differs in letter case alone.
+
+    >>> lookup("WARD", {"ward": 1}), lookup("WARD", {"ward": 1, "Ward": 2})
+    (1, None)
+    """
+    if name in known:
+        return known[name]
+    similar = [key for key in known if same(key, name)]
+    return known[similar[0]] if len(similar) == 1 else None
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two names differ in letter case at most."""
+    return one.casefold() == other.casefold()
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """A hint for a name that nobody declared, from declared names only."""
+    names = {entry.casefold(): entry for entry in known}
+    close = get_close_matches(name.casefold()[:60], names, n=1)
+    if close:
+        return f"Did you mean {quoted(names[close[0]])}?"
+    return f"Declared: {', '.join(quoted(entry) for entry in names.values())}."

@@ -1,0 +1,294 @@
+"""Text to plan: the parser reads, our gates decide.
+
+A question is one SELECT, with WHERE, GROUP BY, HAVING, ORDER BY and LIMIT, over rows that belong to people one by one:
+a declared table, tables joined, SELECTs that compute, filter or fold one person's rows, in brackets or under names of
+WITH (`origin`, `nested`). A SELECT over one that counts across people only works on its released columns (`outer`).
+
+*Names.* Letter case and quotes do not matter where a name is clear without them. In WHERE, in GROUP BY and inside
+aggregates a name is a column of the table; GROUP BY also takes the name or the place of an output. In HAVING and ORDER
+BY a name is a column of the answer first. *Numbers.* `/` is division of doubles, `//` of whole numbers; FLOOR, CEIL and
+ROUND give doubles, and ROUND(x, n) is ROUND(x * 10^n) / 10^n in doubles. *NULL.* It sorts last, in both directions; in
+the list of IN and NOT IN it counts for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+
+from discreet import check
+from discreet.errors import UnknownTable
+from discreet.plan.model.nodes import Question
+from discreet.plan.model.schema import TableSchema
+from discreet.plan.post.steps import Attach, noisy_columns
+from discreet.sql.clauses.assembly import Asked, Piece, question, typed
+from discreet.sql.clauses.from_clause import From, Origin
+from discreet.sql.clauses.grouping_sets import groupings, keys_of
+from discreet.sql.clauses.histograms import banded, counted, histogram
+from discreet.sql.clauses.in_and_exists import marked
+from discreet.sql.clauses.joined_questions import join_blocks, of_numbers
+from discreet.sql.clauses.outer_select import Columns, Parts, over
+from discreet.sql.clauses.row_selects import nested, releases
+from discreet.sql.clauses.subqueries import Blocks
+from discreet.sql.functions.reader import only, read
+from discreet.sql.scope import Scope, lookup
+from discreet.sql.text.examples import DIALECT
+from discreet.sql.text.source import Source
+from discreet.sql.text.tokens import tokens
+
+DEEPEST_TREE = 120
+CLAUSES = ("with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit")
+
+
+def parse(text: str, schemas: Mapping[str, TableSchema]) -> Question:
+    """The plan of a question.
+
+    Args:
+        text: one SELECT.
+        schemas: the declared tables by name.
+
+    Raises:
+        UnsupportedQuery: with reason, hint and position, if anything in the text is not understood.
+        UnknownTable: if its table is not declared.
+
+    *Formal guarantee.* The result is a function of the text and the declarations alone, and every part of it has a
+    value for every row.
+
+    >>> from discreet.plan.model.schema import ColumnSchema
+    >>> from discreet.plan.model.types import Type
+    >>> visits = TableSchema(name="visits", columns={"ward": ColumnSchema(name="ward", type=Type.TEXT)})
+    >>> asked = parse("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", {"visits": visits})
+    >>> [output.name for output in asked.outputs], asked.aggregates[0].kind
+    (['ward', 'n'], 'count')
+    """
+    source = Source(check.instance(str, text=text), schemas)
+    return _question(select(source), From(source, nested))
+
+
+def select(source: Source) -> exp.Select:
+    """The tree of a text that passed the first gate, if it is one SELECT of bearable depth."""
+    found = tokens(source)
+    try:
+        trees = DIALECT.parser().parse(found, source.text)
+    except ParseError as error:
+        spot = error.errors[0] if error.errors else {}
+        at = next((t.start for t in found if (t.line, t.col) == (spot.get("line"), spot.get("col"))), 0)
+        source.refuse("This is not SQL that can be read.", "Check the spelling near here; for example {grouped}.", at)
+    except Exception:  # noqa: BLE001 - the parser is not ours, and whatever it raises on odd text is a refusal
+        source.refuse("This is not SQL that can be read.", "Write it like {grouped}.")
+    tree = trees[0] if len(trees) == 1 else None
+    if not isinstance(tree, exp.Select):
+        source.refuse("A question is one SELECT.", "Ask, for example, {count}.")
+    _shallow(tree, source)
+    return tree
+
+
+def _shallow(tree: exp.Select, source: Source) -> None:
+    level: list[exp.Expr] = [tree]
+    for _ in range(DEEPEST_TREE):
+        level = [child for node in level for child in node.iter_expressions()]
+        if not level:
+            return
+    source.refuse("The question is nested too deeply.", "Shorten chains, for example with IN: {filtered}.", level[0])
+
+
+def _question(tree: exp.Select, reader: From) -> Question:
+    source = reader.source
+    if tree.args.get("distinct") is not None:
+        source.refuse("SELECT DISTINCT lists people's values.", "Group and count them: {grouped}.", tree)
+    only(tree, reader.blank, *CLAUSES)
+    origin = tree.args.get("from_")
+    if origin is None and tree.find(exp.Subquery) is not None:
+        return _of_numbers(tree, reader.within(tree))
+    if origin is None or not tree.expressions:
+        source.refuse("A question selects something from a table.", "For example {count}.")
+    only(origin, reader.blank, "this")
+    inside = reader.within(tree)
+    inner = _released(tree, inside)
+    if inner is not None:
+        return _over(tree, inner)
+    found, conditions = inside.read(tree)
+    if found.schema.public:
+        raise UnknownTable(found.schema.name, {})
+    tree, found, conditions = marked(inside, tree, found, conditions)
+    if (bands := histogram(tree)) is not None:
+        asking = question(_asked(counted(tree), found, conditions, source, _blocks(inside)))
+        return banded(asking, bands, found.scope(source))
+    return question(_asked(tree, found, conditions, source, _blocks(inside)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Inner:
+    """A SELECT in FROM that is a release by itself, and the readers inside and outside of it."""
+
+    tree: exp.Select
+    alias: str
+    reader: From
+    outside: From
+
+
+def _released(tree: exp.Select, reader: From) -> _Inner | None:
+    """The SELECT that a question only works on; None if it reads rows."""
+    return _select_of(tree.args["from_"].this, reader)
+
+
+def _select_of(node: exp.Expr, reader: From) -> _Inner | None:
+    alias = node.alias_or_name
+    given = reader
+    if isinstance(node, exp.Subquery):
+        only(node, reader.blank, "this", "alias")
+        node = node.this
+    elif isinstance(node, exp.Table) and (defined := lookup(node.name, reader.defined)) is not None:
+        only(node, reader.blank, "this", "alias")
+        node, given = defined.tree, defined.reader
+    if not isinstance(node, exp.Select) or node.args.get("from_") is None:
+        return None
+    if _released(node, given.within(node)) is None and not releases(given, node):
+        return None
+    return _Inner(node, alias, given, reader)
+
+
+def _blocks(reader: From, before: int = 0) -> Blocks:
+    """Reads questions inside a question."""
+
+    def read(node: exp.Expr) -> Question:
+        if not isinstance(node, exp.Select):
+            reader.source.refuse("A SELECT inside an expression gives one number.", "For example {count}.", node)
+        return _question(node, reader)
+
+    return Blocks(reader.source, read, before=before)
+
+
+def _asked(tree: exp.Select, found: Origin, conditions: Sequence[exp.Expr], source: Source, blocks: Blocks) -> Asked:
+    scope = found.scope(source)
+    group = tree.args.get("group")
+    if group is not None:
+        only(group, scope, "expressions", "all")
+    keys, sets = groupings(keys_of(tree), source)
+    return Asked(
+        schema=found.schema,
+        alias=scope.alias,
+        names=found.names,
+        relation=found.relation,
+        blocks=blocks,
+        outputs=[piece(node, source, scope) for node in tree.expressions],
+        where=[Piece(part, source) for part in conditions],
+        keys=[Piece(node, source) for node in keys],
+        sets=sets,
+        having=_clause(tree, "having", source),
+        order=ordering(tree, source, scope),
+        limit=_limit(tree, source, scope),
+    )
+
+
+def piece(node: exp.Expr, source: Source, scope: Scope) -> Piece:
+    """An output and its name."""
+    if not isinstance(node, exp.Alias):
+        return Piece(node, source)
+    only(node, scope, "this", "alias")
+    return Piece(node.this, source, node.alias)
+
+
+def _clause(tree: exp.Select, name: str, source: Source) -> list[Piece]:
+    clause = tree.args.get(name)
+    return [] if clause is None else [Piece(clause.this, source)]
+
+
+def ordering(tree: exp.Select, source: Source, scope: Scope) -> list[tuple[Piece, bool]]:
+    """What to sort by, and whether downwards."""
+    order = tree.args.get("order")
+    if order is None:
+        return []
+    only(order, scope, "expressions")
+    for term in order.expressions:
+        only(term, scope, "this", "desc", "nulls_first")
+        if term.args.get("nulls_first"):
+            source.refuse("NULL always sorts last.", "Leave NULLS FIRST out: {top}.", term)
+    return [
+        (Piece(node, source), bool(term.args.get("desc")))
+        for term in order.expressions
+        for node in (_everything(tree) if _is_all(term.this) else [term.this])
+    ]
+
+
+def _is_all(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Var) and node.name.upper() == "ALL"
+
+
+def _everything(tree: exp.Select) -> list[exp.Expr]:
+    """The places of all outputs: what ORDER BY ALL sorts by, from left to right."""
+    return [exp.Literal.number(place + 1) for place in range(len(tree.expressions))]
+
+
+def _limit(tree: exp.Select, source: Source, scope: Scope) -> int | None:
+    limit = tree.args.get("limit")
+    if limit is None:
+        return None
+    only(limit, scope, "expression")
+    count = limit.args.get("expression")
+    if not isinstance(count, exp.Literal) or count.is_string or not count.name.isdecimal() or len(count.name) > 9:
+        source.refuse("LIMIT takes a whole number.", "For example {top}.", limit)
+    return int(count.name)
+
+
+# --------------------------------------------------------------------------------------- a SELECT over released columns
+
+
+def _over(tree: exp.Select, inner: _Inner) -> Question:
+    source = inner.reader.source
+    asking = _inner_question(inner)
+    blocks = _blocks(inner.outside, len(asking.beside))
+    released = {output.name: output.expression for output in asking.outputs}
+    scope = Columns(
+        source=source,
+        schema=TableSchema(name=""),
+        alias=inner.alias,
+        released=released,
+        tables={inner.alias: released},
+        blocks=blocks,
+    )
+    others: list[Attach] = []
+    for join in tree.args.get("joins") or []:
+        right = _select_of(join.this, inner.outside)
+        if right is None:
+            hint = "Join the tables first, and group then: {grouped}."
+            source.refuse("Released groups are joined with released groups only.", hint, join)
+        wider = replace(asking, steps=(*asking.steps, *others), beside=(*asking.beside, *blocks.found))
+        scope = replace(scope, noisy=noisy_columns(wider))
+        scope, attached = join_blocks(join, scope, blocks, right.alias, _inner_question(right))
+        others.append(attached)
+    group = tree.args.get("group")
+    if group is not None:
+        only(group, scope, "expressions")
+    parts = Parts(
+        outputs=[piece(node, source, scope) for node in tree.expressions],
+        where=_clause(tree, "where", source),
+        keys=None if group is None else [Piece(node, source) for node in group.expressions],
+        having=_clause(tree, "having", source),
+        order=ordering(tree, source, scope),
+        limit=_limit(tree, source, scope),
+    )
+    return over(asking, parts, scope, others)
+
+
+def _inner_question(inner: _Inner) -> Question:
+    for clause in ("order", "limit"):
+        if inner.tree.args.get(clause) is not None:
+            reason = "ORDER BY and LIMIT belong to the outer SELECT."
+            inner.reader.source.refuse(reason, "Write them at the end: {top}.", inner.tree.args[clause])
+    return _question(inner.tree, inner.reader)
+
+
+def _of_numbers(tree: exp.Select, reader: From) -> Question:
+    """SELECTs in brackets and what is computed from them."""
+    source, blocks = reader.source, _blocks(reader)
+    only(tree, reader.blank, "with_", "expressions")
+    scope = Columns(source=source, schema=TableSchema(name=""), alias="", blocks=blocks)
+    pieces = [piece(node, source, scope) for node in tree.expressions]
+    found = [typed(read(part.node, scope), part) for part in pieces]
+    if not blocks.found:
+        source.refuse("A question selects something from a table.", "For example {count}.")
+    return of_numbers(blocks.found, pieces, found)

@@ -1,0 +1,1 @@
+"""The text of a question: its tokens, the words that are refused, and what is proposed instead."""

@@ -1,0 +1,259 @@
+"""Questions that a declared table accepts, made from its schema alone: what a refusal proposes instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.tokenizer_core import TokenType
+
+from discreet import check
+from discreet.plan.analysis.public_values import values
+from discreet.plan.expressions.calls import call
+from discreet.plan.model.nodes import Column, Expression, Literal
+from discreet.plan.model.schema import ColumnSchema, TableSchema
+from discreet.plan.model.types import Type
+
+DIALECT = Dialect.get_or_raise("duckdb")
+"""The dialect that questions are read in."""
+
+RESERVED_ENDS = ("_low", "_high")
+"""Ends of the names of interval columns; no other column of an answer may have them."""
+
+_SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
+
+
+def quoted(name: str) -> str:
+    """The name as a question writes it: in quotes unless it is a plain word.
+
+    >>> quoted("ward"), quoted("Heart rate"), quoted("order"), quoted("group by")
+    ('ward', '"Heart rate"', '"order"', '"group by"')
+    """
+    if _SIMPLE.fullmatch(name) and name not in _WORDS:
+        kinds = [token.token_type for token in DIALECT.tokenize(name)]
+        if kinds == [TokenType.VAR]:
+            return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+_WORDS = {"order", "group", "by", "cast", "if", "extract", "try_cast", "nulls", "to", "at", "columns", "div"}
+
+
+def may_be_shown(name: str) -> bool:
+    """Whether a column of an answer may have this name; it is printed, so it must not steer a terminal."""
+    own = name.startswith("#") or name.casefold().endswith(RESERVED_ENDS)
+    return bool(name.strip()) and not own and not any(map(check.steers, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Accepted questions about one table."""
+
+    schema: TableSchema
+
+    @property
+    def table(self) -> str:
+        """The table's name, as written."""
+        return quoted(self.schema.name)
+
+    @property
+    def count(self) -> str:
+        """The number of rows."""
+        return f"SELECT COUNT(*) AS n FROM {self.table}"
+
+    @property
+    def units(self) -> str:
+        """The number of units."""
+        own = self.schema.unit if self.schema.unit in self.schema.stored else None
+        ids = ", ".join(quoted(name) for name in self.schema.parts or ([] if own is None else [own]))
+        return f"SELECT COUNT(DISTINCT {ids}) AS units FROM {self.table}" if ids else self.count
+
+    @property
+    def varieties(self) -> str:
+        """The number of different values of a key."""
+        column = self._key()
+        return self.count if column is None else f"SELECT COUNT(DISTINCT {quoted(column.name)}) AS n FROM {self.table}"
+
+    @property
+    def some_units(self) -> str:
+        """The number of units with a row that satisfies a condition."""
+        column = self._number()
+        return self.units if column is None else f"{self.units} WHERE {quoted(column.name)} >= 10"
+
+    @property
+    def mean(self) -> str:
+        """A mean, clipped in the question if no column is bounded."""
+        column = self._number()
+        return self.count if column is None else self.mean_of(column)
+
+    def mean_of(self, column: ColumnSchema, aggregate: str = "AVG") -> str:
+        """The mean of a column of numbers."""
+        name = quoted(column.name)
+        argument = name if column.bounds else f"GREATEST(LEAST({name}, 100), 0)"
+        return f"SELECT {aggregate}({argument}) AS answer FROM {self.table}"
+
+    @property
+    def median(self) -> str:
+        """A median, clipped in the question if no column is bounded."""
+        column = self._number()
+        return self.count if column is None else self.mean_of(column, "MEDIAN")
+
+    @property
+    def filtered(self) -> str:
+        """Rows that satisfy a condition."""
+        column = self._number()
+        if column is None:
+            return self.count
+        return f"{self.count} WHERE {quoted(column.name)} >= 10"
+
+    @property
+    def conditional(self) -> str:
+        """Rows that satisfy a condition, beside all rows."""
+        column = self._number()
+        if column is None:
+            return self.count
+        some = f"COUNT(*) FILTER (WHERE {quoted(column.name)} >= 10)"
+        return f"SELECT COUNT(*) AS n, {some} AS some FROM {self.table}"
+
+    @property
+    def grouped(self) -> str:
+        """Rows by a key."""
+        key = self._key_text()
+        return self.count if key is None else self.grouped_by(key)
+
+    def grouped_by(self, expression: str, alias: str = "key") -> str:
+        """Rows by an expression that may be a key."""
+        return f"SELECT {expression} AS {alias}, COUNT(*) AS n FROM {self.table} GROUP BY 1"
+
+    @property
+    def top(self) -> str:
+        """The largest groups."""
+        return self.count if self._key_text() is None else f"{self.grouped} ORDER BY n DESC LIMIT 10"
+
+    @property
+    def place(self) -> str:
+        """The places of groups by their size."""
+        key = self._key_text()
+        if key is None:
+            return self.count
+        over = "RANK() OVER (ORDER BY COUNT(*) DESC)"
+        return f"SELECT {key} AS key, COUNT(*) AS n, {over} AS place FROM {self.table} GROUP BY 1"
+
+    @property
+    def kept(self) -> str:
+        """The groups of a released size."""
+        return self.count if self._key_text() is None else f"{self.grouped} HAVING COUNT(*) > 10"
+
+    @property
+    def present(self) -> str:
+        """Rows that have a value."""
+        column = self._key() or self._number()
+        return self.count if column is None else f"{self.count} WHERE {quoted(column.name)} IS NOT NULL"
+
+    @property
+    def pattern(self) -> str:
+        """Rows whose text is like a pattern."""
+        column = self._of(Type.TEXT)
+        return self.count if column is None else f"{self.count} WHERE UPPER({column}) LIKE 'A%'"
+
+    @property
+    def since(self) -> str:
+        """Rows from a day on."""
+        column = self._of(Type.DATE, Type.TIMESTAMP)
+        return self.count if column is None else f"{self.count} WHERE {column} >= DATE '2026-01-01'"
+
+    @property
+    def weekdays(self) -> str:
+        """Rows by day of the week."""
+        column = self._of(Type.DATE, Type.TIMESTAMP)
+        return self.count if column is None else self.grouped_by(f"EXTRACT(ISODOW FROM {column})")
+
+    @property
+    def months(self) -> str:
+        """Rows by month."""
+        found = [c for c in self.schema.columns.values() if c.type in (Type.DATE, Type.TIMESTAMP)]
+        column = next((c for c in found if c.name != self.schema.unit), None)
+        if column is None:
+            return self.count
+        if not self.shows(call("start_of_month", Column(column.name, column.type))):
+            return self.weekdays
+        return self.grouped_by(f"DATE_TRUNC('month', {quoted(column.name)})")
+
+    def shows(self, key: Expression) -> bool:
+        """Whether groups of a key can be shown: the account has a delta, or all its values are public."""
+        return self.schema.private_groups or values(key, self.schema) is not None
+
+    def _of(self, *kinds: Type) -> str | None:
+        found = (c for c in self.schema.columns.values() if c.type in kinds and c.name != self.schema.unit)
+        return next((quoted(column.name) for column in found), None)
+
+    @property
+    def bands(self) -> str:
+        """Rows by bands of a number."""
+        column = self._number()
+        if column is None:
+            return self.count
+        if not self.shows(band(Column(column.name, column.type))):
+            return self.buckets
+        return self.grouped_by(f"CAST(FLOOR({quoted(column.name)} / 10) AS INT)", "band")
+
+    @property
+    def buckets(self) -> str:
+        """Rows by ten equal bands of a number."""
+        column = self._number()
+        if column is None:
+            return self.count
+        return self.grouped_by(f"WIDTH_BUCKET({quoted(column.name)}, 0, 100, 10)", "band")
+
+    def _number(self) -> ColumnSchema | None:
+        numbers = [c for c in self.schema.columns.values() if c.type.is_number and c.name != self.schema.unit]
+        return next((c for c in numbers if c.bounds), numbers[0] if numbers else None)
+
+    def _key_text(self) -> str | None:
+        """Something to group by: a column, or where the values of none are public, days of the week or bands."""
+        column, day, number = self._key(), self._of(Type.DATE, Type.TIMESTAMP), self._number()
+        if column is not None and self.shows(Column(column.name, column.type)):
+            return quoted(column.name)
+        if day is not None:
+            return f"EXTRACT(ISODOW FROM {day})"
+        return None if number is None else f"WIDTH_BUCKET({quoted(number.name)}, 0, 100, 10)"
+
+    def _key(self) -> ColumnSchema | None:
+        columns = [c for c in self.schema.columns.values() if c.type is not Type.FLOAT and c.name != self.schema.unit]
+        shown = {c.name: self.shows(Column(c.name, c.type)) for c in columns}
+        ranked = sorted(columns, key=lambda c: (not shown[c.name], c.keys is None, c.type is not Type.TEXT))
+        return ranked[0] if ranked else None
+
+
+def band(value: Expression) -> Expression:
+    """The tens of a number: CAST(FLOOR(x / 10) AS INT)."""
+    return call("to_int", call("floor", call("divide", value, Literal(10.0, Type.FLOAT))))
+
+
+def filled(template: str, examples: Examples | None) -> str:
+    """A hint with its examples, which stand in it as {name}; without a declared table there is nothing to propose.
+
+    >>> schema = TableSchema(name="visits", columns={"ward": ColumnSchema(name="ward", type=Type.TEXT)})
+    >>> filled("Count: {grouped}.", Examples(schema))
+    'Count: `SELECT ward AS key, COUNT(*) AS n FROM visits GROUP BY 1`.'
+    """
+    if examples is None:
+        return "Declare a table first, with protect."
+    return _PLACE.sub(lambda place: f"`{getattr(examples, place[1])}`", template)
+
+
+_NAMES = (
+    "count units some_units varieties mean median filtered conditional grouped top kept present pattern since weekdays"
+    " months bands buckets place"
+)
+_PLACE = re.compile(r"\{(" + _NAMES.replace(" ", "|") + r")\}")
+
+
+def mentioned(text: str, schemas: Mapping[str, TableSchema]) -> Examples | None:
+    """Examples for the table that a text speaks of, or else for the first one."""
+    folded = text.casefold()
+    spoken = [schema for schema in schemas.values() if schema.name.casefold() in folded]
+    schema = next(iter([*spoken, *schemas.values()]), None)
+    return None if schema is None else Examples(schema)

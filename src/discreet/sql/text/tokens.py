@@ -1,0 +1,246 @@
+"""The first gate: what may be in the text at all, decided before anything parses it.
+
+Length, characters, words, functions and nesting are checked on the flat list of tokens, so that no text can make the
+parser fall over, and so that a refusal points at the very word it means.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import pairwise
+
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token
+from sqlglot.tokenizer_core import TokenType as Kind
+
+from discreet.sql.text.examples import DIALECT
+from discreet.sql.text.refused_words import REFUSALS, UNKNOWN_FUNCTION, UNKNOWN_WORD, Refusal
+from discreet.sql.text.source import Source
+
+LONGEST = 20_000  # characters
+MOST_TOKENS = 5_000
+DEEPEST = 40  # brackets and CASE inside each other; the parser spends about 20 frames on each
+LONGEST_RUN = 12  # words without a name or value between them: NOT NOT NOT ..., - - - ...
+
+_OPERANDS = {Kind.VAR, Kind.IDENTIFIER, Kind.NUMBER, Kind.STRING, Kind.NULL, Kind.TRUE, Kind.FALSE, Kind.STAR}
+_TYPES = {
+    *(Kind.INT, Kind.BIGINT, Kind.SMALLINT, Kind.TINYINT, Kind.FLOAT, Kind.DOUBLE, Kind.DECIMAL, Kind.TEXT),
+    *(Kind.BOOLEAN, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPNTZ, Kind.TIMESTAMPTZ),
+}
+_CLAUSES = {
+    *(Kind.SELECT, Kind.DISTINCT, Kind.FROM, Kind.WHERE, Kind.GROUP_BY, Kind.HAVING, Kind.ORDER_BY, Kind.LIMIT),
+    *(Kind.WITH, Kind.JOIN, Kind.INNER, Kind.LEFT, Kind.OUTER, Kind.ON, Kind.USING, Kind.UNION, Kind.ALL, Kind.EXISTS),
+    *(Kind.PARTITION_BY, Kind.QUALIFY, Kind.INTERSECT, Kind.EXCEPT),
+    *(Kind.ALIAS, Kind.ASC, Kind.DESC, Kind.COMMA, Kind.DOT, Kind.L_PAREN, Kind.R_PAREN, Kind.SEMICOLON, Kind.FOR),
+}
+_OPERATORS = {
+    *(Kind.PLUS, Kind.DASH, Kind.SLASH, Kind.DIV, Kind.MOD, Kind.EQ, Kind.NEQ, Kind.LT, Kind.LTE, Kind.GT, Kind.GTE),
+    *(Kind.AND, Kind.OR, Kind.NOT, Kind.IS, Kind.IN, Kind.LIKE, Kind.BETWEEN, Kind.DCOLON),
+    *(Kind.ILIKE, Kind.DPIPE, Kind.CARET, Kind.DSTAR),
+    *(Kind.CASE, Kind.WHEN, Kind.THEN, Kind.ELSE, Kind.END),
+}
+_BRACKETED = {Kind.OVER, Kind.ROLLUP, Kind.CUBE, Kind.GROUPING_SETS}  # words before a bracket that call nothing
+_LIST = {Kind.L_BRACKET, Kind.R_BRACKET}
+_ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS | _BRACKETED | _LIST | {Kind.ROWS, Kind.INTERVAL}
+_NEVER_NAMES = _CLAUSES | _OPERATORS  # these need quotes to be names
+
+FUNCTIONS = {
+    *("COUNT_IF", "COUNTIF", "FILTER", "VARIANCE", "VAR_POP", "VAR_SAMP", "STDDEV", "STDDEV_POP", "STDDEV_SAMP"),
+    *("COVAR_POP", "COVAR_SAMP", "CORR", "REGR_SLOPE", "REGR_INTERCEPT"),
+    *("MEDIAN", "QUANTILE", "QUANTILE_CONT", "PERCENTILE_CONT", "APPROX_QUANTILE", "MODE", "HISTOGRAM"),
+    *("COUNT", "SUM", "AVG", "MIN", "MAX", "ABS", "ROUND", "FLOOR", "CEIL", "CEILING", "GREATEST", "LEAST", "MOD"),
+    *("WIDTH_BUCKET", "ARG_MIN", "ARG_MAX", "MIN_BY", "MAX_BY", "FIRST", "LAST"),
+    *("ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE"),
+    "GROUPING",
+    *("COALESCE", "IFNULL", "NVL", "NULLIF", "IF", "CAST", "TRY_CAST"),
+    *("EXTRACT", "DATE_PART", "DATEPART", "DATE_TRUNC", "YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "ISODOW"),
+    *("WEEK", "WEEKOFYEAR", "DAYOFYEAR", "DAYOFWEEK", "WEEKDAY", "DAYNAME", "MONTHNAME", "LAST_DAY"),
+    *("DATE_DIFF", "DATEDIFF", "DATE_ADD", "DATE_SUB", "STRFTIME", "TO_CHAR"),
+    *("UPPER", "LOWER", "TRIM", "LTRIM", "RTRIM", "SUBSTRING", "SUBSTR", "LENGTH", "LEN", "CHAR_LENGTH"),
+    *("LEFT", "RIGHT", "CONCAT", "REPLACE", "LPAD", "RPAD", "SPLIT_PART", "POSITION", "STRPOS", "INSTR"),
+    *("STARTS_WITH", "ENDS_WITH", "CONTAINS", "POWER", "POW", "SQRT", "SIGN", "TRUNC"),
+}
+"""Words that may stand before a bracket."""
+
+_SPACE = re.compile(r"(?:[ \t\r\n]|--[^\r\n]*(?=\r?\n|\Z)|/\*(?![+!])(?:(?!/\*|\*/)[^\0])*\*/)*")
+"""White space and comments. Nothing may look like a line of its own inside a comment, nor like a second comment."""
+
+_BIDIRECTIONAL = set("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
+_NAMED_SYMBOLS = {
+    Kind.PARAMETER: "A parameter",
+    Kind.PLACEHOLDER: "A parameter",
+    Kind.COLON: "A parameter",
+    Kind.L_BRACKET: "A list or subscript",
+    Kind.L_BRACE: "A struct",
+    Kind.ARROW: "An arrow",
+    **dict.fromkeys((Kind.BYTE_STRING, Kind.HEREDOC_STRING, Kind.NATIONAL_STRING), "A text with a prefix"),
+}
+
+
+def tokens(source: Source) -> list[Token]:
+    """The tokens of a text that passes the first gate.
+
+    Raises:
+        UnsupportedQuery: at the first character, word or bracket that does not.
+    """
+    _characters(source)
+    found = _tokenize(source)
+    if len(found) > MOST_TOKENS:
+        source.refuse(f"The question has more than {MOST_TOKENS} words.", "Ask a shorter one: {count}.")
+    statement = _one_statement(source, found)
+    _gaps(source, found)
+    plain = [_made(token, token.token_type) for token in statement]
+    found = [_named(source, before, token, after) for before, token, after in _neighbours(plain)]
+    _nesting(source, found)
+    for before, token, after in _neighbours(found):
+        _word(source, before, token, after)
+    return found
+
+
+def _characters(source: Source) -> None:
+    if len(source.text) - source.before > LONGEST:
+        source.refuse(f"The question is longer than {LONGEST} characters.", "Ask a shorter one: {count}.")
+    for offset, character in enumerate(source.text):
+        odd = character in _BIDIRECTIONAL or unicodedata.category(character) in ("Cc", "Cs", "Cn", "Co")
+        if odd and character not in "\t\r\n":
+            source.refuse("The question contains a character that cannot be seen.", "Delete it: {count}.", offset)
+
+
+def _tokenize(source: Source) -> list[Token]:
+    try:
+        return DIALECT.tokenize(source.text)
+    except SqlglotError:
+        source.refuse("A quote is opened and never closed.", "Close it, or double it inside a text: {count}.")
+
+
+def _gaps(source: Source, found: list[Token]) -> None:
+    """Between tokens there are white space and plain comments: no hint, nothing else that a tokenizer skips."""
+    edge = 0
+    for token in found:
+        _gap(source, edge, token.start)
+        edge = token.end + 1
+    if found[-1].token_type is Kind.SEMICOLON and source.text[edge:].strip(" \t\r\n"):
+        source.refuse("Nothing stands after the question's end.", "Leave it out: {count}.", edge)
+    _gap(source, edge, len(source.text))
+
+
+def _gap(source: Source, begin: int, end: int) -> None:
+    skipped = _SPACE.match(source.text, begin, end)
+    if skipped is not None and skipped.end() < end:
+        offset = skipped.end()
+        source.refuse(
+            "A comment is plain text up to the end of its line, or between /* and */ without another inside; "
+            "hints are not read.",
+            "Leave it out: {count}.",
+            offset,
+        )
+
+
+def _one_statement(source: Source, found: list[Token]) -> list[Token]:
+    while found and found[-1].token_type is Kind.SEMICOLON:
+        found = found[:-1]
+    if not found:
+        source.refuse("The question is empty.", "Ask, for example, {count}.")
+    second = next((token for token in found if token.token_type is Kind.SEMICOLON), None)
+    if second is not None:
+        source.refuse("There are several statements.", "Ask them one by one: {count}.", second.start)
+    first = found[0]
+    if first.token_type not in (Kind.SELECT, Kind.WITH):
+        refusal = REFUSALS.get(first.text.upper(), Refusal("A question begins with SELECT.", "Ask {count}."))
+        _refuse(source, refusal, first)
+    return found
+
+
+def _neighbours(found: list[Token]) -> list[tuple[Token | None, Token, Token | None]]:
+    padded: list[Token | None] = [None, *found, None]
+    return [(padded[i], token, padded[i + 2]) for i, token in enumerate(found)]
+
+
+def _named(source: Source, before: Token | None, token: Token, after: Token | None) -> Token:
+    """A word of the dialect that is a declared column or stands after AS is a name, as if it were in quotes."""
+    if token.token_type in _OPERANDS | _NEVER_NAMES or not token.text.isidentifier() or _is(after, Kind.L_PAREN):
+        return token
+    alias = _is(before, Kind.ALIAS) and token.token_type not in _TYPES
+    typed = _is(before, Kind.ALIAS) or _is(before, Kind.DCOLON) or _is(after, Kind.STRING)
+    declared = not typed and any(
+        column.casefold() == token.text.casefold() for schema in source.schemas.values() for column in schema.columns
+    )
+    return _made(token, Kind.IDENTIFIER) if alias or declared else token
+
+
+def _made(token: Token, kind: Kind) -> Token:
+    """The token as another kind, without comments."""
+    return Token(kind, token.text, token.line, token.col, token.start, token.end, [])
+
+
+def _nesting(source: Source, found: list[Token]) -> None:
+    depth = run = 0
+    for token in found:
+        depth += token.token_type in (Kind.L_PAREN, Kind.CASE)
+        depth -= token.token_type in (Kind.R_PAREN, Kind.END)
+        run = 0 if token.token_type in _OPERANDS | {Kind.R_PAREN} else run + (token.token_type is not Kind.L_PAREN)
+        if depth > DEEPEST or run > LONGEST_RUN:
+            source.refuse("The question is nested too deeply.", "Ask a simpler one: {count}.", token.start)
+    for one, other in pairwise(found):
+        glued = one.end + 1 == other.start and one.token_type in (Kind.NUMBER, Kind.VAR)
+        if glued and other.token_type in (Kind.VAR, Kind.STRING):
+            source.refuse(
+                "Numbers are written in decimal and texts without prefix.", "For example {filtered}.", one.start
+            )
+        if one.token_type is other.token_type is Kind.STRING:
+            source.refuse("Two texts stand in a row.", "Join them with ||, or double a quote: {pattern}.", one.start)
+
+
+def _word(source: Source, before: Token | None, token: Token, after: Token | None) -> None:
+    kind, word = token.token_type, token.text.upper()
+    if _is(after, Kind.L_PAREN) and _calls(before, token):
+        if kind is Kind.IDENTIFIER or word not in FUNCTIONS:
+            _refuse(source, REFUSALS.get(word, UNKNOWN_FUNCTION), token)
+    elif word == "ROW" and before is not None and before.text.upper() == "CURRENT":
+        return  # the end of a frame, which is refused where the window is
+    elif kind is Kind.FIRST and before is not None and before.text.upper() == "NULLS":
+        _refuse(source, REFUSALS["NULLS FIRST"], token)
+    elif kind is Kind.VAR and word in ("SYMMETRIC", "TOP") and _is(after, Kind.NUMBER):
+        _refuse(source, REFUSALS[word], token)
+    elif word == "ROW" and before is not None and before.text.upper() == "CURRENT":
+        return
+    elif kind not in _ALLOWED:
+        _refuse(source, _symbol(token) or REFUSALS.get(word, UNKNOWN_WORD), token)
+    elif kind in _LIST and not _lists(before, token, after):
+        _refuse(source, _symbol(token) or UNKNOWN_WORD, token)
+    elif kind is Kind.STRING and _is(before, Kind.FROM):
+        source.refuse("A table is a declared name, not a file.", "Name a declared table: {count}.", token.start)
+
+
+def _lists(before: Token | None, token: Token, after: Token | None) -> bool:
+    """Whether a bracket begins or ends a list of numbers that is an argument; the second gate knows one use of it."""
+    begins = token.token_type is Kind.L_BRACKET
+    outer, inner = (before, after) if begins else (after, before)
+    return _is(inner, Kind.NUMBER) and (_is(outer, Kind.COMMA) or _is(outer, Kind.L_PAREN if begins else Kind.R_PAREN))
+
+
+def _calls(before: Token | None, token: Token) -> bool:
+    """Whether a token before a bracket is the name of a function; a type with its size and WITHIN GROUP are none."""
+    if token.text.upper() == "GROUP" and before is not None and before.text.upper() == "WITHIN":
+        return False
+    if token.token_type in _TYPES:
+        return not (_is(before, Kind.ALIAS) or _is(before, Kind.DCOLON))
+    return token.token_type not in _NEVER_NAMES | _BRACKETED | {Kind.STAR, Kind.INTERVAL}
+
+
+def _symbol(token: Token) -> Refusal | None:
+    what = _NAMED_SYMBOLS.get(token.token_type)
+    if what is None and token.text.isidentifier():
+        return None
+    what = what or f"The sign {token.text[:10]}"
+    return Refusal(f"{what} is not accepted.", "Write the values and functions out: {count}.")
+
+
+def _refuse(source: Source, refusal: Refusal, token: Token) -> None:
+    word = token.text.upper() if len(token.text) <= 40 else token.text[:37].upper() + "..."
+    source.refuse(refusal.reason.replace("{word}", word), refusal.hint, token.start)
+
+
+def _is(token: Token | None, kind: Kind) -> bool:
+    return token is not None and token.token_type is kind
