@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from discreet import audit
-from discreet.audit.events import Bins, regression
-from discreet.audit.features import Raised, columns_of
+from discreet.audit.mechanisms.output_events import Bins, regression
+from discreet.audit.mechanisms.output_features import Raised, columns_of
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import DiscreteGaussian, Gaussian, Laplace, Mechanism, RandomizedResponse
 from discreet.noise import SeededBits

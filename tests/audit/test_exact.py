@@ -10,9 +10,9 @@ import pytest
 
 from discreet import audit, mechanisms
 from discreet.accounting.gdp import gaussian_delta
-from discreet.audit.additive import laplace_pieces, upper_tail
-from discreet.audit.exactly import LAWS
-from discreet.audit.pieces import Piece, Pieces
+from discreet.audit.mechanisms.additive_laws import laplace_pieces, upper_tail
+from discreet.audit.mechanisms.exact_loss import LAWS
+from discreet.audit.mechanisms.law_pairs import Piece, Pieces
 from discreet.errors import InvalidParameter
 from discreet.exact import Enclosure
 from discreet.mechanisms import (

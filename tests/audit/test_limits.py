@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from discreet.audit.limits import (
+from discreet.audit.mechanisms.confidence_bounds import (
     absence_epsilon,
     certified_epsilon,
     certified_mu,

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from discreet.audit.neighbours import Change, Changes, Neighbouring, neighbourings
-from discreet.audit.people import People
-from discreet.audit.strangers import fresh_ids, strangers
+from discreet.audit.queries.neighbours import Change, Changes, Neighbouring, neighbourings
+from discreet.audit.queries.strangers import fresh_ids, strangers
+from discreet.audit.queries.units import People
 from discreet.curator.watch import schema_of
 from discreet.engines import Memory
 from discreet.engines.duckdb.copies import Copy, copy_of

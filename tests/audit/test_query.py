@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from discreet import audit
-from discreet.audit.certified import epsilon_below
-from discreet.audit.recording import Noise
+from discreet.audit.queries.certified import epsilon_below
+from discreet.audit.queries.recorder import Noise
 from discreet.curator import Curator
 from discreet.curator import curator as curator_module
 from discreet.engines import DuckDB, Memory

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from discreet.audit.recording import Watched
+from discreet.audit.queries.recorder import Watched
 from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import DiscreetError, UnsupportedQuery

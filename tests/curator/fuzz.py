@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
-from discreet.audit.recording import Asking
+from discreet.audit.queries.recorder import Asking
 from discreet.noise import SeededBits, uniform_below
 from discreet.plan.model.schema import Limits
 from discreet.plan.model.types import Type

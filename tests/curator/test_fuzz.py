@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from discreet.audit.recording import Seen, Watched, ask
+from discreet.audit.queries.recorder import Seen, Watched, ask
 from discreet.curator import Curator
 from discreet.curator import curator as curator_module
 from discreet.engines import DuckDB, Memory

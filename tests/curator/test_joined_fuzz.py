@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from discreet.audit.recording import Seen, Watched, ask
+from discreet.audit.queries.recorder import Seen, Watched, ask
 from discreet.engines import DuckDB, Memory
 from discreet.engines.ids import normalised
 from discreet.engines.memory import relations as gather_module

@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 from discreet.accounting import epsilon as epsilon_of
-from discreet.audit.nearness import moved
-from discreet.audit.recording import Seen, Watched, ask
-from discreet.audit.releases import allowance
+from discreet.audit.queries.recorder import Seen, Watched, ask
+from discreet.audit.queries.releases import allowance
+from discreet.audit.queries.sensitivity import moved
 from discreet.curator import Answer, Curator
 from discreet.curator.asking import performance as perform
 from discreet.curator.asking.prepared import Prepared

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 from discreet.accounting import epsilon as epsilon_of
-from discreet.audit.nearness import moved
-from discreet.audit.recording import Watched
-from discreet.audit.recording import ask as recorded
-from discreet.audit.releases import allowance
+from discreet.audit.queries.recorder import Watched
+from discreet.audit.queries.recorder import ask as recorded
+from discreet.audit.queries.releases import allowance
+from discreet.audit.queries.sensitivity import moved
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, KeyConflict, UnsupportedQuery

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.mechanism_recorder import Call, MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import Call, MechanismRecorder, watched
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 

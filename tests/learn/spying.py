@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.mechanism_recorder import Call, Handed, MechanismRecorder, watched
+from discreet.audit.queries.mechanism_recorder import Call, Handed, MechanismRecorder, watched
 from discreet.mechanisms import Gaussian
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from discreet.audit import fits
-from discreet.audit.additive import upper_tail
+from discreet.audit.mechanisms.additive_laws import upper_tail
 from discreet.exact import Enclosure
 from discreet.mechanisms import Lomax, ProposeTestRelease
 from discreet.mechanisms import gaussian as gaussian_module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from discreet.audit.recording import Watched
+from discreet.audit.queries.recorder import Watched
 from discreet.engines import Memory
 from discreet.plan.model.readings import Groups, Reading
 

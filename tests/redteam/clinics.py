@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from discreet.audit.recording import Noise, Watched, ask
+from discreet.audit.queries.recorder import Noise, Watched, ask
 from discreet.curator import Curator, Program
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.noise import SeededBits

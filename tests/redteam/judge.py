@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from discreet.audit import verdicts
-from discreet.audit.recording import Asking, Seen
+from discreet.audit.queries import verdicts
+from discreet.audit.queries.recorder import Asking, Seen
 from discreet.curator import Answer
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.audit.releases import allowance
+from discreet.audit.queries.releases import allowance
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.measurement.releases.additive import Measure
 from discreet.privacy import Neighbours, PureDP

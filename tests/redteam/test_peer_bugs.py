@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from discreet.audit.recording import Noise
+from discreet.audit.queries.recorder import Noise
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.measurement.releases.additive import Measure
 from discreet.plan.model.schema import Limits

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from discreet.audit.nearness import moved
-from discreet.audit.recording import Noise, Watched, ask
-from discreet.audit.releases import Divided, allowance
+from discreet.audit.queries.recorder import Noise, Watched, ask
+from discreet.audit.queries.releases import Divided, allowance
+from discreet.audit.queries.sensitivity import moved
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
 from discreet.measurement.releases import quantile_tree as tree_module

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from discreet.audit.recording import Watched, ask
+from discreet.audit.queries.recorder import Watched, ask
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.engines.memory import engine as memory
 from discreet.errors import QueryFailed, UnknownTable, UnsupportedQuery

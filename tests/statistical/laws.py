@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.audit.laws import (
+from discreet.audit.mechanisms.laws import (
     Bernoulli,
     Categorical,
     DiscreteGaussian,

@@ -1,15 +1,15 @@
 """Audits: lower bounds on the epsilon that a mechanism or a curator really has, beside the one it claims."""
 
-from discreet.audit.canaries import one_run
-from discreet.audit.distinguishing import distinguish
-from discreet.audit.exactly import Exact, exact
-from discreet.audit.finding import Audit, OneRun
-from discreet.audit.fitting import Fit, fits
-from discreet.audit.protected import protected
-from discreet.audit.query_finding import Audited, QueryAudit
-from discreet.audit.querying import query
-from discreet.audit.training import fit
-from discreet.audit.verdicts import Violation
+from discreet.audit.mechanisms.canaries import one_run
+from discreet.audit.mechanisms.distinguisher import distinguish
+from discreet.audit.mechanisms.exact_loss import Exact, exact
+from discreet.audit.mechanisms.finding import Audit, OneRun
+from discreet.audit.mechanisms.goodness_of_fit import Fit, fits
+from discreet.audit.queries.finding import Audited, QueryAudit
+from discreet.audit.queries.fit_audit import fit
+from discreet.audit.queries.protected_tables import protected
+from discreet.audit.queries.query_audit import query
+from discreet.audit.queries.verdicts import Violation
 
 __all__ = [
     "Audit",

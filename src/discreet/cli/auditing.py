@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.audit import QueryAudit, protected
-from discreet.audit.pages import audit_page
-from discreet.audit.query_finding import CANNOT_SHOW
+from discreet.audit.queries.finding import CANNOT_SHOW
+from discreet.audit.queries.pages import audit_page
 from discreet.cli.words import number, printable
 from discreet.curator.config.file import Config, load
 from discreet.errors import InvalidParameter

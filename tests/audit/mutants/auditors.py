@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from discreet import audit
-from discreet.audit import distinguishing, limits
+from discreet.audit.mechanisms import confidence_bounds, distinguisher
 from discreet.noise import SeededBits, uniform_below
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.audit.test_limits import best_adversary
@@ -31,7 +31,7 @@ def nothing_is_certified_where_nothing_differs() -> None:
 def no_mechanism_beats_the_bound_of_one_run() -> None:
     for correct in (8, 10):
         best = best_adversary(10, 10, correct, 1.0, 0.01)
-        assert best <= limits.one_run_chance(10, 10, correct, epsilon=1.0, delta=0.01) + 1e-7
+        assert best <= confidence_bounds.one_run_chance(10, 10, correct, epsilon=1.0, delta=0.01) + 1e-7
 
 
 def _all_of_them(pairs: list[Any]) -> tuple[list[Any], ...]:
@@ -47,19 +47,19 @@ MUTANTS = [
     Mutant(
         "events counted where they were chosen",
         "The runs that choose an event also count it, so that accidents look like leaks.",
-        setting(distinguishing, "_split", _all_of_them),
+        setting(distinguisher, "_split", _all_of_them),
         nothing_is_certified_where_nothing_differs,
     ),
     Mutant(
         "shares instead of limits",
         "Counts are divided by runs, without a margin for chance.",
-        setting(limits, "ends", _shares),
+        setting(confidence_bounds, "ends", _shares),
         nothing_is_certified_where_nothing_differs,
     ),
     Mutant(
         "one run without delta",
         "The bound of one run leaves out what delta allows.",
-        setting(limits, "_steepest", lambda *_: 0.0),
+        setting(confidence_bounds, "_steepest", lambda *_: 0.0),
         no_mechanism_beats_the_bound_of_one_run,
     ),
 ]

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from discreet import check
-from discreet.audit.claims import Claim, claim_of
-from discreet.audit.events import Runs, Score, search
-from discreet.audit.features import Raised, columns_of
-from discreet.audit.finding import Audit
-from discreet.audit.limits import certified_epsilon, certified_mu, most_epsilon
+from discreet.audit.mechanisms.claims import Claim, claim_of
+from discreet.audit.mechanisms.confidence_bounds import certified_epsilon, certified_mu, most_epsilon
+from discreet.audit.mechanisms.finding import Audit
+from discreet.audit.mechanisms.output_events import Runs, Score, search
+from discreet.audit.mechanisms.output_features import Raised, columns_of
 from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Mechanism

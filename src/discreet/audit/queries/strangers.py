@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from discreet.audit.people import Row, ids_of
+from discreet.audit.queries.units import Row, ids_of
 from discreet.noise import Bits, uniform_below
 from discreet.plan.expressions.day_functions import LAST
 from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema

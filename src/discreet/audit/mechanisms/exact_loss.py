@@ -9,9 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 from discreet import mechanisms
-from discreet.audit import additive, selecting
-from discreet.audit.claims import claim_of
-from discreet.audit.pieces import Ends, Recipe
+from discreet.audit.mechanisms import additive_laws as additive
+from discreet.audit.mechanisms import selection_laws as selecting
+from discreet.audit.mechanisms.claims import claim_of
+from discreet.audit.mechanisms.law_pairs import Ends, Recipe
 from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.exact import float_above, float_below, settle

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import Any, Self
 
-from discreet.audit.neighbours import Change, Changes, Neighbouring, neighbourings
-from discreet.audit.people import People, by_account, called
-from discreet.audit.verdicts import Violation
+from discreet.audit.queries.neighbours import Change, Changes, Neighbouring, neighbourings
+from discreet.audit.queries.units import People, by_account, called
+from discreet.audit.queries.verdicts import Violation
 from discreet.curator import Curator
 from discreet.curator.watch import check_watchable, is_play, known_to
 from discreet.engines.duckdb.copies import Copy, copy_of

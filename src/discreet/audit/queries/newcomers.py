@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from itertools import cycle, islice
 from typing import Any
 
-from discreet.audit.people import People, Row, ids_of
-from discreet.audit.strangers import VERY_MANY, fresh_ids, fresh_values, spelled, strangers
+from discreet.audit.queries.strangers import VERY_MANY, fresh_ids, fresh_values, spelled, strangers
+from discreet.audit.queries.units import People, Row, ids_of
 from discreet.noise import Bits, uniform_below
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from discreet.audit.people import ids_of
+from discreet.audit.queries.units import ids_of
 from discreet.curator import Curator
 from discreet.curator.replay.stored import Asked
 from discreet.errors import DiscreetError

@@ -13,14 +13,14 @@ from fractions import Fraction
 from typing import Any
 
 from discreet import check
-from discreet.audit.certified import epsilon_below
-from discreet.audit.given import Given
-from discreet.audit.loudness import Loudness
-from discreet.audit.nearness import Move
-from discreet.audit.neighbours import Neighbouring
-from discreet.audit.query_finding import Audited, QueryAudit
-from discreet.audit.recording import Asking, Watched
-from discreet.audit.verdicts import Compared, Pair, Violation
+from discreet.audit.queries.certified import epsilon_below
+from discreet.audit.queries.finding import Audited, QueryAudit
+from discreet.audit.queries.neighbours import Neighbouring
+from discreet.audit.queries.noise_size import Loudness
+from discreet.audit.queries.recorder import Asking, Watched
+from discreet.audit.queries.sensitivity import Move
+from discreet.audit.queries.subject import Given
+from discreet.audit.queries.verdicts import Compared, Pair, Violation
 from discreet.curator import Curator
 from discreet.curator.asking.preparation import LimitsWish
 from discreet.curator.catalog.terms import terms

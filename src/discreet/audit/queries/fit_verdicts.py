@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.fit_nearness import Price, moves, price_of, used_by
-from discreet.audit.loudness import Loudness
-from discreet.audit.mechanism_recorder import Handed
-from discreet.audit.nearness import Move
-from discreet.audit.recording import Seen
-from discreet.audit.verdicts import Fault, same_course, short
+from discreet.audit.queries.fit_nearness import Price, moves, price_of, used_by
+from discreet.audit.queries.mechanism_recorder import Handed
+from discreet.audit.queries.noise_size import Loudness
+from discreet.audit.queries.recorder import Seen
+from discreet.audit.queries.sensitivity import Move
+from discreet.audit.queries.verdicts import Fault, same_course, short
 from discreet.curator.asking.performance import costs_no_more
 from discreet.ledger import Account
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace

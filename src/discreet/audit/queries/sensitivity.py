@@ -9,9 +9,9 @@ from typing import Literal
 
 from discreet.accounting.terms import terms
 from discreet.accounting.zcdp import compose as zcdp
-from discreet.audit.points import ranges_of_parts, ranges_of_points, ranges_of_votes
-from discreet.audit.recording import Noise
-from discreet.audit.releases import Divided, Drawn, Voted, allowance, law_of
+from discreet.audit.queries.points import ranges_of_parts, ranges_of_points, ranges_of_votes
+from discreet.audit.queries.recorder import Noise
+from discreet.audit.queries.releases import Divided, Drawn, Voted, allowance, law_of
 from discreet.measurement.releases.additive import Measure
 from discreet.mechanisms import PartitionSelection
 from discreet.privacy import events

@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
-from discreet.audit.releases import Divided, Drawn
+from discreet.audit.queries.releases import Divided, Drawn
 from discreet.measurement.aggregates import Target
 from discreet.measurement.releases.mode import Modal
 from discreet.measurement.releases.points import Pick

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.additive import gaussian_pieces, upper_tail
-from discreet.audit.pieces import (
+from discreet.audit.mechanisms.additive_laws import gaussian_pieces, upper_tail
+from discreet.audit.mechanisms.law_pairs import (
     MOST_PIECES,
     NOTHING,
     Piece,

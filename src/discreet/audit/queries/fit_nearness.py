@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from discreet import accounting
-from discreet.audit.mechanism_recorder import Handed
-from discreet.audit.nearness import Move
+from discreet.audit.queries.mechanism_recorder import Handed
+from discreet.audit.queries.sensitivity import Move
 from discreet.errors import UnsupportedEvent
 from discreet.exact import root_above, root_below
 from discreet.mechanisms import (

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from discreet.audit.newcomers import Newcomers, Rows
-from discreet.audit.people import People, Row, ids_of
+from discreet.audit.queries.newcomers import Newcomers, Rows
+from discreet.audit.queries.units import People, Row, ids_of
 from discreet.engines.duckdb.copies import Copy
 from discreet.noise import Bits
 from discreet.noise.experiment import shuffled

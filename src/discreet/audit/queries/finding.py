@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.audit.verdicts import Violation
+from discreet.audit.queries.verdicts import Violation
 from discreet.privacy import Neighbours
 from discreet.report.charts import Spec
 from discreet.report.movement import paid_and_used

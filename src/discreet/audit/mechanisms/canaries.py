@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from discreet import check
-from discreet.audit.claims import claim_of
-from discreet.audit.distinguishing import CONFIDENCE
-from discreet.audit.finding import OneRun
-from discreet.audit.limits import one_run_epsilon
+from discreet.audit.mechanisms.claims import claim_of
+from discreet.audit.mechanisms.confidence_bounds import one_run_epsilon
+from discreet.audit.mechanisms.distinguisher import CONFIDENCE
+from discreet.audit.mechanisms.finding import OneRun
 from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits

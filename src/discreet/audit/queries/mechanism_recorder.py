@@ -121,7 +121,7 @@ class MechanismRecorder:
         return np.asarray(kept, dtype=bool) & (np.asarray(counts) > self.alone)
 
 
-_WATCHED: ContextVar[MechanismRecorder | None] = ContextVar("discreet.audit.mechanism_recorder", default=None)
+_WATCHED: ContextVar[MechanismRecorder | None] = ContextVar("discreet.audit.queries.mechanism_recorder", default=None)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from discreet import check
-from discreet.audit.laws import Floats, Law, p_value
+from discreet.audit.mechanisms.laws import Floats, Law, p_value
 from discreet.check import Number
 from discreet.errors import InvalidParameter
 
@@ -69,7 +69,7 @@ def fits(sample: ArrayLike, law: Law | Callable[[Floats], Floats], *, level: Num
         InvalidParameter: without draws, or if they are no finite numbers.
 
     >>> from fractions import Fraction
-    >>> from discreet.audit.laws import DiscreteLaplace
+    >>> from discreet.audit.mechanisms.laws import DiscreteLaplace
     >>> from discreet.noise import SeededBits, discrete_laplace
     >>> draws = discrete_laplace(2, 20_000, bits=SeededBits(1))
     >>> fits(draws, DiscreteLaplace(Fraction(2))).passed, fits(draws, DiscreteLaplace(Fraction(3, 2))).passed

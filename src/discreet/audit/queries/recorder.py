@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.releases import Divided, Drawn, Release, Voted
+from discreet.audit.queries.releases import Divided, Drawn, Release, Voted
 from discreet.curator import Answer, Curator
 from discreet.curator.asking.preparation import LimitsWish
 from discreet.curator.watch import bits_of, watching

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.features import Column
+from discreet.audit.mechanisms.output_features import Column
 
 Columns = Mapping[str, Column]
 Mask = NDArray[np.bool_]

@@ -23,7 +23,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.audit.recording import Noise
+from discreet.audit.queries.recorder import Noise
 from discreet.exact import float_below
 from discreet.measurement.releases.additive import Law, Measure
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.pieces import MOST_PIECES, Piece, Pieces, Recipe, product, total
+from discreet.audit.mechanisms.law_pairs import MOST_PIECES, Piece, Pieces, Recipe, product, total
 from discreet.errors import InvalidParameter
 from discreet.exact import Enclosure, exact_value
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, ProposeTestRelease, Staircase

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from discreet import check
-from discreet.audit.query_finding import QueryAudit
-from discreet.audit.querying import NEIGHBOURS, ROWS, Progress, query
-from discreet.audit.questions import standard
+from discreet.audit.queries.finding import QueryAudit
+from discreet.audit.queries.query_audit import NEIGHBOURS, ROWS, Progress, query
+from discreet.audit.queries.questions import standard
 from discreet.curator import Curator
 from discreet.curator.catalog.terms import terms
 from discreet.curator.config.enrolment import check_sources, register

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.accounting.zcdp import zcdp_epsilon
-from discreet.audit.nearness import Move, paid_moves
-from discreet.audit.recording import REST, Asking, Noise, Seen, Watched, ask
-from discreet.audit.releases import Divided, Drawn, Voted, allowance, law_of
+from discreet.audit.queries.recorder import REST, Asking, Noise, Seen, Watched, ask
+from discreet.audit.queries.releases import Divided, Drawn, Voted, allowance, law_of
+from discreet.audit.queries.sensitivity import Move, paid_moves
 from discreet.curator import Answer, Curator
 from discreet.curator.asking.performance import costs_no_more
 from discreet.exact import float_above, float_below

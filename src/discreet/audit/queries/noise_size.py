@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.audit.recording import Noise
+from discreet.audit.queries.recorder import Noise
 from discreet.measurement.releases.additive import Law, Measure
 
 SMALLEST = 2

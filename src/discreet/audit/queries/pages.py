@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from discreet.audit.query_finding import CANNOT_SHOW, SHOWS, QueryAudit
+from discreet.audit.queries.finding import CANNOT_SHOW, SHOWS, QueryAudit
 from discreet.errors import MissingExtra
 from discreet.privacy import Neighbours
 from discreet.report import blocks
