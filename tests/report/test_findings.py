@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.report import Scheme, findings, lab, svg
+from discreet.report import Scheme, comparison_charts, findings, svg
 from discreet.report.finding import Comparison, Finding, Trial, sampled
 from tests.report.test_charts import valid
 
@@ -54,7 +54,7 @@ def test_sampling_intervals_hold_the_rate_and_stay_rates(share: float, targets: 
 def test_charts_are_valid_and_can_be_drawn() -> None:
     specs = [FOUND.spec(), compared().spec()]
     specs.append(
-        lab.curves(
+        comparison_charts.curves(
             {"a": [(1, (0.5, 0.4, 0.6))]}, {"a": [(1, 0.5)]}, headline="h", across="x (m)", title="y", lines={"z": 0}
         )
     )
@@ -65,7 +65,7 @@ def test_charts_are_valid_and_can_be_drawn() -> None:
 
 @given(st.lists(SHARES, max_size=8))
 def test_names_of_lines_are_moved_apart(values: list[float]) -> None:
-    places = sorted(lab.apart(values))
+    places = sorted(comparison_charts.apart(values))
     assert all(later - earlier >= 0.0649 for earlier, later in pairwise(places))
     assert all(-0.5 <= place <= 1.0001 for place in places)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.report.words import measured, plain
+from discreet.report.display import measured, plain
 
 FINITE = st.floats(-1e12, 1e12)
 _PARTS = re.compile(r"(\S+) \((\S+) to (\S+)\)")

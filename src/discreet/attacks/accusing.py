@@ -21,10 +21,10 @@ from discreet.errors import InvalidParameter
 from discreet.noise import Bits
 from discreet.noise.experiment import shuffled
 from discreet.privacy.events import Event, Pure
-from discreet.report import lab
+from discreet.report import comparison_charts
 from discreet.report.charts import Spec
+from discreet.report.display import rate
 from discreet.report.finding import Finding, sampled
-from discreet.report.words import rate
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -73,7 +73,7 @@ class Tracing(Finding):
         }
         marks = {"members, as predicted": self.predicted, "members, most possible": self.bound}
         known = {name: value for name, value in marks.items() if value is not None}
-        return lab.rates(found, known, headline=self.headline, across="accused")
+        return comparison_charts.rates(found, known, headline=self.headline, across="accused")
 
 
 def accuse(

@@ -21,10 +21,10 @@ from discreet.attacks.lookup import compare_lookups, people_of
 from discreet.attacks.tables import Column, chosen, columns_of
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
-from discreet.report import lab
+from discreet.report import comparison_charts
 from discreet.report.charts import Spec
+from discreet.report.display import rate
 from discreet.report.finding import Comparison, Finding
-from discreet.report.words import rate
 
 Counts = NDArray[np.int64]
 
@@ -101,7 +101,7 @@ class Anonymity(Finding):
         reach = range(min(4, len(self.values)))
         found = {f"{number} ruled out": self.ruling_out_any(number) for number in reach}
         shown = {name: (share, share, share) for name, share in found.items()}
-        return lab.rates(shown, {"chance": self.baseline}, headline=self.headline, across=self.goal)
+        return comparison_charts.rates(shown, {"chance": self.baseline}, headline=self.headline, across=self.goal)
 
 
 def compare(

@@ -17,8 +17,8 @@ from discreet.exact import Grid
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits
 from discreet.noise.experiment import uniforms
+from discreet.report.display import plain
 from discreet.report.finding import Finding
-from discreet.report.words import plain
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

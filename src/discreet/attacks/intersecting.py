@@ -18,8 +18,8 @@ from discreet.attacks.tables import Columns, chosen, columns_of
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import uniforms
+from discreet.report.display import rate
 from discreet.report.finding import RAW, Comparison, Finding, Trial
-from discreet.report.words import rate
 
 
 @dataclass(frozen=True, kw_only=True)

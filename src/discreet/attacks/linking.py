@@ -16,10 +16,10 @@ from discreet.attacks.lookup import compare_lookups, people_of
 from discreet.attacks.tables import Column, Columns, chosen, columns_of
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
-from discreet.report import lab
+from discreet.report import comparison_charts
 from discreet.report.charts import Spec
+from discreet.report.display import rate
 from discreet.report.finding import Comparison, Finding, sampled
-from discreet.report.words import rate
 
 Pairs = NDArray[np.intp]
 
@@ -70,7 +70,7 @@ class Linkage(Finding):
             "ambiguous": self.ambiguous / self.targets,
         }
         shown = {name: sampled(share, self.targets) for name, share in found.items()}
-        return lab.rates(shown, {"chance": self.baseline}, headline=self.headline, across="released rows")
+        return comparison_charts.rates(shown, {"chance": self.baseline}, headline=self.headline, across="released rows")
 
 
 def compare(

@@ -22,8 +22,8 @@ from discreet.attacks.tables import Columns
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of
+from discreet.report.display import rate
 from discreet.report.finding import RAW, Comparison, Finding, Trial
-from discreet.report.words import rate
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -27,8 +27,8 @@ from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import shuffled
 from discreet.privacy.events import Event, Pure
+from discreet.report.display import rate
 from discreet.report.finding import RAW, Comparison, Finding, Trial
-from discreet.report.words import rate
 
 Method = Literal["likelihood_ratio", "loss"]
 SCORES = {"likelihood_ratio": by_likelihood_ratio, "loss": by_loss}

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.attacks.tables import chosen, columns_of
 from discreet.errors import InvalidParameter
-from discreet.report import lab
+from discreet.report import comparison_charts
 from discreet.report.charts import Spec
+from discreet.report.display import rate
 from discreet.report.finding import Finding
-from discreet.report.words import rate
 
 YEAR = 365.25
 OLDEST = 80  # ages spread evenly below it, where no shares are given
@@ -59,7 +59,7 @@ class HowUnique(Finding):
         """The chances to share birth date and sex with nobody and with somebody."""
         found = {"with nobody": self.success, "with somebody": 1 - self.success}
         shown = {name: (chance, chance, chance) for name, chance in found.items()}
-        return lab.rates(shown, {}, headline=self.headline, across="chance to share birth date and sex")
+        return comparison_charts.rates(shown, {}, headline=self.headline, across="chance to share birth date and sex")
 
 
 def how_unique(

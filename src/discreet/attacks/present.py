@@ -23,8 +23,8 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import coins, uniforms
+from discreet.report.display import rate
 from discreet.report.finding import RAW, Comparison, Finding, Trial
-from discreet.report.words import rate
 
 Said = NDArray[np.bool_]
 

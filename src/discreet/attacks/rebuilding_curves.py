@@ -16,13 +16,13 @@ from discreet.attacks.guessing import right_guess_gaussian
 from discreet.attacks.reconstruction import repeated
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import coins
-from discreet.report import lab
+from discreet.report import comparison_charts
 from discreet.report.charts import Spec
+from discreet.report.display import rate
 from discreet.report.finding import sampled
 from discreet.report.render import chart
-from discreet.report.words import rate
 
-Points = tuple[tuple[float, lab.Rate], ...]
+Points = tuple[tuple[float, comparison_charts.Rate], ...]
 Line = tuple[tuple[float, float], ...]
 
 
@@ -46,7 +46,7 @@ class Curves:
 
     def spec(self) -> Spec:
         """The chart as a dictionary of Vega-Lite."""
-        return lab.curves(
+        return comparison_charts.curves(
             self.found,
             self.expected,
             headline=self.headline,

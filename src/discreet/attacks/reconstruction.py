@@ -18,8 +18,8 @@ from discreet.attacks.attack import beside
 from discreet.attacks.ceiling import compared
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
+from discreet.report.display import rate
 from discreet.report.finding import Comparison, Finding, Trial
-from discreet.report.words import rate
 
 Method = Literal["least_squares", "linear_program", "exhaustive", "hadamard"]
 METHODS: tuple[Method, ...] = ("least_squares", "linear_program", "exhaustive", "hadamard")

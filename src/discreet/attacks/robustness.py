@@ -16,11 +16,11 @@ from discreet.attacks.groups import group_bound
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import normals
 from discreet.privacy import GDP
-from discreet.report import lab
+from discreet.report import comparison_charts
 from discreet.report.charts import Spec
 from discreet.report.render import chart
 
-Points = tuple[tuple[float, lab.Rate], ...]
+Points = tuple[tuple[float, comparison_charts.Rate], ...]
 Line = tuple[tuple[float, float], ...]
 Fit = Callable[[Floats, Any, Bits], Any]
 PLAIN, BOUNDED = "plain", "bounded gradients"
@@ -59,7 +59,7 @@ class Robustness:
 
     def spec(self) -> Spec:
         """The chart as a dictionary of Vega-Lite."""
-        return lab.curves(
+        return comparison_charts.curves(
             self.found,
             self.allowed,
             headline=self.headline,
@@ -74,7 +74,7 @@ class Robustness:
         return chart(self.spec())
 
 
-def _end(point: tuple[float, lab.Rate]) -> str:
+def _end(point: tuple[float, comparison_charts.Rate]) -> str:
     return f"{point[1][0]:.3g} at {point[0]:.1%}"
 
 
@@ -96,7 +96,7 @@ def location_under_outliers(
         bits: the source of randomness.
     """
     source = source_of(bits)
-    found: dict[str, list[tuple[float, lab.Rate]]] = {name: [] for name in _CENTRES}
+    found: dict[str, list[tuple[float, comparison_charts.Rate]]] = {name: [] for name in _CENTRES}
     for share in shares:
         errors: dict[str, list[float]] = {name: [] for name in _CENTRES}
         for _ in range(runs):
@@ -261,13 +261,13 @@ def _allowed(epsilon: float, rows: int, most: int, chance: float) -> Line:
     return tuple((count / rows, group_bound(loss, count, chance)) for count in range(most + 1))
 
 
-def _mean(measured: Sequence[float]) -> lab.Rate:
+def _mean(measured: Sequence[float]) -> comparison_charts.Rate:
     """The average, and 1.96 standard errors on both sides, within 0 and 1."""
     centre, reach = float(np.mean(measured)), 1.96 * float(np.std(measured)) / math.sqrt(len(measured))
     return centre, max(0.0, centre - reach), min(1.0, centre + reach)
 
 
-def _middle(measured: Sequence[float]) -> lab.Rate:
+def _middle(measured: Sequence[float]) -> comparison_charts.Rate:
     """The median, and the spread without one value at each end where there are more than four."""
     ordered = sorted(measured)
     cut = 1 if len(ordered) > 4 else 0

@@ -16,11 +16,11 @@ from discreet.attacks.present import compare
 from discreet.attacks.ratings import Names, Ratings, Scale, Weight, ratings_of, smoothed
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
-from discreet.report import lab
+from discreet.report import comparison_charts
 from discreet.report.charts import Spec
+from discreet.report.display import rate
 from discreet.report.finding import Finding, sampled
 from discreet.report.render import chart
-from discreet.report.words import rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Scoreboard(Finding):
         parts = {"named rightly" if self.wrong is not None else "named": self.success, "named wrongly": self.wrong}
         found = {name: sampled(share, self.targets) for name, share in parts.items() if share is not None}
         found["no answer"] = sampled(self.silent, self.targets)
-        return lab.rates(found, {"chance": self.baseline}, headline=self.headline, across="targets")
+        return comparison_charts.rates(found, {"chance": self.baseline}, headline=self.headline, across="targets")
 
 
 @beside(compare)
@@ -163,12 +163,12 @@ class KnownItems:
 
     def spec(self) -> Spec:
         """Success against the number of known items."""
-        series: dict[str, list[tuple[float, lab.Rate]]] = {}
+        series: dict[str, list[tuple[float, comparison_charts.Rate]]] = {}
         for (days, items), found in self.findings.items():
             series.setdefault(f"{days} days off", []).append((items, sampled(found.success, found.targets)))
         lines = {name: [(x, middle) for x, (middle, _, _) in points] for name, points in series.items()}
         chance = next(iter(self.findings.values())).baseline
-        return lab.curves(
+        return comparison_charts.curves(
             series,
             lines,
             headline=self.headline,

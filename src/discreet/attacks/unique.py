@@ -15,10 +15,10 @@ from discreet.attacks.lookup import compare_lookups, people_of
 from discreet.attacks.tables import chosen, columns_of
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
-from discreet.report import lab
+from discreet.report import comparison_charts
 from discreet.report.charts import Spec
+from discreet.report.display import rate
 from discreet.report.finding import Comparison, Finding
-from discreet.report.words import rate
 
 _SIZES = ((1, 1), (2, 2), (3, 5), (6, 10), (11, 100), (101, None))
 
@@ -74,7 +74,7 @@ class Uniqueness(Finding):
         """The share of people by the size of their class."""
         found = {name: (share, share, share) for name, share in self.sizes.items()}
         marks = {} if self.predicted is None else {"predicted unique": self.predicted}
-        return lab.rates(found, marks, headline=self.headline, across="people in classes of that size")
+        return comparison_charts.rates(found, marks, headline=self.headline, across="people in classes of that size")
 
 
 def compare(

@@ -9,10 +9,11 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from discreet.cli.words import json_text, printable
+from discreet.cli.words import json_text
 from discreet.ledger import Balance, Entry
 from discreet.ledger.text import at_most, read_loss, write_loss
 from discreet.privacy import Loss
+from discreet.report.display import printable
 
 _LONGEST = 100
 

@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from discreet.cli.words import csv_text, json_text, percent, printable, shown
+from discreet.cli.words import csv_text, json_text, shown
 from discreet.curator.asking.answer import Answer
 from discreet.ledger.text import write_loss
+from discreet.report.display import percent, printable
 
 
 def show(answer: Answer, console: Console) -> None:

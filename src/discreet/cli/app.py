@@ -14,7 +14,6 @@ from rich.text import Text
 from discreet.cli import accounts, answers, attacking, auditing, choosing, curating, explaining
 from discreet.cli.failures import FAILED, Guarded
 from discreet.cli.template import TEMPLATE
-from discreet.cli.words import printable
 from discreet.curator.asking.choices import CANDIDATES
 from discreet.curator.config.file import FILE, Config, load
 from discreet.curator.curator import Curator
@@ -22,6 +21,7 @@ from discreet.demo import FOLDER, show
 from discreet.errors import InvalidParameter
 from discreet.ledger import OWNER, Book, Head
 from discreet.privacy import Budget
+from discreet.report.display import printable
 
 app = typer.Typer(
     cls=Guarded,

@@ -14,10 +14,10 @@ from rich.text import Text
 from discreet.audit import QueryAudit, protected
 from discreet.audit.queries.finding import CANNOT_SHOW
 from discreet.audit.queries.pages import audit_page
-from discreet.cli.words import number, printable
+from discreet.cli.words import number
 from discreet.curator.config.file import Config, load
 from discreet.errors import InvalidParameter
-from discreet.report.words import percent
+from discreet.report.display import percent, printable
 
 
 def audited(

@@ -11,13 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.cli import curating
-from discreet.cli.words import csv_text, json_text, number, percent, printable
+from discreet.cli.words import csv_text, json_text, number
 from discreet.curator.asking.choices import Candidate, Choice, Choices, choose_epsilon
 from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
 from discreet.ledger import OWNER
 from discreet.plan.model.schema import Limits
 from discreet.report import blocks, page
+from discreet.report.display import percent, printable
 
 _RISKS = ("found, of 100", "suspicion of 50 %, then")
 

@@ -8,8 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from discreet.cli.words import number, percent, printable
+from discreet.cli.words import number
 from discreet.curator import Explanation
+from discreet.report.display import percent, printable
 
 
 def show(told: Explanation, console: Console) -> None:

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from discreet.cli.words import printable
 from discreet.errors import (
     DiscreetError,
     InsufficientBudget,
@@ -25,6 +24,7 @@ from discreet.errors import (
     UnsupportedEvent,
     UnsupportedQuery,
 )
+from discreet.report.display import printable
 
 WRONG_USAGE, BUDGET_REFUSED, QUESTION_REFUSED, FAILED = 2, 3, 4, 5
 STOPPED = 130  # as of every program that Ctrl-C ends: 128 and the number of the signal

@@ -16,11 +16,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from discreet.cli.words import json_text, printable
+from discreet.cli.words import json_text
 from discreet.errors import InvalidParameter
 from discreet.report import Comparison, Finding
+from discreet.report.display import printable, rate
 from discreet.report.findings import finding_page
-from discreet.report.words import rate
 
 Outcome = Finding | Comparison
 Made = TypeVar("Made", bound=Outcome)

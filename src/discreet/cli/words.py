@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet import check
+from discreet.report.display import printable
 
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")  # spreadsheets take the wide forms for the narrow ones
 _NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?")
@@ -52,15 +53,6 @@ def json_text(fields: Any) -> str:
     return json.dumps(fields, indent=2, allow_nan=False).replace("\x7f", "\\u007f")
 
 
-def printable(text: str, *, lines: bool = False) -> str:
-    r"""A text whose control characters are spelled out: a group's name must not steer the terminal.
-
-    >>> printable("A\x1b[31m")
-    'A\\x1b[31m'
-    """
-    return "".join(c if c.isprintable() or (lines and c == "\n") else ascii(c)[1:-1] for c in text)
-
-
 def number(value: float | Fraction) -> str:
     """A number of at most six digits after the point, whole ones in full.
 
@@ -83,12 +75,3 @@ def shown(value: object) -> str:
     if isinstance(value, int | float | Fraction) and not isinstance(value, bool):
         return number(value)
     return printable(str(value))
-
-
-def percent(confidence: Fraction) -> str:
-    """A confidence for people.
-
-    >>> percent(Fraction(19, 20))
-    '95 %'
-    """
-    return f"{float(100 * confidence):g} %"

@@ -17,7 +17,7 @@ from discreet.demo.town import DIAGNOSES, PATIENTS, QUASI, hospital, register, t
 from discreet.noise import Bits, SeededBits
 from discreet.noise.experiment import shuffled, uniforms
 from discreet.report import Comparison, Finding
-from discreet.report.words import rate
+from discreet.report.display import rate
 
 EPSILONS = ("0.1", "1", "3", "10")
 BITS, SUBSETS, RUNS = 256, 4, 60

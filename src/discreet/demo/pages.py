@@ -11,7 +11,7 @@ from discreet.demo.clinic import HIGHEST_CHARGE, RICH_CHARGE, RICH_WARD, TYPES
 from discreet.demo.conversation import BOUNDS, KEYS, LIMITS, Said
 from discreet.demo.story import PROVENANCE, Story, costs
 from discreet.report import Html, Point, answers, blocks, charts, page
-from discreet.report.words import measured, number, percent
+from discreet.report.display import measured, number, percent
 
 FILE, LAB = "report.html", "lab.html"
 CONTENTS = {

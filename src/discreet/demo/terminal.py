@@ -17,7 +17,7 @@ from discreet.demo.conversation import Said
 from discreet.demo.lab import Exhibit
 from discreet.ledger import Entry
 from discreet.report.answers import Shape
-from discreet.report.words import measured, number, plain, rate
+from discreet.report.display import measured, number, plain, rate
 
 
 def heading(console: Console, text: str) -> None:

@@ -4,7 +4,7 @@ Whatever is shown here was released before. Charts are plain dictionaries and ne
 `discreet[report]`.
 """
 
-from discreet.report import answers, blocks, charts, findings, lab
+from discreet.report import answers, blocks, charts, comparison_charts, findings
 from discreet.report.charts import Point, Reading, Spec
 from discreet.report.finding import Comparison, Finding, Trial
 from discreet.report.html import Html, element
@@ -26,9 +26,9 @@ __all__ = [
     "can_draw",
     "chart",
     "charts",
+    "comparison_charts",
     "element",
     "findings",
-    "lab",
     "page",
     "svg",
 ]

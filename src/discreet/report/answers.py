@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.report.charts import Point, Spec, dots, panels
+from discreet.report.display import Number, measured, plain
 from discreet.report.html import NOTHING, Html, element
-from discreet.report.words import Number, measured, plain
 
 Record = Mapping[str, Any]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from discreet.report.words import Number
+from discreet.report.display import Number
 
 Spec = dict[str, Any]
 """A chart: JSON that Vega-Lite understands."""

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.report import lab
+from discreet.report import comparison_charts
 from discreet.report.charts import Spec
+from discreet.report.display import rate
 from discreet.report.render import chart
-from discreet.report.words import rate
 
 RAW = "no defence"
 """The name of a release that nothing protects."""
@@ -81,7 +81,7 @@ class Finding:
         """The chart as a dictionary of Vega-Lite: the rate with its sampling error, beside what it is compared with."""
         marks = {"by guessing": self.baseline, "as predicted": self.predicted, "most possible": self.bound}
         known = {name: value for name, value in marks.items() if value is not None}
-        return lab.rates(
+        return comparison_charts.rates(
             {"this attack": sampled(self.success, self.targets)}, known, headline=self.headline, across=self.goal
         )
 
@@ -157,7 +157,7 @@ class Comparison:
             for trial in self.private
             if trial.epsilon
         }
-        return lab.against_epsilon(
+        return comparison_charts.against_epsilon(
             found,
             ceiling=self.ceiling,
             lines=lines | {"chance": self.raw.baseline},

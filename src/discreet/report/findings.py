@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from discreet.report import blocks
+from discreet.report.display import rate
 from discreet.report.finding import Comparison, Finding, Trial
 from discreet.report.html import Html
 from discreet.report.page import page
-from discreet.report.words import rate
 
 EPSILON = (
     "Epsilon says how much one person's data may change what is published: the smaller it is, the less can be learned "

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from discreet.mechanisms.randomized_response import clopper_pearson
-from discreet.report import lab
+from discreet.report import comparison_charts
 from discreet.report.charts import Spec
+from discreet.report.display import rate
 from discreet.report.render import chart
-from discreet.report.words import rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +139,7 @@ class Audit(Lower):
         allowed = math.exp(min(self.epsilon_claimed, 700.0)) * upper + self.delta
         contrary = 1 - math.exp(-self.epsilon_claimed) * (1 - upper - self.delta)
         marks = {"most that the claim allows": min(1.0, allowed, contrary)}
-        return lab.rates(shown, marks, headline=self.headline, across="runs in which the event fell")
+        return comparison_charts.rates(shown, marks, headline=self.headline, across="runs in which the event fell")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,4 +168,4 @@ class OneRun(Lower):
         found = {"right guesses": (self.correct / self.guesses, float(low), float(high))}
         allowed = 1 / (1 + math.exp(-min(self.epsilon_claimed, 700.0)))
         marks = {"chance": 0.5, "most on average at the claim": allowed}
-        return lab.rates(found, marks, headline=self.headline, across="right guesses")
+        return comparison_charts.rates(found, marks, headline=self.headline, across="right guesses")

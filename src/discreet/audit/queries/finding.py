@@ -9,9 +9,9 @@ from typing import Any
 from discreet.audit.queries.verdicts import Violation
 from discreet.privacy import Neighbours
 from discreet.report.charts import Spec
+from discreet.report.display import percent
 from discreet.report.movement import paid_and_used
 from discreet.report.render import chart
-from discreet.report.words import percent
 
 SHOWS = (
     "Every number that meets noise, and everything else that an analyst can see, was compared on both tables while the "

@@ -9,9 +9,9 @@ from discreet.audit.queries.finding import CANNOT_SHOW, SHOWS, QueryAudit
 from discreet.errors import MissingExtra
 from discreet.privacy import Neighbours
 from discreet.report import blocks
+from discreet.report.display import percent, plain
 from discreet.report.html import Html
 from discreet.report.page import page
-from discreet.report.words import percent, plain
 
 LEAD = (
     "Whoever reads the answers of this system must not be able to tell whether any one person is in the data. Here "

@@ -20,8 +20,8 @@ from discreet.plan.post.steps import noisy_columns
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.report import answers, blocks, render
+from discreet.report.display import percent
 from discreet.report.html import element
-from discreet.report.words import percent
 
 _LARGEST = (1 << 63) - 1  # of the integers that every frame can hold
 

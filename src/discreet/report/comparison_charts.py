@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
 from discreet.report.charts import SCHEMA, WIDTH, Spec
-from discreet.report.words import rate
+from discreet.report.display import rate
 
 Rate = tuple[float, float, float]
 """A share with the low and the high end of its interval."""

@@ -1,0 +1,200 @@
+"""Values and small tables for people: as text for a terminal, as HTML for a notebook.
+
+An interval decides how many digits its number deserves. Texts come from data and from analysts: control characters are
+spelled out, and markup is escaped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
+
+from discreet.report.html import Html, element
+
+Number = int | float
+"""A released number or an end of its interval, which may be infinite."""
+
+_MOST_PLACES = 6
+_LARGEST = 1e15  # from here on, digits before the point are noise themselves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Display:
+    """What a public object shows of itself: a title, a table, and notes; the same as text and as HTML.
+
+    Attributes:
+        title: stands above the table.
+        columns: the headings of the table; it has no line of headings if all of them are empty.
+        rows: values of any type, one for each column.
+        numbers: the columns that are aligned on the right.
+        notes: sentences below the table.
+
+    >>> shown = Display(title="Visits", columns=("ward", "n"), rows=[("A", 12), ("B & C", 7)], numbers=["n"])
+    >>> print(shown.text())
+    Visits
+    ward    n
+    -----  --
+    A      12
+    B & C   7
+    """
+
+    title: str = ""
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[object]] = ()
+    numbers: Collection[str] = ()
+    notes: Sequence[str] = ()
+
+    def text(self) -> str:
+        """Returns the title, the table and the notes as lines of plain text."""
+        table = text_table(self.columns, self.rows, numbers=self.numbers)
+        return "\n".join(filter(None, [printable(self.title), table, *(f"- {printable(note)}" for note in self.notes)]))
+
+    def html(self) -> Html:
+        """Returns the same as a piece of HTML that needs no style sheet."""
+        table = [html_table(self.columns, self.rows, numbers=self.numbers)] if self.rows else []
+        title = [element("p", element("strong", printable(self.title)))] if self.title else []
+        notes = [element("ul", *(element("li", printable(note)) for note in self.notes))] if self.notes else []
+        return element("div", *title, *table, *notes)
+
+
+def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: Collection[str] = ()) -> str:
+    r"""Returns rows as lines of text in aligned columns; nothing if there are no rows.
+
+    Args:
+        columns: the headings; a table whose headings are all empty has no line of headings.
+        rows: values of any type, shown by `plain`.
+        numbers: the columns that are aligned on the right.
+
+    >>> print(text_table(["", ""], [("cost", "epsilon 1"), ("remaining\x1b", "epsilon 2")]))
+    cost           epsilon 1
+    remaining\x1b  epsilon 2
+    """
+    if not rows:
+        return ""
+    head, body = [plain(name) for name in columns], [[plain(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
+    lines = [head, ["-" * width for width in widths], *body] if any(head) else body
+    sides = [str.rjust if name in numbers else str.ljust for name in columns]
+    return "\n".join(
+        "  ".join(side(cell, width) for side, cell, width in zip(sides, line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def html_table(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: Collection[str] = (), caption: str = ""
+) -> Html:
+    """Returns rows as an HTML table that needs no style sheet: a notebook has none of ours.
+
+    >>> html_table(["", ""], [("<b>", 1)]).count("&lt;b&gt;")
+    1
+    """
+    sides = [f"text-align:{'right' if name in numbers else 'left'}" for name in columns]
+    heads = (element("th", plain(name), scope="col", style=side) for name, side in zip(columns, sides, strict=True))
+    head = [element("thead", element("tr", *heads))] if any(columns) else []
+    body = (
+        element("tr", *(element("td", plain(cell), style=side) for cell, side in zip(row, sides, strict=True)))
+        for row in rows
+    )
+    named = [element("caption", printable(caption))] if caption else []
+    return element("table", *named, *head, element("tbody", *body))
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    r"""Returns a text with control characters spelled out: a group's name must not steer the terminal.
+
+    Args:
+        text: what is to be shown.
+        lines: whether ends of lines stay.
+
+    >>> printable("A\x1b[31m")
+    'A\\x1b[31m'
+    """
+    return "".join(c if c.isprintable() or (lines and c == "\n") else ascii(c)[1:-1] for c in text)
+
+
+def plain(value: object) -> str:
+    r"""Returns a key of a group, or any other value, as a text without control characters.
+
+    >>> plain("A\x1b[31m"), plain(None), plain(True), plain(1234.5)
+    ('A\\x1b[31m', 'NULL', 'true', '1234.5')
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return printable(str(value))
+
+
+def measured(value: Number | None, low: Number, high: Number) -> str:
+    """Returns a number and its interval, whose ends are rounded outwards.
+
+    >>> measured(632.1036, 447.3053, 816.9019)
+    '632 (447 to 817)'
+    >>> measured(0.51234, 0.50117, 0.52481), measured(1466, 1346, 1586)
+    ('0.512 (0.501 to 0.525)', '1,466 (1,346 to 1,586)')
+    >>> measured(None, -math.inf, math.inf), measured(3.25, -math.inf, 4.0), measured(3.25, -math.inf, math.inf)
+    ('no value', '3.25 (no bound to 4.00)', '3.2 (no bounds)')
+    """
+    if value is None:
+        return "no value"
+    if math.isinf(low) and math.isinf(high):
+        return f"{_rounded(value, _places(value, low, high))} (no bounds)"
+    places = _places(value, low, high)
+    return f"{_rounded(value, places)} ({_end(low, places, ROUND_FLOOR)} to {_end(high, places, ROUND_CEILING)})"
+
+
+def number(value: Number | Fraction, places: int = 0) -> str:
+    """Returns a number with so many digits after the point.
+
+    >>> number(Fraction(48751, 2)), number(0.125, 2)
+    ('24,376', '0.12')
+    """
+    return _rounded(value, places)
+
+
+def percent(share: float | Fraction) -> str:
+    """Returns a share in percent.
+
+    >>> percent(Fraction(19, 20))
+    '95 %'
+    """
+    return f"{float(100 * share):g} %"
+
+
+def rate(share: float) -> str:
+    """Returns a measured share of some targets, with as many digits as it is worth.
+
+    >>> rate(0.8795), rate(0.0014), rate(1.0), rate(0.0), rate(0.9987)
+    ('88 %', '0.14 %', '100 %', '0 %', '99.9 %')
+    """
+    shown = 100 * share
+    near = min(shown, 100 - shown)  # 99.9 % is not everybody
+    places = 0 if near <= 0 or (near >= 0.5 and shown >= 10) else 1 if shown >= 1 else 2
+    text = f"{shown:.{places}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def _places(*parts: Number) -> int:
+    """Returns the places that show two digits of the distance between a number and its nearest finite end."""
+    if all(isinstance(part, int) or math.isinf(part) for part in parts):
+        return 0
+    value, *ends = parts
+    reaches = [abs(end - value) for end in ends if math.isfinite(end) and end != value]
+    size = min(reaches, default=abs(value)) or 1.0
+    return min(max(0, 1 - math.floor(math.log10(size))), _MOST_PLACES)
+
+
+def _end(end: Number, places: int, rounding: str) -> str:
+    return "no bound" if math.isinf(end) else _rounded(end, places, rounding)
+
+
+def _rounded(value: Number | Fraction, places: int, rounding: str = ROUND_HALF_EVEN) -> str:
+    if isinstance(value, Fraction):
+        value = float(value)
+    if abs(value) >= _LARGEST:
+        return f"{float(value):.4g}"
+    return f"{Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), rounding):,}"
