@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.report import Point, Reading, Spec, answers, charts
+from discreet.report import answers, charts
+from discreet.report.charts import Point, Reading, Spec
 
 NUMBERS = st.integers(-(10**9), 10**9) | st.floats(-1e9, 1e9)
 

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.report import Scheme, comparison_charts, findings, svg
-from discreet.report.finding import Comparison, Finding, Trial, sampled
+from discreet.report import comparison_charts
+from discreet.report.finding import (
+    Comparison,
+    Finding,
+    Trial,
+    finding_page,
+    sampled,
+)
+from discreet.report.render import Scheme, svg
 from tests.report.test_charts import valid
 
 SHARES = st.floats(0, 1)
@@ -97,8 +104,34 @@ def test_attacks_add_figures_of_their_own() -> None:
 
 
 def test_a_page_explains_epsilon_only_where_there_is_one() -> None:
-    alone, both = findings.finding_page(FOUND), findings.finding_page(FOUND, compared())
+    alone, both = finding_page(FOUND), finding_page(FOUND, compared())
     assert "e^epsilon" not in alone
     assert "e^epsilon" in both
     assert "no limit known" not in both
     assert both.count("<figure>") == 2
+
+
+@pytest.mark.parametrize(
+    ("success", "bound", "verdict"),
+    [
+        (0.99, 0.5, "more than the guarantee allows (95 % sure)"),
+        (0.51, 0.5, "within what the guarantee allows"),
+        (0.87, None, "better than a guess; no guarantee limits it"),
+        (0.01, None, "no better than a guess"),
+    ],
+)
+def test_a_finding_prints_what_it_is_compared_with_and_a_verdict(
+    success: float, bound: float | None, verdict: str
+) -> None:
+    found = replace(FOUND, success=success, bound=bound, predicted=0.4)
+    assert found.verdict == verdict
+    for text in (str(found), found._repr_html_()):
+        assert all(part in text for part in ("Linkage", "by guessing", "40 %", "of 100 people named", verdict))
+        assert ("most possible" in text) == (bound is not None)
+
+
+def test_a_comparison_prints_a_line_for_each_release() -> None:
+    text = str(compared())
+    assert text.splitlines()[0] == compared().headline
+    assert [line.split("  ")[0] for line in text.splitlines()[3:-1]] == [t.defence for t in compared()]
+    assert compared()._repr_html_().count("<tr>") == 1 + len(compared())

@@ -9,9 +9,10 @@ import sys
 import pytest
 
 from discreet.errors import MissingExtra
-from discreet.report import Point, Scheme, answers, blocks, can_draw, charts, page, svg
+from discreet.report import answers, charts, page
+from discreet.report.charts import Point
 from discreet.report.page import POLICY
-from discreet.report.theme import PALETTES
+from discreet.report.render import PALETTES, Scheme, can_draw, svg
 from tests.report.reader import Page
 
 EVIL = "<script>alert(1)</script>"
@@ -20,13 +21,13 @@ SPEC = charts.dots([Point(label=EVIL, value=1, low=-math.inf, high=2)], title=EV
 
 def whole() -> str:
     record = {EVIL: EVIL, "n": 3, "n_low": 1, "n_high": 5}
-    return page(
+    return page.document(
         EVIL,
-        blocks.section("one", EVIL, blocks.paragraph(EVIL), blocks.code(EVIL), blocks.bullets(EVIL)),
-        blocks.facts({EVIL: EVIL}),
-        blocks.table([EVIL], [[EVIL]], caption=EVIL, numbers=[EVIL]),
-        blocks.scrolling(answers.table([record], caption=EVIL), label=EVIL),
-        blocks.figure(SPEC, caption=EVIL, description=EVIL),
+        page.section("one", EVIL, page.paragraph(EVIL), page.code(EVIL), page.bullets(EVIL)),
+        page.facts({EVIL: EVIL}),
+        page.table([EVIL], [[EVIL]], caption=EVIL, numbers=[EVIL]),
+        page.scrolling(answers.table([record], caption=EVIL), label=EVIL),
+        page.figure(SPEC, caption=EVIL, description=EVIL),
         lead=EVIL,
         contents={"one": EVIL},
     )
@@ -60,7 +61,7 @@ def test_it_has_a_language_a_title_and_one_first_heading() -> None:
 
 
 def test_figures_come_in_both_schemes_under_one_description() -> None:
-    read = Page(blocks.figure(SPEC, caption="c", description="What it shows"))
+    read = Page(page.figure(SPEC, caption="c", description="What it shows"))
     assert [len(read.classed(scheme.value)) for scheme in Scheme] == [1, 1]
     assert [a["aria-label"] for _, a in read.tags if a.get("role") == "img"] == ["What it shows"]
     assert len(read.named("svg")) == 2

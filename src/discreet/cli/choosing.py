@@ -17,7 +17,7 @@ from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
 from discreet.ledger import OWNER
 from discreet.plan.model.schema import Limits
-from discreet.report import blocks, page
+from discreet.report import page
 from discreet.report.display import percent, printable
 
 _RISKS = ("found, of 100", "suspicion of 50 %, then")
@@ -101,11 +101,11 @@ def write_page(choices: Choices, path: Path) -> None:
     """
     titles = headings(choices)
     rows = [cells(choice) for choice in choices.choices]
-    text = page(
+    text = page.document(
         "Choosing a budget",
-        blocks.table(titles, rows, caption="Budgets side by side", numbers=titles[1:]),
-        blocks.figure(choices.spec(), caption="Error and risk by budget", description="Bars for each budget."),
-        blocks.bullets(*(f"{choice.budget}: {choice.words}" for choice in choices.choices)),
+        page.table(titles, rows, caption="Budgets side by side", numbers=titles[1:]),
+        page.figure(choices.spec(), caption="Error and risk by budget", description="Bars for each budget."),
+        page.bullets(*(f"{choice.budget}: {choice.words}" for choice in choices.choices)),
         lead=about(choices),
     )
     try:

@@ -18,14 +18,11 @@ from rich.text import Text
 
 from discreet.cli.words import json_text
 from discreet.errors import InvalidParameter
-from discreet.report import Comparison, Finding
-from discreet.report.display import printable, rate
-from discreet.report.findings import finding_page
+from discreet.report.display import printable
+from discreet.report.finding import COLUMNS, Comparison, Finding, comparison_row, finding_page
 
 Outcome = Finding | Comparison
 Made = TypeVar("Made", bound=Outcome)
-
-_COLUMNS = ("what was released", "attack succeeds (95 % interval)", "by guessing", "most possible")
 
 
 def attacked(run: Callable[[], Made], *, as_json: bool, html: Path | None) -> Made:
@@ -53,13 +50,10 @@ def show(found: Outcome, console: Console) -> None:
         console.print(Text(printable(found.summary())))
         return
     drawn = Table(highlight=False, title=Text(printable(found.headline)), title_justify="left")
-    for place, heading in enumerate(_COLUMNS):
+    for place, heading in enumerate(COLUMNS):
         drawn.add_column(heading, justify="right" if place else "left")
     for trial in found:
-        one = trial.finding
-        most = "no limit known" if one.bound is None else rate(one.bound)
-        cells = trial.defence, one.with_interval, rate(one.baseline), most
-        drawn.add_row(*(Text(printable(cell)) for cell in cells))
+        drawn.add_row(*(Text(printable(cell)) for cell in comparison_row(trial)))
     console.print(drawn)
     console.print(Text(f"Shares of {found.raw.targets:,} {found.raw.goal}.", style="dim"))
 

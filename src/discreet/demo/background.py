@@ -10,7 +10,7 @@ from discreet import accounting
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits
 from discreet.privacy import events
-from discreet.report import Reading
+from discreet.report.charts import Reading
 
 VISITS = 1_204  # people in an imaginary waiting room
 QUERIES = 100

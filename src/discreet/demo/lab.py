@@ -16,8 +16,8 @@ from discreet import attacks
 from discreet.demo.town import DIAGNOSES, PATIENTS, QUASI, hospital, register, town
 from discreet.noise import Bits, SeededBits
 from discreet.noise.experiment import shuffled, uniforms
-from discreet.report import Comparison, Finding
 from discreet.report.display import rate
+from discreet.report.finding import Comparison, Finding
 
 EPSILONS = ("0.1", "1", "3", "10")
 BITS, SUBSETS, RUNS = 256, 4, 60

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from discreet.demo.lab import Exhibit
-from discreet.report import Html, blocks, findings, page
+from discreet.report import page
+from discreet.report.finding import EPSILON, comparison_section, finding_section
+from discreet.report.html import Html
 
 FILE, REPORT = "lab.html", "report.html"
 _READING = {
@@ -15,7 +17,7 @@ _READING = {
         "with 95 % chance. The dashed curve is the most that anybody could reach against this epsilon. Dotted lines "
         "are releases without a guarantee, and a guess."
     ),
-    "What epsilon means": findings.EPSILON,
+    "What epsilon means": EPSILON,
 }
 
 
@@ -39,16 +41,16 @@ def lab(exhibits: Sequence[Exhibit]) -> str:
         "same release with noise that is measured out by differential privacy."
     )
     contents = {one.name: one.title for one in exhibits} | {"reading": "How to read this"}
-    sections = [blocks.section(one.name, one.title, *_shown(one)) for one in exhibits]
+    sections = [page.section(one.name, one.title, *_shown(one)) for one in exhibits]
     words = [
-        blocks.section(name.lower().replace(" ", "-"), name, blocks.paragraph(text), level=3)
+        page.section(name.lower().replace(" ", "-"), name, page.paragraph(text), level=3)
         for name, text in _READING.items()
     ]
-    back = blocks.paragraph(blocks.link("The story of the clinic", REPORT))
-    reading = blocks.section("reading", contents["reading"], *words)
-    return page("What releases give away", *sections, reading, back, lead=lead, contents=contents)
+    back = page.paragraph(page.link("The story of the clinic", REPORT))
+    reading = page.section("reading", contents["reading"], *words)
+    return page.document("What releases give away", *sections, reading, back, lead=lead, contents=contents)
 
 
 def _shown(exhibit: Exhibit) -> list[Html]:
-    alone = [] if exhibit.finding is None else findings.found(exhibit.finding)
-    return [blocks.paragraph(exhibit.told), *alone, *findings.compared(exhibit.comparison)]
+    alone = [] if exhibit.finding is None else finding_section(exhibit.finding)
+    return [page.paragraph(exhibit.told), *alone, *comparison_section(exhibit.comparison)]

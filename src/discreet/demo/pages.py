@@ -10,8 +10,10 @@ from discreet.demo import background
 from discreet.demo.clinic import HIGHEST_CHARGE, RICH_CHARGE, RICH_WARD, TYPES
 from discreet.demo.conversation import BOUNDS, KEYS, LIMITS, Said
 from discreet.demo.story import PROVENANCE, Story, costs
-from discreet.report import Html, Point, answers, blocks, charts, page
+from discreet.report import answers, charts, page
+from discreet.report.charts import Point
 from discreet.report.display import measured, number, percent
+from discreet.report.html import Html
 
 FILE, LAB = "report.html", "lab.html"
 CONTENTS = {
@@ -44,15 +46,15 @@ def report(story: Story) -> str:
         "Every number comes with an interval, a cost and a place in a book that cannot be changed unnoticed."
     )
     parts = (protected(story), answered(story), refused(story), attacked(story), book(story), learned())
-    sections = (blocks.section(name, CONTENTS[name], *part) for name, part in zip(CONTENTS, parts, strict=True))
-    return page("Private answers about a small clinic", facts(story), *sections, lead=lead, contents=CONTENTS)
+    sections = (page.section(name, CONTENTS[name], *part) for name, part in zip(CONTENTS, parts, strict=True))
+    return page.document("Private answers about a small clinic", facts(story), *sections, lead=lead, contents=CONTENTS)
 
 
 def facts(story: Story) -> Html:
     """The figures to begin with."""
     refusals = sum(said.refusal is not None for said in story.said)
     free = sum(said.answer is not None and said.answer.replayed for said in story.said)
-    return blocks.facts(
+    return page.facts(
         {
             "made-up patients": f"{story.patients:,}",
             "visits": f"{story.visits:,}",
@@ -72,8 +74,8 @@ def protected(story: Story) -> list[Html]:
         "What is public about the table is declared, and nothing of it is read from the data."
     )
     rows = [[name, kind, _public(name)] for name, kind in TYPES.items()]
-    table = blocks.table(("column", "type", "public"), rows, caption="Declarations of the table")
-    return [blocks.beside(blocks.paragraph(text), table)]
+    table = page.table(("column", "type", "public"), rows, caption="Declarations of the table")
+    return [page.beside(page.paragraph(text), table)]
 
 
 def _public(column: str) -> str:
@@ -87,7 +89,7 @@ def _public(column: str) -> str:
 
 def answered(story: Story) -> Iterable[Html]:
     """Questions with answers."""
-    yield blocks.paragraph(
+    yield page.paragraph(
         "Each cell has a released number, its 95 % interval, and the same as a small error bar. In the charts, "
         "diamonds are what an exact answer within the same bounds would have been, which only made-up patients allow "
         "to show."
@@ -100,12 +102,12 @@ def answered(story: Story) -> Iterable[Html]:
 def _exchange(said: Said, answer: Answer, exact: Mapping[str, Mapping[str, float]]) -> Html:
     line = said.line
     caption = f"Released numbers with {percent(answer.confidence)} intervals"
-    table = blocks.scrolling(answers.table(answer.records, caption=caption), label=line.title)
+    table = page.scrolling(answers.table(answer.records, caption=caption), label=line.title)
     drawn = [_figure(said, answer, name, exact.get(f"{line.name} {name}", {})) for name in line.bars + line.dots]
     narrow = len(answers.shape(answer.records).numbers) == 1
-    shown = [blocks.beside(table, *drawn)] if narrow else [table, blocks.beside(*drawn)]
-    parts = blocks.code(line.text), blocks.paragraph(line.remark), *shown, _price(answer)
-    return blocks.section(_anchor(line.name), line.title, *parts, level=3)
+    shown = [page.beside(table, *drawn)] if narrow else [table, page.beside(*drawn)]
+    parts = page.code(line.text), page.paragraph(line.remark), *shown, _price(answer)
+    return page.section(_anchor(line.name), line.title, *parts, level=3)
 
 
 def _anchor(name: str) -> str:
@@ -115,15 +117,15 @@ def _anchor(name: str) -> str:
 def _price(answer: Answer) -> Html:
     """What it cost and how to read it, in small print."""
     seeded = "" if answer.private else " Not private: the noise was seeded, for tests."
-    cost = [blocks.amount(str(answer.cost)), " paid, "] if not answer.replayed else ["Replayed, at no cost; "]
-    rest = blocks.amount(str(answer.remaining)), f" left.{seeded} ", " ".join(answer.notes)
-    return blocks.paragraph(*cost, *rest, kind="small")
+    cost = [page.amount(str(answer.cost)), " paid, "] if not answer.replayed else ["Replayed, at no cost; "]
+    rest = page.amount(str(answer.remaining)), f" left.{seeded} ", " ".join(answer.notes)
+    return page.paragraph(*cost, *rest, kind="small")
 
 
 def _figure(said: Said, answer: Answer, name: str, exact: Mapping[str, float]) -> Html:
     points = answers.points(answer.records, name)
     draw = charts.bars if name in said.line.bars else charts.dots
-    return blocks.figure(
+    return page.figure(
         draw(points, title=name, exact=exact),
         caption=f"{name}, with {percent(answer.confidence)} intervals" + ("; diamonds: exact" if exact else ""),
         description=f"{said.line.title}: {name}. {_spoken(points)}",
@@ -137,12 +139,12 @@ def _spoken(points: Sequence[Point]) -> str:
 
 def refused(story: Story) -> Iterable[Html]:
     """Questions without answers."""
-    yield blocks.paragraph("A refusal is decided before the data are read, and costs nothing.")
+    yield page.paragraph("A refusal is decided before the data are read, and costs nothing.")
     for said in story.said:
         if said.refusal is not None:
-            reason = blocks.paragraph(str(said.refusal), kind="refusal")
-            parts = blocks.code(said.line.text), reason, blocks.paragraph(said.line.remark)
-            yield blocks.section(_anchor(said.line.name), said.line.title, *parts, level=3)
+            reason = page.paragraph(str(said.refusal), kind="refusal")
+            parts = page.code(said.line.text), reason, page.paragraph(said.line.remark)
+            yield page.section(_anchor(said.line.name), said.line.title, *parts, level=3)
 
 
 def attacked(story: Story) -> list[Html]:
@@ -161,16 +163,16 @@ def attacked(story: Story) -> list[Html]:
         "first one stays."
     )
     groups = {f"epsilon {found.epsilon}": found.inferred for found in story.private}
-    figure = blocks.figure(
+    figure = page.figure(
         charts.clouds(groups, title="the bill, as inferred", landmarks={f"the bill: {RICH_CHARGE:,}": RICH_CHARGE}),
         caption=f"{len(story.private[0].inferred)} trials at each epsilon. A tick is a trial; lines hold nine in ten.",
         description="What the attacker infers. "
         + "; ".join(f"epsilon {row[0]}: {row[2]}" for row in _trials(story)[1:]),
     )
     columns = ("averages", "median of trials", "nine in ten trials")
-    table = blocks.table(columns, _trials(story), caption="The bill as inferred by the attacker", numbers=columns[1:])
-    more = blocks.paragraph("More attacks, on other releases: ", blocks.link("the lab", LAB), ".")
-    return [blocks.paragraph(exact), blocks.paragraph(private), blocks.beside(figure, table), more]
+    table = page.table(columns, _trials(story), caption="The bill as inferred by the attacker", numbers=columns[1:])
+    more = page.paragraph("More attacks, on other releases: ", page.link("the lab", LAB), ".")
+    return [page.paragraph(exact), page.paragraph(private), page.beside(figure, table), more]
 
 
 def _trials(story: Story) -> list[tuple[str, str, str]]:
@@ -197,7 +199,7 @@ def book(story: Story) -> list[Html]:
         "The whole chain was walked and found as it was written. It ends with:"
     )
     paid = {said.line.name: _epsilon(said.answer) for said in story.said if said.answer and not said.answer.replayed}
-    figure = blocks.figure(
+    figure = page.figure(
         charts.lengths(paid, title="epsilon"),
         caption="What each answer cost.",
         description="; ".join(f"{name}: epsilon {cost:g}" for name, cost in paid.items()) + ".",
@@ -207,8 +209,8 @@ def book(story: Story) -> list[Html]:
         for entry, cost in zip(story.entries, costs(story.entries), strict=True)
     ]
     columns = ("entry", "what", "cost", "hash begins with")
-    table = blocks.table(columns, rows, caption="Entries of the account", numbers=("entry",))
-    return [blocks.paragraph(text), blocks.code(str(story.head)), blocks.beside(figure, table)]
+    table = page.table(columns, rows, caption="Entries of the account", numbers=("entry",))
+    return [page.paragraph(text), page.code(str(story.head)), page.beside(figure, table)]
 
 
 def _epsilon(answer: Answer) -> float:
@@ -217,13 +219,13 @@ def _epsilon(answer: Answer) -> float:
 
 def learned() -> list[Html]:
     """Noise, accountants and epsilons."""
-    return [blocks.beside(_noise(), _accounts()), _meanings(), blocks.paragraph(PROVENANCE, kind="small")]
+    return [page.beside(_noise(), _accounts()), _meanings(), page.paragraph(PROVENANCE, kind="small")]
 
 
 def _noise() -> Html:
     readings = background.errors()
     first, last = readings[0], readings[-1]
-    return blocks.figure(
+    return page.figure(
         charts.curve(readings, across="epsilon", title="people", logarithmic=True),
         caption=f"Where a released count of {background.VISITS:,} people lies with 95 % chance.",
         description=f"The band narrows from {first.low:.0f} to {first.high:.0f} at epsilon {first.x:g} "
@@ -233,7 +235,7 @@ def _noise() -> Html:
 
 def _accounts() -> Html:
     found = {account.method: account.epsilon for account in background.accounts()}
-    return blocks.figure(
+    return page.figure(
         charts.lengths(found, title="epsilon"),
         caption=f"What {background.QUERIES} Laplace releases at epsilon {float(background.EACH)} cost together, "
         f"by accountant, at delta {float(background.DELTA):.0e}.",
@@ -251,4 +253,4 @@ def _meanings() -> Html:
     rows = [
         (m.epsilon, f"{100 * m.belief:.2f} %", f"{100 * m.power:.2f} %", f"± {m.error}") for m in background.meanings()
     ]
-    return blocks.table(columns, rows, caption="What an epsilon means for one person", numbers=columns)
+    return page.table(columns, rows, caption="What an epsilon means for one person", numbers=columns)

@@ -15,7 +15,8 @@ from discreet.attacks import (
 )
 from discreet.noise import Bits
 from discreet.privacy import PureDP
-from discreet.report import Html, blocks, page
+from discreet.report import page
+from discreet.report.html import Html
 
 FILE, LAB = "robustness.html", "lab.html"
 _TITLES = {"outliers": "Numbers that are wrong", "labels": "Labels that lie", "backdoor": "A planted pattern"}
@@ -71,19 +72,19 @@ def robust(found: dict[str, Robustness]) -> str:
         "A private release depends little on any one row, a robust one little on rows that are wrong. Where the two "
         "meet, and where they do not."
     )
-    sections = [blocks.section(name, _TITLES[name], *_shown(name, curves)) for name, curves in found.items()]
+    sections = [page.section(name, _TITLES[name], *_shown(name, curves)) for name, curves in found.items()]
     contents = {name: _TITLES[name] for name in found} | {"promise": "What privacy promises"}
-    back = blocks.paragraph(blocks.link("The lab of attacks", LAB))
-    promise = blocks.section("promise", contents["promise"], blocks.paragraph(_promise((0.1, 1))))
-    return page("Privacy and robustness", *sections, promise, back, lead=lead, contents=contents)
+    back = page.paragraph(page.link("The lab of attacks", LAB))
+    promise = page.section("promise", contents["promise"], page.paragraph(_promise((0.1, 1))))
+    return page.document("Privacy and robustness", *sections, promise, back, lead=lead, contents=contents)
 
 
 def _shown(name: str, curves: Robustness) -> list[Html]:
     caption = "Dots: what was measured, with its spread over runs."
     if curves.allowed:
         caption += " Dashed: the most that the guarantee allows."
-    figure = blocks.figure(curves.spec(), caption=caption, description=curves.summary())
-    return [blocks.paragraph(_TOLD[name]), figure]
+    figure = page.figure(curves.spec(), caption=caption, description=curves.summary())
+    return [page.paragraph(_TOLD[name]), figure]
 
 
 def _promise(epsilons: Sequence[float]) -> str:

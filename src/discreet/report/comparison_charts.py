@@ -1,4 +1,4 @@
-"""Charts of attacks: rates beside what they are compared with, and success against epsilon under its bound.
+"""Charts that compare: rates beside guesses and bounds, success against epsilon, and use of a budget beside its price.
 
 Every chart has a title that states its finding, axes with units, and the bound or the chance it is compared with.
 """
@@ -6,7 +6,7 @@ Every chart has a title that states its finding, axes with units, and the bound 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from textwrap import wrap
+from textwrap import shorten, wrap
 
 from discreet.report.charts import SCHEMA, WIDTH, Spec
 from discreet.report.display import rate
@@ -18,6 +18,7 @@ _WRAP = 64  # letters of a title in one line
 _PERCENT: Spec = {"format": ".0%", "tickCount": 5}
 _NAMES = 130  # pixels beside a chart, for the names of its lines
 _ROW, _TOP = 34, 24
+_QUESTION, _LETTERS = 26, 60  # pixels of a question's row, letters of its name
 
 
 def rates(found: Mapping[str, Rate], marks: Mapping[str, float], *, headline: str, across: str) -> Spec:
@@ -214,3 +215,51 @@ def _ceiling(ceiling: Sequence[tuple[float, float]], over: Spec) -> Spec:
         "encoding": over | {"text": {"value": "most that epsilon allows"}},
     }
     return {"data": {"values": values}, "layer": [line, word]}
+
+
+def paid_and_used(shares: Mapping[str, float], *, headline: str) -> Spec:
+    """A bar for each question, and a line at all that was paid.
+
+    Args:
+        shares: by question; more than 1 is more than was paid.
+        headline: what the chart shows, as a sentence.
+    """
+    rows = [
+        {"name": f"{place}. {shorten(name, _LETTERS)}", "share": s} for place, (name, s) in enumerate(shares.items(), 1)
+    ]
+    top = max(1.0, *shares.values()) if shares else 1.0
+    along: Spec = {
+        "type": "quantitative",
+        "title": "largest difference of neighbours, as a part of what was paid",
+        "scale": {"domain": [0, top]},
+        "axis": {"format": ".0%", "tickCount": 5},
+    }
+    upright: Spec = {
+        "field": "name",
+        "type": "nominal",
+        "sort": None,
+        "axis": {"title": None, "grid": False, "ticks": False, "domain": False, "labelLimit": 420, "labelPadding": 8},
+    }
+    bar: Spec = {
+        "mark": {"type": "bar", "style": "surface", "height": {"band": 0.5}},
+        "encoding": {"y": upright, "x": along | {"field": "share"}},
+    }
+    line: Spec = {
+        "data": {"values": [{"share": 1.0}]},
+        "mark": {"type": "rule", "strokeWidth": 2, "strokeDash": [5, 4], "style": "landmark"},
+        "encoding": {"x": along | {"field": "share"}},
+    }
+    named: Spec = {
+        "data": {"values": [{"share": 1.0}]},
+        "mark": {"type": "text", "align": "right", "dx": -4, "dy": -8, "style": "landmark-text"},
+        "encoding": {"x": along | {"field": "share"}, "y": {"value": 0}, "text": {"value": "all that was paid"}},
+    }
+    return {
+        "$schema": SCHEMA,
+        "title": {"text": wrap(headline, _WRAP), "offset": 24},
+        "width": WIDTH,
+        "height": _QUESTION * max(1, len(rows)),
+        "autosize": {"type": "pad"},
+        "data": {"values": rows},
+        "layer": [bar, line, named],
+    }

@@ -11,18 +11,35 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.report import comparison_charts
+from discreet.report import comparison_charts, page
 from discreet.report.charts import Spec
-from discreet.report.display import rate
+from discreet.report.display import Display, rate
+from discreet.report.html import Html
 from discreet.report.render import chart
 
 RAW = "no defence"
 """The name of a release that nothing protects."""
 
+COLUMNS = ("what was released", "attack succeeds (95 % interval)", "by guessing", "most possible")
+"""The headings of a comparison."""
+
+EPSILON = (
+    "Epsilon says how much one person's data may change what is published: the smaller it is, the less can be learned "
+    "about anybody. Noise is added until no outcome becomes more than e^epsilon times likelier through one person, "
+    "which is 1.1 times at epsilon 0.1, 2.7 times at epsilon 1, and 20 times at epsilon 3. From that follows the most "
+    "that any attacker can reach, however clever and however much they know already: the dashed line."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """How far an attack came.
+    """How far an attack came on one release; `print` shows it beside what it is compared with.
+
+    >>> print(Finding(attack="Linkage", goal="people named", success=0.87, baseline=0.001, targets=1000))
+    Linkage
+    attack succeeds (95 % interval)  87 % (85 % to 89 %) of 1,000 people named
+    by guessing                      0.1 %
+    verdict                          better than a guess; no guarantee limits it
 
     Attributes:
         attack: what was tried, in a few words that begin with a capital.
@@ -88,6 +105,28 @@ class Finding:
     def chart(self) -> Any:
         """An Altair chart; its dictionary where Altair is not installed."""
         return chart(self.spec())
+
+    @property
+    def verdict(self) -> str:
+        """What the rate says of the release, the error of sampling considered."""
+        _, low, _ = sampled(self.success, self.targets)
+        if self.bound is not None:
+            beyond = low > self.bound
+            return "more than the guarantee allows (95 % sure)" if beyond else "within what the guarantee allows"
+        return "better than a guess; no guarantee limits it" if low > self.baseline else "no better than a guess"
+
+    def __str__(self) -> str:
+        return self._display().text()
+
+    def _repr_html_(self) -> str:
+        return self._display().html()
+
+    def _display(self) -> Display:
+        compared = (("by guessing", self.baseline), ("as predicted", self.predicted), ("most possible", self.bound))
+        rates = [(name, rate(value)) for name, value in compared if value is not None]
+        success = ("attack succeeds (95 % interval)", f"{self.with_interval} of {self.targets:,} {self.goal}")
+        rows = [success, *rates, ("verdict", self.verdict)]
+        return Display(title=self.attack, columns=("", ""), rows=rows, notes=self.details())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +208,25 @@ class Comparison:
         """An Altair chart; its dictionary where Altair is not installed."""
         return chart(self.spec())
 
+    def __str__(self) -> str:
+        return self._display().text()
+
+    def _repr_html_(self) -> str:
+        return self._display().html()
+
+    def _display(self) -> Display:
+        rows, counted = [comparison_row(trial) for trial in self.trials], f"{self.raw.targets:,} {self.raw.goal}"
+        return Display(
+            title=self.headline, columns=COLUMNS, rows=rows, numbers=COLUMNS[1:], notes=(f"Shares of {counted}.",)
+        )
+
+
+def comparison_row(trial: Trial) -> tuple[str, ...]:
+    """Returns the cells of a trial below `COLUMNS`."""
+    finding = trial.finding
+    most = "no limit known" if finding.bound is None else rate(finding.bound)
+    return trial.defence, finding.with_interval, rate(finding.baseline), most
+
 
 def sampled(share: float, targets: int) -> tuple[float, float, float]:
     """A rate with the ends of its 95 % interval (Wilson 1927), which lie in [0, 1].
@@ -186,3 +244,41 @@ def _line(trial: Trial, width: int) -> str:
     finding = trial.finding
     bound = "" if finding.bound is None else f", at most {rate(finding.bound)} possible"
     return f"  {trial.defence:<{width}}  {finding.with_interval} of {finding.goal}{bound}"
+
+
+def finding_section(finding: Finding) -> list[Html]:
+    """Returns the words and the chart of a finding as parts of a page."""
+    figure = page.figure(finding.spec(), caption=_sampling(finding), description=finding.summary())
+    return [page.paragraph(finding.summary()), figure]
+
+
+def comparison_section(comparison: Comparison) -> list[Html]:
+    """Returns the chart and the table of a comparison as parts of a page."""
+    rows = [comparison_row(trial) for trial in comparison]
+    caption = f"{comparison.raw.attack}, on each release"
+    table = page.table(COLUMNS, rows, caption=caption, numbers=COLUMNS[1:])
+    figure = page.figure(comparison.spec(), caption=_reading(comparison), description=comparison.summary())
+    return [figure, table]
+
+
+def finding_page(*parts: Finding | Comparison) -> str:
+    """A whole document about one attack."""
+    first = parts[0] if isinstance(parts[0], Finding) else parts[0].raw
+    sections = [finding_section(part) if isinstance(part, Finding) else comparison_section(part) for part in parts]
+    inside = [piece for section in sections for piece in section]
+    if any(isinstance(part, Comparison) for part in parts):
+        inside.append(page.paragraph(EPSILON, kind="small"))
+    lead = "What somebody who holds this release can find out about the people in it."
+    return page.document(first.attack, *inside, lead=lead)
+
+
+def _sampling(finding: Finding) -> str:
+    return f"Share of {finding.targets:,} targets; the line at its end is where the rate lies with 95 % chance."
+
+
+def _reading(comparison: Comparison) -> str:
+    raw = comparison.raw
+    return (
+        f"Dots: measured on {raw.targets:,} targets, with 95 % intervals. Dashed: the most that anybody can reach. "
+        "Dotted: releases without a guarantee, and a guess."
+    )

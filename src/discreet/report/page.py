@@ -1,4 +1,4 @@
-"""A page that stands alone: one file, opened from the disk, that asks nobody for anything.
+"""Pages and the pieces they are made of; a page is one file, opened from the disk, that asks nobody for anything.
 
 Styles are inline and pictures are part of the text. The page's own policy forbids everything else: scripts, fonts,
 frames, forms and every connection.
@@ -6,27 +6,29 @@ frames, forms and every connection.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib.resources import files
+from collections.abc import Mapping, Sequence
+from pkgutil import get_data
 
+from discreet.report.charts import Spec
 from discreet.report.html import Html, element, together
+from discreet.report.render import Scheme, svg
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def page(
+def document(
     title: str, *parts: Html, lead: str = "", contents: Mapping[str, str] | None = None, language: str = "en"
 ) -> str:
     """A whole HTML document.
 
     Args:
         title: of the document, and its first heading.
-        parts: in order, made by `discreet.report.blocks`.
+        parts: in order, made by `discreet.report.page`.
         lead: a sentence below the title.
         contents: names of sections and what a link to each says.
         language: the code of the language it is written in.
 
-    >>> page("Wards & <visits>").splitlines()[:2]
+    >>> document("Wards & <visits>").splitlines()[:2]
     ['<!DOCTYPE html>', '<html lang="en">']
     """
     heading = element("header", element("h1", title), element("p", lead, class_="lead"))
@@ -52,9 +54,98 @@ def page(
 
 def style() -> Html:
     """The style sheet."""
-    return Html(files("discreet.report").joinpath("style.css").read_text(encoding="utf-8"))
+    return Html((get_data("discreet.report", "style.css") or b"").decode())
 
 
 def _contents(names: Mapping[str, str]) -> list[Html]:
     links = (element("li", element("a", text, href=f"#{name}")) for name, text in names.items())
     return [element("nav", element("ol", *links), aria_label="Contents")] if names else []
+
+
+def paragraph(*parts: str, kind: str = "") -> Html:
+    """Running text."""
+    return element("p", *parts, **_kind(kind))
+
+
+def amount(text: str) -> Html:
+    """An amount of privacy, which stays on one line."""
+    return element("span", text, class_="amount")
+
+
+def link(text: str, to: str) -> Html:
+    """A link to another page."""
+    return element("a", text, href=to)
+
+
+def code(text: str) -> Html:
+    """A question or a command, as it was written."""
+    return element("pre", element("code", text))
+
+
+def bullets(*items: str, kind: str = "") -> Html:
+    """A list."""
+    return element("ul", *(element("li", item) for item in items), **_kind(kind))
+
+
+def facts(pairs: Mapping[str, str]) -> Html:
+    """A few figures with their names, side by side."""
+    return element(
+        "dl",
+        *(element("div", element("dt", name), element("dd", value)) for name, value in pairs.items()),
+        class_="facts",
+    )
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str, numbers: Sequence[str] = ()) -> Html:
+    """Rows of text under headings; `numbers` names the columns that are aligned on the right."""
+    head = element("tr", *(element("th", name, scope="col", **_side(name in numbers)) for name in columns))
+    body = [
+        element("tr", *(element("td", cell, **_side(name in numbers)) for name, cell in zip(columns, row, strict=True)))
+        for row in rows
+    ]
+    drawn = element("table", element("caption", caption), element("thead", head), element("tbody", *body))
+    return scrolling(drawn, label=caption)
+
+
+def scrolling(drawn: Html, *, label: str) -> Html:
+    """A table that keeps its width on a narrow page, in a box that scrolls and that a keyboard can reach."""
+    return element("div", drawn, class_="scroll", role="region", tabindex="0", aria_label=label)
+
+
+def figure(spec: Spec, *, caption: str, description: str) -> Html:
+    """A chart in a light and a dark version, of which the page shows one.
+
+    Args:
+        spec: what is drawn.
+        caption: stands below it.
+        description: what it shows, for those who do not see it.
+
+    Raises:
+        MissingExtra: if pictures cannot be made.
+    """
+    versions = (element("div", svg(spec, scheme), class_=scheme.value, aria_hidden="true") for scheme in Scheme)
+    picture = element("div", *versions, role="img", aria_label=description)
+    return element("figure", picture, element("figcaption", caption))
+
+
+def group(*parts: Html) -> Html:
+    """Pieces that stay together."""
+    return element("div", *parts)
+
+
+def beside(*parts: Html) -> Html:
+    """Pieces side by side where the page is wide enough."""
+    return element("div", *parts, class_="beside")
+
+
+def section(name: str, heading: str, *parts: Html, level: int = 2) -> Html:
+    """A part of the page under a heading that links can point to."""
+    return element("section", element(f"h{level}", heading, id=name), *parts, aria_labelledby=name)
+
+
+def _kind(kind: str) -> dict[str, str]:
+    return {"class_": kind} if kind else {}
+
+
+def _side(right: bool) -> dict[str, str]:
+    return {"class_": "number"} if right else {}

@@ -1,11 +1,15 @@
 """Charts as pictures, and as objects of Altair: the one module that knows the optional dependencies.
 
 Pictures are drawn in this process. No data, font or script is fetched, and a chart that asks for one is refused.
+Charts name the role of a mark (`measured`, `interval`, `exact` ...); what a role looks like is decided here, in one
+place for a light page and for a dark one, by a configuration that is laid under the chart when it is drawn.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from enum import Enum
 from hashlib import sha256
 from importlib import import_module
 from typing import Any
@@ -13,7 +17,92 @@ from typing import Any
 from discreet.errors import MissingExtra
 from discreet.report.charts import Spec
 from discreet.report.html import Html
-from discreet.report.theme import Scheme, config
+
+FONT = "Arial, Helvetica, Liberation Sans, sans-serif"
+"""Fonts of one width: whoever draws the picture and whoever shows it may have different ones of them."""
+
+
+class Scheme(Enum):
+    """How bright the page is."""
+
+    LIGHT, DARK = "light", "dark"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Palette:
+    """The colours of one scheme: contrast with the page's background is at least 4.5 for text, 3 for marks."""
+
+    ink: str
+    faint: str
+    rule: str
+    series: tuple[str, ...]
+    alarm: str
+
+
+PALETTES = {
+    Scheme.LIGHT: Palette(
+        ink="#1d2733",
+        faint="#566373",
+        rule="#dde3ea",
+        series=("#1f6f9f", "#b4570b", "#2e7d4f", "#7a4fa3", "#b0235f", "#0f7a80", "#7d6608"),
+        alarm="#b3261e",
+    ),
+    Scheme.DARK: Palette(
+        ink="#e7ecf2",
+        faint="#a3b0bf",
+        rule="#36424f",
+        series=("#6cb8e6", "#f0a660", "#7fcf9d", "#c3a1e6", "#f39ac0", "#5fd3d8", "#d9c865"),
+        alarm="#ff8a80",
+    ),
+}
+
+
+def config(scheme: Scheme) -> dict[str, Any]:
+    """The configuration of Vega-Lite that goes under every chart."""
+    palette = PALETTES[scheme]
+    return {
+        "background": None,
+        "font": FONT,
+        "padding": 4,
+        "view": {"stroke": None},
+        "axis": _axis(palette),
+        "legend": {"labelColor": palette.ink, "labelFontSize": 12, "titleColor": palette.faint, "titleFontSize": 12},
+        "title": {"color": palette.ink, "fontSize": 13, "fontWeight": 600, "anchor": "start"},
+        "range": {"category": list(palette.series)},
+        "style": _styles(palette),
+    }
+
+
+def _axis(palette: Palette) -> dict[str, Any]:
+    return {
+        "domainColor": palette.rule,
+        "gridColor": palette.rule,
+        "tickColor": palette.rule,
+        "labelColor": palette.ink,
+        "labelFontSize": 12,
+        "labelLimit": 190,
+        "titleColor": palette.faint,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+    }
+
+
+def _styles(palette: Palette) -> dict[str, Any]:
+    first, second, *_ = palette.series
+    return {
+        "measured": {"color": first},
+        "surface": {"color": first, "fillOpacity": 0.38},
+        "compared": {"color": palette.faint, "fillOpacity": 0.3},
+        "interval": {"color": palette.ink},
+        "band": {"color": first, "fillOpacity": 0.22},
+        "curve": {"color": first},
+        "cloud": {"color": first, "opacity": 0.4},
+        "exact": {"color": second},
+        "landmark": {"color": palette.alarm},
+        "landmark-text": {"color": palette.alarm, "fontSize": 12},
+        "figure-text": {"color": palette.ink, "fontSize": 12},
+    }
+
 
 EXTRA = "report"
 _IDS = re.compile(r'(\bid="|url\(#|href="#)')

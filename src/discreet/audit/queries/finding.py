@@ -9,8 +9,8 @@ from typing import Any
 from discreet.audit.queries.verdicts import Violation
 from discreet.privacy import Neighbours
 from discreet.report.charts import Spec
+from discreet.report.comparison_charts import paid_and_used
 from discreet.report.display import percent
-from discreet.report.movement import paid_and_used
 from discreet.report.render import chart
 
 SHOWS = (

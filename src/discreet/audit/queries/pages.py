@@ -8,10 +8,9 @@ from contextlib import suppress
 from discreet.audit.queries.finding import CANNOT_SHOW, SHOWS, QueryAudit
 from discreet.errors import MissingExtra
 from discreet.privacy import Neighbours
-from discreet.report import blocks
+from discreet.report import page
 from discreet.report.display import percent, plain
 from discreet.report.html import Html
-from discreet.report.page import page
 
 LEAD = (
     "Whoever reads the answers of this system must not be able to tell whether any one person is in the data. Here "
@@ -42,19 +41,19 @@ _STRANGERS = (
 def audit_page(audits: Sequence[QueryAudit]) -> str:
     """A whole document about the audits of some tables."""
     parts = [piece for audit in audits for piece in parts_of(audit)]
-    cannot = blocks.section("cannot", "What this cannot show", blocks.bullets(*CANNOT_SHOW), blocks.paragraph(KEEP))
-    how = blocks.section("how", "How it was tried", blocks.paragraph(HOW), blocks.bullets(*_STRANGERS))
-    return page("Can anybody be told apart?", *parts, how, cannot, lead=LEAD)
+    cannot = page.section("cannot", "What this cannot show", page.bullets(*CANNOT_SHOW), page.paragraph(KEEP))
+    how = page.section("how", "How it was tried", page.paragraph(HOW), page.bullets(*_STRANGERS))
+    return page.document("Can anybody be told apart?", *parts, how, cannot, lead=LEAD)
 
 
 def parts_of(audit: QueryAudit) -> list[Html]:
     """One audit: the verdict, figures, the chart, the questions, and what was found against them."""
     relation = "added or taken away" if audit.relation is Neighbours.ADD_REMOVE else "replaced"
     pieces = [
-        blocks.paragraph(
+        page.paragraph(
             f"{audit.headline}. The tables of a pair differ in one {plain(audit.unit)}, who was {relation}."
         ),
-        blocks.facts(
+        page.facts(
             {
                 "pairs of tables": f"{audit.neighbours:,}",
                 "questions": f"{len(audit.questions):,}",
@@ -62,16 +61,16 @@ def parts_of(audit: QueryAudit) -> list[Html]:
                 "violations": f"{len(audit.violations):,}",
             }
         ),
-        blocks.paragraph(f"What this shows: {SHOWS}"),
+        page.paragraph(f"What this shows: {SHOWS}"),
     ]
     with suppress(MissingExtra):  # the page says everything without its chart, too
         caption = "At the dashed line noise hides exactly what it was paid for; beyond it would be a violation."
-        pieces.append(blocks.figure(audit.spec(), caption=caption, description=audit.summary()))
-    pieces += [_questions(audit), blocks.paragraph(EPSILON, kind="small")]
+        pieces.append(page.figure(audit.spec(), caption=caption, description=audit.summary()))
+    pieces += [_questions(audit), page.paragraph(EPSILON, kind="small")]
     if audit.violations:
         rows = [(v.kind, v.expected, v.found, v.neighbour, plain(v.question)) for v in audit.violations[:100]]
-        pieces.append(blocks.table(_FAULTS, rows, caption="Violations"))
-    return [blocks.section(f"table-{plain(audit.table)}", f"The table {plain(audit.table)}", *pieces)]
+        pieces.append(page.table(_FAULTS, rows, caption="Violations"))
+    return [page.section(f"table-{plain(audit.table)}", f"The table {plain(audit.table)}", *pieces)]
 
 
 def _questions(audit: QueryAudit) -> Html:
@@ -85,4 +84,4 @@ def _questions(audit: QueryAudit) -> Html:
         )
         for each in audit.questions
     ]
-    return blocks.table(_COLUMNS, rows, caption=claimed, numbers=_COLUMNS[2:])
+    return page.table(_COLUMNS, rows, caption=claimed, numbers=_COLUMNS[2:])

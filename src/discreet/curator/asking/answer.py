@@ -19,7 +19,7 @@ from discreet.plan.post.outputs import Cell, Noisy
 from discreet.plan.post.steps import noisy_columns
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
-from discreet.report import answers, blocks, render
+from discreet.report import answers, page, render
 from discreet.report.display import percent
 from discreet.report.html import element
 
@@ -120,8 +120,8 @@ class Answer:
             "div",
             answers.table(self.records, caption=caption),
             *warning,
-            blocks.paragraph(f"{cost} Remaining: {self.remaining}."),
-            blocks.bullets(*self.notes),
+            page.paragraph(f"{cost} Remaining: {self.remaining}."),
+            page.bullets(*self.notes),
         )
 
     def _by_column(self) -> dict[str, list[Any]]:
