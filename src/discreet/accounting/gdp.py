@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from functools import singledispatch
 
-from scipy.special import log_ndtr, ndtr, ndtri
-
 from discreet.accounting.rounding import safe
 from discreet.accounting.search import smallest
 from discreet.accounting.terms import Terms
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
+from discreet.lazy import special
 from discreet.privacy import GDP, events
 from discreet.privacy.events import Event
 
@@ -51,8 +50,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     """
     if mu <= 0:
         return 0.0
-    a = float(log_ndtr(mu / 2 - epsilon / mu))
-    b = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
+    a = float(special.log_ndtr(mu / 2 - epsilon / mu))
+    b = epsilon + float(special.log_ndtr(-mu / 2 - epsilon / mu))
     rounding = _ULPS * (1 + abs(a) + abs(b) + epsilon)
     return min(1.0, math.exp(min(a, 0.0)) * min(1.0, -math.expm1(min(b - a - rounding, 0.0))) * (1 + rounding))
 
@@ -77,4 +76,4 @@ def delta(released: Terms, at: float) -> float:
 def trade_off(released: Terms, alpha: float) -> float:
     """G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu): the least false-negative rate of any test, rounded down."""
     mu = float_above(compose(released).mu)
-    return max(0.0, float(ndtr(-ndtri(alpha) - mu)) * (1 - 2.0**-40))
+    return max(0.0, float(special.ndtr(-special.ndtri(alpha) - mu)) * (1 - 2.0**-40))

@@ -9,7 +9,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from discreet.accounting.basic import basic
 from discreet.accounting.rounding import safe
@@ -17,6 +16,7 @@ from discreet.accounting.search import smallest
 from discreet.accounting.terms import Terms
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
+from discreet.lazy import special
 from discreet.privacy import ApproxDP
 
 METHOD = "Optimal homogeneous composition"
@@ -46,9 +46,9 @@ def _excess(each: float, count: int, epsilon: float) -> float:
     lies, losses = lies[losses > epsilon], losses[losses > epsilon]
     if not lies.size:
         return 0.0
-    log_choose = gammaln(count + 1) - gammaln(lies + 1) - gammaln(count - lies + 1)
+    log_choose = special.gammaln(count + 1) - special.gammaln(lies + 1) - special.gammaln(count - lies + 1)
     logs = log_choose - lies * each - count * math.log1p(math.exp(-each)) + np.log(-np.expm1(epsilon - losses))
-    rounding = 2.0**-48 * (1 + float(gammaln(count + 1)) + count * each)
+    rounding = 2.0**-48 * (1 + float(special.gammaln(count + 1)) + count * each)
     largest = float(np.max(logs))
     return min(1.0, math.exp(min(0.0, largest + rounding)) * float(np.exp(logs - largest).sum()) + _UNLIKELY)
 

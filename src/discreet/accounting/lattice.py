@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import ndtr
 
 from discreet.accounting.pairs import AtomicPair, Floats, GaussianPair, Masses, Pair
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above, float_below
+from discreet.lazy import special
 
 _REACH = 40.0  # standard deviations beyond which a Gaussian has a share below e^-800 of its mass, and no float has any
 _LARGEST_RATIO = 1 << 12  # of a shift to sigma: losses stay below 2^24, where floats tell them apart
@@ -84,7 +84,7 @@ class WideGaussianPair(Pair):
     def _cells(self, cut: Floats) -> tuple[Floats, Floats]:
         x = cut / self.sigma
         upper, lower = x[:-1], x[1:]  # losses rise as integers fall
-        tails = ndtr(-np.abs(x))
+        tails = special.ndtr(-np.abs(x))
         same = np.sign(upper) == np.sign(lower)
         mass = np.where(same, np.abs(tails[:-1] - tails[1:]), 1 - tails[:-1] - tails[1:])
         size = np.where(same, tails[:-1] + tails[1:], 1.0)

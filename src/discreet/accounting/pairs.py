@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri_exp
 
 from discreet.accounting.rounding import SLACK, safe
+from discreet.lazy import special
 
 Floats = NDArray[np.float64]
 
@@ -90,12 +90,12 @@ class GaussianPair(Pair):
     def span(self, log_tail: float) -> tuple[float, float]:
         """The mean of the loss plus and minus a normal quantile."""
         mean = self.mu**2 / 2
-        return mean + self.mu * float(ndtri_exp(LOW_TAIL)), mean - self.mu * float(ndtri_exp(log_tail))
+        return mean + self.mu * float(special.ndtri_exp(LOW_TAIL)), mean - self.mu * float(special.ndtri_exp(log_tail))
 
 
 def _normal_cells(x: Floats) -> tuple[Floats, Floats]:
     """Normal masses between neighbouring points, as differences of the smaller tails."""
-    tail = ndtr(-np.abs(x))
+    tail = special.ndtr(-np.abs(x))
     left, right = tail[:-1], tail[1:]
     straddling = (x[:-1] < 0) & (x[1:] >= 0)
     mass = np.where(straddling, 1 - left - right, np.abs(right - left))

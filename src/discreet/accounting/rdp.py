@@ -14,13 +14,13 @@ from functools import lru_cache, singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, gammasgn, log_ndtr, logsumexp
 
 from discreet.accounting.basic import basic
 from discreet.accounting.rounding import safe
 from discreet.accounting.terms import Terms, terms
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
+from discreet.lazy import special
 from discreet.privacy import events
 from discreet.privacy.events import Event
 
@@ -149,10 +149,10 @@ def _sampled_otherwise(event: events.PoissonSampled) -> Renyi:
 def _sampled_cumulant(order: int, rate: float, precision: float) -> float:
     """ln of the sum over k of C(order, k) (1-q)^(order-k) q^k e^(k (k-1) / (2 sigma^2))."""
     k = np.arange(order + 1)
-    log_choose = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
+    log_choose = special.gammaln(order + 1) - special.gammaln(k + 1) - special.gammaln(order - k + 1)
     logs = log_choose + (order - k) * math.log1p(-rate) + k * math.log(rate) + k * (k - 1) * precision
     error = 2.0**-48 * order * math.log(order + 1)  # of the log-gamma values, which cancel
-    return max(0.0, float(logsumexp(logs))) + error
+    return max(0.0, float(special.logsumexp(logs))) + error
 
 
 def _broken_cumulants(rate: float, precision: float) -> NDArray[np.float64]:
@@ -164,13 +164,13 @@ def _broken_cumulants(rate: float, precision: float) -> NDArray[np.float64]:
     variance = 1 / (2 * precision)
     meeting = variance * (math.log1p(-rate) - math.log(rate)) + 0.5
     a, i = _BROKEN_ORDERS[:, None], np.arange(_SERIES, dtype=np.float64)
-    signs = np.where(gammasgn(a - i + 1) > 0, 1.0, -1.0)
-    log_choose = gammaln(a + 1) - gammaln(i + 1) - gammaln(a - i + 1)
+    signs = np.where(special.gammasgn(a - i + 1) > 0, 1.0, -1.0)
+    log_choose = special.gammaln(a + 1) - special.gammaln(i + 1) - special.gammaln(a - i + 1)
     sigma = math.sqrt(variance)
 
     def part(power: NDArray[np.float64], tail: NDArray[np.float64]) -> NDArray[np.float64]:
         weights = (a - power) * math.log1p(-rate) + power * math.log(rate)
-        return log_choose + weights + power * (power - 1) * precision + log_ndtr(tail / sigma)
+        return log_choose + weights + power * (power - 1) * precision + special.log_ndtr(tail / sigma)
 
     low, high = part(i + 0 * a, meeting - i), part(a - i, a - i - meeting)
     top = np.maximum(low.max(axis=1), high.max(axis=1))[:, None]

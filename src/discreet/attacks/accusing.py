@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from discreet import accounting, check
 from discreet.attacks.ceiling import ceiling
 from discreet.errors import InvalidParameter
+from discreet.lazy import special
 from discreet.noise import Bits
 from discreet.noise.experiment import shuffled
 from discreet.privacy.events import Event, Pure
@@ -176,7 +176,7 @@ def power(
     """
     norm = coordinates**2 / (coordinates if effective is None else effective)
     spread = math.sqrt((1 / n + 1 / reference) * norm + coordinates * noise**2)
-    return float(ndtr(coordinates / n / spread - ndtri(1 - false_positives)))
+    return float(special.ndtr(coordinates / n / spread - special.ndtri(1 - false_positives)))
 
 
 def effective_number(products: Floats) -> float:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import ndtr, ndtri
-
 from discreet.errors import InvalidParameter
+from discreet.lazy import special
 from discreet.privacy import GDP, ApproxDP, PureDP
 
 
@@ -21,7 +20,7 @@ def group_bound(loss: PureDP | ApproxDP | GDP, rows: int, chance: float) -> floa
     [0.01, 0.027, 0.201, 1.0]
     """
     if isinstance(loss, GDP):
-        return float(ndtr(ndtri(chance) + rows * math.sqrt(loss.mu_squared)))
+        return float(special.ndtr(special.ndtri(chance) + rows * math.sqrt(loss.mu_squared)))
     if rows == 0:
         return chance
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import ndtr
+from discreet.lazy import special
 
 
 def right_guess(epsilon: float, *, prior: float = 0.5, delta: float = 0.0) -> float:
@@ -43,4 +43,4 @@ def right_guess_gaussian(mu: float, *, prior: float = 0.5) -> float:
     if mu <= 0:
         return prior
     lean = math.log(prior / (1 - prior)) / mu if prior < 1 else math.inf
-    return float(prior * ndtr(mu / 2 + lean) + (1 - prior) * ndtr(mu / 2 - lean)) if prior < 1 else 1.0
+    return float(prior * special.ndtr(mu / 2 + lean) + (1 - prior) * special.ndtr(mu / 2 - lean)) if prior < 1 else 1.0

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid
+from discreet.lazy import special
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits
 from discreet.noise.experiment import uniforms
@@ -91,7 +91,7 @@ def inferred(
 
 def near(tolerance: float, noise: float) -> float:
     """How often normal noise stays within a tolerance."""
-    return float(2 * ndtr(tolerance / noise) - 1) if noise > 0 else 1.0
+    return float(2 * special.ndtr(tolerance / noise) - 1) if noise > 0 else 1.0
 
 
 def near_twice(tolerance: float, scale: float) -> float:

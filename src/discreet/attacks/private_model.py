@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from discreet import check
 from discreet.errors import InvalidParameter
+from discreet.lazy import special
 from discreet.mechanisms import Laplace
 from discreet.noise import SeededBits
 
@@ -88,7 +88,7 @@ class PrivateBayes:
         codes = self._codes(features)
         places = np.arange(codes.shape[1])
         scores = self.log_prior_[:, None] + self.log_shares_[:, places, codes].sum(axis=2)
-        return np.asarray(softmax(scores.T, axis=1))
+        return np.asarray(special.softmax(scores.T, axis=1))
 
     def predict(self, features: Any) -> NDArray[Any]:
         """The likeliest class of each row."""

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import hadamard
 
 from discreet import check
 from discreet.attacks import solvers
@@ -17,6 +16,7 @@ from discreet.attacks.answering import Answerer, Asked, matrix, secret_bits
 from discreet.attacks.attack import beside
 from discreet.attacks.ceiling import compared
 from discreet.errors import InvalidParameter
+from discreet.lazy import linalg
 from discreet.noise import Bits, source_of
 from discreet.report.display import rate
 from discreet.report.finding import Comparison, Finding, Trial
@@ -204,7 +204,7 @@ def _usual(people: int, method: Method, bits: Bits) -> NDArray[np.int64]:
         return random_subsets(4 * people, people, bits=bits)
     if people & (people - 1):
         raise InvalidParameter("secret", people, "to be 2^k bits", 'Take method="least_squares".')
-    return np.asarray(hadamard(people), dtype=np.int64)
+    return np.asarray(linalg.hadamard(people), dtype=np.int64)
 
 
 def _solution(

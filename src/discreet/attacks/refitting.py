@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from discreet import check
 from discreet.attacks.attack import beside
 from discreet.attacks.ceiling import compared
 from discreet.attacks.guessing import right_guess_gaussian
 from discreet.errors import InvalidParameter
+from discreet.lazy import special
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import shuffled
@@ -114,7 +114,7 @@ def _compare(
     for epsilon, law in zip(budgets, laws, strict=True):
         sigma, mu = float(law.sigma), float(law.sensitivity / law.sigma)
         published = law.release(np.tile(released, (often, len(tried), 1)), bits=source)  # each model by itself
-        finding = scored(published, float(np.mean(ndtr(gaps / (2 * sigma)))), right_guess_gaussian(mu))
+        finding = scored(published, float(np.mean(special.ndtr(gaps / (2 * sigma)))), right_guess_gaussian(mu))
         found.append(Trial(defence=f"epsilon {float(epsilon):g}", epsilon=float(epsilon), finding=finding))
     return compared(
         found, bound=lambda at: right_guess_gaussian(float(1 / Gaussian(epsilon=at, delta=delta, sensitivity=1).sigma))

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from discreet.errors import InvalidParameter
+from discreet.lazy import optimize, sparse, special
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.int8]
@@ -40,7 +40,7 @@ class Solution:
 
 def phi(z: float) -> float:
     """The normal distribution function."""
-    return float(ndtr(z))
+    return float(special.ndtr(z))
 
 
 def least_squares(queries: Floats, answers: Floats, *, noise: float | None, inverse: Floats | None = None) -> Solution:
@@ -83,7 +83,7 @@ def normal_inverse(queries: Floats) -> Floats | None:
 def _right(inverse: Floats, noise: float) -> float:
     if noise <= 0:
         return 1.0
-    return float(np.mean(ndtr(0.5 / (noise * np.sqrt(inverse.diagonal())))))
+    return float(np.mean(special.ndtr(0.5 / (noise * np.sqrt(inverse.diagonal())))))
 
 
 def predicted(rows: int, people: int, noise: float) -> float:
@@ -105,18 +105,16 @@ def linear_program(queries: Floats, answers: Floats, *, alpha: float | None, noi
     Raises:
         InvalidParameter: if no numbers keep all errors within alpha.
     """
-    from scipy.optimize import linprog  # noqa: PLC0415 - a quarter of a second that every other command would wait
-    from scipy.sparse import csr_array, eye_array, hstack  # noqa: PLC0415 - likewise
-
     rows, people = queries.shape
     if alpha is None:
-        spread = hstack([csr_array(queries), eye_array(rows), -eye_array(rows)], format="csr")
+        slack = sparse.eye_array(rows)
+        spread = sparse.hstack([sparse.csr_array(queries), slack, -slack], format="csr")
         cost = np.concatenate([np.zeros(people), np.ones(2 * rows)])
         limits = [(0.0, 1.0)] * people + [(0.0, None)] * (2 * rows)
-        result = linprog(cost, A_eq=spread, b_eq=answers, bounds=limits, method="highs")
+        result = optimize.linprog(cost, A_eq=spread, b_eq=answers, bounds=limits, method="highs")
     else:
         sides = np.concatenate([answers + alpha, alpha - answers])
-        result = linprog(np.zeros(people), A_ub=np.vstack([queries, -queries]), b_ub=sides, bounds=(0.0, 1.0))
+        result = optimize.linprog(np.zeros(people), A_ub=np.vstack([queries, -queries]), b_ub=sides, bounds=(0.0, 1.0))
     if result.status != 0:
         raise inconsistent(alpha)
     bits = _rounded(np.asarray(result.x)[:people])

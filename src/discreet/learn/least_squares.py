@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
+from discreet.lazy import stats
 from discreet.learn.moments import Moments
 
 Floats = NDArray[np.float64]
@@ -123,4 +123,4 @@ def residual_variance(moments: Moments, label: int, theta: Floats) -> float:
 
 def reach(confidence: float, freedom: float) -> float:
     """How many standard errors an interval of this confidence goes to either side."""
-    return float(student.ppf((1 + confidence) / 2, freedom))
+    return float(stats.t.ppf((1 + confidence) / 2, freedom))

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
 
+from discreet.lazy import special
 from discreet.learn.linear_classifier import LinearClassifier
 from discreet.learn.losses import Loss, logistic
 
@@ -82,8 +82,8 @@ class LogisticRegression(LinearClassifier):
         if self.constant_:
             return np.ones((len(margins), 1))
         if margins.ndim == 1:
-            return np.stack([expit(-margins), expit(margins)], axis=1)
-        return np.asarray(softmax(margins, axis=1))
+            return np.stack([special.expit(-margins), special.expit(margins)], axis=1)
+        return np.asarray(special.softmax(margins, axis=1))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithm of the probability of each class."""

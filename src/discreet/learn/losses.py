@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logsumexp, softmax
 
+from discreet.lazy import special
 from discreet.statistics.glm import class_residuals, link_table, sign_residuals, softmax_residuals
 
 Floats = NDArray[np.float64]
@@ -90,14 +90,14 @@ def _logistic(margins: Floats, codes: Integers) -> tuple[Floats, Floats]:
     signs = _signs(codes, 1)
     known = signs != 0
     away = signs * margins
-    return np.where(known, np.logaddexp(0.0, -away), 0.0).sum(axis=1), -signs * expit(-away)
+    return np.where(known, np.logaddexp(0.0, -away), 0.0).sum(axis=1), -signs * special.expit(-away)
 
 
 def _softmax(margins: Floats, codes: Integers) -> tuple[Floats, Floats]:
     known = (codes >= 0) & (codes < margins.shape[1])
     right = codes[:, None] == np.arange(margins.shape[1])
-    losses = logsumexp(margins, axis=1) - np.sum(margins * right, axis=1)
-    return np.where(known, losses, 0.0), np.where(known[:, None], softmax(margins, axis=1) - right, 0.0)
+    losses = special.logsumexp(margins, axis=1) - np.sum(margins * right, axis=1)
+    return np.where(known, losses, 0.0), np.where(known[:, None], special.softmax(margins, axis=1) - right, 0.0)
 
 
 def _hinge_slope(margins: Floats) -> Floats:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from discreet.errors import InvalidParameter
+from discreet.lazy import optimize
 from discreet.learn.losses import Loss
 from discreet.statistics.rows import RADIUS
 
@@ -126,7 +126,7 @@ class _Problem:
             return value, slope.ravel()
 
         options: Any = {"maxiter": 500, "maxcor": 30, "ftol": 0.0, "gtol": self.objective.tolerance / 64}
-        found = minimize(both, np.zeros(math.prod(shape)), jac=True, method="L-BFGS-B", options=options)
+        found = optimize.minimize(both, np.zeros(math.prod(shape)), jac=True, method="L-BFGS-B", options=options)
         return np.asarray(found.x, dtype=np.float64).reshape(shape)
 
     def slow(self) -> Floats:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
+from discreet.lazy import special
 from discreet.learn.classifier import Classifier
 from discreet.learn.column_moments import ColumnMoments, column_steps, release_columns
 from discreet.learn.labels import ClassPlan, codes
@@ -124,7 +124,7 @@ class GaussianNB(Classifier):
     def predict_log_proba(self, X: Any) -> Floats:
         """Log probabilities of the classes."""
         joint = self.predict_joint_log_proba(X)
-        return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
+        return np.asarray(joint - special.logsumexp(joint, axis=1, keepdims=True))
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes."""

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Interval
+from discreet.lazy import special
 from discreet.mechanisms.base import CONFIDENCE, Mechanism
 from discreet.noise import Bits, Coin, source_of, uniform_below
 from discreet.privacy import Estimate, events

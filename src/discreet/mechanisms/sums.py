@@ -13,10 +13,10 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from discreet.errors import InternalError
 from discreet.exact import Enclosure
+from discreet.lazy import special
 from discreet.mechanisms.tails import DIGITS, polynomial_reach
 
 Floats = NDArray[np.float64]

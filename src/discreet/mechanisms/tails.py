@@ -11,9 +11,8 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from scipy import special
-
 from discreet.exact import Enclosure, Real, Undecided
+from discreet.lazy import special
 
 DIGITS = 50
 _PARTS = 1 << 20  # real distances are found to this resolution

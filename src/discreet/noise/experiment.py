@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
+from discreet.lazy import special
 from discreet.noise.rng import Bits, source_of
 
 Floats = NDArray[np.float64]
@@ -24,7 +24,7 @@ def uniforms(shape: int | tuple[int, ...], *, bits: Bits | None = None) -> Float
 
 def normals(shape: int | tuple[int, ...], *, bits: Bits | None = None) -> Floats:
     """Standard normal numbers, for experiments only: noise that protects somebody comes from `discreet.mechanisms`."""
-    return np.asarray(ndtri(uniforms(shape, bits=bits)))
+    return np.asarray(special.ndtri(uniforms(shape, bits=bits)))
 
 
 def coins(shape: int | tuple[int, ...], *, bits: Bits | None = None) -> NDArray[np.int8]:

@@ -23,12 +23,12 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy import optimize, special
 
 from discreet import check
 from discreet.check import Number
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, upper
+from discreet.lazy import optimize, special
 from discreet.mechanisms import Laplace, Lomax
 from discreet.mechanisms.smooth import widened
 from discreet.noise import Bits

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrik
 
 from discreet import check
 from discreet.check import Number
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import root_above
+from discreet.lazy import special
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import uniforms
@@ -143,7 +143,7 @@ def _binomials(sizes: Floats, chance: float, levels: Floats) -> Floats:
     if chance in (0.0, 1.0):
         return sizes * chance
     with np.errstate(all="ignore"):
-        found = np.ceil(bdtrik(levels, np.maximum(sizes, 1), chance))
+        found = np.ceil(special.bdtrik(levels, np.maximum(sizes, 1), chance))
     return np.where(sizes > 0, np.clip(np.nan_to_num(found, nan=0.0), 0, sizes), 0.0)
 
 

@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from discreet import check
 from discreet.check import Number
 from discreet.errors import InvalidParameter
+from discreet.lazy import special
 from discreet.mechanisms import Gaussian
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.noise import Bits, source_of

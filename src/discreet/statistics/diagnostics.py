@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from discreet import check
 from discreet.check import Number
 from discreet.errors import InvalidParameter
+from discreet.lazy import special
 from discreet.privacy import Neighbours
 from discreet.statistics import smooth_sensitivity as smooth
 from discreet.statistics.centre import FINE, some_values

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from discreet.lazy import special
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import Bits
 from discreet.privacy import Neighbours

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from discreet import check
 from discreet.errors import InvalidParameter
+from discreet.lazy import special
 from discreet.statistics.rows import RADIUS, ceil_root, exact_product, within
 
 Floats = NDArray[np.float64]
@@ -128,7 +128,7 @@ def look_up(table: Integers, margins: Integers) -> Integers:
     return np.asarray(table[bins + _HALF_TABLE])
 
 
-SIGMOID = link_table(expit)
+SIGMOID = link_table(special.expit)
 
 
 def class_residuals(margins: Integers, targets: Integers, table: Integers | None = None) -> Integers:

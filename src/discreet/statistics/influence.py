@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
 
 from discreet import check
 from discreet.check import Number
 from discreet.errors import InvalidParameter
+from discreet.lazy import optimize
 
 Floats = NDArray[np.float64]
 

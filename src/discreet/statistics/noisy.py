@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from discreet.lazy import special
 from discreet.privacy.events import Event
 
 Floats = NDArray[np.float64]

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from discreet.errors import InvalidParameter
+from discreet.lazy import special
 from discreet.statistics.glm import MARGIN, RESIDUAL, SIGMOID, class_residuals, link_table, look_up
 from discreet.statistics.scores import Huber, Score
 
@@ -144,7 +144,7 @@ class Binary(Response):
         return self.weights(margins, targets)
 
 
-_VARIANCE = link_table(lambda z: expit(z) * expit(-z))
+_VARIANCE = link_table(lambda z: special.expit(z) * special.expit(-z))
 
 
 def response_of(psi: Any) -> Response:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import gammaln, xlog1py, xlogy
+
+from discreet.lazy import optimize, special
 
 Floats = NDArray[np.float64]
 
@@ -63,8 +63,8 @@ def chance_interval(z: float, trials: int, epsilon: float, outside: float) -> tu
     def upper(chance: float) -> float:
         return less(z, trials, chance, epsilon) - outside / 2
 
-    low = 0.0 if lower(0.0) >= 0 else (1.0 if lower(1.0) <= 0 else float(brentq(lower, 0.0, 1.0, xtol=1e-12)))
-    high = 1.0 if upper(1.0) >= 0 else (0.0 if upper(0.0) <= 0 else float(brentq(upper, 0.0, 1.0, xtol=1e-12)))
+    low = 0.0 if lower(0.0) >= 0 else (1.0 if lower(1.0) <= 0 else float(optimize.brentq(lower, 0.0, 1.0, xtol=1e-12)))
+    high = 1.0 if upper(1.0) >= 0 else (0.0 if upper(0.0) <= 0 else float(optimize.brentq(upper, 0.0, 1.0, xtol=1e-12)))
     return low, high
 
 
@@ -76,5 +76,5 @@ def _binomial(trials: int, chance: float) -> tuple[Floats, Floats]:
         first = max(0, int(trials * chance - reach))
         last = min(trials, int(trials * chance + reach) + 1)
     counts = np.arange(first, last + 1, dtype=np.float64)
-    ways = gammaln(trials + 1) - gammaln(counts + 1) - gammaln(trials - counts + 1)
-    return counts, np.exp(ways + xlogy(counts, chance) + xlog1py(trials - counts, -chance))
+    ways = special.gammaln(trials + 1) - special.gammaln(counts + 1) - special.gammaln(trials - counts + 1)
+    return counts, np.exp(ways + special.xlogy(counts, chance) + special.xlog1py(trials - counts, -chance))

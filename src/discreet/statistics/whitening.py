@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from discreet import check
 from discreet.check import Number
 from discreet.errors import InvalidParameter
+from discreet.lazy import special
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours, events

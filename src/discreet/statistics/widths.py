@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from discreet import check
 from discreet.check import Number
+from discreet.lazy import optimize
 
 _STEP = 2 * np.pi / 120  # of the integral: repeats the law every 120 deviations
 _FURTHEST = 40.0  # deviations; nothing is asked for beyond
@@ -33,7 +33,7 @@ def half_width(
     law = _Law.of(deviation, scales)
     if law.total == 0 or law.inside(_FURTHEST) <= chance:
         return _FURTHEST * law.total
-    return law.total * float(brentq(lambda width: law.inside(width) - chance, 0.0, _FURTHEST, xtol=1e-10))
+    return law.total * float(optimize.brentq(lambda width: law.inside(width) - chance, 0.0, _FURTHEST, xtol=1e-10))
 
 
 def beyond(distance: float, *, deviation: float = 0.0, scales: Sequence[float] | NDArray[np.float64] = ()) -> float:

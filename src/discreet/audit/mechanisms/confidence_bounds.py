@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
+from discreet.lazy import special
 from discreet.mechanisms.randomized_response import clopper_pearson
 
 Floats = NDArray[np.float64]

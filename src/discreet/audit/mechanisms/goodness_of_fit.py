@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from discreet import check
 from discreet.audit.mechanisms.laws import Floats, Law, p_value
 from discreet.check import Number
 from discreet.errors import InvalidParameter
+from discreet.lazy import special
 
 LEVEL = 1e-6
 _LEAST = 25.0  # expected draws in a cell: the chi-squared law is then near enough for levels down to one in a million

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+
+from discreet.lazy import special
 
 Floats = NDArray[np.float64]
 
