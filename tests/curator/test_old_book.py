@@ -1,0 +1,180 @@
+"""A ledger of an earlier version goes on: it verifies, its answers are given again, its keys are charged once.
+
+How the book was made is told, and can be read, in `tests.curator.old_book`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet import Curator
+from discreet.errors import InsufficientBudget, KeyConflict, LedgerError, NotPermitted, QueryFailed
+from discreet.ledger import Book, Head
+from discreet.noise import SeededBits
+from discreet.privacy import Budget
+from tests.curator import old_book
+from tests.curator.old_book import ANSWERED, EARLIER, FAILED, FIT, STOPPED, STOPPED_FIT, VANISHED, Asked, Hooked
+
+EXPECTED: dict[str, Any] = json.loads(old_book.TOLD.read_text())
+KEYED = [(asked, rows) for asked, rows in zip(ANSWERED, EXPECTED["answers"], strict=True) if "key" in asked.options]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The book, in a file of its own."""
+    found = tmp_path / "book"
+    found.write_bytes(gzip.decompress(old_book.BOOK.read_bytes()))
+    return found
+
+
+@pytest.fixture
+def engine() -> Hooked:
+    return Hooked()
+
+
+@pytest.fixture
+def curator(path: Path, engine: Hooked) -> Iterator[Curator]:
+    with Curator(path, engine=engine) as found:
+        old_book.declare(found)
+        engine.reads = 0
+        yield found
+
+
+def charges(curator: Curator) -> int:
+    return sum(entry.kind == "charge" for entry in curator.entries())
+
+
+def with_key(asked: Asked, key: str) -> Asked:
+    return replace(asked, options={**asked.options, "key": key})
+
+
+def test_the_book_verifies_and_holds_what_it_held(path: Path, curator: Curator) -> None:
+    assert str(curator.verify()) == EXPECTED["head"]
+    assert {name: str(curator.balance(name).spent) for name in curator.accounts()} == EXPECTED["spent"]
+    assert {name: str(curator.balance(name).lifetime) for name in curator.accounts()} == EXPECTED["lifetime"]
+    assert str(curator.capped("ana", account="patients")) == "epsilon=5, delta=0.0001"
+    assert str(curator.allotted("prices", account="shop")) == "rho=20"
+    assert str(curator.budget("survey").total) == "epsilon=50"
+    with Book(str(path)) as book:
+        book.check_anchor(Head.parse(EXPECTED["head"]))
+
+
+def test_every_answer_is_given_again_for_nothing(curator: Curator, engine: Hooked) -> None:
+    """Also those with a key, and those that follow from others; nothing is read, and nothing is written."""
+    for asked, rows in zip(ANSWERED, EXPECTED["answers"], strict=True):
+        again = asked.ask(curator)
+        assert (old_book.told(again), again.replayed, again.private) == (rows, True, True), asked.sql
+        assert again.cost.is_zero
+    sql, options = FIT
+    model = curator.fit(old_book.learner(), sql, **options)
+    assert (old_book.model(model), model.replayed_) == (EXPECTED["fit"], True)
+    assert engine.reads == 0
+    assert str(curator.verify()) == EXPECTED["head"]
+
+
+def test_answers_without_their_keys_are_found_as_well(curator: Curator, engine: Hooked) -> None:
+    for asked, _ in KEYED:
+        options = {name: value for name, value in asked.options.items() if name != "key"}
+        assert replace(asked, options=options).ask(curator).replayed, asked.sql
+    sql, options = FIT
+    assert curator.fit(old_book.learner(), sql, target="ward").replayed_
+    assert engine.reads == 0
+
+
+def test_private_answers_are_none_of_a_curator_for_tests(path: Path) -> None:
+    with Curator.for_tests(path, engine=Hooked(), bits=SeededBits(1)) as curator:
+        old_book.declare(curator)
+        assert not ANSWERED[0].ask(curator).replayed
+
+
+def test_a_key_with_another_question_is_a_conflict(curator: Curator) -> None:
+    for asked in (*(asked for asked, _ in KEYED), *STOPPED, FAILED):
+        table = asked.sql.split(" FROM ")[1].split()[0]
+        options = {"epsilon": "1/7", "key": asked.options["key"], "analyst": asked.options.get("analyst", "owner")}
+        with pytest.raises(KeyConflict):
+            curator.ask(f"SELECT COUNT(*) AS n FROM {table}", **options)
+    assert str(curator.verify()) == EXPECTED["head"]
+
+
+def test_a_key_of_a_fit_is_a_conflict_with_another_one(curator: Curator) -> None:
+    for _, options in (FIT, STOPPED_FIT):
+        with pytest.raises(KeyConflict):
+            curator.fit(old_book.learner(), "SELECT charge, ward FROM visits", **options)
+
+
+def test_a_question_that_failed_has_failed(curator: Curator, engine: Hooked) -> None:
+    for _ in range(2):
+        with pytest.raises(QueryFailed):
+            FAILED.ask(curator)
+    assert engine.reads == 0
+    assert curator.budget("visits").failures == 1
+    assert str(curator.verify()) == EXPECTED["head"]
+
+
+@pytest.mark.parametrize("asked", STOPPED, ids=lambda asked: asked.options["key"])
+def test_a_question_that_was_stopped_is_claimed_and_answered_once(
+    curator: Curator, engine: Hooked, asked: Asked
+) -> None:
+    """For what it was charged with then, whatever was found out since."""
+    before, spent = charges(curator), {name: curator.balance(name).spent for name in curator.accounts()}
+    answer = asked.ask(curator)
+    assert (answer.replayed, engine.reads) == (False, 1)
+    kinds = [entry.kind for entry in curator.entries()[int(EXPECTED["head"].split(":")[0]) :]]
+    assert kinds == ["claim", "answer"]
+    again = asked.ask(curator)
+    assert (again.replayed, again.records, engine.reads) == (True, answer.records, 1)
+    assert (charges(curator), {name: curator.balance(name).spent for name in curator.accounts()}) == (before, spent)
+    curator.verify()
+
+
+def test_a_fit_that_was_stopped_is_claimed_and_fitted_once(curator: Curator, engine: Hooked) -> None:
+    before = charges(curator)
+    sql, options = STOPPED_FIT
+    first = curator.fit(old_book.learner(), sql, **options)
+    again = curator.fit(old_book.learner(), sql, **options)
+    assert (first.replayed_, again.replayed_, engine.reads, charges(curator)) == (False, True, 1, before)
+    assert old_book.model(first) == old_book.model(again)
+
+
+def test_a_charge_whose_process_has_died_can_be_claimed(
+    curator: Curator, engine: Hooked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim, before = Book.claim, charges(curator)
+    monkeypatch.setattr(Book, "claim", lambda book, receipt, *, wait: claim(book, receipt, wait=0 * wait))
+    answer = VANISHED.ask(curator)
+    assert (answer.replayed, engine.reads, charges(curator)) == (False, 1, before)
+    assert VANISHED.ask(curator).records == answer.records
+
+
+def test_a_charge_of_an_earlier_period_is_not_claimed(curator: Curator, engine: Hooked) -> None:
+    with pytest.raises(LedgerError, match="renewed"):
+        EARLIER.ask(curator)
+    assert engine.reads == 0
+
+
+def test_those_who_were_appointed_are_still_held_to_it(curator: Curator) -> None:
+    new = Asked(sql="SELECT COUNT(*) AS n FROM visits WHERE age = 50", options={"epsilon": 1})
+    with pytest.raises(NotPermitted):
+        replace(new, options={**new.options, "analyst": "eve"}).ask(curator)
+    with pytest.raises(NotPermitted):
+        replace(new, options={**new.options, "analyst": "somebody"}).ask(curator)
+    with pytest.raises(InsufficientBudget):
+        replace(new, options={"epsilon": 6, "analyst": "ana"}).ask(curator)
+    assert not replace(new, options={**new.options, "analyst": "ana"}).ask(curator).replayed
+    with pytest.raises(NotPermitted):
+        curator.ask("SELECT COUNT(*) AS n FROM orders", epsilon=1, project="another")
+
+
+def test_the_book_goes_on(curator: Curator) -> None:
+    curator.amend("patients", budget=Budget(epsilon=70, delta="1e-3"))
+    answer = with_key(Asked(sql="SELECT COUNT(*) AS n FROM visits WHERE age = 51", options={"epsilon": 1}), "new")
+    assert not answer.ask(curator).replayed
+    assert answer.ask(curator).replayed
+    curator.verify()
