@@ -245,7 +245,7 @@ def test_mutant_notes_that_depend_on_data(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_mutant_everything_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Threshold, "kept", lambda _self, noisy, _exact, _door: [True] * len(noisy))
+    monkeypatch.setattr(Threshold, "kept", lambda _self, noisy, _exact, _releaser: [True] * len(noisy))
     assert "groups" in caught(clinic(), BY_KIND)
 
 

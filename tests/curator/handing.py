@@ -1,4 +1,4 @@
-"""What learners are given by a curator, looked at in the door."""
+"""What learners are given by a curator, looked at in the releaser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.curator import Curator
 from discreet.curator.watch import watching
 from discreet.engines import Memory
-from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
 from discreet.privacy import Budget
 from tests.curator.clinic import Row
@@ -24,7 +24,7 @@ Fit = tuple[Any, str, str | None]
 """A learner, its rows and its target."""
 
 
-class Listening(Door):
+class Listening(Releaser):
     """Keeps what learners are given."""
 
     def __init__(self) -> None:
@@ -46,10 +46,10 @@ def curated(rows: Sequence[Row], engine: Any = None, **declared: Any) -> Curator
 def handed(rows: Sequence[Row], fit: Fit, salt: str = "s", **declared: Any) -> Given:
     """The exact rows that a fit hands to its learner."""
     estimator, question, target = fit
-    curator, door = curated(rows, **declared), Listening()
-    with watching(curator, engine=curator._engine, door=door, salt=salt):
+    curator, releaser = curated(rows, **declared), Listening()
+    with watching(curator, engine=curator._engine, releaser=releaser, salt=salt):
         curator.fit(estimator, question, target=target)
-    (given,) = door.given
+    (given,) = releaser.given
     return given
 
 

@@ -81,7 +81,7 @@ def check_modes(program: Program, one: Sequence[Groups], other: Sequence[Groups]
     change of a count plus a constant, so its range is that of the changes; a candidate without rows changes by nothing.
     """
     for reading, before, after in zip(program.polls, one, other, strict=True):
-        for recipe in (recipe for recipe in program.modal if recipe.ballot.split == reading.split):
+        for recipe in (recipe for recipe in program.modal if recipe.candidates.split == reading.split):
             moves = [range_of(recipe, before.get(key, ()), after.get(key, ())) for key in {**before, **after}]
             ranges = [recipe.rate * move for move in moves]
             rho = sum((each * each for each in ranges), Fraction(0)) / 8

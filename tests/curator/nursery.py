@@ -3,7 +3,7 @@
     python -m tests.curator.nursery crowd PATH PROCESSES     several at once until the budget is gone
     python -m tests.curator.nursery killed PATH RUNS SEED    one after the other, each killed at some point
     python -m tests.curator.nursery vanish PATH              one that is killed while it reads, after its charge
-    python -m tests.curator.nursery scouts PATH RUNS SEED    as killed, with questions that must find bounds first
+    python -m tests.curator.nursery probes PATH RUNS SEED    as killed, with questions that must find bounds first
     python -m tests.curator.nursery steps PATH FIRST BY MEAN one after the other, killed at a later statement each; the
                                                              question of each is asked again by another
     python -m tests.curator.nursery race PATH PROCESSES      as vanish, then several at once with the same key
@@ -26,7 +26,7 @@ from discreet.curator import Curator
 from discreet.curator import curator as module
 from discreet.engines import Memory
 from discreet.errors import InsufficientBudget, QueryFailed
-from discreet.measurement.probes import probes as scouts_module
+from discreet.measurement.probes import probes as probes_module
 from discreet.measurement.program.program import Program
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Reading
@@ -106,10 +106,10 @@ def certain(program: Program) -> Fraction:
     return Fraction(-(10**9))
 
 
-def scouts(path: str, runs: int, seed: int) -> None:
+def probes(path: str, runs: int, seed: int) -> None:
     """Each child kills itself at a chosen SQL statement; questions overlap with those of earlier runs."""
     bits = SeededBits(seed)
-    scouts_module.threshold = certain
+    probes_module.threshold = certain
     for run in range(runs):
         step = 1 + bits.word() % 90
 
@@ -137,7 +137,7 @@ def vanish(path: str) -> None:
 
 def steps(path: str, first: int, by: int, mean_of_it: int) -> None:
     """Until one survives: a child that dies at a statement, then one that asks the same with the same key."""
-    scouts_module.threshold = certain
+    probes_module.threshold = certain
     for place in itertools.count(first):
 
         def work(pipe: int, step: int | None = None, place: int = place) -> None:
@@ -176,7 +176,7 @@ ACTS: dict[str, Callable[..., None]] = {
     "crowd": crowd,
     "killed": killed,
     "vanish": vanish,
-    "scouts": scouts,
+    "probes": probes,
     "steps": steps,
     "race": race,
 }

@@ -231,7 +231,7 @@ def test_a_curator_outside_tests_draws_secure_noise() -> None:
     curator = Curator(engine=Memory())
     curator.protect(visits(1), name="visits", budget=Budget(epsilon=1), unit="patient", **DECLARED)
     assert curator.ask(COUNT, epsilon=0.1).private
-    assert isinstance(curator._door.bits, SecureBits)
+    assert isinstance(curator._releaser.bits, SecureBits)
 
 
 @pytest.mark.parametrize(

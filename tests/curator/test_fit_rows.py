@@ -117,10 +117,10 @@ def test_equal_rows_of_one_person_count_once() -> None:
 
 def test_several_rows_of_a_person_where_the_learner_accounts_for_them() -> None:
     crowd = [{"patient": 7, "ward": "A", "age": age, "charge": 1.0, "kind": "other"} for age in range(50)]
-    curator, door = curated(crowd), Listening()
-    with watching(curator, engine=curator._engine, door=door, salt="s"):
+    curator, releaser = curated(crowd), Listening()
+    with watching(curator, engine=curator._engine, releaser=releaser, salt="s"):
         model = curator.fit(TinyClassifier(epsilon=1), FITS[0][1], target="ward", rows_per_unit=3)
-    assert len(door.given[0][0]) == 4
+    assert len(releaser.given[0][0]) == 4
     assert model.rows_per_unit == 3
 
 

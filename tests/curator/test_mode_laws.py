@@ -19,7 +19,7 @@ from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.engines import Memory
-from discreet.measurement.aggregates import ballot_of, range_l1, range_l2_squared
+from discreet.measurement.aggregates import candidates_of, range_l1, range_l2_squared
 from discreet.measurement.aggregates.mode import MOST_CANDIDATES, MOST_LISTED
 from discreet.measurement.program import program as program_module
 from discreet.measurement.program.program import Program, choose
@@ -229,7 +229,7 @@ def table(kinds: int = 3) -> TableSchema:
 
 
 def drawn_by(rate: Fraction, kinds: int) -> Modal:
-    found = ballot_of(Column("x", Type.INT), table(kinds))
+    found = candidates_of(Column("x", Type.INT), table(kinds))
     assert found is not None
     contribution = Contribution(limits=Limits(), grouped=False, neighbours=ADD)
     return Modal.of("laplace", found, contribution, rate)
@@ -244,7 +244,7 @@ def law(of_each: Sequence[int], rate: Fraction) -> list[float]:
 @pytest.mark.parametrize("rows", [1, 2])
 def test_probabilities_of_neighbours_are_as_near_as_charged(rows: int, neighbours: Neighbours) -> None:
     """All tables of up to two others' rows for each of three values, and all that one unit may have or have instead."""
-    found = ballot_of(Column("x", Type.INT), table(3))
+    found = candidates_of(Column("x", Type.INT), table(3))
     assert found is not None
     made = Modal.of(
         "laplace", found, Contribution(limits=Limits(1, rows), grouped=False, neighbours=neighbours), Fraction(1)
@@ -312,7 +312,7 @@ def test_the_note_tells_how_near_its_count_is(kinds: int, epsilon: str) -> None:
 )
 def test_rows_count_for_their_own_value_alone(column: ColumnSchema, given: list[Any], wanted: list[int]) -> None:
     """Values that are no candidate are in no cell, rather than in that of the nearest one."""
-    found = ballot_of(Column("x", column.type), TableSchema(name="t", columns={"x": column}))
+    found = candidates_of(Column("x", column.type), TableSchema(name="t", columns={"x": column}))
     assert found is not None
     placed = [evaluate(found.split.argument, {"x": value}) for value in given]
     cells = [None if place is None else place - found.split.low for place in placed]
@@ -322,12 +322,12 @@ def test_rows_count_for_their_own_value_alone(column: ColumnSchema, given: list[
 
 
 def test_there_are_so_many_candidates_and_no_more() -> None:
-    assert ballot_of(Column("x", Type.INT), table(MOST_CANDIDATES)) is not None
-    assert ballot_of(Column("x", Type.INT), table(MOST_CANDIDATES + 1)) is None
+    assert candidates_of(Column("x", Type.INT), table(MOST_CANDIDATES)) is not None
+    assert candidates_of(Column("x", Type.INT), table(MOST_CANDIDATES + 1)) is None
     for count in (MOST_LISTED, MOST_LISTED + 1):
         keys = tuple(f"{i:05}" for i in range(count))
         listed = TableSchema(name="t", columns={"x": ColumnSchema(name="x", type=Type.TEXT, keys=keys)})
-        found = ballot_of(Column("x", Type.TEXT), listed)
+        found = candidates_of(Column("x", Type.TEXT), listed)
         assert (found is not None) is (count <= MOST_LISTED)
         if found is not None:
             at = {key: evaluate(found.split.argument, {"x": key}) for key in (keys[0], keys[517], keys[-1], "x", None)}

@@ -18,7 +18,7 @@ from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
 from discreet.errors import UnsupportedQuery
 from discreet.measurement.program.execution import run
-from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget
@@ -43,7 +43,7 @@ def test_engines_release_the_same_with_the_same_bits(sql: str, unit: str | None)
     found = []
     for engine, source in ((Memory(), rows), (DuckDB(threads=2), frame(rows))):
         engine.register("visits", source, TYPES)
-        released = run(program, engine, Door(SeededBits(9)))
+        released = run(program, engine, Releaser(SeededBits(9)))
         found.append((released.keys, released.noisy.tolist(), released.rows(Fraction(9, 10))))
     assert found[0] == found[1]
 

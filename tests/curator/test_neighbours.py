@@ -17,7 +17,7 @@ from discreet.measurement.program import program as program_module
 from discreet.measurement.program.execution import run
 from discreet.measurement.program.program import Program, choose
 from discreet.measurement.releases import additive as measure_module
-from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.releaser import Releaser
 from discreet.measurement.selection import Optimal, Threshold
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups
@@ -264,6 +264,6 @@ def test_noise_is_added_to_every_statistic(monkeypatch: pytest.MonkeyPatch) -> N
     program = plan(QUESTIONS[5], declared, "0")
     engine = Memory()
     engine.register("visits", visits(1), TYPES)
-    run(program, engine, Door(SeededBits(3)))
+    run(program, engine, Releaser(SeededBits(3)))
     assert len(seen) == len(program.reading.statistics) == len(program.noise.scales)
     assert {size for _, _, size, _ in seen} == {3}  # all three public wards, zeros included

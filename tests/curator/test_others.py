@@ -22,7 +22,7 @@ from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.measurement.program.execution import run
 from discreet.measurement.program.other_group import with_other
 from discreet.measurement.program.program import Program, choose
-from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.releaser import Releaser
 from discreet.measurement.selection import Threshold
 from discreet.noise import SeededBits
 from discreet.plan.analysis.public_values import values
@@ -248,7 +248,7 @@ def test_the_interval_holds_what_is_not_shown() -> None:
     engine, times, missed, sizes = Memory(), 400, 0, set()
     engine.register("visits", rows, TYPES)
     for seed in range(times):
-        released = run(program, engine, Door(SeededBits(seed)))
+        released = run(program, engine, Releaser(SeededBits(seed)))
         *shown, rest = released.rows(Fraction(19, 20))
         hidden = 400 - 10 * len(shown)
         cell: Any = rest["n"]
@@ -267,7 +267,7 @@ def test_engines_release_the_same_with_the_same_bits(sql: str, unit: str | None)
     found = []
     for engine, source in ((Memory(), rows), (DuckDB(threads=2), pl.DataFrame(rows, schema=kinds))):
         engine.register("visits", source, TYPES)
-        released = run(program, engine, Door(SeededBits(9)))
+        released = run(program, engine, Releaser(SeededBits(9)))
         found.append((released.keys, released.noisy.tolist(), released.rows(Fraction(9, 10))))
     assert found[0] == found[1]
     assert found[0][0][-1] == ("elsewhere",)

@@ -21,10 +21,10 @@ from discreet.curator.asking import performance as perform
 from discreet.curator.asking.prepared import Prepared
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InsufficientBudget, InvalidParameter, KeyConflict, QueryFailed, UnsupportedQuery
-from discreet.measurement.probes.probes import SHARE, BoundsScout
+from discreet.measurement.probes.probes import SHARE, BoundsProbe
 from discreet.measurement.program.execution import run
 from discreet.measurement.releases.additive import Measure
-from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.schema import Bounds, Limits
@@ -85,7 +85,7 @@ def test_one_call_answers_and_costs_what_was_asked() -> None:
     assert (answer.cost, spy.reads, len(answer)) == (PureDP(4), 3, 3)
     assert made.budget("visits").spent == PureDP(4)
     assert sum("chosen privately" in note for note in answer.notes) == 2
-    assert epsilon_of(answer.event, 0) == 4.0  # scouts and question together, no more and no less
+    assert epsilon_of(answer.event, 0) == 4.0  # probes and question together, no more and no less
     found = bounds_of(made, BOTH)
     assert found["visits", "age"] == Bounds(Fraction(16), Fraction(128))
     assert found["visits", "charge"].high in (512, 1024)
@@ -156,11 +156,11 @@ def test_frames_nested_questions_and_several_columns() -> None:
     assert set(bounds_of(made, together)) == {("visits", "age"), ("visits", "charge")}
 
 
-def test_declared_bounds_and_clipped_values_need_no_scouts() -> None:
+def test_declared_bounds_and_clipped_values_need_no_probes() -> None:
     spy = Spy()
     made = curator(engine=spy, bounds={"charge": (0, 500)})
     for sql in (MEAN, "SELECT SUM(GREATEST(LEAST(age, 90), 0)) AS s FROM visits"):
-        assert not made._prepare(sql, None).scouts
+        assert not made._prepare(sql, None).probes
         assert not [note for note in made.ask(sql, epsilon=1).notes if "chosen" in note]
     assert spy.reads == 2
 
@@ -385,7 +385,7 @@ def test_a_kill_at_a_read_loses_no_charge_and_keeps_what_was_found(
 
 
 def check_spent_once(made: Curator, answer: Answer) -> None:
-    """All that was released under one key costs what was charged, the scout's part included; it was kept once."""
+    """All that was released under one key costs what was charged, the probe's part included; it was kept once."""
     (charge,) = [e for e in made.history("visits") if e.kind == "charge" and e.key]
     beside = [e for e in made.history("visits") if e.content.get("beside") == charge.sequence]
     assert len(beside) == 1
@@ -398,7 +398,7 @@ def check_spent_once(made: Curator, answer: Answer) -> None:
 
 
 @pytest.mark.parametrize("at", [1, 2])
-def test_two_at_work_for_one_charge_release_one_scout_and_one_answer(
+def test_two_at_work_for_one_charge_release_one_probe_and_one_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     """Somebody else claims the charge and answers it while the first one reads, for bounds or for the question."""
@@ -480,11 +480,11 @@ def test_intervals_cover_the_clipped_table_as_stated(confidence: str) -> None:
 
 def test_an_empty_bucket_is_hardly_ever_taken_for_one_in_use(bits: SeededBits) -> None:
     """At most one histogram in a thousand: 8 or more of 600 have a chance below comb(600, 8) / 1000^8 < 4e-7."""
-    scout = BoundsScout(curator([])._known, "visits", "charge", "salt")
+    probe = BoundsProbe(curator([])._known, "visits", "charge", "salt")
     engine = Memory()
-    engine.register("visits", [], {name: column.type for name, column in scout.tables[0].columns.items()})
-    program = scout.program(Fraction(1, 10))
-    found = [scout.found(run(program, engine, Door(bits))) for _ in range(600)]
+    engine.register("visits", [], {name: column.type for name, column in probe.tables[0].columns.items()})
+    program = probe.program(Fraction(1, 10))
+    found = [probe.found(run(program, engine, Releaser(bits))) for _ in range(600)]
     assert sum(each is not None for each in found) < 8
 
 
@@ -500,7 +500,7 @@ def test_mutant_bounds_of_the_data_themselves(monkeypatch: pytest.MonkeyPatch) -
         used: list[Any] = [key[0] for key in found if reading.public_keys and len(reading.public_keys) > 50]
         if used:
             exact = Bounds(Fraction(0), Fraction(2) ** max(used))
-            monkeypatch.setattr(BoundsScout, "found", lambda *_: exact)
+            monkeypatch.setattr(BoundsProbe, "found", lambda *_: exact)
         seen.append(reading)
         return found
 
@@ -513,31 +513,31 @@ def test_mutant_bounds_of_the_data_themselves(monkeypatch: pytest.MonkeyPatch) -
     assert seen
 
 
-def test_mutant_a_scout_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = BoundsScout.program
+def test_mutant_a_probe_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = BoundsProbe.program
 
-    def quiet(self: BoundsScout, epsilon: Fraction) -> Any:
+    def quiet(self: BoundsProbe, epsilon: Fraction) -> Any:
         return right(self, epsilon * 10**6)
 
-    monkeypatch.setattr(BoundsScout, "program", quiet)
+    monkeypatch.setattr(BoundsProbe, "program", quiet)
     with pytest.raises(AssertionError):
         compare(people(60), people(59), MEAN)
 
 
-def test_mutant_a_scout_in_which_people_count_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = BoundsScout.program
+def test_mutant_a_probe_in_which_people_count_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = BoundsProbe.program
 
-    def generous(self: BoundsScout, epsilon: Fraction) -> Any:
+    def generous(self: BoundsProbe, epsilon: Fraction) -> Any:
         made: Any = right(self, epsilon)
         bounding = replace(made.reading.bounding, groups=50, rows=50)
         return replace(made, reading=replace(made.reading, bounding=bounding))
 
-    monkeypatch.setattr(BoundsScout, "program", generous)
+    monkeypatch.setattr(BoundsProbe, "program", generous)
     with pytest.raises(AssertionError):
         test_a_crowd_of_one_with_everything()
 
 
-def test_mutant_a_price_without_its_scouts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mutant_a_price_without_its_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     right = Prepared.event
     monkeypatch.setattr(Prepared, "event", lambda self, asked, _: right(self, asked, 1).events[-1])  # type: ignore[attr-defined]
     with pytest.raises(AssertionError):

@@ -17,7 +17,7 @@ from discreet.audit.queries.sensitivity import moved
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, KeyConflict, UnsupportedQuery
-from discreet.measurement.probes.probes import LimitsScout
+from discreet.measurement.probes.probes import LimitsProbe
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget, Loss, Neighbours, PureDP
@@ -164,15 +164,15 @@ def test_one_person_moves_nothing_farther_than_was_paid(sql: str, neighbours: Ne
 
 def test_mutant_rows_that_are_not_folded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A histogram in which a person counts in many buckets moves by more than it says."""
-    right = LimitsScout.program
+    right = LimitsProbe.program
 
-    def careless(self: LimitsScout, epsilon: Fraction) -> Any:
+    def careless(self: LimitsProbe, epsilon: Fraction) -> Any:
         made: Any = right(self, epsilon)
         bounding = replace(made.reading.bounding, groups=99, rows=99)
         source = made.reading.source.source  # rows by group, each of which counts
         return replace(made, reading=replace(made.reading, bounding=bounding, source=source))
 
-    monkeypatch.setattr(LimitsScout, "program", careless)
+    monkeypatch.setattr(LimitsProbe, "program", careless)
     rows = people(50)
     with pytest.raises(AssertionError):
         compare(rows, [row for row in rows if row["id"] != 49], BY_WARD, "60")
@@ -187,7 +187,7 @@ def test_mutant_limits_of_the_data_themselves(monkeypatch: pytest.MonkeyPatch) -
         return right(self, reading)
 
     monkeypatch.setattr(Memory, "read", looking)
-    monkeypatch.setattr(LimitsScout, "found", lambda *_: len(engines[0]._rows["visits"]))
+    monkeypatch.setattr(LimitsProbe, "found", lambda *_: len(engines[0]._rows["visits"]))
     rows = people(50)
     with pytest.raises(AssertionError):
         compare(rows, rows[1:], COUNT, "60")

@@ -1,4 +1,4 @@
-"""Scouts where other tables tell whose rows they are, and where people are several columns: each person counts once."""
+"""Probes where other tables tell whose rows they are, and where people are several columns: each person counts once."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.curator import Curator
-from discreet.curator.asking.prepared import limits_scouts
+from discreet.curator.asking.prepared import limits_probes
 from discreet.engines import DuckDB, Memory
-from discreet.measurement.probes.probes import BoundsScout, described
+from discreet.measurement.probes.probes import BoundsProbe, described
 from discreet.measurement.program.program import Program
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups
@@ -37,18 +37,18 @@ def bare() -> dict[str, TableSchema]:
     }
 
 
-def scouts() -> list[Program]:
+def probes() -> list[Program]:
     known = bare()
-    found = [BoundsScout(known, table, column, "salt").program(PureDP(1).epsilon) for table, column in SPOTS]
+    found = [BoundsProbe(known, table, column, "salt").program(PureDP(1).epsilon) for table, column in SPOTS]
     for sql in QUESTIONS:
         plan = parse(sql, known)
-        made = limits_scouts(plan, described(plan, known), known, "salt")
+        made = limits_probes(plan, described(plan, known), known, "salt")
         assert made
-        found += [scout.program(PureDP(1).epsilon) for scout in made]
+        found += [probe.program(PureDP(1).epsilon) for probe in made]
     return found
 
 
-PROGRAMS = scouts()
+PROGRAMS = probes()
 
 
 def distance(one: Groups, other: Groups) -> int:

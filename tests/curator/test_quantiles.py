@@ -30,7 +30,7 @@ from discreet.measurement.program import program as program_module
 from discreet.measurement.program.execution import run
 from discreet.measurement.program.program import Program, choose
 from discreet.measurement.releases import points as pick_module
-from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.releaser import Releaser
 from discreet.measurement.releases.tree_draw import divide
 from discreet.measurement.releases.value_counts import Histogram
 from discreet.noise import SeededBits
@@ -222,7 +222,7 @@ def test_engines_release_the_same_with_the_same_bits(sql: str, unit: str | None)
     found = []
     for engine, source in ((Memory(), rows), (DuckDB(threads=2), frame(rows))):
         engine.register("visits", source, TYPES)
-        released = run(program, engine, Door(SeededBits(9)))
+        released = run(program, engine, Releaser(SeededBits(9)))
         found.append((released.keys, released.noisy.tolist(), released.rows(Fraction(9, 10))))
     assert found[0] == found[1]
     assert len(found[0][0]) >= (1 if "kind" not in sql else 0)

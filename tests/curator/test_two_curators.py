@@ -12,7 +12,7 @@ import pytest
 from discreet.curator import curator as module
 from discreet.errors import InsufficientBudget, LedgerError
 from discreet.ledger import Book, sqlite
-from discreet.measurement.probes import probes as scouts
+from discreet.measurement.probes import probes
 from discreet.privacy import Budget, PureDP
 from tests.curator import nursery
 from tests.curator.spies import COUNT, Spy, clinic, filtered
@@ -62,20 +62,20 @@ def test_two_processes_spend_exactly_the_budget(tmp_path: Path, monkeypatch: pyt
 def test_kills_while_bounds_are_found_lose_nothing_that_was_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One charge for each key, entries of scouts that cost nothing, and the same answer when it is asked again."""
+    """One charge for each key, entries of probes that cost nothing, and the same answer when it is asked again."""
     path = tmp_path / "book"
-    command = [sys.executable, "-m", "tests.curator.nursery", "scouts", str(path), "16", "5"]
+    command = [sys.executable, "-m", "tests.curator.nursery", "probes", str(path), "16", "5"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=1200, cwd=ROOT)
     lines = [line.split() for line in done.stdout.splitlines()]
     assert lines
     assert {word for word, *_ in lines} == {"answered"}
     monkeypatch.setattr(module, "WAIT", 0.0)
-    monkeypatch.setattr(scouts, "threshold", nursery.certain)
+    monkeypatch.setattr(probes, "threshold", nursery.certain)
     with nursery.curator(str(path)) as curator:
         head, entries = curator.verify(), curator.entries()
         charges = [entry.key for entry in entries if entry.kind == "charge" and entry.key]
         assert len(charges) == len(set(charges)) <= CAP
-        assert len(charges) < len([entry for entry in entries if entry.kind == "charge"])  # what scouts found is kept
+        assert len(charges) < len([entry for entry in entries if entry.kind == "charge"])  # what probes found is kept
         assert curator.budget("people").spent == PureDP(f"{len(charges)}/10")
         for _, place, number in lines:
             assert nursery.mean(curator, int(place)) == float(number)
@@ -102,7 +102,7 @@ def test_a_kill_at_each_step_is_answered_once_and_charged_once(
 ) -> None:
     """One process dies at a statement of SQL, the next one asks with the same key; later and later until none dies."""
     monkeypatch.setattr(module, "WAIT", 0.0)
-    monkeypatch.setattr(scouts, "threshold", nursery.certain)
+    monkeypatch.setattr(probes, "threshold", nursery.certain)
     path = tmp_path / "book"
     answered = dict(run("steps", path, 1, by, mean))
     with nursery.curator(str(path)) as curator:

@@ -226,7 +226,7 @@ def test_three_failures_lock_until_a_steward_acts() -> None:
 def test_seeded_noise_needs_a_curator_for_tests() -> None:
     with pytest.raises(TypeError):
         Curator(engine=Memory(), bits=SeededBits(1))  # type: ignore[call-arg]
-    assert isinstance(Curator(engine=Memory())._door.bits, SecureBits)
+    assert isinstance(Curator(engine=Memory())._releaser.bits, SecureBits)
     assert not clinic(Budget(epsilon=1)).ask(COUNT, epsilon=0.1).private
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discreet.accounting.tuning import Tries
 from discreet.errors import RandomnessUnavailable
 from discreet.learn.tries import draw_tries
-from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import (
     Bits,
     Coin,
@@ -87,7 +87,7 @@ def test_a_broken_system_source_is_refused_before_anything_is_drawn(name: str, m
         lambda: source.lanes(1),
         lambda: source.fill(array),
         lambda: discrete_laplace(1, bits=source),
-        lambda: Door(source),
+        lambda: Releaser(source),
     ]
     for draw in draws:
         monkeypatch.setattr(os, "urandom", BROKEN[name]())

@@ -196,13 +196,13 @@ def test_no_bounds_means_a_refusal(argument: str) -> None:
 def test_bounds_that_nobody_declared_are_paid_for(argument: str) -> None:
     """RT-011, RT-024: they are chosen from noisy counts, in which every patient counts once, inside the one charge."""
     sql = f"SELECT SUM({argument}) AS s FROM visits"
-    scout, noise = noises(sql)
-    assert isinstance(scout.release, Measure)
+    probe, noise = noises(sql)
+    assert isinstance(probe.release, Measure)
     assert isinstance(noise.release, Measure)
-    assert allowance(scout.release.event) == Fraction(1, 5)
+    assert allowance(probe.release.event) == Fraction(1, 5)
     assert allowance(noise.release.event) == Fraction(4, 5)
-    assert sum(number for (number,) in scout.exact) <= len({row["patient"] for row in CROWD})
-    assert min((*scout.release.scales, *noise.release.scales)) > 0
+    assert sum(number for (number,) in probe.exact) <= len({row["patient"] for row in CROWD})
+    assert min((*probe.release.scales, *noise.release.scales)) > 0
 
 
 @pytest.mark.parametrize("argument", ["0", "0.0", "age - age", "age * 0", "CAST(NULL AS INT)", "NULLIF(age, age)", "7"])

@@ -31,7 +31,7 @@ from discreet.errors import KeyConflict, QueryFailed
 from discreet.ledger import OWNER, Book, Receipt, Remaining
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.measurement.program.notes import notes
-from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.noise import Bits, source_of
 from discreet.plan.canonical import canonical
@@ -73,7 +73,7 @@ class Curator(Fitting):
     ) -> Curator:
         """A curator with a given source of randomness; if it is seeded, every answer says that it is not private."""
         curator = cls(ledger, engine=engine)
-        curator._door = Door(source_of(bits))
+        curator._releaser = Releaser(source_of(bits))
         return curator
 
     @classmethod
@@ -255,8 +255,8 @@ class Curator(Fitting):
         self._book.admit(self._accounts[prepared.table], analyst)
         balance = self.budget(prepared.table)
         facts = prepared.facts
-        for scout in prepared.missing:
-            facts = facts.having(scout, INVENTED if isinstance(scout.supposed, Bounds) else scout.supposed)
+        for probe in prepared.missing:
+            facts = facts.having(probe, INVENTED if isinstance(probe.supposed, Bounds) else probe.supposed)
         program = prepared.program(terms(epsilon, delta, balance.total), facts)
         released = rehearsal(program, prepared.tables(facts), count)
         told = Told(released=released, facts=facts, event=program.event)
@@ -349,7 +349,7 @@ class Curator(Fitting):
         """
         done: Performance | None = None
         with suppress(Exception):  # causes can carry data: dropped here, all of them
-            done = perform(prepared, asked, receipt, engine=self._engine, door=self._door, book=self._book)
+            done = perform(prepared, asked, receipt, engine=self._engine, releaser=self._releaser, book=self._book)
         if done is None:
             self._book.fail(receipt)
         elif self._book.store_answer(receipt, done.place, done.payload):
@@ -367,6 +367,6 @@ class Curator(Fitting):
             replayed=cost is None,
             notes=(*notes(program), *remarks(told.facts), *told.released.notes),
             confidence=confidence,
-            private=self._door.bits.private,
+            private=self._releaser.bits.private,
             released=told.released.unsalted,
         )

@@ -1,4 +1,4 @@
-"""Watching a curator at work: an audit looks at what is read, and stands in the door where numbers meet noise.
+"""Watching a curator at work: an audit looks at what is read, and stands where numbers meet noise.
 
 What is seen that way is exact, so nobody may be watched whose answers protect somebody: only curators made by
 `Curator.for_tests` with seeded noise, all of whose answers say that they are not private.
@@ -14,7 +14,7 @@ from discreet.curator.curator import Curator
 from discreet.engines.base import Engine
 from discreet.errors import InvalidParameter
 from discreet.measurement.probes.probes import read_by
-from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import Bits
 from discreet.plan.model.schema import TableSchema
 
@@ -28,7 +28,7 @@ def check_watchable(curator: object) -> Curator:
     Raises:
         InvalidParameter: if its answers may protect somebody.
     """
-    if not isinstance(curator, Curator) or curator._door.bits.private:
+    if not isinstance(curator, Curator) or curator._releaser.bits.private:
         hint = "Make it with Curator.for_tests(..., bits=SeededBits(1)): its answers say that they are not private."
         raise InvalidParameter("curator", type(curator).__name__, "to be one for tests, with seeded noise", hint)
     return curator
@@ -76,29 +76,31 @@ def is_play(curator: Curator) -> bool:
 
 def bits_of(curator: Curator) -> Bits:
     """What a curator for tests draws noise with."""
-    return check_watchable(curator)._door.bits
+    return check_watchable(curator)._releaser.bits
 
 
 @contextmanager
-def watching(curator: Curator, *, engine: Engine, door: Door, salt: str) -> Iterator[None]:
-    """Has a curator for tests read from an engine, release by a door, and choose whose rows it keeps by a salt.
+def watching(curator: Curator, *, engine: Engine, releaser: Releaser, salt: str) -> Iterator[None]:
+    """Has a curator for tests read from an engine, release by a releaser, and choose rows by a salt.
 
     However it ends, everything is put back.
 
     Args:
         curator: for tests, with seeded noise.
         engine: which stands before the curator's own.
-        door: which stands in the place of the curator's own; seeded as well.
+        releaser: which stands in the place of the curator's own; seeded as well.
         salt: the same for neighbours, which must keep the same rows.
 
     Raises:
         InvalidParameter: if its answers may protect somebody.
     """
-    before = check_watchable(curator)._engine, curator._door, curator._salt
-    if door.bits.private:
-        raise InvalidParameter("door", "secure noise", "to be seeded", "Answers of watched curators are not private.")
-    curator._engine, curator._door, curator._salt = engine, door, salt
+    before = check_watchable(curator)._engine, curator._releaser, curator._salt
+    if releaser.bits.private:
+        raise InvalidParameter(
+            "releaser", "secure noise", "to be seeded", "Answers of watched curators are not private."
+        )
+    curator._engine, curator._releaser, curator._salt = engine, releaser, salt
     try:
         yield
     finally:
-        curator._engine, curator._door, curator._salt = before
+        curator._engine, curator._releaser, curator._salt = before

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.measurement.aggregates import Size
 from discreet.measurement.intervals.sums_and_means import Noise
 from discreet.measurement.intervals.variances import Integers
-from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import PartitionSelection
 from discreet.mechanisms.partition_selection import share_of_delta
 from discreet.plan.analysis.stability import Contribution
@@ -64,9 +64,9 @@ class Threshold:
         """The number of people, of one row each, whose group is shown with a probability of one half."""
         return self.smallest
 
-    def kept(self, noisy: Integers, exact: Integers, door: Door) -> Kept:
+    def kept(self, noisy: Integers, exact: Integers, releaser: Releaser) -> Kept:
         """Which groups are shown, given their noisy statistics."""
-        del exact, door
+        del exact, releaser
         numerators, denominator = self.size.linear.values(noisy)
         return np.array([n >= self.smallest * denominator for n in numerators], dtype=bool)
 
@@ -105,11 +105,11 @@ class Optimal:
         """The number of people whose group is shown with a probability of one half."""
         return self.mechanism.half_kept_count()
 
-    def kept(self, noisy: Integers, exact: Integers, door: Door) -> Kept:
+    def kept(self, noisy: Integers, exact: Integers, releaser: Releaser) -> Kept:
         """Which groups are shown, given their exact number of people, the last statistic."""
         del noisy
         people: Any = exact[:, -1].astype(np.int64)
-        return door.select(self.mechanism, people)
+        return releaser.select(self.mechanism, people)
 
     def __str__(self) -> str:
         return f"Groups are shown at random: one of {self.half_kept} people with a probability of one half."

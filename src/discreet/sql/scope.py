@@ -11,7 +11,7 @@ from typing import NoReturn, TypeVar
 
 from sqlglot import exp
 
-from discreet.measurement.aggregates.mode import MOST_CANDIDATES, MOST_LISTED, ballot_of
+from discreet.measurement.aggregates.mode import MOST_CANDIDATES, MOST_LISTED, candidates_of
 from discreet.measurement.aggregates.steps import NAMES, PAIRS, SQUARED, squarable
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.expressions.calls import call
@@ -225,7 +225,7 @@ class AnswerScope(Scope):
 
     def mode(self, value: Expression, node: exp.Expr, argument: exp.Expr) -> Expression:
         """The column of the mode, made if it is new."""
-        if ballot_of(value, self.schema) is None:
+        if candidates_of(value, self.schema) is None:
             self.refuse(
                 f"MODE is drawn among public values: at most {MOST_LISTED:,} declared keys, "
                 f"or {MOST_CANDIDATES:,} whole numbers or days between bounds.",

@@ -82,7 +82,7 @@ def a_charge_that_two_run_has_one_answer() -> None:
 
 
 @catcher("two runs of one charge")
-def a_charge_that_two_run_has_one_scout() -> None:
+def a_charge_that_two_run_has_one_probe() -> None:
     answers, entries = _overtaken(MEAN, epsilon=40)
     assert answers[0].records == answers[1].records
     assert entries.count("beside") == 1
@@ -96,7 +96,7 @@ def a_charge_is_claimed_before_it_is_run_again() -> None:
 
 
 @catcher("the book after Ctrl-C")
-def what_scouts_spent_is_not_spent_again() -> None:
+def what_probes_spent_is_not_spent_again() -> None:
     curator = _stopped(MEAN, at=2, epsilon=40)
     curator.ask(MEAN, epsilon=40, key="k")
     last = curator.entries()[-1]
@@ -106,7 +106,9 @@ def what_scouts_spent_is_not_spent_again() -> None:
 
 # ------------------------------------------------------------------------------------------------------------- mistakes
 def _unstored(curator: Curator, prepared: Prepared, asked: Any, receipt: Receipt) -> Told:
-    return perform(prepared, asked, receipt, engine=curator._engine, door=curator._door, book=curator._book).told
+    return perform(
+        prepared, asked, receipt, engine=curator._engine, releaser=curator._releaser, book=curator._book
+    ).told
 
 
 def _own(patch: pytest.MonkeyPatch) -> None:
@@ -119,7 +121,7 @@ def _own(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Book, "store_answer", store_answer)
 
 
-def _every_scout(patch: pytest.MonkeyPatch) -> None:
+def _every_probe(patch: pytest.MonkeyPatch) -> None:
     def store_beside(rows: Any, _receipt: Receipt, free: Any, replay_key: str, payload: bytes) -> bytes:
         (written,) = charging.charge(rows, free)
         outcomes.store_answer(rows, written, replay_key, payload)
@@ -147,9 +149,9 @@ MUTANTS = [
     ),
     Mutant(
         "every run releases its own bounds",
-        "Of two runs of one charge each keeps what its scouts found.",
-        _every_scout,
-        a_charge_that_two_run_has_one_scout,
+        "Of two runs of one charge each keeps what its probes found.",
+        _every_probe,
+        a_charge_that_two_run_has_one_probe,
     ),
     Mutant(
         "run again without a claim",
@@ -158,9 +160,9 @@ MUTANTS = [
         a_charge_is_claimed_before_it_is_run_again,
     ),
     Mutant(
-        "scouts paid with the question's share",
-        "A question that is run again forgets what its scouts have spent, and spends all of its epsilon.",
-        setting(Prepared, "scouts_paid", _forgetful),
-        what_scouts_spent_is_not_spent_again,
+        "probes paid with the question's share",
+        "A question that is run again forgets what its probes have spent, and spends all of its epsilon.",
+        setting(Prepared, "probes_paid", _forgetful),
+        what_probes_spent_is_not_spent_again,
     ),
 ]

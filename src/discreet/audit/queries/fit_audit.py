@@ -30,7 +30,7 @@ from discreet.curator import Curator
 from discreet.curator.watch import engine_of, training_of, watching
 from discreet.engines import Engine
 from discreet.errors import InvalidParameter
-from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import Bits, SeededBits
 from discreet.plan.model.relations import tables
 
@@ -97,8 +97,8 @@ def fit(
     return tried.verdict()
 
 
-class _Recorder(Door):
-    """Stands in the door, and fits learners whose mechanisms are watched.
+class _Recorder(Releaser):
+    """A releaser that fits learners whose mechanisms are watched.
 
     Args:
         bits: of the noise.
@@ -115,7 +115,7 @@ class _Recorder(Door):
         self.model: Any = None
 
     def fit(self, learner: Any, X: NDArray[np.float64], y: NDArray[Any] | None) -> Any:
-        """See `Door`."""
+        """See `Releaser`."""
         order = _common_first(rows_of(X, y), self.common)
         if learner.random_state is None:
             learner.set_params(random_state=self.seed)
@@ -223,7 +223,7 @@ class _Trial:
 
 def _handed(curator: Curator, engine: Watched, asked: Fitting) -> Rows:
     """The rows that a learner will be given; read for the audit, and not counted among its reads."""
-    with watching(curator, engine=engine, door=Door(SeededBits(_SEED)), salt=SALT):
+    with watching(curator, engine=engine, releaser=Releaser(SeededBits(_SEED)), salt=SALT):
         training = training_of(curator, *asked.arguments)
     inner: Engine = engine.inner
     return training.decode(inner.read(training.reading))
@@ -232,7 +232,7 @@ def _handed(curator: Curator, engine: Watched, asked: Fitting) -> Rows:
 def _trained(curator: Curator, engine: Watched, asked: Fitting, recorder: _Recorder) -> Trained:
     """Fits, and tells what happened."""
     before = len(curator.entries())
-    with watching(curator, engine=engine, door=recorder, salt=SALT):
+    with watching(curator, engine=engine, releaser=recorder, salt=SALT):
         estimator, sql, target, rows_per_unit = asked.arguments
         status, error, model = attempted(
             lambda: curator.fit(estimator, sql, target=target, rows_per_unit=rows_per_unit)

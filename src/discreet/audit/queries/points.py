@@ -47,7 +47,7 @@ def ranges_of_votes(recipe: Modal, one: Numbers, other: Numbers) -> list[Fractio
 def range_of(recipe: Modal, one: Sequence[int], other: Sequence[int]) -> int:
     """The largest change of a candidate's count less the smallest."""
     before, after = _counts(one), _counts(other)
-    changes = [after.get(place, 0) - before.get(place, 0) for place in range(len(recipe.ballot.values))]
+    changes = [after.get(place, 0) - before.get(place, 0) for place in range(len(recipe.candidates.values))]
     return max(changes) - min(changes)
 
 

@@ -1,6 +1,6 @@
 """Record and replay: what entered every noise, and the same question on a neighbour with the same noise coming out.
 
-On a first table the inputs and outputs of everything that passes the curator's door are recorded. On its neighbour the
+On a first table the inputs and outputs of everything that the curator releases are recorded. On its neighbour the
 outputs are frozen to the recorded ones, so that whatever still differs in the answer was not covered by noise.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.queries.releases import Divided, Drawn, Release, Voted
+from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, Release
 from discreet.curator import Answer, Curator
 from discreet.curator.asking.preparation import LimitsWish
 from discreet.curator.watch import bits_of, watching
@@ -25,7 +25,7 @@ from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.mode import Modal
 from discreet.measurement.releases.points import Aim, Pick
 from discreet.measurement.releases.quantile_tree import Tree
-from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.releaser import Releaser
 from discreet.measurement.releases.value_counts import Histogram, Look
 from discreet.mechanisms import PartitionSelection
 from discreet.noise import Bits
@@ -138,8 +138,8 @@ class Seen:
     selects: bool = False
 
 
-class Recorder(Door):
-    """Stands in the door, and keeps what passes.
+class Recorder(Releaser):
+    """A releaser that keeps what passes.
 
     Args:
         bits: the curator's own.
@@ -156,7 +156,7 @@ class Recorder(Door):
         self.before = len(engine.seen)
 
     def noise(self, measure: Measure, exact: Integers) -> Integers:
-        """See `Door`. The second time after one read, the same noise is for all that is not shown."""
+        """See `Releaser`. The second time after one read, the same noise is for all that is not shown."""
         reads = len(self.engine.seen) - self.before
         again = any(noise.reads == reads and noise.release == measure for noise in self.made)
         keys = [REST] if again and self._is_private() and len(exact) == 1 else self._keys()
@@ -168,7 +168,7 @@ class Recorder(Door):
         return np.array(out, dtype=object).reshape(len(keys), len(measure.scales))
 
     def select(self, selection: PartitionSelection, people: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """See `Door`."""
+        """See `Releaser`."""
         keys = self._keys()
         inputs: list[Numbers] = [(int(n),) for n in people]
         fresh = [False] * len(keys)
@@ -181,7 +181,7 @@ class Recorder(Door):
     def points(
         self, groups: Mapping[Key, Histogram], picks: Sequence[Pick], look: Look, *, beside: Sequence[Aim] = ()
     ) -> dict[Key, list[int]]:
-        """See `Door`."""
+        """See `Releaser`."""
         inputs, keys = self._finest(groups), list(groups)
         wanted = picks if self.frozen is None else ()  # the same reads, if nothing else
         fresh = super().points(groups, wanted, look, beside=beside)
@@ -195,7 +195,7 @@ class Recorder(Door):
         return {key: [out[i] for out in drawn] for i, key in enumerate(keys)}
 
     def places(self, groups: Mapping[Key, Histogram], tree: Tree, look: Look) -> dict[Key, list[int]]:
-        """See `Door`. All levels at once: what each costs depends on the places of those before."""
+        """See `Releaser`. All levels at once: what each costs depends on the places of those before."""
         inputs, keys = self._finest(groups), list(groups)
         nothing = [0] * len(tree.shares)
         fresh = super().places(groups, tree, look) if self.frozen is None else dict.fromkeys(keys, nothing)
@@ -206,14 +206,14 @@ class Recorder(Door):
             self.made.append(Noise(release, keys, [inputs[key] for key in keys], out, release.read))
         return dict(zip(keys, out, strict=True))
 
-    def votes(self, recipe: Modal, groups: Groups, keys: Sequence[Key]) -> list[int]:
-        """See `Door`."""
+    def candidates(self, recipe: Modal, groups: Groups, keys: Sequence[Key]) -> list[int]:
+        """See `Releaser`."""
         inputs, fresh = [groups.get(key, ()) for key in keys], [0] * len(keys)
         if self.frozen is None:
-            fresh = super().votes(recipe, groups, keys)
+            fresh = super().candidates(recipe, groups, keys)
         out = [self._out(key, drawn, 0) for key, drawn in zip(keys, fresh, strict=True)]
         read = len(self.engine.seen) - self.before
-        self.made.append(Noise(Voted(recipe, read), list(keys), inputs, out, read))
+        self.made.append(Noise(DrawnCandidate(recipe, read), list(keys), inputs, out, read))
         return out
 
     def _finest(self, groups: Mapping[Key, Histogram]) -> dict[Key, Numbers]:
@@ -279,7 +279,7 @@ def ask(
     """
     recorder = Recorder(bits_of(curator) if bits is None else bits, engine, frozen, beside)
     before = len(curator.entries())
-    with watching(curator, engine=engine, door=recorder, salt=SALT):
+    with watching(curator, engine=engine, releaser=recorder, salt=SALT):
         seen = _asked(curator, question)
     read = [reading for reading, _ in engine.seen[recorder.before :]]
     seen.noises, seen.reads = recorder.made, len(read)

@@ -61,7 +61,7 @@ class Divided:
 
 
 @dataclass(frozen=True)
-class Voted:
+class DrawnCandidate:
     """One candidate in every group, from the counts of a read."""
 
     recipe: Modal
@@ -78,7 +78,7 @@ class Voted:
         return law_of(self.event)
 
 
-Release = Measure | PartitionSelection | Drawn | Divided | Voted
+Release = Measure | PartitionSelection | Drawn | Divided | DrawnCandidate
 
 
 def law_of(event: events.Event) -> Law:

@@ -11,7 +11,7 @@ from discreet.accounting.terms import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.audit.queries.points import ranges_of_parts, ranges_of_points, ranges_of_votes
 from discreet.audit.queries.recorder import Noise
-from discreet.audit.queries.releases import Divided, Drawn, Voted, allowance, law_of
+from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, allowance, law_of
 from discreet.measurement.releases.additive import Measure
 from discreet.mechanisms import PartitionSelection
 from discreet.privacy import events
@@ -54,7 +54,7 @@ def moves(one: Noise, other: Noise) -> tuple[Move, ...]:
     if isinstance(release, Divided):
         places = {**other.outputs(), **one.outputs()}
         return by_ranges(release.event, ranges_of_parts(release, a, b, places))
-    if isinstance(release, Voted):
+    if isinstance(release, DrawnCandidate):
         return by_ranges(release.event, ranges_of_votes(release.recipe, a, b))
     ratios = shifts(one, other)
     if isinstance(release, PartitionSelection):

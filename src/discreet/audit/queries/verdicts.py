@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from discreet.accounting.zcdp import zcdp_epsilon
 from discreet.audit.queries.recorder import REST, Asking, Noise, Seen, Watched, ask
-from discreet.audit.queries.releases import Divided, Drawn, Voted, allowance, law_of
+from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, allowance, law_of
 from discreet.audit.queries.sensitivity import Move, paid_moves
 from discreet.curator import Answer, Curator
 from discreet.curator.asking.performance import costs_no_more
@@ -131,8 +131,8 @@ def expected_reads(seen: Seen) -> int:
         return int(seen.status == "failed")
     drawn = [noise.release for noise in seen.noises if isinstance(noise.release, Drawn | Divided)]
     looks = {release.read: max(bool(other.shift) for other in drawn if other.read == release.read) for release in drawn}
-    polls = {noise.release.read for noise in seen.noises if isinstance(noise.release, Voted)}
-    added = {noise.reads for noise in seen.noises if not isinstance(noise.release, Drawn | Divided | Voted)}
+    polls = {noise.release.read for noise in seen.noises if isinstance(noise.release, DrawnCandidate)}
+    added = {noise.reads for noise in seen.noises if not isinstance(noise.release, Drawn | Divided | DrawnCandidate)}
     return len(added) + len(looks) + sum(looks.values()) + len(polls)
 
 
@@ -237,7 +237,7 @@ def _alone(first: Seen, second: Seen) -> Iterator[Fault]:
     programs = [replace(released.program, beside=()), *released.program.beside]
     stages = [_stages(seen) for seen in (first, second)]
     each = [[one for one in program.groupings or (program,) if one.measures] for program in programs]
-    place = -sum(map(len, each))  # scouts come before
+    place = -sum(map(len, each))  # probes come before
     if min(map(len, stages)) < -place:
         return  # noise was left out, which is found elsewhere
     for program, own in zip(programs, each, strict=True):

@@ -1,4 +1,4 @@
-"""What scouts found, as it is kept beside a release and told to a reader."""
+"""What probes found, as it is kept beside a release and told to a reader."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from discreet.curator.asking.prepared import Prepared, Settled, of_each_scout
+from discreet.curator.asking.prepared import Prepared, Settled, of_each_probe
 from discreet.curator.replay.stored import Asked
 from discreet.measurement.probes.probes import WHOLE, Fact, Facts
 from discreet.measurement.releases.additive import Law
@@ -15,7 +15,7 @@ from discreet.plan.model.schema import Bounds
 
 
 def written(settled: Settled, bought: Asked) -> dict[str, Any]:
-    """The facts of a program and what was paid for it with its scouts, as JSON fields; nothing if there are none."""
+    """The facts of a program and what was paid for it with its probes, as JSON fields; nothing if there are none."""
     if not settled.facts.known:
         return {}
     guessed = settled.facts.guessed
@@ -50,7 +50,7 @@ def law_of(fields: Mapping[str, Any]) -> Law | None:
 
 
 def was_bought_for(payload: bytes | str, asked: Asked) -> bool:
-    """Whether a release was paid with at least this budget, scouts included: asking again for it is free."""
+    """Whether a release was paid with at least this budget, probes included: asking again for it is free."""
     epsilon, delta = json.loads(payload).get("bought", ("0", "0"))
     return Fraction(epsilon) >= asked.epsilon and Fraction(delta) >= asked.delta
 
@@ -80,9 +80,9 @@ def to_come(prepared: Prepared, asked: Asked) -> tuple[str, ...]:
     """What will be found out first, and for how much."""
     missing = prepared.missing
     return tuple(
-        f"{scout.subject} will be chosen privately for epsilon {float(of_each_scout(asked, len(missing))):g}, "
+        f"{probe.subject} will be chosen privately for epsilon {float(of_each_probe(asked, len(missing))):g}, "
         "then remembered."
-        for scout in missing
+        for probe in missing
     )
 
 

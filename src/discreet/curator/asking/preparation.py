@@ -14,7 +14,7 @@ import numpy as np
 from discreet import check
 from discreet.curator.asking.found import facts_of, law_of, was_bought_for
 from discreet.curator.asking.performance import Told
-from discreet.curator.asking.prepared import Prepared, limits_scouts, unbounded
+from discreet.curator.asking.prepared import Prepared, limits_probes, unbounded
 from discreet.curator.catalog.holdings import Holdings
 from discreet.curator.catalog.terms import terms
 from discreet.curator.replay.stored import Asked, is_former, replay_key, serves, unpack
@@ -22,12 +22,12 @@ from discreet.engines.base import Engine
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.ledger import Book
 from discreet.measurement.aggregates import Linear, Ratio, Total
-from discreet.measurement.probes.probes import NOTHING, BoundsScout, Fact, Facts, Scout
+from discreet.measurement.probes.probes import NOTHING, BoundsProbe, Fact, Facts, Probe
 from discreet.measurement.program.error_targets import COUNTED, Fewest, Target, check_plain, means, solve
 from discreet.measurement.program.execution import Released
 from discreet.measurement.program.other_group import with_other
 from discreet.measurement.program.program import Program
-from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import source_of
 from discreet.plan.model.nodes import Aggregate, Question, Value
 from discreet.plan.model.schema import Limits
@@ -58,7 +58,7 @@ class Preparing(Holdings):
 
     def __init__(self, book: Book, engine: Engine) -> None:
         super().__init__(book, engine)
-        self._door = Door(source_of(None))
+        self._releaser = Releaser(source_of(None))
         self._salt: str | None = None  # of watched curators, which must keep the same rows
         self._remembered: dict[str, Fact] = {}
 
@@ -80,17 +80,17 @@ class Preparing(Holdings):
         salt = self._salt if salt is None else salt
         secret = self._book.account(self._accounts[schema.name]).salt.hex() if salt is None else salt
         schemas = self._known
-        bounds = [BoundsScout(schemas, table, column, secret) for table, column in unbounded(plan, schemas)]
-        others = limits_scouts(plan, schema, schemas, secret) if limits == CHOOSE else []
-        scouts: tuple[Scout, ...] = (*bounds, *others)
+        bounds = [BoundsProbe(schemas, table, column, secret) for table, column in unbounded(plan, schemas)]
+        others = limits_probes(plan, schema, schemas, secret) if limits == CHOOSE else []
+        probes: tuple[Probe, ...] = (*bounds, *others)
         return Prepared(
             plan=plan,
             table=schema.name,
             schemas=schemas,
             limits=limits if isinstance(limits, Limits) else None,
             salt=secret,
-            scouts=scouts,
-            facts=self._recalled(scouts),
+            probes=probes,
+            facts=self._recalled(probes),
         )
 
     def _check_accounts(self, plan: Question) -> None:
@@ -105,23 +105,23 @@ class Preparing(Holdings):
                 "Ask them one by one.",
             )
 
-    def _recalled(self, scouts: Sequence[Scout]) -> Facts:
+    def _recalled(self, probes: Sequence[Probe]) -> Facts:
         """What earlier questions found out about this version of the data: always by the first that found anything."""
         facts = NOTHING
-        for scout in scouts:
-            place = replay_key(scout.program(Fraction(1)), scout.tables)
+        for probe in probes:
+            place = replay_key(probe.program(Fraction(1)), probe.tables)
             if place not in self._remembered:
-                self._remembered.update((place, found) for found in islice(self._told(place, scout), 1))
+                self._remembered.update((place, found) for found in islice(self._told(place, probe), 1))
             if place in self._remembered:
-                facts = facts.having(scout, self._remembered[place])
+                facts = facts.having(probe, self._remembered[place])
         return facts
 
-    def _told(self, place: str, scout: Scout) -> Iterator[Fact]:
+    def _told(self, place: str, probe: Probe) -> Iterator[Fact]:
         for stored in self._book.stored(place):
             released = unpack(
-                stored.payload, lambda epsilon, _: scout.program(epsilon), private=self._door.bits.private
+                stored.payload, lambda epsilon, _: probe.program(epsilon), private=self._releaser.bits.private
             )
-            found = None if released is None else scout.found(released)
+            found = None if released is None else probe.found(released)
             if found is not None:
                 yield found
 
@@ -207,8 +207,8 @@ class Preparing(Holdings):
     def _stored(self, prepared: Prepared, asked: Asked) -> Told | None:
         """A stored release of the same data that is as good as the one asked for, or was paid with as much."""
         facts = prepared.facts
-        for scout in prepared.missing:  # where nothing was found, a fixed range was taken
-            facts = facts.having(scout, None)
+        for probe in prepared.missing:  # where nothing was found, a fixed range was taken
+            facts = facts.having(probe, None)
         try:
             program = prepared.program(asked, facts)
         except UnsupportedQuery:
@@ -230,7 +230,7 @@ class Preparing(Holdings):
         facts = facts_of(fields)
         former = is_former(fields)
         rebuild = prepared.rebuild(facts, law_of(fields), former=former)
-        released = unpack(payload, rebuild, private=self._door.bits.private)
+        released = unpack(payload, rebuild, private=self._releaser.bits.private)
         if released is None:
             return None
         return Told(released=released, facts=facts, event=released.program.event, former=former)

@@ -17,9 +17,9 @@ from discreet.measurement.probes.probes import (
     SHARE,
     Counted,
     Facts,
-    LimitsScout,
+    LimitsProbe,
+    Probe,
     Schemas,
-    Scout,
     Spot,
     described,
     read_by,
@@ -48,7 +48,7 @@ class Prepared:
         schemas: the declared tables by name.
         limits: of the question; None for the table's.
         salt: of the rule by which rows are kept.
-        scouts: for the facts that nobody declared and the question needs.
+        probes: for the facts that nobody declared and the question needs.
         facts: what was found out before.
         built: programs that were built already.
     """
@@ -58,7 +58,7 @@ class Prepared:
     schemas: Schemas
     limits: Limits | None
     salt: str = field(repr=False)
-    scouts: tuple[Scout, ...]
+    probes: tuple[Probe, ...]
     facts: Facts
     built: dict[Any, Program] = field(default_factory=dict, repr=False, compare=False)
 
@@ -69,16 +69,16 @@ class Prepared:
     @property
     def unknown(self) -> frozenset[str]:
         """The outputs whose error depends on facts that are missing."""
-        if any(isinstance(scout.supposed, int) for scout in self.missing):
+        if any(isinstance(probe.supposed, int) for probe in self.missing):
             return frozenset(output.name for output in self.plan.outputs)
         lacking = {a.name for a in _unbounded_by(self.plan, bounded(self.schemas, self.facts.bounds))}
         outputs = self.plan.outputs
         return frozenset(o.name for o in outputs if lacking & {column.name for column in columns(o.expression)})
 
     @property
-    def missing(self) -> tuple[Scout, ...]:
+    def missing(self) -> tuple[Probe, ...]:
         """What must be found out first."""
-        return tuple(scout for scout in self.scouts if scout.spot not in self.facts.known)
+        return tuple(probe for probe in self.probes if probe.spot not in self.facts.known)
 
     def tables(self, facts: Facts) -> list[TableSchema]:
         """The tables it reads, declared as these facts say."""
@@ -141,44 +141,44 @@ class Prepared:
     @property
     def widest(self) -> Facts:
         """What a price is made with: the widest bounds of all columns that nobody declared, the table's own limits."""
-        return Facts(known={scout.spot: scout.supposed for scout in self.scouts})
+        return Facts(known={probe.spot: probe.supposed for probe in self.probes})
 
     def supposed(self, asked: Asked) -> Program:
-        """The question with what scouts leave, at the widest bounds: it decides law and price, whatever is found."""
-        return self.program(left_by_scouts(asked), self.widest)
+        """The question with what probes leave, at the widest bounds: it decides law and price, whatever is found."""
+        return self.program(left_by_probes(asked), self.widest)
 
-    def event(self, asked: Asked, scouts: int) -> events.Event:
+    def event(self, asked: Asked, probes: int) -> events.Event:
         """The whole price if so many facts are missing; it depends on none of them."""
-        if not scouts:
+        if not probes:
             return self.program(asked, self.facts).event
-        each, *_ = [scout.program(of_each_scout(asked, scouts)).event for scout in self.scouts]
-        return events.Composed([*([each] * scouts), promised(self.supposed(asked).event)])
+        each, *_ = [probe.program(of_each_probe(asked, probes)).event for probe in self.probes]
+        return events.Composed([*([each] * probes), promised(self.supposed(asked).event)])
 
-    def scouts_paid(self, asked: Asked, event: events.Event) -> int:
-        """For how many scouts an event is the whole price; at least for those that are missing now.
+    def probes_paid(self, asked: Asked, event: events.Event) -> int:
+        """For how many probes an event is the whole price; at least for those that are missing now.
 
         Raises:
             InternalError: if it is the price of something else.
         """
-        for scouts in range(len(self.missing), len(self.scouts) + 1):
-            if self.event(asked, scouts) == event:
-                return scouts
+        for probes in range(len(self.missing), len(self.probes) + 1):
+            if self.event(asked, probes) == event:
+                return probes
         if not self.missing and self.program(asked, self.facts, former=True).event == event:
             return 0
         raise InternalError("A question was charged with another price than its own.")
 
     def other_events(self, asked: Asked) -> list[events.Event]:
         """What the whole price may have been before: when more facts were missing, or fewer, or on the former grid."""
-        counts = range(1 if self.missing else 0, len(self.scouts) + 1)
-        others = [self.event(asked, scouts) for scouts in counts if scouts != len(self.missing)]
+        counts = range(1 if self.missing else 0, len(self.probes) + 1)
+        others = [self.event(asked, probes) for probes in counts if probes != len(self.missing)]
         return others if self.missing else [*others, self.program(asked, self.facts, former=True).event]
 
     def request(self, asked: Asked) -> str:
         """What makes a request the same one for an idempotency key, whatever was found out in between."""
-        if not self.scouts:
+        if not self.probes:
             return self.place(self.program(asked, self.facts), self.facts)
         key = replay_key(self.program(asked, self.widest), read_by(self.plan, self.schemas))
-        about = " ".join(f"{table}.{what}" for table, what in (scout.spot for scout in self.scouts))
+        about = " ".join(f"{table}.{what}" for table, what in (probe.spot for probe in self.probes))
         return sha256(f"{key} {asked.epsilon} {asked.delta} {about}".encode()).hexdigest()
 
     def settled(self, asked: Asked, facts: Facts, covered: Callable[[events.Event, events.Event], bool]) -> Settled:
@@ -189,7 +189,7 @@ class Prepared:
         are taken instead.
         """
         supposed = self.supposed(asked)
-        promise, law, main = promised(supposed.event), supposed.noise.law, left_by_scouts(asked)
+        promise, law, main = promised(supposed.event), supposed.noise.law, left_by_probes(asked)
         for part in _PARTS:
             less = Asked(main.epsilon * part, main.delta)
             with suppress(UnsupportedQuery, InvalidParameter):
@@ -209,14 +209,14 @@ class Settled:
     law: Law | None = None
 
 
-def left_by_scouts(asked: Asked) -> Asked:
+def left_by_probes(asked: Asked) -> Asked:
     """What is left for the question itself."""
     return Asked(asked.epsilon * (1 - SHARE), asked.delta)
 
 
-def of_each_scout(asked: Asked, scouts: int) -> Fraction:
-    """What each of so many scouts may spend."""
-    return asked.epsilon * SHARE / scouts
+def of_each_probe(asked: Asked, probes: int) -> Fraction:
+    """What each of so many probes may spend."""
+    return asked.epsilon * SHARE / probes
 
 
 def bounded(schemas: Schemas, found: Mapping[Spot, Bounds]) -> Schemas:
@@ -267,7 +267,7 @@ def _unbounded_by(plan: Question, schemas: Schemas) -> list[Aggregate]:
     ]
 
 
-def limits_scouts(plan: Question, schema: TableSchema, schemas: Schemas, salt: str) -> list[Scout]:
+def limits_probes(plan: Question, schema: TableSchema, schemas: Schemas, salt: str) -> list[Probe]:
     """For how much one person may count in a question: nothing where each row is one, no groups where there are none.
 
     Args:
@@ -281,7 +281,7 @@ def limits_scouts(plan: Question, schema: TableSchema, schemas: Schemas, salt: s
     usual = {"#rows": schema.limits.rows, "#groups": schema.limits.groups}
     counted: tuple[Counted, ...] = ("#rows", "#groups") if plan.keys else ("#rows",)
     return [
-        LimitsScout(
+        LimitsProbe(
             counted=each,
             plan=plan,
             schemas=schemas,

@@ -10,7 +10,7 @@ from fractions import Fraction
 from discreet.engines.memory.engine import Memory
 from discreet.measurement.program.execution import Released, run
 from discreet.measurement.program.program import Program
-from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits, uniform_below
 from discreet.plan.expressions.day_functions import LAST
 from discreet.plan.model.nodes import Call, Expression, Literal, Question, Value
@@ -38,15 +38,15 @@ def rehearsal(program: Program, tables: Sequence[TableSchema], rows: int) -> Rel
 
     Private groups show only what many people share, so a rehearsal without any row is repeated on a larger crowd.
     """
-    engine, door = Memory(), Door(SeededBits(_SEED))
+    engine, releaser = Memory(), Releaser(SeededBits(_SEED))
     for schema in tables:
         engine.register(schema.name, invented(schema, program.question, rows), _types(schema))
     copies = 1
-    released = run(program, engine, door)
+    released = run(program, engine, releaser)
     always = int(program.contribution.gathers)  # what is not shown has a row in any case
     while program.question.keys and len(released.rows(Fraction(1, 2))) <= always and copies < _LARGEST_CROWD:
         copies *= _GROWTH
-        released = run(program, _Crowd(engine, copies), door)
+        released = run(program, _Crowd(engine, copies), releaser)
     return released
 
 

@@ -215,7 +215,7 @@ class Fitting(Recalling):
             target,
             rows_per_unit=rows_per_unit,
             salt=self._book.account(self._accounts[rows.schema.name]).salt.hex() if salt is None else salt,
-            private=self._door.bits.private,
+            private=self._releaser.bits.private,
         )
         check_readable(found.reading, self._known)  # what an engine would refuse must not be paid for
         return found
@@ -231,7 +231,7 @@ class Fitting(Recalling):
         None also if one of the two has seeded noise: what a test released must never come back as private.
         """
         model = import_module("discreet.learn.store").from_json(payload)
-        same = model.event_ == training.event and model.private_ is self._door.bits.private
+        same = model.event_ == training.event and model.private_ is self._releaser.bits.private
         return model if same else None
 
     def _fitted(self, training: Training, receipt: Receipt, place: str) -> Any:
@@ -263,8 +263,8 @@ class Fitting(Recalling):
 
     def _learned(self, training: Training, receipt: Receipt) -> str:
         X, y = training.decode(self._engine.read(training.reading))
-        model = self._door.fit(training.learner, X, y)
-        if model.event_ != receipt.event or model.private_ is not self._door.bits.private:
+        model = self._releaser.fit(training.learner, X, y)
+        if model.event_ != receipt.event or model.private_ is not self._releaser.bits.private:
             raise InternalError("A learner released something else than it planned.")
         text: str = import_module("discreet.learn.store").to_json(model)
         return text

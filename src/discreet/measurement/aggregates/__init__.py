@@ -5,14 +5,20 @@ from discreet.measurement.aggregates.form import Form, Joint, Ratio, Recipe, Siz
 from discreet.measurement.aggregates.layout import Layout, Needs, centred, paired
 from discreet.measurement.aggregates.linear import Linear
 from discreet.measurement.aggregates.mean import centred_form, paired_form
-from discreet.measurement.aggregates.mode import Ballot, ballot, ballot_of, range_l1, range_l2_squared
+from discreet.measurement.aggregates.mode import (
+    Candidates,
+    candidates_of,
+    checked_candidates,
+    range_l1,
+    range_l2_squared,
+)
 from discreet.measurement.aggregates.quantile import Parts, Target, counted, shift_of, steps_of
 from discreet.measurement.aggregates.steps import Steps
 from discreet.measurement.aggregates.sum import sum_form
 from discreet.measurement.aggregates.variance import centred_spread_form, paired_spread_form
 
 __all__ = [
-    "Ballot",
+    "Candidates",
     "Form",
     "Joint",
     "Layout",
@@ -26,11 +32,11 @@ __all__ = [
     "Target",
     "Total",
     "Variance",
-    "ballot",
-    "ballot_of",
+    "candidates_of",
     "centred",
     "centred_form",
     "centred_spread_form",
+    "checked_candidates",
     "counted",
     "distinct_form",
     "paired",

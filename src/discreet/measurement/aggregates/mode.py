@@ -34,7 +34,7 @@ MOST_LISTED = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Ballot:
+class Candidates:
     """The values among which a mode is drawn, and how rows are counted by them.
 
     Args:
@@ -46,7 +46,7 @@ class Ballot:
     split: Split
 
 
-def ballot_of(argument: Expression, schema: TableSchema) -> Ballot | None:
+def candidates_of(argument: Expression, schema: TableSchema) -> Candidates | None:
     """The candidates of an argument: declared keys, whole numbers or days within bounds, or what follows from them.
 
     Returns:
@@ -58,16 +58,16 @@ def ballot_of(argument: Expression, schema: TableSchema) -> Ballot | None:
     if found is None:
         return None
     candidates = sorted({value for value in found if value is not None})
-    return Ballot(tuple(candidates), split) if (split := _split(argument, tuple(candidates))) is not None else None
+    return Candidates(tuple(candidates), split) if (split := _split(argument, tuple(candidates))) is not None else None
 
 
-def ballot(aggregate: Aggregate, schema: TableSchema) -> Ballot:
+def checked_candidates(aggregate: Aggregate, schema: TableSchema) -> Candidates:
     """The candidates of a mode.
 
     Raises:
         UnsupportedQuery: if its argument has none that are public.
     """
-    found = None if aggregate.argument is None else ballot_of(aggregate.argument, schema)
+    found = None if aggregate.argument is None else candidates_of(aggregate.argument, schema)
     if found is None:
         raise UnsupportedQuery(
             "MODE is drawn among public values, and its argument has none, or too many.",

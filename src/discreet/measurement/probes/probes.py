@@ -1,6 +1,6 @@
 """Facts that nobody declared, found out privately: a noisy histogram over public buckets, and what follows from it.
 
-A scout is a question like any other: a count by public keys, in which every unit counts once. What it releases is
+A probe is a question like any other: a count by public keys, in which every unit counts once. What it releases is
 noisy; everything that is read off it is post-processing.
 """
 
@@ -24,7 +24,7 @@ from discreet.plan.model.schema import Bounds, Limits, TableSchema
 from discreet.plan.model.types import Type
 
 SHARE = Fraction(1, 5)
-"""Of a question's epsilon, for all its scouts together."""
+"""Of a question's epsilon, for all its probes together."""
 
 MISTAKE = Fraction(1, 1000)
 """The chance that some bucket which is empty is taken for one in use."""
@@ -45,7 +45,7 @@ Counted = Literal["#rows", "#groups"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What a program is built from beside the declarations: found out by scouts, or supposed in their place.
+    """What a program is built from beside the declarations: found out by probes, or supposed in their place.
 
     Attributes:
         known: bounds of columns, and limits.
@@ -55,10 +55,10 @@ class Facts:
     known: Mapping[Spot, Fact]
     guessed: frozenset[Spot] = frozenset()
 
-    def having(self, scout: Scout, found: Fact | None) -> Facts:
+    def having(self, probe: Probe, found: Fact | None) -> Facts:
         """These facts and one more; a fixed one if nothing was found."""
-        guessed = self.guessed if found is not None else self.guessed | {scout.spot}
-        return Facts(known={**self.known, scout.spot: scout.fallback if found is None else found}, guessed=guessed)
+        guessed = self.guessed if found is not None else self.guessed | {probe.spot}
+        return Facts(known={**self.known, probe.spot: probe.fallback if found is None else found}, guessed=guessed)
 
     @property
     def bounds(self) -> dict[Spot, Bounds]:
@@ -86,7 +86,7 @@ def read_by(plan: Question, schemas: Schemas) -> list[TableSchema]:
     return [schemas[name] for name in sorted(names)]
 
 
-class Scout(Protocol):
+class Probe(Protocol):
     """Finds out one fact."""
 
     @property
@@ -117,7 +117,7 @@ class Scout(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class BoundsScout:
+class BoundsProbe:
     """Finds bounds of a column: on the whole table, unfiltered, so that every question about it may use them.
 
     Formal guarantee: the released histogram costs what its program's event says, each unit counting once in one bucket
@@ -176,7 +176,7 @@ class BoundsScout:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LimitsScout:
+class LimitsProbe:
     """Finds how many rows people have in a group, or how many groups: over all rows, unfiltered.
 
     Formal guarantee: one person's rows are folded into one number, so that each unit counts once in one bucket, and the

@@ -18,7 +18,7 @@ from discreet.measurement.program.modes import released_modes
 from discreet.measurement.program.program import Program
 from discreet.measurement.program.quantiles import released_points
 from discreet.measurement.releases.mode import Modal
-from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.releaser import Releaser
 from discreet.plan.expressions.size import columns
 from discreet.plan.model.nodes import Expression, Value
 from discreet.plan.model.readings import Groups, Reading
@@ -105,17 +105,17 @@ def _aggregates(expression: Expression, names: set[str]) -> int:
     return len({column.name for column in columns(expression)} & names)
 
 
-def run(program: Program, engine: Reader, door: Door) -> Released:
+def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
     """Reads the exact statistics, adds noise, and keeps the groups that may be shown.
 
     Public keys are all there, in their declared order, zeros included. Private ones are shown in an order of their
     values, which does not depend on how the data lie. Groupings come one after the other.
     """
     if program.beside:
-        main = run(replace(program, beside=()), engine, door)
-        return Released(program, main.keys, main.noisy, [run(one, engine, door) for one in program.beside])
+        main = run(replace(program, beside=()), engine, releaser)
+        return Released(program, main.keys, main.noisy, [run(one, engine, releaser) for one in program.beside])
     if program.groupings:
-        return _together(program, [run(one, engine, door) for one in program.groupings])
+        return _together(program, [run(one, engine, releaser) for one in program.groupings])
     groups = engine.read(program.reading) if program.reading.statistics else {}
     keys = program.reading.public_keys
     shown: Sequence[Key] = keys if keys is not None else _ordered(program, groups)
@@ -123,18 +123,18 @@ def run(program: Program, engine: Reader, door: Door) -> Released:
     exact = np.empty((len(shown), len(nothing)), dtype=object)
     for index, key in enumerate(shown):
         exact[index] = groups.get(key, nothing)
-    noisy = _noisy(program, exact, door)
+    noisy = _noisy(program, exact, releaser)
     if program.selection is not None:
-        kept = np.flatnonzero(program.selection.kept(noisy, exact, door)).tolist()
+        kept = np.flatnonzero(program.selection.kept(noisy, exact, releaser)).tolist()
         shown, noisy = [shown[i] for i in kept], noisy[kept]
         if program.contribution.gathers and program.question.rest is not None:
             hidden = np.delete(exact, kept, axis=0)
             together = np.array([[sum(column) for column in hidden.T]], dtype=object)
             shown.append((program.question.rest.value,) * len(program.question.keys))
-            noisy = np.concatenate([noisy, _noisy(program, together, door)], axis=0)
-    points = released_points(program, shown, engine.read, door)
+            noisy = np.concatenate([noisy, _noisy(program, together, releaser)], axis=0)
+    points = released_points(program, shown, engine.read, releaser)
     if program.modal:
-        points[:, -len(program.modal) :] = released_modes(program, shown, engine.read, door)
+        points[:, -len(program.modal) :] = released_modes(program, shown, engine.read, releaser)
     return Released(program, shown, np.concatenate([noisy, points], axis=1))
 
 
@@ -153,10 +153,10 @@ def _ordered(program: Program, groups: Groups) -> list[Key]:
     return sorted(groups, key=repr) if program.question.keys else [()]
 
 
-def _noisy(program: Program, exact: Integers, door: Door) -> Integers:
+def _noisy(program: Program, exact: Integers, releaser: Releaser) -> Integers:
     parts, start = [], 0
     for measure in program.measures:
         stop = start + len(measure.form.statistics)
-        parts.append(door.noise(measure, measure.rounded(exact[:, start:stop])))
+        parts.append(releaser.noise(measure, measure.rounded(exact[:, start:stop])))
         start = stop
     return np.concatenate(parts, axis=1) if parts else np.empty((len(exact), 0), dtype=object)

@@ -85,7 +85,7 @@ def _ranked(recipe: Ranked) -> str:
 
 
 def _modal(recipe: Modal) -> str:
-    count, far = len(recipe.ballot.values), recipe.reach(1 - CONFIDENCE)
+    count, far = len(recipe.candidates.values), recipe.reach(1 - CONFIDENCE)
     return (
         f"MODE is drawn among {_times(count, 'public value')}; rows with another value, or with none, are not counted "
         f"for it. In each group it is, with {float(CONFIDENCE):.0%} confidence, a value whose rows are at most {far:,} "

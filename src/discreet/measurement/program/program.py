@@ -17,13 +17,13 @@ from discreet.accounting.zcdp import rho_for
 from discreet.errors import UnsupportedQuery
 from discreet.exact import float_below
 from discreet.measurement.aggregates import (
-    Ballot,
+    Candidates,
     Layout,
     Needs,
     Recipe,
     Steps,
-    ballot,
     centred,
+    checked_candidates,
     counted,
     paired,
     steps_of,
@@ -310,15 +310,15 @@ def _quietest(
     added = replace(question, aggregates=tuple(a for a in question.aggregates if a.kind not in (*RANKED, "mode")))
     needs = Needs.of(added, schema, most_rows=most_rows, sized=sized, former=former)
     quantiles = {a: steps_of(a, schema, former=former) for a in question.aggregates if a.kind in RANKED}
-    ballots = {a: ballot(a, schema) for a in question.aggregates if a.kind == "mode"}
-    first, *others = _drafts(needs, quantiles, ballots, contribution, epsilon=epsilon, delta=delta, only=law)
+    candidates = {a: checked_candidates(a, schema) for a in question.aggregates if a.kind == "mode"}
+    first, *others = _drafts(needs, quantiles, candidates, contribution, epsilon=epsilon, delta=delta, only=law)
     return min([first, *others], key=lambda draft: draft.badness) if others else first
 
 
 def _drafts(
     needs: Needs,
     quantiles: dict[Aggregate, Steps],
-    ballots: dict[Aggregate, Ballot],
+    candidates: dict[Aggregate, Candidates],
     contribution: Contribution,
     *,
     epsilon: Fraction,
@@ -330,16 +330,16 @@ def _drafts(
     for law in laws if only is None else (only,):
         layouts = {layout.forms: layout for layout in (build(needs) for build in _LAYOUTS[law])}
         for layout in layouts.values():
-            parts = len(layout.forms) + len(quantiles) + len(ballots)
+            parts = len(layout.forms) + len(quantiles) + len(candidates)
             share = (epsilon if law == "laplace" else _rho(epsilon, delta)) / parts
             noise = Measure.laplace if law == "laplace" else Measure.gaussian
             measures = tuple(noise(form, contribution, share) for form in layout.forms)
             place = sum(len(measure.scales) for measure in measures)
             points = ranked(quantiles, contribution, (law, share), place)
             place += sum(recipe.columns for recipe in points.values())
-            modes = [Modal.of(law, each, contribution, share) for each in ballots.values()]
+            modes = [Modal.of(law, each, contribution, share) for each in candidates.values()]
             placed = [replace(mode, place=place + i) for i, mode in enumerate(modes)]
-            modal = {aggregate.name: mode for aggregate, mode in zip(ballots, placed, strict=True)}
+            modal = {aggregate.name: mode for aggregate, mode in zip(candidates, placed, strict=True)}
             yield _Draft(law, layout, measures, points, modal)
 
 
@@ -400,7 +400,7 @@ def _splits(reading: Reading, draft: _Draft) -> tuple[Reading, ...]:
 
 def _polls(reading: Reading, draft: _Draft) -> tuple[Reading, ...]:
     """One for each list of candidates."""
-    splits = dict.fromkeys(recipe.ballot.split for recipe in draft.modal.values())
+    splits = dict.fromkeys(recipe.candidates.split for recipe in draft.modal.values())
     return tuple(replace(reading, statistics=(), split=split) for split in splits)
 
 

@@ -12,25 +12,27 @@ from discreet.measurement.aggregates.ranked import Branch, Ranked, trees
 from discreet.measurement.intervals.variances import Integers
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.points import Pick
-from discreet.measurement.releases.releaser import Door
+from discreet.measurement.releases.releaser import Releaser
 from discreet.measurement.releases.value_counts import Histogram, Key, Look, Place
 from discreet.plan.model.readings import Groups, Only, Reading, Split
 
 Read = Callable[[Reading], Groups]
 
 
-def released_points(program: Program, shown: Sequence[Key], read: Read, door: Door) -> Integers:
+def released_points(program: Program, shown: Sequence[Key], read: Read, releaser: Releaser) -> Integers:
     """A row for each group that is shown and a column for each pick, in steps of the arguments' grids."""
     first = len(program.noise.scales)
     points = np.empty((len(shown), program.width - first), dtype=object)
     for reading in program.splits:
         recipes = [recipe for recipe in program.ranked if reading.split and recipe.argument == reading.split.argument]
         columns = [recipe.place - first + i for recipe in recipes for i in range(recipe.columns)]
-        points[:, columns] = _of_argument(reading, recipes, shown, read, door)
+        points[:, columns] = _of_argument(reading, recipes, shown, read, releaser)
     return points
 
 
-def _of_argument(reading: Reading, recipes: list[Ranked], shown: Sequence[Key], read: Read, door: Door) -> Integers:
+def _of_argument(
+    reading: Reading, recipes: list[Ranked], shown: Sequence[Key], read: Read, releaser: Releaser
+) -> Integers:
     """The points of one argument: two reads, or one if the grid is small."""
     split = reading.split
     if split is None:
@@ -42,20 +44,22 @@ def _of_argument(reading: Reading, recipes: list[Ranked], shown: Sequence[Key], 
     coarse, last = read(reading), split.high - split.low
     blocks = {key: Histogram.of(last >> split.shift, 0, coarse.get(key, ())) for key in shown}
     points = {key: Histogram.of(last, split.shift, coarse.get(key, ())) for key in shown}
-    values = _points(recipes, points, look, door)
-    fences = door.points(blocks, [pick for recipe in recipes for pick in recipe.fences], look)
+    values = _points(recipes, points, look, releaser)
+    fences = releaser.points(blocks, [pick for recipe in recipes for pick in recipe.fences], look)
     rows = [_columns(recipes, values[key], fences[key], split) for key in shown]
     width = sum(recipe.columns for recipe in recipes)
     return _in_order(recipes, np.array(rows, dtype=object).reshape(len(shown), width))
 
 
-def _points(recipes: list[Ranked], groups: dict[Key, Histogram], look: Look, door: Door) -> dict[Key, list[int]]:
+def _points(
+    recipes: list[Ranked], groups: dict[Key, Histogram], look: Look, releaser: Releaser
+) -> dict[Key, list[int]]:
     """In each group the point of each quantile, by itself or with those that it is drawn with."""
     together = trees(recipes)
     alone = [recipe.point for recipe in recipes if isinstance(recipe.point, Pick)]
     foreseen = [tree.foreseen(number) for tree in together for number in range(len(tree.shares))]
-    drawn = door.points(groups, alone, look, beside=foreseen)
-    divided = {tree: door.places(groups, tree, look) for tree in together}
+    drawn = releaser.points(groups, alone, look, beside=foreseen)
+    divided = {tree: releaser.places(groups, tree, look) for tree in together}
     found = {}
     for key, own in drawn.items():
         rest = iter(own)

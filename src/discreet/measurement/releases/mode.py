@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from discreet.exact import Enclosure, root_below, upper
-from discreet.measurement.aggregates import Ballot, range_l1, range_l2_squared
+from discreet.measurement.aggregates import Candidates, range_l1, range_l2_squared
 from discreet.measurement.releases.additive import Law
 from discreet.noise import Bits, choose_exponential
 from discreet.plan.analysis.stability import Contribution
@@ -45,26 +45,26 @@ class Modal:
     being the number of all. See `reach`.
 
     Args:
-        ballot: the candidates.
+        candidates: the candidates.
         rate: in units of rows.
         event: the price.
         place: of its column among the released ones.
     """
 
-    ballot: Ballot
+    candidates: Candidates
     rate: Fraction
     event: events.Event
     place: int = 0
 
     @classmethod
-    def of(cls, law: Law, ballot: Ballot, contribution: Contribution, share: Fraction) -> Modal:
+    def of(cls, law: Law, candidates: Candidates, contribution: Contribution, share: Fraction) -> Modal:
         """The mode for an epsilon, or for a rho where the law is Gaussian; at place 0."""
         if law == "laplace":
             each = events.BoundedRange(share / contribution.groups)
             event = each if contribution.groups == 1 else events.Repeated(each, contribution.groups)
-            return cls(ballot=ballot, rate=share / range_l1(contribution), event=event)
+            return cls(candidates=candidates, rate=share / range_l1(contribution), event=event)
         rate = root_below(8 * share / range_l2_squared(contribution))
-        return cls(ballot=ballot, rate=rate, event=events.Concentrated(share))
+        return cls(candidates=candidates, rate=rate, event=events.Concentrated(share))
 
     @property
     def variance(self) -> Fraction:
@@ -76,7 +76,7 @@ class Modal:
 
         Counts are whole: what is more than t below is floor(t) + 1 below at least.
         """
-        return _reach(self.rate, len(self.ballot.values), risk)
+        return _reach(self.rate, len(self.candidates.values), risk)
 
     def release(self, groups: Groups, keys: Sequence[tuple[Value, ...]], bits: Bits) -> list[int]:
         """The place of one candidate for each of these groups; their laws are exact.
@@ -89,14 +89,14 @@ class Modal:
         return [self._drawn(groups.get(key, ()), bits) for key in keys]
 
     def _drawn(self, numbers: Sequence[int], bits: Bits) -> int:
-        counts = np.zeros(len(self.ballot.values), dtype=np.int64)
+        counts = np.zeros(len(self.candidates.values), dtype=np.int64)
         half = len(numbers) // 2
         counts[list(numbers[:half])] = numbers[half:]
         return choose_exponential(counts.max() - counts, self.rate, bits)
 
     def finish(self, rows: Iterable[Sequence[int]]) -> list[Value]:
         """The value of each row of released places."""
-        return [self.ballot.values[row[self.place]] for row in rows]
+        return [self.candidates.values[row[self.place]] for row in rows]
 
 
 @lru_cache(maxsize=4096)

@@ -1,8 +1,8 @@
-"""The door: every exact number that leaves an engine passes here, and meets its noise.
+"""Releases: every exact number that leaves an engine passes through a `Releaser`, and meets its noise.
 
 There are six ways out, and no seventh: noise on statistics, a selection of private keys, points drawn by their ranks,
-several points drawn together, candidates drawn by their counts, a learner fitted to rows. An audit stands in this door
-with a `Door` of its own, which only curators for tests let in (see `discreet.curator.watch`).
+several points drawn together, candidates drawn by their counts, a learner fitted to rows. An audit takes the place of
+the releaser with one of its own, which only curators for tests let in (see `discreet.curator.watch`).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from discreet.plan.model.readings import Groups
 _QUIET = threading.Lock()  # which warnings are shown is one setting of the whole process
 
 
-class Door:
-    """Exact numbers in, released ones out; each method is one mechanism, drawn with the door's bits.
+class Releaser:
+    """Exact numbers in, released ones out; each method is one mechanism, drawn with the releaser's bits.
 
     Args:
         bits: the source of randomness.
@@ -59,12 +59,12 @@ class Door:
         """In each group the places of several quantiles that are drawn together."""
         return divide(groups, tree, look, self.bits)
 
-    def votes(self, recipe: Modal, groups: Groups, keys: Sequence[Key]) -> list[int]:
+    def candidates(self, recipe: Modal, groups: Groups, keys: Sequence[Key]) -> list[int]:
         """One candidate for each of these groups."""
         return recipe.release(groups, keys, self.bits)
 
     def fit(self, learner: Any, X: NDArray[np.float64], y: NDArray[Any] | None) -> Any:
-        """A learner fitted to exact rows; its noise is secure, or has a seed if the door's bits are seeded.
+        """A learner fitted to exact rows; its noise is secure, or has a seed if the releaser's bits are seeded.
 
         What it warns of can depend on rows, so nobody is warned.
         """
