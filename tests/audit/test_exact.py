@@ -10,9 +10,8 @@ import pytest
 
 from discreet import audit, mechanisms
 from discreet.accounting.gdp import gaussian_delta
-from discreet.audit.mechanisms.additive_laws import laplace_pieces, upper_tail
+from discreet.audit.mechanisms.additive_laws import Piece, Pieces, laplace_pieces, upper_tail
 from discreet.audit.mechanisms.exact_loss import LAWS
-from discreet.audit.mechanisms.law_pairs import Piece, Pieces
 from discreet.errors import InvalidParameter
 from discreet.exact import Enclosure
 from discreet.mechanisms import (

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from discreet import audit, learn
-from discreet.audit.queries.fit_nearness import Price, moves, price_of
+from discreet.audit.queries.fit_verdicts import Price, moves, price_of
 from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watched
 from discreet.errors import InvalidParameter, UnsupportedEvent, UnsupportedQuery
 from discreet.mechanisms import (

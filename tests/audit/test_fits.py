@@ -9,7 +9,7 @@ import pytest
 from scipy import special
 
 from discreet import audit
-from discreet.audit.mechanisms.laws import DiscreteGaussian, DiscreteLaplace, Geometric, Law, Uniform
+from discreet.audit.mechanisms.goodness_of_fit import DiscreteGaussian, DiscreteLaplace, Geometric, Law, Uniform
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits, discrete_gaussian, discrete_laplace, geometric, uniform_below
 from discreet.noise.experiment import normals

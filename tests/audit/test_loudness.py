@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.audit.queries.noise_size import Loudness, mean_size
 from discreet.audit.queries.recorder import Noise
+from discreet.audit.queries.verdicts import Loudness, mean_size
 from discreet.measurement.releases.additive import Law, Measure
 from discreet.noise import SeededBits, discrete_gaussian, discrete_laplace
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from discreet import audit
-from discreet.audit.mechanisms.claims import claim_of
 from discreet.audit.mechanisms.exact_loss import LAWS
-from discreet.audit.mechanisms.laws import DiscreteGaussian as GaussianLaw
-from discreet.audit.mechanisms.laws import DiscreteLaplace as LaplaceLaw
+from discreet.audit.mechanisms.finding import claim_of
+from discreet.audit.mechanisms.goodness_of_fit import DiscreteGaussian as GaussianLaw
+from discreet.audit.mechanisms.goodness_of_fit import DiscreteLaplace as LaplaceLaw
 from discreet.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from discreet.audit.queries.neighbours import Change, Changes, Neighbouring, neighbourings
-from discreet.audit.queries.strangers import fresh_ids, strangers
-from discreet.audit.queries.units import People
+from discreet.audit.queries.units import People, fresh_ids, strangers
 from discreet.curator.watch import schema_of
 from discreet.engines import Memory
 from discreet.engines.duckdb.copies import Copy, copy_of

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from discreet import audit
-from discreet.audit.queries.certified import epsilon_below
+from discreet.audit.queries.query_audit import epsilon_below
 from discreet.audit.queries.recorder import Noise
 from discreet.curator import Curator
 from discreet.curator import curator as curator_module

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
 from discreet.accounting.zcdp import compose as zcdp
-from discreet.audit.queries.points import range_of
+from discreet.audit.queries.sensitivity import range_of
 from discreet.measurement.program.program import Program
 from discreet.measurement.selection import Threshold
 from discreet.plan.model.readings import Groups

@@ -18,9 +18,8 @@ from discreet import maximum, median, minimum, quantile
 from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
 from discreet.accounting.zcdp import compose as zcdp
-from discreet.audit.queries.points import ranges_of_parts, ranges_of_points
 from discreet.audit.queries.releases import Divided, Drawn
-from discreet.audit.queries.sensitivity import by_ranges
+from discreet.audit.queries.sensitivity import by_ranges, ranges_of_parts, ranges_of_points
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.audit.mechanisms.laws import (
+from discreet.audit.mechanisms.goodness_of_fit import (
     Bernoulli,
     Categorical,
     DiscreteGaussian,

@@ -1,7 +1,6 @@
 """Audits: lower bounds on the epsilon that a mechanism or a curator really has, beside the one it claims."""
 
-from discreet.audit.mechanisms.canaries import one_run
-from discreet.audit.mechanisms.distinguisher import distinguish
+from discreet.audit.mechanisms.distinguisher import distinguish, one_run
 from discreet.audit.mechanisms.exact_loss import Exact, exact
 from discreet.audit.mechanisms.finding import Audit, OneRun
 from discreet.audit.mechanisms.goodness_of_fit import Fit, fits

@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.audit import QueryAudit, protected
-from discreet.audit.queries.finding import CANNOT_SHOW
-from discreet.audit.queries.pages import audit_page
+from discreet.audit.queries.finding import CANNOT_SHOW, audit_page
 from discreet.cli.words import number
 from discreet.curator.config.file import Config, load
 from discreet.errors import InvalidParameter

@@ -1,4 +1,4 @@
-"""No sampling: the laws of a mechanism on two neighbours, written out, and what they cost at most."""
+"""The exact privacy loss of a mechanism between two neighbours: both laws are written out, nothing is sampled."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 from discreet import mechanisms
 from discreet.audit.mechanisms import additive_laws as additive
 from discreet.audit.mechanisms import selection_laws as selecting
-from discreet.audit.mechanisms.claims import claim_of
-from discreet.audit.mechanisms.law_pairs import Ends, Recipe
+from discreet.audit.mechanisms.additive_laws import Ends, Recipe
+from discreet.audit.mechanisms.finding import claim_of
 from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.exact import float_above, float_below, settle

@@ -9,17 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.mechanisms.additive_laws import gaussian_pieces, upper_tail
-from discreet.audit.mechanisms.law_pairs import (
+from discreet.audit.mechanisms.additive_laws import (
     MOST_PIECES,
     NOTHING,
     Piece,
     Pieces,
     Recipe,
+    gaussian_pieces,
     normalised,
     power,
     product,
     total,
+    upper_tail,
     whole_range,
 )
 from discreet.errors import InvalidParameter

@@ -21,11 +21,10 @@ from discreet.audit.queries.finding import Audited, QueryAudit
 from discreet.audit.queries.fit_verdicts import Compared, Fitting, Trained, loud, verdict
 from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watched
 from discreet.audit.queries.neighbours import Neighbouring
-from discreet.audit.queries.noise_size import Loudness
 from discreet.audit.queries.query_audit import NEIGHBOURS, ROWS, Progress
 from discreet.audit.queries.recorder import SALT, Watched, account, attempted
 from discreet.audit.queries.subject import Given
-from discreet.audit.queries.verdicts import Violation
+from discreet.audit.queries.verdicts import Loudness, Violation
 from discreet.curator import Curator
 from discreet.curator.watch import engine_of, training_of, watching
 from discreet.engines import Engine

@@ -1,19 +1,134 @@
-"""Neighbours of tables: one unit is taken away, added or replaced in all of them, as the account's relation has it."""
+"""Neighbours of tables: one unit is taken away, added or replaced in all of them, as the account's relation has it.
+
+Whoever is added comes into all tables of an account at once, with keys that lead from each of their rows to them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import cycle, islice
 from typing import Any
 
-from discreet.audit.queries.newcomers import Newcomers, Rows
-from discreet.audit.queries.units import People, Row, ids_of
+from discreet.audit.queries.units import VERY_MANY, People, Row, fresh_ids, fresh_values, ids_of, spelled, strangers
 from discreet.engines.duckdb.copies import Copy
-from discreet.noise import Bits
+from discreet.noise import Bits, uniform_below
 from discreet.noise.experiment import shuffled
 from discreet.plan.model.schema import TableSchema
+from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
+
+Rows = dict[str, list[Row]]
+"""New rows, by table."""
+
+CLAIMS = "a stranger who claims the keys of other people's rows"
+
+
+class Newcomers:
+    """Kinds of strangers for the tables of an account.
+
+    A stranger has rows of one kind in every table. Where a table is on a way, the rows that it leads to get keys that
+    nobody else has, one each, and its own rows take turns with these keys: all of them are the stranger's alone. One
+    kind has rows with other people's keys instead, so that rows which are there already become the stranger's too.
+
+    Args:
+        people: who is there already.
+        bits: of the choices.
+    """
+
+    def __init__(self, people: People, bits: Bits) -> None:
+        self.people, self.bits = people, bits
+        self.schemas = _in_order(people)
+        self.made = {name: strangers(schema, bits) for name, schema in self.schemas.items()}
+        kinds: list[str] = list(next(iter(self.made.values())))
+        ways = any(schema.reach is not None for schema in self.schemas.values())
+        self.kinds = [*kinds[:1], CLAIMS, *kinds[1:]] if ways else kinds
+
+    def one(self, place: int, who: tuple[Any, ...] | None = None) -> tuple[str, Rows]:
+        """The rows of one stranger, of a kind by turns; none, where there are no more ids.
+
+        Args:
+            place: whose turn it is.
+            who: the id; a new one unless it is given.
+        """
+        kind = self.kinds[place % len(self.kinds)]
+        roots = [name for name, schema in self.schemas.items() if ids_of(schema)]
+        if not roots:
+            name = list(self.schemas)[place % len(self.schemas)]
+            rows = self.made[name][kind]()
+            return kind, {name: [rows[uniform_below(len(rows), bits=self.bits)]]}
+        roots = [name for name in roots if _kinds(self.schemas[name]) == _kinds(self.schemas[roots[0]])]
+        own = self._new_id(roots[0]) if who is None else who
+        if own is None:
+            return kind, {}
+        if kind == CLAIMS:
+            return kind, self._claiming(roots, own)
+        on_ways = [name for name, schema in self.schemas.items() if schema.reach is not None]
+        return kind, self._connected({name: self.made[name][kind]() for name in (*roots, *on_ways)}, own)
+
+    def _connected(self, found: Rows, who: tuple[Any, ...]) -> Rows:
+        """The rows with the stranger's id, or with keys that lead to it."""
+        for name in found:
+            schema = self.schemas[name]
+            rows = _owned(schema, found[name], who)
+            if schema.reach is not None:
+                keys = [row[schema.reach.key] for row in found.get(schema.reach.table, [])]
+                known = [key for key in keys if key is not None]
+                rows = [{**row, schema.reach.column: key} for row, key in zip(rows, cycle(known), strict=False)]
+            for column in self._keys_in(name):
+                keys = list(islice(self._new_keys(name, column), len(rows)))
+                rows = [{**row, column: key} for row, key in zip(rows, cycle(keys or [None]), strict=False)]
+            found[name] = rows
+        return {name: rows for name, rows in found.items() if rows}
+
+    def _claiming(self, roots: list[str], who: tuple[Any, ...]) -> Rows:
+        """A row with each key that rows on a way have, in the table with ids that the way leads to."""
+        kind, found = next(kind for kind in self.kinds if kind != CLAIMS), Rows()
+        for schema in self.schemas.values():
+            reach = schema.reach
+            if reach is not None and reach.table in roots:
+                known = self.people.values(schema.name, reach.column)
+                keys = list(dict.fromkeys(key for key in known if key is not None))[:VERY_MANY]
+                made = _owned(self.schemas[reach.table], self.made[reach.table][kind](), who)
+                rows = [{**row, reach.key: key} for key, row in zip(keys, cycle(made), strict=False)]
+                found[reach.table] = [*found.get(reach.table, []), *rows]
+        return {name: rows for name, rows in found.items() if rows}
+
+    def _keys_in(self, name: str) -> list[str]:
+        """The columns of a table that ways lead to."""
+        reaches = [schema.reach for schema in self.schemas.values() if schema.reach is not None]
+        return list(dict.fromkeys(reach.key for reach in reaches if reach.table == name))
+
+    def _new_keys(self, name: str, column: str) -> Iterator[Any]:
+        """Keys that no row has, neither in the column nor on a way to it."""
+        taken = set(self.people.values(name, column))
+        for schema in self.schemas.values():
+            if schema.reach is not None and (schema.reach.table, schema.reach.key) == (name, column):
+                taken |= set(self.people.values(schema.name, schema.reach.column))
+        return (key for key in fresh_values(self.schemas[name].columns[column].type) if key not in taken)
+
+    def _new_id(self, root: str) -> tuple[Any, ...] | None:
+        schema = self.schemas[root]
+        known: Callable[[Row], bool] = lambda row: self.people.unit_of(row, root) in self.people.rows  # noqa: E731
+        found = next(iter(fresh_ids(schema, known)), None)
+        return None if found is None else tuple(found[name] for name in ids_of(schema))
+
+
+def _owned(schema: TableSchema, rows: list[Row], who: tuple[Any, ...]) -> list[Row]:
+    """Rows with an id, in several spellings."""
+    names = ids_of(schema)
+    own = dict(zip(names, who, strict=False))
+    return [{**row, **spelled(own, schema, place)} for place, row in enumerate(rows)]
+
+
+def _kinds(schema: TableSchema) -> list[Type]:
+    """The types of an id; ids of other types are other people's."""
+    return [schema.columns[name].type for name in ids_of(schema)]
+
+
+def _in_order(people: People) -> dict[str, TableSchema]:
+    """Tables with ids before those that lead to them; the owners of rows were found in this order."""
+    return {name: people.schemas[name] for name in people.owners}
 
 
 @dataclass(frozen=True, slots=True)
