@@ -12,7 +12,8 @@ import pytest
 
 from discreet.audit.queries.recorder import Noise
 from discreet.audit.queries.verdicts import Loudness, mean_size
-from discreet.measurement.releases.additive import Law, Measure
+from discreet.measurement.releases.additive import Measure
+from discreet.mechanisms.base import Law
 from discreet.noise import SeededBits, discrete_gaussian, discrete_laplace
 
 

@@ -21,9 +21,9 @@ from discreet.engines.ids import normalised
 from discreet.engines.memory import relations as gather_module
 from discreet.engines.memory import windows as places_module
 from discreet.engines.memory.relations import folded, gather
-from discreet.measurement.aggregates import Target
 from discreet.measurement.intervals import sums_and_means as spread_module
 from discreet.measurement.program import program as program_module
+from discreet.mechanisms.ranks import Target
 from discreet.mechanisms.sums import laplace_reaches
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.expressions.evaluation import evaluate

@@ -23,15 +23,14 @@ from discreet.audit.queries.sensitivity import by_ranges, ranges_of_parts, range
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
-from discreet.measurement.aggregates import Target
 from discreet.measurement.aggregates.ranked import RISK, trees
 from discreet.measurement.program import program as program_module
 from discreet.measurement.program.execution import run
 from discreet.measurement.program.program import Program, choose
-from discreet.measurement.releases import points as pick_module
 from discreet.measurement.releases.releaser import Releaser
-from discreet.measurement.releases.tree_draw import divide
-from discreet.measurement.releases.value_counts import Histogram
+from discreet.mechanisms import ranks as pick_module
+from discreet.mechanisms.quantile_draw import divide
+from discreet.mechanisms.value_counts import Histogram
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Split
 from discreet.plan.model.schema import Limits, TableSchema

@@ -24,7 +24,7 @@ from discreet.measurement.aggregates import Linear, Steps
 from discreet.measurement.intervals.sums_and_means import Noise, _Terms
 from discreet.measurement.program.error_targets import farthest
 from discreet.measurement.program.program import choose
-from discreet.measurement.releases.additive import Law
+from discreet.mechanisms.base import Law
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.model.types import Type

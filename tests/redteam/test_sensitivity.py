@@ -15,8 +15,8 @@ from discreet.audit.queries.releases import Divided, allowance
 from discreet.audit.queries.sensitivity import moved
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
-from discreet.measurement.releases import quantile_tree as tree_module
 from discreet.measurement.releases.additive import Measure
+from discreet.mechanisms.ranks import priced
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Neighbours, PureDP, events
 from tests.engines.tables import EDGES, F
@@ -273,12 +273,12 @@ def test_several_quantiles_at_once(sql: str, relation: Neighbours, delta: str) -
 
 
 def test_mutant_levels_that_are_twice_as_sharp(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = tree_module.priced
+    right = priced
 
     def sharp(*arguments: Any) -> tuple[Fraction, events.Event]:
         constant, event = right(*arguments)
         return 3 * constant, event
 
-    monkeypatch.setattr(tree_module, "priced", sharp)
+    monkeypatch.setattr("discreet.mechanisms.quantile_tree.priced", sharp)
     with pytest.raises(AssertionError):
         check_several(SEVERAL[0], Neighbours.ADD_REMOVE)

@@ -13,14 +13,19 @@ from scipy.special import betaincinv, gammaln
 
 from discreet import accounting
 from discreet import statistics as st
+from discreet.accounting.basic import compose as basic
+from discreet.accounting.terms import terms
+from discreet.accounting.zcdp import compose as zcdp
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace, Quantile
-from discreet.noise import SeededBits
+from discreet.mechanisms.quantile_draw import Part
+from discreet.mechanisms.ranks import priced
+from discreet.noise import Bits, SeededBits
 from discreet.privacy import Neighbours
-from discreet.statistics import ranks
+from discreet.privacy.events import Event
 from discreet.statistics.column import column
 from discreet.statistics.fences import _cells, blocks
-from discreet.statistics.ranks import levels, many_points
+from discreet.statistics.ranks import many_points, tree_of
 from discreet.statistics.spending import Spending
 from tests.statistics.recorded import BOTH, neighbouring
 from tests.statistics.test_mean import beta_sample
@@ -46,15 +51,35 @@ def drawn(monkeypatch: pytest.MonkeyPatch, statistic: Any, places: tuple[float, 
         found.append(("choice", float(-float(self.rate) * losses[cell] - total), (self.quantile, self.epsilon)))
         return point
 
+    def propose(self: Part, _: Bits) -> bool:
+        self.place = self.low + math.floor(places[len(found) % len(places)] * (self.high - self.low))
+        exponents = -float(self.rate) * losses_of_places(self)
+        total = float(np.max(exponents)) + math.log(np.sum(np.exp(exponents - np.max(exponents))))
+        found.append(("place", float(exponents[self.place - self.low]) - total, (self.share, self.rate)))
+        return True
+
     def count(self: Laplace, value: Any, **_: object) -> int:
         found.append(("count", float(-abs(60 - value) / self.event.scale), self.event.scale))
         return 60
 
     with monkeypatch.context() as patch:
         patch.setattr(Quantile, "release", choose)
+        patch.setattr(Part, "propose", propose)
         patch.setattr(Laplace, "release", count)
         statistic()
     return found
+
+
+def losses_of_places(part: Part) -> Any:
+    """By the definition, in ranks: values are spread evenly over the places of their point."""
+    values, size = part.histogram, 1 << part.grain
+    places = np.arange(part.low, part.high + 2)
+    inside = np.clip(places[:, None] - values.blocks * size, 0, size) / size
+    mass = inside @ values.counts
+    if part.high < (values.last + 1) * size - 1:
+        mass[-1] = mass[-2]  # what begins with the last place is another part's
+    target = mass[0] + float(part.share) * (mass[-1] - mass[0])
+    return np.maximum(np.maximum(mass[:-1] - target, target - mass[1:]), 0)
 
 
 def loss(one: Draws, other: Draws) -> float:
@@ -93,23 +118,35 @@ def test_several_quantiles_cost_epsilon_at_most(neighbours: Neighbours, monkeypa
 
 def test_a_replaced_value_costs_two_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tree that takes too much is caught by the check above."""
-    mistake = lambda self, whole: (Neighbours.ADD_REMOVE, 2 * self.spending.range_epsilon)  # noqa: E731, ARG005
-    monkeypatch.setattr(ranks._Tree, "_price", mistake)
+    right = priced
+
+    def loud(*arguments: Any) -> tuple[Fraction, Event]:
+        rate, event = right(*arguments)
+        return 4 * rate, event
+
+    monkeypatch.setattr("discreet.mechanisms.quantile_tree.priced", loud)
     assert max(np.abs(losses_of_trees(monkeypatch, Neighbours.REPLACE, epsilon=2))) > 2
 
 
-@pytest.mark.parametrize(
-    ("neighbours", "level", "parts"),
-    [(Neighbours.ADD_REMOVE, 1, 1), (Neighbours.REPLACE, 0, 1), (Neighbours.REPLACE, 1, 2)],
-)
-def test_levels_cost_their_part_of_rho(neighbours: Neighbours, level: int, parts: int) -> None:
-    """Each of the parts that one unit moves costs (2 rate move)^2 / 8."""
-    tree = ranks._Tree((Fraction(1, 2),), neighbours, Spending.of(rho=1), SeededBits(1))
-    relation, epsilon = tree._price(whole=level == 0)
-    assert relation is neighbours
-    assert 1 - Fraction(1, 10**9) <= parts * epsilon**2 / 8 <= 1
-    pure = ranks._Tree((Fraction(1, 2),), neighbours, Spending.of(epsilon=1), SeededBits(1))
-    assert parts * pure._price(whole=level == 0)[1] == 1
+@pytest.mark.parametrize("neighbours", BOTH)
+@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": 1}])
+def test_levels_cost_the_budget_together(neighbours: Neighbours, budget: dict[str, int]) -> None:
+    shares = [Fraction(1, 5), Fraction(1, 2), Fraction(4, 5)]
+    tree = tree_of(shares, 4, Spending.of(**budget), neighbours)
+    assert tree is not None
+    paid = basic(terms(tree.levels)).epsilon if "epsilon" in budget else zcdp(terms(tree.levels)).rho
+    assert paid == 1
+
+
+def test_shares_with_many_digits_and_shares_that_are_close() -> None:
+    long = [Fraction("0.123456789"), Fraction("0.456789123"), Fraction("0.987654321")]
+    assert tree_of(long, 1 << 21, Spending.of(epsilon=1), Neighbours.ADD_REMOVE) is not None
+    close = [0.5, 0.501]
+    assert tree_of([Fraction(str(share)) for share in close], 9, Spending.of(epsilon=1), Neighbours.ADD_REMOVE) is None
+    found = st.quantiles(range(1000), close, bounds=(0, 1000), epsilon=20, intervals=False)
+    assert list(found.value) == sorted(found.value)
+    assert found.value == pytest.approx([500, 501], abs=20)
+    assert accounting.epsilon([found.event], 0) == 20
 
 
 @pytest.mark.parametrize("neighbours", BOTH)
@@ -139,9 +176,9 @@ def test_the_event_is_the_budget(neighbours: Neighbours, shares: list[float], in
     options: Any = {"bounds": (0, 4), "neighbours": neighbours, "intervals": intervals}
     pure = st.quantiles([1, 2, 3], shares, epsilon=0.5, **options)
     assert 0.499 < accounting.epsilon([pure.event], 0, neighbours=neighbours) <= 0.5
-    zcdp = st.quantiles([1, 2, 3], shares, rho=0.1, **options)
+    concentrated = st.quantiles([1, 2, 3], shares, rho=0.1, **options)
     most = accounting.zcdp.zcdp_epsilon(0.1, 1e-6)
-    assert accounting.epsilon([zcdp.event], 1e-6, neighbours=neighbours) <= most * (1 + 1e-9)
+    assert accounting.epsilon([concentrated.event], 1e-6, neighbours=neighbours) <= most * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(("count", "pure"), [(1, True), (30, False)])
@@ -152,10 +189,6 @@ def test_a_delta_is_used_where_it_helps(neighbours: Neighbours, count: int, pure
     found = st.quantiles([1, 2, 3], [round(share, 3) for share in shares], **options)
     assert accounting.epsilon([found.event], 1e-6, neighbours=neighbours) <= 1
     assert (accounting.epsilon([found.event], 0, neighbours=neighbours) <= 1) == pure
-
-
-def test_levels() -> None:
-    assert [levels(count) for count in (1, 2, 3, 4, 7, 8)] == [1, 2, 2, 3, 3, 4]
 
 
 def test_quantiles_come_in_the_order_they_are_asked_in() -> None:

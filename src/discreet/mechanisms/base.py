@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from discreet import check
 from discreet.exact import Interval
@@ -13,6 +13,9 @@ from discreet.privacy import Estimate
 from discreet.privacy.events import Event
 
 CONFIDENCE = Fraction(19, 20)
+
+Law = Literal["laplace", "gaussian"]
+"""The noise of a release, and what its budget is told in: an epsilon for Laplace noise, a rho for Gaussian noise."""
 
 
 class Mechanism(ABC):

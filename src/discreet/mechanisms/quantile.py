@@ -15,7 +15,9 @@ from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, float_above, float_below, upper
 from discreet.mechanisms.base import CONFIDENCE, Mechanism
+from discreet.mechanisms.ranks import OneValueEach, Pick, Target
 from discreet.mechanisms.selection import above_or_infinite, choose_point
+from discreet.mechanisms.value_counts import Histogram, Rank
 from discreet.mechanisms.values import numeric, public_grid
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours, events
@@ -45,10 +47,9 @@ class Quantile(Mechanism):
     Raises:
         InvalidParameter: outside these domains.
 
-    Formal guarantee: epsilon-bounded range, as for `Exponential` (Smith 2011). The loss is the largest of 0, below -
-    q n and q n - upto. One more value changes `below` and `upto` by 0 or 1 and q n by q, so each of these, and hence
-    their maximum, changes by at most max(q, 1 - q); a replaced value leaves q n alone and changes them by at most 1.
-    These are the sensitivities under ADD_REMOVE and REPLACE. Clamping and rounding act on each value by itself.
+    Formal guarantee: epsilon-bounded range, as for `Exponential` (Smith 2011). One more value changes a loss by at most
+    max(q, 1 - q), a replaced one by at most 1 (`ranks.Target`): these are the sensitivities under ADD_REMOVE and
+    REPLACE. Clamping and rounding act on each value by itself.
 
     >>> median = Quantile(epsilon=100, quantile=0.5, bounds=(0, 10), grid=Grid.integers())
     >>> median.release([4, 4, 4, 5, 9])
@@ -89,7 +90,7 @@ class Quantile(Mechanism):
     @property
     def event(self) -> events.Event:
         """What one release costs."""
-        return events.BoundedRange(self.epsilon)
+        return self._pick.event
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -100,9 +101,7 @@ class Quantile(Mechanism):
     @property
     def rate(self) -> Fraction:
         """The r of the weights e^(-r loss) when losses are counted in units of 1 / denominator of the quantile."""
-        top, bottom = self.quantile.numerator, self.quantile.denominator
-        moves = max(top, bottom - top) if self.neighbours is Neighbours.ADD_REMOVE else bottom
-        return self.epsilon / (2 * moves)
+        return self._pick.rate / self.quantile.denominator
 
     def release(self, value: Any, *, bits: Bits | None = None) -> int | float:
         """A private quantile of the values; without any values, a uniformly random point.
@@ -122,15 +121,13 @@ class Quantile(Mechanism):
     def cells(self, value: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Starts, sizes and whole losses of runs of points with equal loss: the gaps, then the distinct values."""
         first, last = self.ends
-        points, repeats = np.unique(self._steps(value), return_counts=True)
-        upto = np.concatenate([[0], np.cumsum(repeats, dtype=np.int64)])
-        starts = np.concatenate([[first], points + 1, points])
-        sizes = np.concatenate([np.append(points, last + 1) - starts[: points.size + 1], np.ones_like(points)])
-        below, ranks = np.concatenate([upto, upto[:-1]]), np.concatenate([upto, upto[1:]])
-        top, bottom = self.quantile.numerator, self.quantile.denominator
-        wanted = top * int(upto[-1])
-        losses = np.maximum(np.maximum(bottom * below - wanted, wanted - bottom * ranks), 0)
-        return starts, sizes, losses
+        counts = Histogram.of_values(last - first, self._steps(value) - first)
+        found = counts.coarse
+        return found.starts + first, found.sizes, found.least(Rank(self._pick, counts.values))
+
+    @property
+    def _pick(self) -> Pick:
+        return Pick.of("laplace", Target(self.quantile), OneValueEach(self.neighbours), self.epsilon)
 
     def _steps(self, value: Any) -> NDArray[np.int64]:
         values = np.asarray(numeric(value))

@@ -59,7 +59,7 @@ def quantiles(
         InvalidValue: if the values are no vector of numbers.
 
     Formal guarantee: the budget, under the relation. Points are drawn by the exponential mechanism over all grid points
-    between the bounds (Smith 2011), several of them by dividing the values (`ranks.many_points`), for 2/5 of the
+    between the bounds (Smith 2011), several of them from one tree (`ranks.many_points`), for 2/5 of the
     budget. Two more draws for each, its fences, and under ADD_REMOVE 1/25 for the number of values, make the interval.
 
     The interval covers the q-quantile of the population of clipped values, whatever that is: fences are drawn for
@@ -69,7 +69,7 @@ def quantiles(
 
     >>> from discreet.noise import SeededBits
     >>> print(quantiles(range(1000), [0.25, 0.5], bounds=(0, 1000), epsilon=10, bits=SeededBits(1)))
-    249.956 [213.74, 286.171], 499.11 [462.895, 535.326] NOT PRIVATE (seeded randomness)
+    249.884 [216.96, 286.099], 499.869 [460.032, 536.084] NOT PRIVATE (seeded randomness)
     """
     chance = check.probability(confidence=confidence)
     wanted = _wanted(shares)
@@ -179,7 +179,7 @@ def interquartile_range(
 
     >>> from discreet.noise import SeededBits
     >>> print(interquartile_range(range(1000), bounds=(0, 1000), epsilon=10, bits=SeededBits(1)))
-    499.154 [419.48, 578.829] NOT PRIVATE (seeded randomness)
+    501.015 [421.34, 573.446] NOT PRIVATE (seeded randomness)
     """
     chance = check.probability(confidence=confidence)
     found = quantiles(

@@ -43,7 +43,8 @@ from discreet.curator.catalog.terms import terms
 from discreet.curator.watch import engine_of, tables_read
 from discreet.errors import InvalidParameter
 from discreet.exact import float_below
-from discreet.measurement.releases.additive import Law, Measure
+from discreet.measurement.releases.additive import Measure
+from discreet.mechanisms.base import Law
 from discreet.noise import Bits, SeededBits
 from discreet.plan.model.nodes import Value
 

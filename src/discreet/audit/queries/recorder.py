@@ -23,11 +23,11 @@ from discreet.errors import DiscreetError, InternalError, QueryFailed, Unsupport
 from discreet.measurement.intervals.variances import Integers
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.mode import Modal
-from discreet.measurement.releases.points import Aim, Pick
-from discreet.measurement.releases.quantile_tree import Tree
 from discreet.measurement.releases.releaser import Releaser
-from discreet.measurement.releases.value_counts import Histogram, Look
 from discreet.mechanisms import PartitionSelection
+from discreet.mechanisms.quantile_tree import QuantileTree
+from discreet.mechanisms.ranks import Aim, Pick
+from discreet.mechanisms.value_counts import Histogram, Look
 from discreet.noise import Bits
 from discreet.plan.model.nodes import Value
 from discreet.plan.model.readings import Groups, Reading
@@ -194,7 +194,7 @@ class Recorder(Releaser):
             self.made.append(Noise(release, keys, [inputs[key] for key in keys], drawn[-1], release.read))
         return {key: [out[i] for out in drawn] for i, key in enumerate(keys)}
 
-    def places(self, groups: Mapping[Key, Histogram], tree: Tree, look: Look) -> dict[Key, list[int]]:
+    def places(self, groups: Mapping[Key, Histogram], tree: QuantileTree, look: Look) -> dict[Key, list[int]]:
         """See `Releaser`. All levels at once: what each costs depends on the places of those before."""
         inputs, keys = self._finest(groups), list(groups)
         nothing = [0] * len(tree.shares)

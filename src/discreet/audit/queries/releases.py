@@ -8,11 +8,12 @@ from fractions import Fraction
 from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
 from discreet.errors import UnsupportedEvent
-from discreet.measurement.releases.additive import Law, Measure
+from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.mode import Modal
-from discreet.measurement.releases.points import Pick
-from discreet.measurement.releases.quantile_tree import Tree
 from discreet.mechanisms import PartitionSelection
+from discreet.mechanisms.base import Law
+from discreet.mechanisms.quantile_tree import QuantileTree
+from discreet.mechanisms.ranks import Pick
 from discreet.privacy import events
 
 
@@ -43,7 +44,7 @@ class Drawn:
 class Divided:
     """One level of several quantiles, in every group; the outputs of a recorded one are the places of all levels."""
 
-    tree: Tree
+    tree: QuantileTree
     level: int
     last: int
     shift: int

@@ -19,11 +19,10 @@ from discreet.accounting.terms import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.audit.queries.recorder import Noise
 from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, allowance, law_of
-from discreet.measurement.aggregates import Target
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.mode import Modal
-from discreet.measurement.releases.points import Pick
 from discreet.mechanisms import PartitionSelection
+from discreet.mechanisms.ranks import Pick, Target
 from discreet.privacy import events
 
 Numbers = Mapping[Any, Sequence[int]]
@@ -42,8 +41,8 @@ def ranges_of_parts(divided: Divided, one: Numbers, other: Numbers, places: Numb
     return [
         2 * divided.tree.rates[number] * _moved_in_part(divided, number, one.get(key, ()), other.get(key, ()), where)
         for key, where in places.items()
-        for number, place in enumerate(divided.tree.places)
-        if place.level == divided.level
+        for number, node in enumerate(divided.tree.nodes)
+        if node.level == divided.level
     ]
 
 
@@ -98,11 +97,11 @@ def _moved_in_part(
 
     A loss is linear in the place where no value begins or ends, but where it becomes zero.
     """
-    place, size = divided.tree.places[number], 1 << divided.tree.grain
-    low = 0 if place.lower is None else places[place.lower]
-    high = (divided.last + 1) * size if place.upper is None else places[place.upper]
+    node, size = divided.tree.nodes[number], 1 << divided.tree.grain
+    low = 0 if node.lower is None else places[node.lower]
+    high = (divided.last + 1) * size if node.upper is None else places[node.upper]
     last = min(high, (divided.last + 1) * size - 1)
-    times, wanted = place.own.denominator, place.own.numerator
+    times, wanted = node.own.denominator, node.own.numerator
     tables = [_mass(numbers, size) for numbers in (one, other)]
     targets = [times * below(low) + wanted * (below(high) - below(low)) for below in tables]
     cells = {*_counts(one), *_counts(other)}

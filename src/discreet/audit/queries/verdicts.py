@@ -20,8 +20,9 @@ from discreet.curator.asking.performance import costs_no_more
 from discreet.exact import float_above, float_below
 from discreet.ledger import Account
 from discreet.measurement.program.program import Program
-from discreet.measurement.releases.additive import Law, Measure
+from discreet.measurement.releases.additive import Measure
 from discreet.measurement.selection import Threshold
+from discreet.mechanisms.base import Law
 from discreet.noise import Bits
 from discreet.privacy import PureDP, events
 

@@ -10,7 +10,7 @@ from typing import Any
 from discreet.curator.asking.prepared import Prepared, Settled, of_each_probe
 from discreet.curator.replay.stored import Asked
 from discreet.measurement.probes.probes import WHOLE, Fact, Facts
-from discreet.measurement.releases.additive import Law
+from discreet.mechanisms.base import Law
 from discreet.plan.model.schema import Bounds
 
 

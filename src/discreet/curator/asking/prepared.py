@@ -26,7 +26,7 @@ from discreet.measurement.probes.probes import (
 )
 from discreet.measurement.program.program import Program, choose
 from discreet.measurement.program.readable import answerable, exact_numbers
-from discreet.measurement.releases.additive import Law
+from discreet.mechanisms.base import Law
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.canonical import replay_order
 from discreet.plan.expressions.size import columns

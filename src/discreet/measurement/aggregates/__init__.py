@@ -12,7 +12,7 @@ from discreet.measurement.aggregates.mode import (
     range_l1,
     range_l2_squared,
 )
-from discreet.measurement.aggregates.quantile import Parts, Target, counted, shift_of, steps_of
+from discreet.measurement.aggregates.quantile import counted, shift_of, steps_of
 from discreet.measurement.aggregates.steps import Steps
 from discreet.measurement.aggregates.sum import sum_form
 from discreet.measurement.aggregates.variance import centred_spread_form, paired_spread_form
@@ -24,12 +24,10 @@ __all__ = [
     "Layout",
     "Linear",
     "Needs",
-    "Parts",
     "Ratio",
     "Recipe",
     "Size",
     "Steps",
-    "Target",
     "Total",
     "Variance",
     "candidates_of",

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.errors import InternalError
-from discreet.measurement.aggregates import Steps, Target, shift_of
-from discreet.measurement.releases.additive import Law
-from discreet.measurement.releases.points import FARTHEST, Pick
-from discreet.measurement.releases.quantile_tree import Tree
+from discreet.measurement.aggregates import Steps, shift_of
+from discreet.mechanisms.base import Law
+from discreet.mechanisms.quantile_tree import QuantileTree
+from discreet.mechanisms.ranks import FARTHEST, Pick, Target
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.nodes import Aggregate, Expression
 from discreet.plan.post.outputs import Noisy
@@ -30,7 +30,7 @@ SHARES = Fraction(9, 10), Fraction(1, 20), Fraction(1, 20)
 class Branch:
     """The point of one of several quantiles of an argument, which are drawn together."""
 
-    tree: Tree
+    tree: QuantileTree
     number: int
 
     @property
@@ -138,7 +138,7 @@ class Ranked:
         return exact.numerator if self.steps.whole else exact
 
 
-def trees(recipes: Iterable[Ranked]) -> tuple[Tree, ...]:
+def trees(recipes: Iterable[Ranked]) -> tuple[QuantileTree, ...]:
     """The quantiles that are drawn together, for each argument that has such."""
     return tuple(dict.fromkeys(recipe.point.tree for recipe in recipes if isinstance(recipe.point, Branch)))
 
@@ -186,7 +186,7 @@ def _together(
     recipes = list(alike.values())
     total = sum((share * (SHARES[0] if recipe.fences else 1) for recipe in recipes), Fraction(0))
     shares = [recipe.point.target.share for recipe in recipes]
-    tree = Tree.of(recipes[0].argument, shares, recipes[0].steps, contribution, (law, total))
+    tree = QuantileTree.of(recipes[0].argument, shares, recipes[0].steps.width, contribution, (law, total))
     if tree is None:
         return {}
     branches = {share: Branch(tree, number) for number, share in enumerate(tree.shares)}

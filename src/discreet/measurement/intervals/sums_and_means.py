@@ -21,8 +21,8 @@ from discreet.measurement.aggregates import Joint, Linear, Ratio, Recipe, Total
 from discreet.measurement.aggregates.ranked import Ranked
 from discreet.measurement.intervals.covariances import joint
 from discreet.measurement.intervals.variances import Ends, Floats, Integers, variances
-from discreet.measurement.releases.additive import Law
 from discreet.measurement.releases.mode import Modal
+from discreet.mechanisms.base import Law
 from discreet.mechanisms.sums import gaussian_reaches, laplace_reaches, laplace_sum_reach
 from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
 from discreet.plan.post.outputs import Noisy

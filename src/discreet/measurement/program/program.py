@@ -30,9 +30,10 @@ from discreet.measurement.aggregates import (
 )
 from discreet.measurement.aggregates.ranked import RANKED, Ranked, prices, ranked
 from discreet.measurement.intervals.sums_and_means import Noise
-from discreet.measurement.releases.additive import Law, Measure
+from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.mode import Modal
 from discreet.measurement.selection import LARGEST_EPSILON, Optimal, Selection, Threshold
+from discreet.mechanisms.base import Law
 from discreet.plan.analysis.public_values import MOST_VALUES, is_declared, values
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.nodes import Aggregate, Question, Value

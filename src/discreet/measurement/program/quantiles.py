@@ -11,9 +11,9 @@ from discreet.errors import InternalError
 from discreet.measurement.aggregates.ranked import Branch, Ranked, trees
 from discreet.measurement.intervals.variances import Integers
 from discreet.measurement.program.program import Program
-from discreet.measurement.releases.points import Pick
 from discreet.measurement.releases.releaser import Releaser
-from discreet.measurement.releases.value_counts import Histogram, Key, Look, Place
+from discreet.mechanisms.ranks import Pick
+from discreet.mechanisms.value_counts import Histogram, Key, Look, Span
 from discreet.plan.model.readings import Groups, Only, Reading, Split
 
 Read = Callable[[Reading], Groups]
@@ -38,7 +38,7 @@ def _of_argument(
     if split is None:
         raise InternalError("Quantiles need a split.")
 
-    def look(places: Sequence[Place]) -> Groups:
+    def look(places: Sequence[Span]) -> Groups:
         return read(replace(reading, split=replace(split, shift=0, only=Only(split.shift, tuple(places)))))
 
     coarse, last = read(reading), split.high - split.low

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import root_above
 from discreet.measurement.aggregates import Form
+from discreet.mechanisms.base import Law
 from discreet.noise import Bits, discrete_gaussian, discrete_laplace
 from discreet.plan.analysis.stability import Contribution
 from discreet.privacy import events
-
-Law = Literal["laplace", "gaussian"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.exact import Enclosure, root_below, upper
 from discreet.measurement.aggregates import Candidates, range_l1, range_l2_squared
-from discreet.measurement.releases.additive import Law
+from discreet.mechanisms.base import Law
 from discreet.noise import Bits, choose_exponential
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.nodes import Value

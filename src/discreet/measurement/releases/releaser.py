@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from discreet.measurement.intervals.variances import Integers
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.mode import Modal
-from discreet.measurement.releases.point_draw import draw
-from discreet.measurement.releases.points import Aim, Pick
-from discreet.measurement.releases.quantile_tree import Tree
-from discreet.measurement.releases.tree_draw import divide
-from discreet.measurement.releases.value_counts import Histogram, Key, Look
 from discreet.mechanisms import PartitionSelection
+from discreet.mechanisms.quantile_draw import divide, draw
+from discreet.mechanisms.quantile_tree import QuantileTree
+from discreet.mechanisms.ranks import Aim, Pick
+from discreet.mechanisms.value_counts import Histogram, Key, Look
 from discreet.noise import Bits, uniform_below
 from discreet.plan.model.readings import Groups
 
@@ -55,7 +54,7 @@ class Releaser:
         """In each group a point for each pick."""
         return draw(groups, picks, look, self.bits, beside=beside)
 
-    def places(self, groups: Mapping[Key, Histogram], tree: Tree, look: Look) -> dict[Key, list[int]]:
+    def places(self, groups: Mapping[Key, Histogram], tree: QuantileTree, look: Look) -> dict[Key, list[int]]:
         """In each group the places of several quantiles that are drawn together."""
         return divide(groups, tree, look, self.bits)
 

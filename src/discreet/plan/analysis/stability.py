@@ -37,6 +37,11 @@ class Contribution:
     gathers: bool = False
 
     @property
+    def rows(self) -> int:
+        """Returns the rows that one unit has in a group, at most."""
+        return self.limits.rows
+
+    @property
     def groups(self) -> int:
         """Groups that one unit can enter: of several groupings, in all of them together."""
         if self.groupings:

@@ -6,22 +6,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InternalError
-from discreet.measurement.releases.points import Aim
-from discreet.plan.model.nodes import Value
+from discreet.mechanisms.ranks import Aim
 
-Key = tuple[Value, ...]
+Key = tuple[Any, ...]
+"""Which group, by the values of its keys."""
+
 Ints = NDArray[np.int64]
 Run = tuple[int, int]
 """Some of a group's blocks that are not empty, one after the other: from one to before another, by their number."""
 
-Place = tuple[Key, int, int]
-Look = Callable[[Sequence[Place]], Mapping[Key, Sequence[int]]]
-"""Opens blocks of groups, from a first to a last one: the points in them that have values, then how many each has."""
+Span = tuple[Key, int, int]
+"""Blocks of a group, by the number of the first and of the last."""
+
+Look = Callable[[Sequence[Span]], Mapping[Key, Sequence[int]]]
+"""Opens blocks of groups: the points in them that have values, then how many each has."""
 
 _NEGLIGIBLE = 2.0**-30  # of all proposals, how many may need another look
 
@@ -123,6 +127,11 @@ class Histogram:
     def of(cls, last: int, shift: int, numbers: Sequence[int]) -> Histogram:
         """What an engine counted."""
         return cls(last, shift, *_halves(numbers))
+
+    @classmethod
+    def of_values(cls, last: int, values: Ints) -> Histogram:
+        """Returns the counts of whole numbers from 0 to `last`, all of them known."""
+        return cls(last, 0, *np.unique(values, return_counts=True))
 
     @property
     def values(self) -> int:
@@ -233,12 +242,29 @@ class Histogram:
         """All points, as closely as they are known: first the gaps, one more than there are cells, then the cells."""
         return self._cells(*self.known)
 
+    def near(self, first: int, last: int) -> tuple[Cells, Ints]:
+        """Returns all cells from one point to another, and for each how many values are at its only point.
+
+        There may be a few cells more, which are beyond these points. What is known of a closed block is no number of
+        values at a point: it has none.
+        """
+        (starts, sizes, counts), cells = self.known, self.finest
+        gaps = starts.size + 1
+        begin = max(int(np.searchsorted(cells.starts[:gaps], first)) - 2, 0)
+        end = int(np.searchsorted(cells.starts[:gaps], last, side="right")) + 1
+        parts = (
+            np.concatenate([one[:gaps][begin:end], one[gaps:][begin:end]])
+            for one in (cells.starts, cells.sizes, cells.below, cells.upto)
+        )
+        at_points = np.where(sizes[begin:end] == 1, counts[begin:end], 0)
+        return Cells(*parts), np.concatenate([np.zeros_like(cells.starts[:gaps][begin:end]), at_points])
+
     def at(self, point: int) -> tuple[int, int]:
-        """How many values are below a point that is not in a closed block, and how many are at it."""
+        """Returns how many values are below a point that is not in a closed block, and how many are at it."""
         starts, _, counts = self.known
         place = int(np.searchsorted(starts, point))
         here = place < starts.size and starts[place] == point
-        return int(counts[:place].sum()), int(counts[place]) if here else 0
+        return int(self.finest.below[place]), int(counts[place]) if here else 0
 
     def is_closed(self, point: int) -> bool:
         """Whether the point is in a block whose values lie nobody knows where."""

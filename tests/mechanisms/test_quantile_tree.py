@@ -16,13 +16,13 @@ from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.exact import Enclosure
-from discreet.measurement.aggregates import Parts, Steps, Target
-from discreet.measurement.releases import quantile_tree as tree_module
-from discreet.measurement.releases import tree_draw as divide_module
-from discreet.measurement.releases.additive import Law
-from discreet.measurement.releases.quantile_tree import Place, Tree, best_shape, carry
-from discreet.measurement.releases.tree_draw import Part, part_of
-from discreet.measurement.releases.value_counts import Histogram
+from discreet.mechanisms import quantile_draw as divide_module
+from discreet.mechanisms import quantile_tree as tree_module
+from discreet.mechanisms.base import Law
+from discreet.mechanisms.quantile_draw import Part, part_of
+from discreet.mechanisms.quantile_tree import Node, QuantileTree, best_shape, carry
+from discreet.mechanisms.ranks import Parts, Target, priced
+from discreet.mechanisms.value_counts import Histogram
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.nodes import Column
 from discreet.plan.model.schema import Limits
@@ -41,9 +41,9 @@ def contribution(neighbours: Neighbours, rows: int = 1, *, grouped: bool = False
     return Contribution(limits=Limits(groups, rows), grouped=grouped, neighbours=neighbours)
 
 
-def tree_of(limits: Contribution, law: Law, shares: Sequence[Fraction] = THREE, share: str = "2") -> Tree:
+def tree_of(limits: Contribution, law: Law, shares: Sequence[Fraction] = THREE, share: str = "2") -> QuantileTree:
     """A tree over three points of two places each."""
-    made = Tree.of(X, shares, Steps(0, 0, LAST), limits, (law, Fraction(share)))
+    made = QuantileTree.of(X, shares, LAST, limits, (law, Fraction(share)))
     assert made is not None
     return replace(made, grain=GRAIN)
 
@@ -62,9 +62,9 @@ Outcome = Mapping[int, int]
 class Joint:
     """The joint law of all places of a tree in one group, as the draws have it."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: QuantileTree) -> None:
         self.tree = tree
-        self.places = [[k for k in (place.lower, place.upper) if k is not None] for place in tree.places]
+        self.places = [[k for k in (place.lower, place.upper) if k is not None] for place in tree.nodes]
         self._scores: dict[Any, dict[int, Fraction]] = {}
         self._logs: dict[Any, float] = {}
 
@@ -123,7 +123,7 @@ class Joint:
         seen = set()
         for outcome in self.outcomes(one):
             for level, event in enumerate(self.tree.levels):
-                before = (level, *(z for k, z in outcome.items() if self.tree.places[k].level < level))
+                before = (level, *(z for k, z in outcome.items() if self.tree.nodes[k].level < level))
                 if before not in seen:
                     seen.add(before)
                     yield event, [self.moved(one, other, k, outcome) for k in self.tree.of_level(level)]
@@ -203,19 +203,19 @@ def fails(relation: Neighbours, law: Law, rows: int = 1) -> None:
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_mutant_values_move_losses_half_as_far(monkeypatch: pytest.MonkeyPatch, law: Law) -> None:
-    right = tree_module.priced
+    right = priced
 
     def loud(*arguments: Any) -> tuple[Fraction, events.Event]:
         constant, event = right(*arguments)
         return 2 * constant, event
 
-    monkeypatch.setattr(tree_module, "priced", loud)
+    monkeypatch.setattr("discreet.mechanisms.quantile_tree.priced", loud)
     fails(ADD, law)
 
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_mutant_children_are_drawn_from_all_values(monkeypatch: pytest.MonkeyPatch, law: Law) -> None:
-    def careless(key: tuple[()], values: Histogram, tree: Tree, number: int, before: Mapping[int, int]) -> Part:
+    def careless(key: tuple[()], values: Histogram, tree: QuantileTree, number: int, before: Mapping[int, int]) -> Part:
         right = part_of(key, values, tree, number, before)
         return replace(right, share=tree.shares[number], masses=(0, values.values << tree.grain))
 
@@ -245,20 +245,20 @@ FOUR = tuple(map(Fraction, ("1/4", "1/2", "3/4", "19/20")))
 def test_the_median_comes_first_and_levels_share_the_budget() -> None:
     shape = best_shape(FOUR, contribution(ADD), "laplace")
     assert shape is not None
-    assert [place.level for place in shape.places] == [1, 0, 1, 2]
-    assert [place.own for place in shape.places] == [Fraction(1, 2), Fraction(1, 2), Fraction(1, 2), Fraction(4, 5)]
+    assert [place.level for place in shape.nodes] == [1, 0, 1, 2]
+    assert [place.own for place in shape.nodes] == [Fraction(1, 2), Fraction(1, 2), Fraction(1, 2), Fraction(4, 5)]
     assert sum(shape.parts) == 1
     many = best_shape(tuple(Fraction(k, 32) for k in range(1, 32)), contribution(ADD), "laplace")
     assert many is not None
     assert len(many.parts) == 5
-    assert {place.own for place in many.places} == {Fraction(1, 2)}
+    assert {place.own for place in many.nodes} == {Fraction(1, 2)}
 
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_no_other_shares_of_the_levels_err_less(law: Law) -> None:
     shape = best_shape(FOUR, contribution(ADD), law)
     assert shape is not None
-    costs = tree_module._coefficients(FOUR, shape.places, contribution(ADD), law)
+    costs = tree_module._coefficients(FOUR, shape.nodes, contribution(ADD), law)
     power = 2 if law == "laplace" else 1
 
     def error(parts: Sequence[Fraction]) -> Fraction:
@@ -276,10 +276,10 @@ def test_no_other_shares_of_the_levels_err_less(law: Law) -> None:
 def test_errors_are_carried_over() -> None:
     """A part whose ends are e and f ranks off has its share s of them off by (1 - s) e + s f; and so on."""
     places = (
-        Place(None, 1, 1, Fraction(1, 2)),
-        Place(None, None, 0, Fraction(1, 2)),
-        Place(1, 3, 2, Fraction(1, 4)),
-        Place(1, None, 1, Fraction(4, 5)),
+        Node(None, 1, 1, Fraction(1, 2)),
+        Node(None, None, 0, Fraction(1, 2)),
+        Node(1, 3, 2, Fraction(1, 4)),
+        Node(1, None, 1, Fraction(4, 5)),
     )
     whole = Fraction(1)
     assert carry(places) == (
@@ -306,15 +306,15 @@ def test_quantiles_that_are_close_stay_by_themselves() -> None:
 
 
 def test_numbers_too_large_for_a_tree() -> None:
-    wide, fine = Steps(0, 0, 1 << 60), tuple(map(Fraction, ("200003/999983", "1/2", "900001/999979", "955001/999961")))
+    wide, fine = 1 << 60, tuple(map(Fraction, ("200003/999983", "1/2", "900001/999979", "955001/999961")))
     budget: tuple[Law, Fraction] = ("laplace", Fraction(1))
-    assert Tree.of(X, THREE, wide, contribution(ADD), budget) is None
-    assert Tree.of(X, fine, Steps(0, 0, 9), contribution(ADD), budget) is None
+    assert QuantileTree.of(X, THREE, wide, contribution(ADD), budget) is None
+    assert QuantileTree.of(X, fine, 9, contribution(ADD), budget) is None
     for width in (9, 1 << 20, 1 << 45):
-        made = Tree.of(X, THREE, Steps(0, 0, width), contribution(ADD), budget)
+        made = QuantileTree.of(X, THREE, width, contribution(ADD), budget)
         assert made is not None
         assert (width + 1) << made.grain < 1 << 62
-        assert max(place.own.denominator for place in made.places) << made.grain + 32 < 1 << 62
+        assert max(place.own.denominator for place in made.nodes) << made.grain + 32 < 1 << 62
 
 
 def test_roots_are_whole_and_just_below() -> None:
@@ -327,7 +327,7 @@ def test_roots_are_whole_and_just_below() -> None:
 def test_levels_cost_what_was_asked_together() -> None:
     for law, rows, groups in product(("laplace", "gaussian"), (1, 3), (1, 4)):
         limits = contribution(ADD, rows, grouped=True, groups=groups)
-        tree = Tree.of(X, FOUR, Steps(0, 0, 99), limits, (law, Fraction(1, 3)))  # type: ignore[arg-type]
+        tree = QuantileTree.of(X, FOUR, 99, limits, (law, Fraction(1, 3)))  # type: ignore[arg-type]
         assert tree is not None
         paid = basic(terms(tree.levels)).epsilon if law == "laplace" else zcdp(terms(tree.levels)).rho
         assert paid == Fraction(1, 3)

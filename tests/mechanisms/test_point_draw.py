@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from discreet.errors import InternalError
 from discreet.exact import Grid
-from discreet.measurement.aggregates import Steps, Target, shift_of
-from discreet.measurement.releases import point_draw as draw_module
-from discreet.measurement.releases.point_draw import draw
-from discreet.measurement.releases.points import Pick
-from discreet.measurement.releases.value_counts import Histogram, Key, Place, Rank
+from discreet.measurement.aggregates import Steps, shift_of
 from discreet.mechanisms import Quantile
+from discreet.mechanisms import quantile_draw as draw_module
+from discreet.mechanisms.quantile_draw import draw
+from discreet.mechanisms.ranks import Pick, Target
+from discreet.mechanisms.value_counts import Histogram, Key, Rank, Span
 from discreet.noise import SeededBits
 from discreet.privacy import events
 from tests.effort import tried
@@ -38,7 +38,7 @@ def counted(values: Sequence[int], shift: int, only: set[int] | None = None) -> 
     return [*sorted(cells), *(cells[cell] for cell in sorted(cells))]
 
 
-def blocks_of(places: Sequence[Place], key: Key) -> set[int]:
+def blocks_of(places: Sequence[Span], key: Key) -> set[int]:
     return {block for k, first, last in places if k == key for block in range(first, last + 1)}
 
 
@@ -51,7 +51,7 @@ class Table:
     def histogram(self) -> Histogram:
         return Histogram.of(self.last, self.shift, counted(self.values, self.shift))
 
-    def look(self, places: Sequence[Place]) -> Mapping[Key, Sequence[int]]:
+    def look(self, places: Sequence[Span]) -> Mapping[Key, Sequence[int]]:
         self.looks += 1
         return {KEY: counted(self.values, self.shift, blocks_of(places, KEY))}
 
@@ -180,9 +180,9 @@ def test_few_blocks_are_opened() -> None:
 def test_many_groups_and_picks_are_drawn_in_one_look() -> None:
     groups: dict[Key, Histogram] = {(name,): Histogram.of(63, 2, counted(VALUES, 2)) for name in "ABC"}
     groups[("D",)] = Histogram.of(63, 2, ())
-    asked: list[list[Place]] = []
+    asked: list[list[Span]] = []
 
-    def look(places: Sequence[Place]) -> Mapping[Key, Sequence[int]]:
+    def look(places: Sequence[Span]) -> Mapping[Key, Sequence[int]]:
         asked.append(list(places))
         return {key: counted(VALUES, 2, blocks_of(places, key)) for key, _, _ in places}
 

@@ -9,7 +9,7 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from discreet.measurement.aggregates import Target
+from discreet.mechanisms.ranks import Target
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Neighbours

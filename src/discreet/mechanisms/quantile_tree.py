@@ -7,18 +7,14 @@ Stemmer 2022, "Differentially private approximate quantiles"). Everything here f
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 
-from discreet.exact import root_below
-from discreet.measurement.aggregates import Parts, Steps, Target
-from discreet.measurement.releases.additive import Law
-from discreet.measurement.releases.points import FARTHEST, Aim, ranges
-from discreet.plan.analysis.stability import Contribution
-from discreet.plan.model.nodes import Expression
+from discreet.mechanisms.base import Law
+from discreet.mechanisms.ranks import FARTHEST, Aim, Contribution, Parts, Target, priced
 from discreet.privacy import events
 
 FINEST_GRAIN, COARSEST_GRAIN = 16, 8
@@ -28,7 +24,7 @@ _ALL_TREES = 5  # of so many quantiles every tree is looked at, of more the bala
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Node:
     """Where a quantile stands in a tree.
 
     Args:
@@ -48,16 +44,16 @@ class Place:
 class Shape:
     """How quantiles are arranged, and which part of their budget each level gets."""
 
-    places: tuple[Place, ...]
+    nodes: tuple[Node, ...]
     parts: tuple[Fraction, ...]
 
     def of_level(self, level: int) -> list[int]:
         """The numbers of the quantiles that are drawn together."""
-        return [number for number, place in enumerate(self.places) if place.level == level]
+        return [number for number, node in enumerate(self.nodes) if node.level == level]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
+class QuantileTree:
     """One point in every group for each of several quantiles, level by level.
 
     A point is looked for between the nearest two that were drawn before it, each end included, with a probability
@@ -78,17 +74,17 @@ class Tree:
     most. Levels compose adaptively, as each of these does.
 
     Args:
-        argument: whose quantiles they are.
+        argument: whose quantiles they are, which tells trees of several columns apart.
         shares: which, in ascending order.
-        places: where each of them stands.
+        nodes: where each of them stands.
         rates: in units of ranks.
         levels: the price of each level.
         grain: how finely a point is divided, as a power of two.
     """
 
-    argument: Expression
+    argument: Hashable
     shares: tuple[Fraction, ...]
-    places: tuple[Place, ...]
+    nodes: tuple[Node, ...]
     rates: tuple[Fraction, ...]
     levels: tuple[events.Event, ...]
     grain: int
@@ -96,29 +92,39 @@ class Tree:
     @classmethod
     def of(
         cls,
-        argument: Expression,
+        argument: Hashable,
         shares: Sequence[Fraction],
-        steps: Steps,
+        last: int,
         contribution: Contribution,
         budget: tuple[Law, Fraction],
-    ) -> Tree | None:
-        """The best tree for an epsilon, or for a rho where the law is Gaussian; None if there is no good one.
+        *,
+        longest: int | None = None,
+    ) -> QuantileTree | None:
+        """Returns the best tree for an epsilon, or for a rho where the law is Gaussian; None if there is no good one.
 
         Quantiles that are close to each other err less by themselves: they are far from the middle of their parts. Nor
         is there a tree for shares and grids whose numbers are too large.
+
+        Args:
+            argument: whose quantiles they are.
+            shares: which.
+            last: the largest point of the grid; the smallest is 0.
+            contribution: what one unit can change.
+            budget: the law, and the epsilon or rho of all levels together.
+            longest: shares within parts are rounded to denominators up to this; None keeps them as they are.
         """
         law, total = budget
         wanted = tuple(sorted(shares))
-        shape = best_shape(wanted, contribution, law)
+        shape = best_shape(wanted, contribution, law, longest)
         if shape is None:
             return None
-        grain = _grain(shape, steps)
+        grain = _grain(shape, last)
         if grain < COARSEST_GRAIN:
             return None
         rates, levels = [Fraction(0)] * len(wanted), []
         for level, part in enumerate(shape.parts):
             numbers = shape.of_level(level)
-            targets = Parts(tuple(shape.places[number].own for number in numbers))
+            targets = Parts(tuple(shape.nodes[number].own for number in numbers))
             constant, event = priced(law, targets, contribution, total * part)
             levels.append(event)
             for number, one in zip(numbers, targets.ones, strict=True):
@@ -126,7 +132,7 @@ class Tree:
         return cls(
             argument=argument,
             shares=wanted,
-            places=shape.places,
+            nodes=shape.nodes,
             rates=tuple(rates),
             levels=tuple(levels),
             grain=grain,
@@ -134,11 +140,11 @@ class Tree:
 
     def of_level(self, level: int) -> list[int]:
         """The numbers of the quantiles that are drawn together."""
-        return [number for number, place in enumerate(self.places) if place.level == level]
+        return [number for number, node in enumerate(self.nodes) if node.level == level]
 
     def variance(self, number: int) -> Fraction:
         """The square of the scale of a quantile's error in ranks, with what the points before it carry over."""
-        carried = carry(self.places)[number]
+        carried = carry(self.nodes)[number]
         return sum(((factor / self.rates[k]) ** 2 for k, factor in carried.items()), Fraction(0))
 
     def foreseen(self, number: int) -> Aim:
@@ -146,7 +152,7 @@ class Tree:
 
         An error t times as large as the sum of all scales needs one of them t times as large as its own.
         """
-        scale = sum((factor / self.rates[k] for k, factor in carry(self.places)[number].items()), Fraction(0))
+        scale = sum((factor / self.rates[k] for k, factor in carry(self.nodes)[number].items()), Fraction(0))
         return Aim(Target(self.shares[number]), 1 / scale)
 
     def reach(self, number: int, points: int, risk: Fraction) -> int:
@@ -155,22 +161,17 @@ class Tree:
         Each of the points that it rests on has an equal part of the risk, and 2^grain times as many options. Where a
         part ends, values that are equal are divided to the nearest of 2^grain places, which is left out here.
         """
-        carried = carry(self.places)[number]
+        carried = carry(self.nodes)[number]
         aims = {k: Aim(Target(self.shares[k]), self.rates[k]) for k in carried}
         far = {k: aim.reach(points << self.grain, risk / len(carried)) for k, aim in aims.items()}
         return min(math.ceil(sum(factor * far[k] for k, factor in carried.items())), FARTHEST)
 
 
-def priced(law: Law, parts: Parts, contribution: Contribution, share: Fraction) -> tuple[Fraction, events.Event]:
-    """The rate of a level times the `one` of each of its parts, and its event, for an epsilon or for a rho."""
-    if law == "laplace":
-        return share / (2 * parts.l1(contribution)), ranges(share, contribution)
-    return root_below(2 * share / parts.l2_squared(contribution)), events.Concentrated(share)
-
-
 @lru_cache(maxsize=1024)
-def best_shape(shares: tuple[Fraction, ...], contribution: Contribution, law: Law) -> Shape | None:
-    """The shape of the least error, None if there is none that errs less than each quantile by itself.
+def best_shape(
+    shares: tuple[Fraction, ...], contribution: Contribution, law: Law, longest: int | None = None
+) -> Shape | None:
+    """Returns the shape of the least error, None if there is none that errs less than each quantile by itself.
 
     The error is the sum, over quantiles, of the variance in ranks in units of what the quantile would have by itself
     for the same budget. A level of the budget e adds A / e^2 to it, or A / e where it is a rho, where A is a sum of
@@ -182,43 +183,43 @@ def best_shape(shares: tuple[Fraction, ...], contribution: Contribution, law: La
     if len(shares) < 2 or len(set(shares)) < len(shares):
         return None
     found = []
-    for places in _arranged(shares):
-        roots = [_root(coefficient, power) for coefficient in _coefficients(shares, places, contribution, law)]
-        found.append((sum(roots), tuple(Fraction(root, sum(roots)) for root in roots), places))
-    total, parts, places = min(found, key=lambda one: one[0])
-    return Shape(places, parts) if total < len(shares) * _ROOT_OF_ONE else None
+    for nodes in _arranged(shares, longest):
+        roots = [_root(coefficient, power) for coefficient in _coefficients(shares, nodes, contribution, law)]
+        found.append((sum(roots), tuple(Fraction(root, sum(roots)) for root in roots), nodes))
+    total, parts, nodes = min(found, key=lambda one: one[0])
+    return Shape(nodes, parts) if total < len(shares) * _ROOT_OF_ONE else None
 
 
 @lru_cache(maxsize=1024)
-def carry(places: tuple[Place, ...]) -> tuple[Mapping[int, Fraction], ...]:
+def carry(nodes: tuple[Node, ...]) -> tuple[Mapping[int, Fraction], ...]:
     """For each quantile the points that it rests on, itself included, and how much of their errors in ranks it takes.
 
     Between a lower end that is e ranks off and an upper one that is f ranks off, the target at the share s of the part
     is (1 - s) e + s f off.
     """
     found: dict[int, dict[int, Fraction]] = {}
-    for number in sorted(range(len(places)), key=lambda k: places[k].level):
-        place, own = places[number], {number: Fraction(1)}
-        for end, factor in ((place.lower, 1 - place.own), (place.upper, place.own)):
+    for number in sorted(range(len(nodes)), key=lambda k: nodes[k].level):
+        node, own = nodes[number], {number: Fraction(1)}
+        for end, factor in ((node.lower, 1 - node.own), (node.upper, node.own)):
             for k, much in ({} if end is None else found[end]).items():
                 own[k] = own.get(k, Fraction(0)) + factor * much
         found[number] = own
-    return tuple(found[number] for number in range(len(places)))
+    return tuple(found[number] for number in range(len(nodes)))
 
 
 def _coefficients(
-    shares: Sequence[Fraction], places: tuple[Place, ...], contribution: Contribution, law: Law
+    shares: Sequence[Fraction], nodes: tuple[Node, ...], contribution: Contribution, law: Law
 ) -> list[Fraction]:
     """For each level the A of `best_shape`."""
     weights, found = [Fraction(0)] * len(shares), []
-    for share, rests in zip(shares, carry(places), strict=True):
+    for share, rests in zip(shares, carry(nodes), strict=True):
         target = Target(share)
         alone = target.l1(contribution) ** 2 if law == "laplace" else target.l2_squared(contribution)
         for k, factor in rests.items():
             weights[k] += factor**2 / alone
-    for level in range(1 + max(place.level for place in places)):
-        numbers = [k for k, place in enumerate(places) if place.level == level]
-        parts = Parts(tuple(places[k].own for k in numbers))
+    for level in range(1 + max(node.level for node in nodes)):
+        numbers = [k for k, node in enumerate(nodes) if node.level == level]
+        parts = Parts(tuple(nodes[k].own for k in numbers))
         moves = parts.l1(contribution) ** 2 if law == "laplace" else parts.l2_squared(contribution)
         found.append(moves * sum(one**2 * weights[k] for k, one in zip(numbers, parts.ones, strict=True)))
     return found
@@ -237,16 +238,20 @@ def _root(value: Fraction, power: int) -> int:
     return low
 
 
-def _arranged(shares: Sequence[Fraction]) -> Iterator[tuple[Place, ...]]:
+def _arranged(shares: Sequence[Fraction], longest: int | None) -> Iterator[tuple[Node, ...]]:
     """Binary search trees over the shares: all of them, or of many shares the balanced ones that lean to one side."""
     count = len(shares)
     for lean in (None,) if count <= _ALL_TREES else (0, 1):
         for pairs in _trees(shares, (0, count), (None, None, 0), lean):
-            yield tuple(place for _, place in sorted(pairs, key=lambda pair: pair[0]))
+            yield tuple(_shorter(node, longest) for _, node in sorted(pairs, key=lambda pair: pair[0]))
+
+
+def _shorter(node: Node, longest: int | None) -> Node:
+    return node if longest is None else replace(node, own=node.own.limit_denominator(longest))
 
 
 _Ends = tuple[int | None, int | None, int]
-_Numbered = tuple[tuple[int, Place], ...]
+_Numbered = tuple[tuple[int, Node], ...]
 
 
 def _trees(shares: Sequence[Fraction], among: tuple[int, int], ends: _Ends, lean: int | None) -> Iterator[_Numbered]:
@@ -258,17 +263,17 @@ def _trees(shares: Sequence[Fraction], among: tuple[int, int], ends: _Ends, lean
     low = Fraction(0) if lower is None else shares[lower]
     high = Fraction(1) if upper is None else shares[upper]
     for top in range(first, stop) if lean is None else ((first + stop - lean) // 2,):
-        place = Place(lower, upper, level, (shares[top] - low) / (high - low))
+        node = Node(lower, upper, level, (shares[top] - low) / (high - low))
         left = _trees(shares, (first, top), (lower, top, level + 1), lean)
         right = _trees(shares, (top + 1, stop), (top, upper, level + 1), lean)
         for one, other in product(left, right):
-            yield (*one, (top, place), *other)
+            yield (*one, (top, node), *other)
 
 
-def _grain(shape: Shape, steps: Steps) -> int:
+def _grain(shape: Shape, last: int) -> int:
     """How finely points are divided such that places of the grid, and losses of 2^32 values, fit into 62 bits.
 
     Losses are counted in units of one place of a value over the denominator of a share.
     """
-    unit = max(place.own.denominator for place in shape.places).bit_length()
-    return min(FINEST_GRAIN, 62 - FARTHEST.bit_length() - unit, 61 - (steps.width + 1).bit_length())
+    unit = max(node.own.denominator for node in shape.nodes).bit_length()
+    return min(FINEST_GRAIN, 62 - FARTHEST.bit_length() - unit, 61 - (last + 1).bit_length())

@@ -15,32 +15,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InternalError
-from discreet.measurement.aggregates import Steps
-from discreet.measurement.releases import tree_draw as divide_module
-from discreet.measurement.releases.point_draw import draw
-from discreet.measurement.releases.quantile_tree import Tree
-from discreet.measurement.releases.tree_draw import Part, divide, part_of
-from discreet.measurement.releases.value_counts import Histogram, Key, Place
+from discreet.mechanisms import quantile_draw as divide_module
+from discreet.mechanisms.quantile_draw import Part, divide, draw, part_of
+from discreet.mechanisms.quantile_tree import QuantileTree
+from discreet.mechanisms.value_counts import Histogram, Key, Span
 from discreet.noise import Bits, SeededBits
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.nodes import Column
 from discreet.plan.model.schema import Limits
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
-from tests.curator.test_draw import KEY, Table, blocks_of, counted
 from tests.effort import tried
+from tests.mechanisms.test_point_draw import KEY, Table, blocks_of, counted
 
 SHARES = tuple(map(Fraction, ("1/4", "1/2", "3/4", "19/20")))
 ROW = Contribution(limits=Limits(), grouped=False, neighbours=Neighbours.ADD_REMOVE)
 
 
-def tree_of(last: int, epsilon: str, shares: Sequence[Fraction] = SHARES) -> Tree:
-    made = Tree.of(Column("x", Type.INT), shares, Steps(0, 0, last), ROW, ("laplace", Fraction(epsilon)))
+def tree_of(last: int, epsilon: str, shares: Sequence[Fraction] = SHARES) -> QuantileTree:
+    made = QuantileTree.of(Column("x", Type.INT), shares, last, ROW, ("laplace", Fraction(epsilon)))
     assert made is not None
     return made
 
 
-def drawn(table: Table, tree: Tree, seed: int = 1, *, ahead: bool = True) -> list[int]:
+def drawn(table: Table, tree: QuantileTree, seed: int = 1, *, ahead: bool = True) -> list[int]:
     """All places of one group, as a question has them drawn."""
     groups, bits = {KEY: table.histogram()}, SeededBits(seed)
     foreseen = [tree.foreseen(number) for number in range(len(tree.shares))]
@@ -114,11 +112,11 @@ VALUES = (0, 3, 3, 3, 3, 3, 3, 4, 7, 9)
 DRAWS = 700
 
 
-def law(tree: Tree, values: Sequence[int], last: int) -> dict[tuple[int, ...], float]:
+def law(tree: QuantileTree, values: Sequence[int], last: int) -> dict[tuple[int, ...], float]:
     """The probability of all points together, from the definition."""
     histogram, known = Table(values, last, 0).histogram(), dict[tuple[int, int, int], list[float]]()
     found: dict[tuple[tuple[int, int], ...], float] = {(): 1.0}
-    for number in sorted(range(len(tree.shares)), key=lambda k: tree.places[k].level):
+    for number in sorted(range(len(tree.shares)), key=lambda k: tree.nodes[k].level):
         after = {}
         for before, chance in found.items():
             part = part_of(KEY, histogram, tree, number, dict(before))
@@ -150,7 +148,7 @@ def check_law(shift: int, *, ahead: bool) -> None:
     assert len(often) - 5 * math.sqrt(2 * len(often)) <= chi <= len(often) + 5 * math.sqrt(2 * len(often))
 
 
-def coarse(tree: Tree) -> Tree:
+def coarse(tree: QuantileTree) -> QuantileTree:
     """With four places in each point, so that everything that can come out can be listed."""
     return replace(tree, grain=2)
 
@@ -236,7 +234,7 @@ def test_many_groups_are_drawn_in_one_look() -> None:
     groups[("D",)] = Histogram.of(63, 2, ())
     asked: list[Any] = []
 
-    def look(places: Sequence[Place]) -> Mapping[Key, Sequence[int]]:
+    def look(places: Sequence[Span]) -> Mapping[Key, Sequence[int]]:
         asked.append(places)
         return {key: counted(VALUES, 2, blocks_of(places, key)) for key, _, _ in places}
 

@@ -1,0 +1,232 @@
+"""Ranks to look for, how far one unit moves the distance from them, and points drawn near them for a price.
+
+Values lie on a public grid. Of n values, the point y of the grid claims all ranks from `below`, the number of values
+below it, to `upto`, the number up to it; the first point claims all smaller ranks as well, and the last one all larger.
+So every real number is a rank that some point claims. The *loss* of a point is the distance of the target from the
+ranks that it claims. A point is drawn by the exponential mechanism, with a weight that falls with its loss.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Protocol
+
+from discreet.exact import Enclosure, root_below, upper
+from discreet.mechanisms.base import Law
+from discreet.privacy import Neighbours, events
+
+FARTHEST = 1 << 32
+"""A rank that no table reaches; fences that would be as far away are not made."""
+
+
+class Contribution(Protocol):
+    """How much one unit can touch: so many rows in each of so many groups of values."""
+
+    @property
+    def rows(self) -> int:
+        """Returns the rows that a unit has in a group, at most."""
+
+    @property
+    def groups(self) -> int:
+        """Returns the groups that a unit can enter, at most."""
+
+    @property
+    def grouped(self) -> bool:
+        """Tells whether there are several groups; if not, a replaced unit stays in the only one."""
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Returns the relation to protect."""
+
+    def __hash__(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OneValueEach:
+    """The contribution of units that have one value each, all in one group."""
+
+    neighbours: Neighbours
+    rows: int = 1
+    groups: int = 1
+    grouped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The rank `share` n + `offset` of n values.
+
+    Formal guarantee. With q = share and r = q n + offset, the loss of a point is the largest of 0, below - r and
+    r - upto, where the second is left out for the first point and the third for the last one. One more value changes
+    below and upto by 0 or 1 and r by q: each of the three changes by at most max(q, 1 - q), and so does their maximum.
+    A value replaced by another leaves r alone and changes below and upto by at most 1 each, and so the loss. A NULL is
+    no value; one that becomes a value, or the other way round, is a value more or less.
+
+    Several rows change the loss by at most the sum (triangle inequality along tables that differ by one row each). So
+    with at most R rows of a unit in a group, whatever they hold, the loss of every point of a group moves by at most
+
+    - R max(q, 1 - q), if the unit's rows are added to the group or removed;
+    - R, if up to R rows are replaced by up to R others: as many as possible are paired and move it by 1 each, those
+      left over are added or removed and move it by less.
+    """
+
+    share: Fraction
+    offset: int = 0
+
+    @property
+    def one(self) -> Fraction:
+        """How far one value more or less moves a loss."""
+        return max(self.share, 1 - self.share)
+
+    def l1(self, contribution: Contribution) -> Fraction:
+        """The largest sum, over groups, of the moves of losses between neighbours.
+
+        Under ADD_REMOVE a unit enters at most G groups. Under REPLACE with keys it leaves at most G groups and enters
+        at most G; a group that it stays in moves by R at most, which is no more than the 2 R max(q, 1 - q) of two
+        groups. Without keys there is one group, in which rows are replaced.
+        """
+        rows = contribution.rows
+        if contribution.neighbours is Neighbours.ADD_REMOVE:
+            return contribution.groups * rows * self.one
+        return 2 * contribution.groups * rows * self.one if contribution.grouped else Fraction(rows)
+
+    def l2_squared(self, contribution: Contribution) -> Fraction:
+        """The largest sum, over groups, of the squares of these moves.
+
+        Under REPLACE with keys, a group that the unit stays in counts R^2, and two that it leaves and enters count
+        2 R^2 max(q, 1 - q)^2 together: which of them is larger depends on q.
+        """
+        rows = contribution.rows
+        if contribution.neighbours is Neighbours.ADD_REMOVE:
+            return contribution.groups * (rows * self.one) ** 2
+        most = max(Fraction(1), 2 * self.one**2) if contribution.grouped else Fraction(1)
+        return contribution.groups * rows**2 * most
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Ranks that are looked for at once in disjoint parts of the values: for each part, the share of its own values.
+
+    A value at the point y is thought of as spread evenly from y to y + 1, so that a part may end within a point: below
+    a real number z there is the mass M(z), the sum over values of F(z) = min(max(z - y, 0), 1). In the part from a to b
+    with the share s let m(z) = M(z) - M(a). What lies from y to z, a <= y <= z <= b, has the loss max(0, m(y) - s m(b),
+    s m(b) - m(z)).
+
+    Formal guarantee. One more value adds w = F(b) - F(a) to m(b), and something from 0 to w to m(y) and to m(z). So
+    m(y) - s m(b) changes by -s w to (1 - s) w, as does m(z) - s m(b), and the loss by at most w `one`, where `one` =
+    max(s, 1 - s). The parts are disjoint: the w of one value add up to at most 1, those of R values to at most R.
+
+    Moves are told below in units of each part's own `one`: points are drawn with rates in inverse proportion to it.
+
+    Args:
+        shares: of the parts.
+    """
+
+    shares: tuple[Fraction, ...]
+
+    @property
+    def ones(self) -> tuple[Fraction, ...]:
+        """For each part how far one value more or less moves its losses, at most."""
+        return tuple(Target(share).one for share in self.shares)
+
+    def l1(self, contribution: Contribution) -> Fraction:
+        """The largest sum, over groups and parts, of the moves of losses between neighbours.
+
+        Under ADD_REMOVE it is R in each of G groups. Under REPLACE with keys it is R in each of G groups that the unit
+        leaves and of G that it enters, and in one that it stays in not more than the 2 R of two groups: its old rows
+        leave parts, its new ones enter. So it is without keys; but a single part whose rows of weight w are replaced by
+        those of weight v, both at most R, moves by (1 - s) v + s w or s v + (1 - s) w at most, which is R.
+        """
+        rows, groups = contribution.rows, contribution.groups
+        if contribution.neighbours is Neighbours.ADD_REMOVE:
+            return Fraction(groups * rows)
+        if contribution.grouped or len(self.shares) > 1:
+            return Fraction(2 * groups * rows)
+        return rows / self.ones[0]
+
+    def l2_squared(self, contribution: Contribution) -> Fraction:
+        """The largest sum, over groups and parts, of the squares of these moves.
+
+        Weights in the parts of one group that add up to R have squares that add up to R^2 at most. Where rows are
+        replaced within a group, the sum of squares is a convex function of the weights that leave the parts and of
+        those that enter, so that it is largest where all leave one part and enter one: R^2 / one^2 if it is the same
+        part, 2 R^2 if there is another. Two groups that a unit leaves and enters count 2 R^2 together.
+        """
+        rows, groups = contribution.rows, contribution.groups
+        if contribution.neighbours is Neighbours.ADD_REMOVE:
+            return Fraction(groups * rows**2)
+        most = 1 / min(self.ones) ** 2
+        if contribution.grouped or len(self.shares) > 1:
+            most = max(most, Fraction(2))
+        return groups * rows**2 * most
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """A rank that is looked for, and how sharply: points have the weight e^(-rate loss)."""
+
+    target: Target
+    rate: Fraction
+
+    def reach(self, points: int, risk: Fraction) -> int:
+        """A loss that is reached with at most this probability, whatever the data.
+
+        Some point has a loss of zero. So the points of a loss of t or more have the probability points e^(-rate t) at
+        most, which is the risk for t = ln(points / risk) / rate.
+        """
+        return _reach(self.rate, points, risk)
+
+
+@dataclass(frozen=True, slots=True)
+class Pick(Aim):
+    """One point in every group, of probability proportional to e^(-rate loss).
+
+    Formal guarantee: whatever the data, releasing the points of all groups, or of those that were selected to be shown,
+    is described by `event` under the relation and the limits of the contribution it was built for.
+
+    Proof. Let the loss of every point of group g move by at most m_g between two neighbours. Then the privacy loss of
+    the point that is drawn there lies in an interval of length 2 rate m_g: it is rate times the move of that point's
+    loss, plus the same constant for all points (Durfee, Rogers 2019). Groups are drawn independently. For `laplace`
+    budgets, the lengths of all groups add up to at most epsilon = 2 rate `Target.l1`. They can be put together as G
+    releases of range epsilon / G each, G being the groups that a unit can enter: under ADD_REMOVE the groups
+    themselves, under REPLACE a group left with a group entered, or one in which the unit stays. For `gaussian` budgets,
+    a range e is e^2 / 8-zCDP (Cesar, Rogers 2021), and these add up to at most rate^2 `Target.l2_squared` / 2 = rho.
+
+    Args:
+        target: the rank that is looked for.
+        rate: in units of ranks.
+        event: the price.
+    """
+
+    event: events.Event
+
+    @classmethod
+    def of(cls, law: Law, target: Target, contribution: Contribution, share: Fraction) -> Pick:
+        """The pick for an epsilon, or for a rho where the law is Gaussian."""
+        return cls(target, *priced(law, target, contribution, share))
+
+    def moved(self, ranks: int) -> Pick:
+        """The pick of a rank that is so far away: neither moves of losses nor the price change."""
+        return replace(self, target=replace(self.target, offset=self.target.offset + ranks))
+
+
+def priced(
+    law: Law, moves: Target | Parts, contribution: Contribution, share: Fraction
+) -> tuple[Fraction, events.Event]:
+    """Returns the rate of draws and their event, for an epsilon, or for a rho where the law is Gaussian.
+
+    The rate of a target is in units of ranks, that of parts in units of the `ones` of each. For an epsilon, points are
+    drawn in as many groups as a unit can enter, each a release of bounded range.
+    """
+    if law == "gaussian":
+        return root_below(2 * share / moves.l2_squared(contribution)), events.Concentrated(share)
+    each = events.BoundedRange(share / contribution.groups)
+    event = each if contribution.groups == 1 else events.Repeated(each, contribution.groups)
+    return share / (2 * moves.l1(contribution)), event
+
+
+@lru_cache(maxsize=4096)
+def _reach(rate: Fraction, points: int, risk: Fraction) -> int:
+    return math.ceil(upper(lambda digits: Enclosure.of(points / risk, digits).log() / rate))
