@@ -30,6 +30,7 @@ from discreet.measurement.program.program import Program, choose
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import ranks as pick_module
 from discreet.mechanisms.quantile_draw import divide
+from discreet.mechanisms.ranks import Target
 from discreet.mechanisms.value_counts import Histogram
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Split
