@@ -17,7 +17,7 @@ from discreet.engines import Memory
 from discreet.engines.duckdb.copies import Copy, copy_of
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
-from discreet.plan.analysis.owned_rows import own_rows
+from discreet.plan.analysis.relation_schema import own_rows
 from discreet.plan.model.nodes import UNIT
 from discreet.plan.model.readings import Bounding, Reading, Statistic
 from discreet.plan.model.schema import Limits, TableSchema

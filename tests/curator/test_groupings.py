@@ -17,9 +17,8 @@ from discreet.errors import UnsupportedQuery
 from discreet.measurement.program.program import Program, choose
 from discreet.noise import SeededBits
 from discreet.plan.analysis.stability import Contribution
-from discreet.plan.canonical import canonical, replay
+from discreet.plan.canonical import canonical, recall, replay
 from discreet.plan.model.schema import Limits, TableSchema
-from discreet.plan.recall import recall
 from discreet.privacy import Budget, Neighbours, events
 from discreet.sql.select import parse
 from tests.curator.hospital import TYPES, Data, add_patient, data, schemas, without

@@ -25,7 +25,7 @@ from discreet.measurement.program.program import Program, choose
 from discreet.measurement.releases.releaser import Releaser
 from discreet.measurement.selection import Threshold
 from discreet.noise import SeededBits
-from discreet.plan.analysis.public_values import values
+from discreet.plan.analysis.group_keys import values
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Column, Literal

@@ -18,8 +18,7 @@ from discreet.engines.row_choice import put_together
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.measurement.program.program import Program, choose
 from discreet.noise import SeededBits
-from discreet.plan.analysis.owned_rows import own_rows
-from discreet.plan.analysis.relation_schema import describe
+from discreet.plan.analysis.relation_schema import describe, own_rows
 from discreet.plan.model.nodes import UNIT, Aggregate, Column, Output, Question, Relation
 from discreet.plan.model.readings import Groups
 from discreet.plan.model.relations import Reached, Table

@@ -17,7 +17,7 @@ from discreet.engines import DuckDB, Memory
 from discreet.errors import UnsupportedQuery
 from discreet.measurement.program.program import Program, choose, public_keys
 from discreet.noise import SeededBits, uniform_below
-from discreet.plan.analysis.public_values import MOST_VALUES, values
+from discreet.plan.analysis.group_keys import MOST_VALUES, values
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.model.types import Type

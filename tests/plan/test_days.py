@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from discreet.curator.catalog.declarations import declare
 from discreet.errors import InvalidParameter
 from discreet.plan.analysis.function_bounds import is_whole
-from discreet.plan.analysis.public_values import values
+from discreet.plan.analysis.group_keys import values
 from discreet.plan.analysis.value_bounds import bounds
-from discreet.plan.expressions.day_functions import number
-from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.expressions.evaluation import day_number, evaluate
 from discreet.plan.expressions.functions import LONGEST_TEXT
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
@@ -35,8 +34,8 @@ def _table(first: dt.date, last: dt.date) -> TableSchema:
         unit="id",
         columns={
             "id": ColumnSchema(name="id", type=Type.INT),
-            "a": ColumnSchema(name="a", type=Type.DATE, bounds=Bounds(number(first), number(last))),
-            "b": ColumnSchema(name="b", type=Type.TIMESTAMP, bounds=Bounds(number(EARLY), number(LATE))),
+            "a": ColumnSchema(name="a", type=Type.DATE, bounds=Bounds(day_number(first), day_number(last))),
+            "b": ColumnSchema(name="b", type=Type.TIMESTAMP, bounds=Bounds(day_number(EARLY), day_number(LATE))),
             "n": ColumnSchema(name="n", type=Type.INT, bounds=Bounds(Fraction(-3), Fraction(14))),
             "x": ColumnSchema(name="x", type=Type.FLOAT, bounds=Bounds(Fraction(0), Fraction(100))),
             "t": ColumnSchema(name="t", type=Type.TEXT),
@@ -174,7 +173,7 @@ def test_days_are_declared_as_days_or_texts() -> None:
     assert _declared(Type.DATE, (FIRST, LAST)) == wanted
     assert _declared(Type.DATE, (FIRST.isoformat(), LAST.isoformat())) == wanted
     assert _declared(Type.TIMESTAMP, (FIRST, LAST)) == Bounds(wanted.low, wanted.high + 1)  # the last day is all of it
-    assert _declared(Type.TIMESTAMP, (EARLY, LATE)) == Bounds(number(EARLY), number(LATE))
+    assert _declared(Type.TIMESTAMP, (EARLY, LATE)) == Bounds(day_number(EARLY), day_number(LATE))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter, UnknownTable, UnsupportedQuery
-from discreet.plan.analysis import condition_bounds as narrowing
 from discreet.plan.analysis import value_bounds as bounds_module
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.canonical import canonical, replay
@@ -103,11 +102,11 @@ def test_mutants_in_the_branches(monkeypatch: pytest.MonkeyPatch, slip: str) -> 
     other = Literal(200 if slip == "else as then" else 0, Type.INT)
     case = call("if", call("greater", AGE, Literal(17, Type.INT)), other, AGE)
     if slip == "else as then":
-        monkeypatch.setattr(bounds_module, "where_not_true", narrowing.where_true)
+        monkeypatch.setattr(bounds_module, "where_not_true", bounds_module.where_true)
     else:
-        rule = narrowing._RULES["less_equal"]
-        wrong = {**narrowing._RULES, "less_equal": lambda value, whole: rule(value - 1, whole)}
-        monkeypatch.setattr(narrowing, "_RULES", wrong)
+        rule = bounds_module._COMPARISON_RULES["less_equal"]
+        wrong = {**bounds_module._COMPARISON_RULES, "less_equal": lambda value, whole: rule(value - 1, whole)}
+        monkeypatch.setattr(bounds_module, "_COMPARISON_RULES", wrong)
     found = bounds(case, VISITS)
     assert found is not None
     assert not found.low <= 17 <= found.high

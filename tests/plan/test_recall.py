@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from discreet.plan.canonical import canonical, replay
-from discreet.plan.recall import recall
+from discreet.plan.canonical import canonical, recall, replay
 from discreet.sql.select import parse
 from tests.plan.tables import SCHEMAS
 

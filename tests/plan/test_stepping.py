@@ -19,8 +19,8 @@ from discreet.plan.model.nodes import Question
 from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from discreet.plan.post import windows as panes
-from discreet.plan.post.execution import Setting, walked
 from discreet.plan.post.outputs import Noisy, finish
+from discreet.plan.post.step_evaluation import Setting, walked
 from discreet.plan.post.steps import Keep, noisy_columns, numbers
 from discreet.sql.select import parse
 
@@ -181,6 +181,6 @@ def test_an_order_by_noisy_numbers_taken_for_certain_is_caught(monkeypatch: pyte
 
 def test_a_filter_by_noisy_numbers_taken_for_certain_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "discreet.plan.post.execution.Group.certain", lambda self, condition: self.value(condition) is True
+        "discreet.plan.post.step_evaluation.Group.certain", lambda self, condition: self.value(condition) is True
     )
     assert not held(_texts(UNKNOWN)[5], range(60))

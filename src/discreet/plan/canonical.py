@@ -1,4 +1,4 @@
-"""Questions as text: one canonical JSON form for the ledger, and one for finding a stored release.
+"""Questions as canonical JSON: one form for the ledger, one for finding a stored release, and the way back.
 
 The form is part of the ledger's format: its meaning never changes. A change of the plan's nodes means a new number in
 `VERSION`, and old texts stay what they are.
@@ -9,12 +9,27 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
 from discreet.errors import InternalError
-from discreet.plan.model.nodes import Aggregate, Call, Column, Expression, Literal, Output, Question, Relation, Step
+from discreet.plan.expressions.functions import FUNCTIONS
+from discreet.plan.model.nodes import (
+    Aggregate,
+    Call,
+    Column,
+    Expression,
+    Key,
+    Literal,
+    Output,
+    Question,
+    Relation,
+    Step,
+    Value,
+)
 from discreet.plan.model.relations import Join, Marked, Matched, PerUnit, Reached, Select, Table, Union, Windowed
+from discreet.plan.model.types import Type
 from discreet.plan.post.steps import Attach, Frames, Gather, Keep
 
 VERSION = 1
@@ -242,3 +257,81 @@ def _text(value: object) -> object:
     if isinstance(value, float):
         return value.hex()
     return value.isoformat() if isinstance(value, dt.date) else value
+
+
+_PARTS = frozenset(
+    ("version", "table", "source", "where", "keys", "aggregates", "outputs", "having", "order", "limit", "steps")
+)
+"""What a question of one grouping is written with; one of several groupings has more."""
+
+_TYPES = {kind.value: kind for kind in Type}
+
+
+def recall(text: str, like: Question) -> Question | None:
+    """The released part of a question, without outputs, HAVING, ORDER BY and LIMIT.
+
+    Args:
+        text: what `canonical` wrote.
+        like: a question about the same rows; its table and source are taken, if they are what the text names.
+
+    Returns:
+        None if the text is of another version, of other rows, of several groupings, or names something that is no
+        longer known.
+
+    >>> asked = Question(table="visits", aggregates=(Aggregate(name="#1", kind="count"),), outputs=())
+    >>> recall(canonical(asked), asked) == asked
+    True
+    """
+    form = json.loads(text)
+    if "sets" in form:  # several groupings are no union of anything
+        return None
+    if (
+        not form.keys() <= _PARTS
+        or form.get("version") != VERSION
+        or [form.get("table"), form.get("source")] != json.loads(origin(like))
+    ):
+        return None
+    try:
+        return Question(
+            table=like.table,
+            source=like.source,
+            where=_expression(form["where"]) if "where" in form else None,
+            keys=tuple(Key(name, _expression(part)) for name, part in form["keys"]),
+            aggregates=tuple(_read_aggregate(place + 1, part) for place, part in enumerate(form["aggregates"])),
+            outputs=(),
+        )
+    except (KeyError, ValueError, TypeError):  # written by a version that knew more
+        return None
+
+
+def _read_aggregate(place: int, form: dict[str, Any]) -> Aggregate:
+    parts: dict[str, Any] = {name: _expression(form[name]) for name in ("argument", "other") if name in form}
+    if "quantile" in form:
+        parts["quantile"] = Fraction(form["quantile"])
+    return Aggregate(name=f"#{place}", kind=form["kind"], **parts)
+
+
+def _expression(form: list[Any]) -> Expression:
+    """A column is ["column", name, type], a literal [type, value], a call [function, type, *arguments]."""
+    first, *rest = form
+    if first == "column":
+        name, kind = rest
+        return Column(name, _TYPES[kind])
+    if first in _TYPES and len(rest) == 1:
+        return Literal(_value(rest[0], _TYPES[first]), _TYPES[first])
+    kind, *arguments = rest
+    return Call(FUNCTIONS[first].name, tuple(_expression(argument) for argument in arguments), _TYPES[kind])
+
+
+def _value(written: Any, kind: Type) -> Value:
+    if written is None or not isinstance(written, str):
+        value: Value = written
+    elif kind is Type.FLOAT:
+        value = float.fromhex(written)
+    elif kind is Type.DATE:
+        value = dt.date.fromisoformat(written)
+    elif kind is Type.TIMESTAMP:
+        value = dt.datetime.fromisoformat(written)
+    else:
+        value = written
+    return value

@@ -15,7 +15,6 @@ from discreet.measurement.aggregates.mode import MOST_CANDIDATES, MOST_LISTED, c
 from discreet.measurement.aggregates.steps import NAMES, PAIRS, SQUARED, squarable
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.expressions.calls import call
-from discreet.plan.expressions.size import columns
 from discreet.plan.model.nodes import (
     UNIT,
     Aggregate,
@@ -25,6 +24,7 @@ from discreet.plan.model.nodes import (
     Expression,
     ExtremeKind,
     Literal,
+    columns,
     grouping,
 )
 from discreet.plan.model.schema import TableSchema

@@ -15,8 +15,7 @@ from sqlglot import exp
 
 from discreet import check
 from discreet.errors import UnknownTable, UnsupportedQuery
-from discreet.plan.analysis.owned_rows import is_part_of_id
-from discreet.plan.analysis.relation_schema import owns
+from discreet.plan.analysis.relation_schema import is_part_of_id, owns
 from discreet.plan.model.nodes import Column, Relation
 from discreet.plan.model.schema import ColumnSchema, TableSchema
 from discreet.plan.model.types import Type

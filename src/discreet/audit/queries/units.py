@@ -19,7 +19,7 @@ from discreet.engines.row_choice import put_together
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, uniform_below
 from discreet.noise.experiment import shuffled
-from discreet.plan.expressions.day_functions import LAST
+from discreet.plan.expressions.evaluation import LAST_DAY
 from discreet.plan.model.schema import Bounds, ColumnSchema, Reach, TableSchema
 from discreet.plan.model.types import Type
 
@@ -282,7 +282,7 @@ def _ends(kind: Type, bounds: Bounds) -> tuple[Any, Any]:
         return max(math.ceil(bounds.low), _SMALLEST), min(math.floor(bounds.high), _LARGEST)
     if kind is Type.FLOAT:
         return float(bounds.low), float(bounds.high)
-    first, last = (dt.date.fromordinal(min(max(math.floor(end), 1), LAST)) for end in (bounds.low, bounds.high))
+    first, last = (dt.date.fromordinal(min(max(math.floor(end), 1), LAST_DAY)) for end in (bounds.low, bounds.high))
     if kind is Type.DATE:
         return first, last
     return dt.datetime.combine(first, _MIDNIGHT), dt.datetime.combine(last, _MIDNIGHT)

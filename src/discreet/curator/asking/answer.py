@@ -13,8 +13,8 @@ from discreet.errors import InvalidParameter
 from discreet.exact import float_above, float_below
 from discreet.ledger import Remaining
 from discreet.measurement.program.execution import Released
-from discreet.plan.expressions.size import columns as columns_of
 from discreet.plan.model.nodes import Output, Question
+from discreet.plan.model.nodes import columns as columns_of
 from discreet.plan.post.outputs import Cell, Noisy
 from discreet.plan.post.steps import noisy_columns
 from discreet.privacy import Loss

@@ -29,8 +29,7 @@ from discreet.measurement.program.readable import answerable, exact_numbers
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.canonical import replay_order
-from discreet.plan.expressions.size import columns
-from discreet.plan.model.nodes import Aggregate, Question
+from discreet.plan.model.nodes import Aggregate, Question, columns
 from discreet.plan.model.schema import Bounds, Limits, TableSchema
 from discreet.privacy import events
 from discreet.sql.clauses.histograms import with_edges

@@ -12,7 +12,7 @@ from discreet.measurement.program.execution import Released, run
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits, uniform_below
-from discreet.plan.expressions.day_functions import LAST
+from discreet.plan.expressions.evaluation import LAST_DAY
 from discreet.plan.model.nodes import Call, Expression, Literal, Question, Value
 from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
@@ -117,7 +117,7 @@ def _days(bounds: Bounds) -> Iterator[dt.date]:
     if bounds is INVENTED:
         yield from _DAYS
     else:
-        yield from (dt.date.fromordinal(min(math.floor(value), LAST)) for value in _spread(bounds))
+        yield from (dt.date.fromordinal(min(math.floor(value), LAST_DAY)) for value in _spread(bounds))
 
 
 _INVENTED: dict[Type, Callable[[Bounds], Iterator[Value]]] = {

@@ -16,7 +16,7 @@ from discreet.curator.catalog.owners import owner as owner_of
 from discreet.engines.base import Engine
 from discreet.engines.duckdb.sources import Csv, Frame, source_of
 from discreet.errors import InvalidParameter
-from discreet.plan.expressions.day_functions import number
+from discreet.plan.expressions.evaluation import day_number
 from discreet.plan.model.nodes import UNIT, Value
 from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
@@ -135,7 +135,9 @@ def _bounds(column: str, kind: Type, pair: tuple[End, End]) -> Bounds:
         low, high = (check.rational(bounds=end) for end in ends)
         return Bounds(low, high)
     first, last = (_moment(column, end) for end in ends)
-    return Bounds(number(first), number(last) + (0 if isinstance(last, dt.datetime) or kind is Type.DATE else 1))
+    return Bounds(
+        day_number(first), day_number(last) + (0 if isinstance(last, dt.datetime) or kind is Type.DATE else 1)
+    )
 
 
 def _moment(column: str, end: object) -> dt.date:

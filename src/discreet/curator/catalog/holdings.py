@@ -19,8 +19,7 @@ from discreet.errors import InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
 from discreet.ledger.origin import Origin, require_one_budget
 from discreet.measurement.probes.magnitudes import supposing
-from discreet.plan.analysis.owned_rows import owned
-from discreet.plan.analysis.relation_schema import describe
+from discreet.plan.analysis.relation_schema import describe, owned
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import Question, Relation
 from discreet.plan.model.relations import PerUnit, Windowed, children

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from discreet.errors import InvalidParameter
-from discreet.plan.analysis.owned_rows import called, part_link, unit_column
+from discreet.plan.analysis.relation_schema import called, part_link, unit_column
 from discreet.plan.model.nodes import UNIT
 from discreet.plan.model.schema import ColumnSchema, Reach, TableSchema
 from discreet.plan.model.types import Type

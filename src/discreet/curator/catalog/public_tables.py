@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.engines.base import Engine
 from discreet.errors import InvalidParameter, QueryFailed
-from discreet.plan.analysis.decimal_keys import MOST_DECIMALS, from_whole, shifted
+from discreet.plan.analysis.group_keys import MOST_DECIMALS, from_whole, shifted
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Column, Value
 from discreet.plan.model.readings import Reading, Split, Statistic

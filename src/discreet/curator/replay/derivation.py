@@ -27,8 +27,7 @@ from discreet.measurement.intervals.sums_and_means import Noise
 from discreet.measurement.program.execution import Key, Released
 from discreet.measurement.program.program import Program
 from discreet.plan.expressions.evaluation import evaluate
-from discreet.plan.expressions.size import substitute
-from discreet.plan.model.nodes import Aggregate, Call, Column, Expression, Question
+from discreet.plan.model.nodes import Aggregate, Call, Column, Expression, Question, substitute
 from discreet.plan.post.outputs import Noisy
 from discreet.privacy import events
 

@@ -17,8 +17,8 @@ from discreet.exact import root_above
 from discreet.ledger import Stored
 from discreet.ledger.text import at_most
 from discreet.measurement.program.execution import Released
+from discreet.plan.canonical import recall
 from discreet.plan.model.schema import Limits
-from discreet.plan.recall import recall
 from discreet.privacy import Loss
 
 

@@ -21,7 +21,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Grid
 from discreet.learn.plain import LONGEST_ITEM
 from discreet.plan.expressions.calls import call
-from discreet.plan.expressions.day_functions import number
+from discreet.plan.expressions.evaluation import day_number
 from discreet.plan.model.nodes import Expression, Literal, Value
 from discreet.plan.model.schema import Bounds
 from discreet.plan.model.types import Type
@@ -297,7 +297,7 @@ def _in_days(column: RowColumn) -> Bounds | None:
     declared = column.schema.bounds
     if declared is None or column.column.type is not Type.DATE:
         return declared
-    return Bounds(declared.low - number(_EPOCH), declared.high - number(_EPOCH))
+    return Bounds(declared.low - day_number(_EPOCH), declared.high - day_number(_EPOCH))
 
 
 def _number(column: RowColumn, source: RowSource, value: Expression, limits: Bounds | None) -> Number:

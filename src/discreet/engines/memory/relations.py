@@ -9,17 +9,18 @@ from typing import Any
 
 from discreet.engines.cells import steps
 from discreet.engines.ids import normalised
-from discreet.engines.join_keys import Declared, Pairs, besides_units, has_people
 from discreet.engines.memory.windows import places
 from discreet.engines.row_choice import put_together
 from discreet.errors import InternalError
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, evaluate
 from discreet.plan.model.nodes import UNIT, Column, Expression, Relation, Value
 from discreet.plan.model.relations import (
+    Declared,
     Fold,
     Join,
     Marked,
     Matched,
+    Pairs,
     PerUnit,
     Reached,
     Select,
@@ -27,6 +28,8 @@ from discreet.plan.model.relations import (
     Union,
     Window,
     Windowed,
+    besides_units,
+    has_people,
     shape,
 )
 from discreet.plan.model.types import Type

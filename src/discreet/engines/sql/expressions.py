@@ -19,7 +19,7 @@ from discreet.engines.base import read_as
 from discreet.engines.cells import FALSE, TRUE
 from discreet.engines.row_choice import BUCKET, P
 from discreet.errors import InternalError, InvalidParameter
-from discreet.plan.expressions.day_functions import LAST as LAST_DAY
+from discreet.plan.expressions.evaluation import LAST_DAY
 from discreet.plan.expressions.functions import FUNCTIONS, LONGEST_TEXT
 from discreet.plan.model.nodes import Call, Column, Expression, Literal
 from discreet.plan.model.types import Type

@@ -14,8 +14,7 @@ from discreet.engines.sql.contribution_bounds import unit_of
 from discreet.engines.sql.parts import nested, select
 from discreet.engines.sql.relations import Rows
 from discreet.errors import InternalError
-from discreet.plan.expressions.size import columns, fits, substitute
-from discreet.plan.model.nodes import UNIT, Call, Column, Expression, Relation, Value
+from discreet.plan.model.nodes import UNIT, Call, Column, Expression, Relation, Value, columns, fits, substitute
 from discreet.plan.model.readings import Bounding, Reading
 from discreet.plan.model.relations import Join, Reached, Select, children
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet.engines.join_keys import Pairs, besides_units
 from discreet.engines.sql.contribution_bounds import unit_of, unit_of_parts
 from discreet.engines.sql.expressions import Dialect, Printer, Term
 from discreet.engines.sql.folds_and_windows import FOLDS, Frame, summed, term_of
@@ -20,12 +19,14 @@ from discreet.plan.model.relations import (
     Join,
     Marked,
     Matched,
+    Pairs,
     PerUnit,
     Reached,
     Select,
     Table,
     Union,
     Windowed,
+    besides_units,
     shape,
 )
 from discreet.plan.model.types import Type

@@ -15,11 +15,11 @@ from itertools import pairwise
 
 from discreet.errors import UnsupportedQuery
 from discreet.plan.analysis.function_bounds import is_whole
-from discreet.plan.analysis.public_values import values
+from discreet.plan.analysis.group_keys import values
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.expressions.calls import call
-from discreet.plan.expressions.day_functions import LAST
+from discreet.plan.expressions.evaluation import LAST_DAY
 from discreet.plan.model.nodes import Aggregate, Expression, Literal, Value
 from discreet.plan.model.readings import Split
 from discreet.plan.model.schema import TableSchema
@@ -112,7 +112,7 @@ def _within_bounds(argument: Expression, schema: TableSchema) -> tuple[Value, ..
         return None
     whole = range(math.ceil(limits.low), math.floor(limits.high) + 1)
     if argument.type is Type.DATE:
-        return tuple(map(dt.date.fromordinal, range(max(whole.start, 1), min(whole.stop, LAST + 1))))
+        return tuple(map(dt.date.fromordinal, range(max(whole.start, 1), min(whole.stop, LAST_DAY + 1))))
     return tuple(map(float, whole)) if argument.type is Type.FLOAT else tuple(whole)
 
 

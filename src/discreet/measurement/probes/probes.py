@@ -16,8 +16,7 @@ from discreet.measurement.probes.magnitudes import FALLBACK, bucket_of, buckets,
 from discreet.measurement.program.execution import Released
 from discreet.measurement.program.program import Program, choose
 from discreet.measurement.program.readable import answerable
-from discreet.plan.analysis.owned_rows import owned
-from discreet.plan.analysis.relation_schema import describe
+from discreet.plan.analysis.relation_schema import describe, owned
 from discreet.plan.model.nodes import Aggregate, Column, Expression, Key, Output, Question, Relation, Value
 from discreet.plan.model.relations import Fold, PerUnit, Table, tables
 from discreet.plan.model.schema import Bounds, Limits, TableSchema

@@ -19,8 +19,7 @@ from discreet.measurement.aggregates.ranked import RANKED, Ranked
 from discreet.measurement.intervals.sums_and_means import Noise
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.mode import Modal
-from discreet.plan.expressions.size import columns
-from discreet.plan.model.nodes import Column, Question
+from discreet.plan.model.nodes import Column, Question, columns
 from discreet.plan.post.steps import noisy_columns
 
 DIGITS = 3  # of a solved epsilon: steps of at most one in a hundred

@@ -19,8 +19,7 @@ from discreet.measurement.program.program import Program
 from discreet.measurement.program.quantiles import released_points
 from discreet.measurement.releases.mode import Modal
 from discreet.measurement.releases.releaser import Releaser
-from discreet.plan.expressions.size import columns
-from discreet.plan.model.nodes import Expression, Value
+from discreet.plan.model.nodes import Expression, Value, columns
 from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.post.outputs import Cell, finish
 

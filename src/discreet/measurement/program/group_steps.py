@@ -26,8 +26,8 @@ from discreet.mechanisms.sums import (
     repeated_laplace_reach,
 )
 from discreet.plan.model.nodes import Question, Step
-from discreet.plan.post.execution import Setting, walked
 from discreet.plan.post.outputs import Cell, Noisy, finish
+from discreet.plan.post.step_evaluation import Setting, walked
 from discreet.plan.post.steps import Keep, noisy_columns, numbers, rests, single
 
 Finishing = Callable[[Fraction], Iterator[dict[str, Cell]]]

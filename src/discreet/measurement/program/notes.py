@@ -6,7 +6,7 @@ from discreet.measurement.aggregates.ranked import Ranked
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.mode import Modal
 from discreet.mechanisms.base import CONFIDENCE
-from discreet.plan.analysis.public_values import rest_of
+from discreet.plan.analysis.group_keys import rest_of
 
 
 def notes(program: Program) -> tuple[str, ...]:

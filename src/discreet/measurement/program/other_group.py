@@ -7,10 +7,9 @@ from dataclasses import replace
 from discreet import check
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.measurement.program.program import public_keys
-from discreet.plan.analysis.public_values import values
+from discreet.plan.analysis.group_keys import values
 from discreet.plan.expressions.calls import call
-from discreet.plan.expressions.size import fits
-from discreet.plan.model.nodes import Column, Expression, Key, Literal, Question, Value
+from discreet.plan.model.nodes import Column, Expression, Key, Literal, Question, Value, fits
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
 from discreet.plan.validation import check_value

@@ -34,7 +34,7 @@ from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.mode import Modal
 from discreet.measurement.selection import LARGEST_EPSILON, Optimal, Selection, Threshold
 from discreet.mechanisms.base import Law
-from discreet.plan.analysis.public_values import MOST_VALUES, is_declared, values
+from discreet.plan.analysis.group_keys import MOST_VALUES, is_declared, values
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.nodes import Aggregate, Question, Value
 from discreet.plan.model.readings import Bounding, Reading

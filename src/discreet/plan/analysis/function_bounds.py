@@ -1,4 +1,4 @@
-"""Spans of days, of roots, and of what is whole: rules for `bounds`. A day counts as its number (`days.number`)."""
+"""Rules for `value_bounds`: spans of days (a day counts as its `day_number`), of roots, and of what is whole."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from discreet.exact import float_above, float_below
-from discreet.plan.expressions.day_functions import DAYS, LAST
-from discreet.plan.expressions.spans import EMPTY, Span
+from discreet.plan.expressions.evaluation import DAYS, LAST_DAY
+from discreet.plan.expressions.interval_arithmetic import EMPTY, Span
 from discreet.plan.model.nodes import Call, Expression, Literal
 from discreet.plan.model.types import Type
 
@@ -43,7 +43,7 @@ _KEEP_WHOLE = {
 
 def as_day(found: Span) -> Span:
     """What is certainly within the years 1 to 9999; an unbounded day stays unbounded."""
-    return found.within(Fraction(1), Fraction(LAST + 1)) if found.is_bounded else found
+    return found.within(Fraction(1), Fraction(LAST_DAY + 1)) if found.is_bounded else found
 
 
 def root(spans: Sequence[Span]) -> Span:
@@ -65,7 +65,7 @@ def _of_day(monotone: Callable[[dt.date], int | dt.date | None]) -> Rule:
     """A function of days that never decreases and always has a value."""
 
     def value(end: Fraction) -> int:
-        found = monotone(dt.date.fromordinal(min(max(math.floor(end), 1), LAST)))
+        found = monotone(dt.date.fromordinal(min(max(math.floor(end), 1), LAST_DAY)))
         return found.toordinal() if isinstance(found, dt.date) else found or 0
 
     return lambda spans: spans[0] if spans[0].is_empty else spans[0].map(value)

@@ -8,18 +8,146 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+from calendar import monthrange
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, singledispatch
 from operator import add, eq, ge, gt, le, lt, mul, ne, sub
-from typing import Any
+from typing import Any, TypeVar
 
 from discreet.errors import InternalError
-from discreet.plan.expressions.day_functions import DAYS
-from discreet.plan.expressions.functions import FUNCTIONS, Signature
-from discreet.plan.expressions.text_functions import TEXTS
+from discreet.plan.expressions.functions import FUNCTIONS, LONGEST_TEXT, Signature
 from discreet.plan.model.nodes import Call, Column, Expression, Literal
 from discreet.plan.model.types import Type
+
+Day = TypeVar("Day", bound=dt.date)
+
+LAST_DAY = dt.date.max.toordinal()
+"""The number of the last day; the first has number 1."""
+
+DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTH_NAMES = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+
+
+def day_number(value: dt.date) -> Fraction:
+    """Days since the one before 0001-01-01, a moment's with the part of the day that has passed.
+
+    >>> day_number(dt.datetime(1, 1, 2, 12))
+    Fraction(5, 2)
+    """
+    passed = value - dt.datetime.combine(value.date(), dt.time()) if isinstance(value, dt.datetime) else dt.timedelta()
+    return value.toordinal() + Fraction(passed // dt.timedelta(microseconds=1), 86_400_000_000)
+
+
+def _day(value: dt.date) -> dt.date:
+    return value.date() if isinstance(value, dt.datetime) else value
+
+
+def _start_of_week(value: dt.date) -> dt.date | None:
+    day = _day(value)
+    number = day.toordinal() - day.weekday()
+    return dt.date.fromordinal(number) if number >= 1 else None
+
+
+def _add_days(value: Day, days: int) -> Day | None:
+    number = value.toordinal() + days
+    return value + dt.timedelta(days=days) if 1 <= number <= LAST_DAY else None
+
+
+def _add_months(value: Day, months: int) -> Day | None:
+    year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
+    if not dt.MINYEAR <= year <= dt.MAXYEAR:
+        return None
+    return value.replace(year=year, month=month + 1, day=min(value.day, monthrange(year, month + 1)[1]))
+
+
+DAYS: dict[str, Callable[..., Any]] = {
+    "year": lambda day: day.year,
+    "quarter": lambda day: (day.month + 2) // 3,
+    "month": lambda day: day.month,
+    "week": lambda day: day.isocalendar().week,
+    "day": lambda day: day.day,
+    "day_of_year": lambda day: day.timetuple().tm_yday,
+    "day_of_week": lambda day: day.isoweekday(),
+    "day_name": lambda day: DAY_NAMES[day.weekday()],
+    "month_name": lambda day: MONTH_NAMES[day.month - 1],
+    "hour": lambda moment: moment.hour,
+    "days_between": lambda a, b: b.toordinal() - a.toordinal(),
+    "add_days": _add_days,
+    "add_months": _add_months,
+    "start_of_year": lambda day: _day(day).replace(month=1, day=1),
+    "start_of_quarter": lambda day: _day(day).replace(month=(day.month - 1) // 3 * 3 + 1, day=1),
+    "start_of_month": lambda day: _day(day).replace(day=1),
+    "start_of_week": _start_of_week,
+    "end_of_month": lambda day: _day(day).replace(day=monthrange(day.year, day.month)[1]),
+}
+"""By the names of `functions.FUNCTIONS`; no argument is NULL."""
+
+
+def _substring(text: str, position: int, length: int) -> str:
+    begin, end = position - 1, position - 1 + max(length, 0)
+    return text[max(begin, 0) : max(end, 0)]
+
+
+def _concat(first: str, second: str) -> str | None:
+    return first + second if len(first) + len(second) <= LONGEST_TEXT else None
+
+
+def _replace(text: str, old: str, new: str) -> str | None:
+    if len(new) > len(old) and len(text) * len(new) > LONGEST_TEXT:
+        return None
+    return text.replace(old, new) if old else text
+
+
+def _split_part(text: str, separator: str, place: int) -> str:
+    parts = text.split(separator) if separator else [text]
+    index = place - 1 if place > 0 else place
+    return parts[index] if place and -len(parts) <= index < len(parts) else ""
+
+
+def _like(text: str, pattern: str) -> bool:
+    """One step back to the last % is enough, so the time is the product of the lengths at most."""
+    at = place = 0
+    retry, resume = -1, 0  # after the last % of the pattern, and where in the text it has been tried
+    while at < len(text):
+        if place < len(pattern) and pattern[place] == "%":
+            retry, resume = place + 1, at
+            place += 1
+        elif place < len(pattern) and pattern[place] in ("_", text[at]):
+            at, place = at + 1, place + 1
+        elif retry >= 0:
+            resume += 1
+            at, place = resume, retry
+        else:
+            return False
+    return not pattern[place:].strip("%")
+
+
+_UPPER = {ord(letter): letter.upper() for letter in "abcdefghijklmnopqrstuvwxyz"}
+_LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+
+TEXTS: dict[str, Callable[..., Any]] = {
+    "like": _like,
+    "upper": lambda text: text.translate(_UPPER),
+    "lower": lambda text: text.translate(_LOWER),
+    "trim": lambda text: text.strip(" "),
+    "trim_left": lambda text: text.lstrip(" "),
+    "trim_right": lambda text: text.rstrip(" "),
+    "length": len,
+    "substring": _substring,
+    "concat": _concat,
+    "replace": _replace,
+    "split_part": _split_part,
+    "position": lambda text, part: text.find(part) + 1,
+    "starts_with": str.startswith,
+    "ends_with": str.endswith,
+    "contains": str.__contains__,
+}
+"""By the names of `functions.FUNCTIONS`; no argument is NULL."""
+
 
 Values = Mapping[str, Any]
 """Values by column; numbers may be int, float or Fraction."""

@@ -15,9 +15,8 @@ from typing import Any
 from discreet.exact import float_above, float_below
 from discreet.plan.analysis.value_bounds import span
 from discreet.plan.expressions.evaluation import evaluate
-from discreet.plan.expressions.size import columns
-from discreet.plan.expressions.spans import EVERYTHING, End, Span
-from discreet.plan.model.nodes import Column, Expression, Order, Question, Value
+from discreet.plan.expressions.interval_arithmetic import EVERYTHING, End, Span
+from discreet.plan.model.nodes import Column, Expression, Order, Question, Value, columns
 
 
 @dataclass(frozen=True, slots=True)

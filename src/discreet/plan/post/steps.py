@@ -14,7 +14,6 @@ from typing import Literal as Choice
 from typing import cast
 
 from discreet.errors import InternalError
-from discreet.plan.expressions.size import columns
 from discreet.plan.model.nodes import (
     Aggregate,
     AggregateKind,
@@ -26,6 +25,7 @@ from discreet.plan.model.nodes import (
     Question,
     Step,
     WindowKind,
+    columns,
 )
 from discreet.plan.model.types import Type
 

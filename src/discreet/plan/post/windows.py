@@ -13,10 +13,12 @@ from fractions import Fraction
 from functools import cached_property, total_ordering
 from typing import Any
 
-from discreet.plan.expressions.spans import EVERYTHING, Span
+from discreet.plan.expressions.interval_arithmetic import EVERYTHING, Span
 from discreet.plan.model.nodes import Literal, Order
-from discreet.plan.post.group_aggregates import (
+from discreet.plan.post.outputs import Cell, Noisy, as_noisy, span_of
+from discreet.plan.post.released_groups import (
     ZERO,
+    Group,
     Law,
     Member,
     Running,
@@ -27,8 +29,6 @@ from discreet.plan.post.group_aggregates import (
     present,
     summed_span,
 )
-from discreet.plan.post.outputs import Cell, Noisy, as_noisy, span_of
-from discreet.plan.post.released_group import Group
 from discreet.plan.post.steps import NEIGHBOURS, PLACES, Beside
 
 MOST_PAIRS = 500

@@ -13,10 +13,22 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from discreet.plan.analysis.decimal_keys import from_whole, whole_key
+from discreet.plan.analysis.group_keys import from_whole, whole_key
 from discreet.plan.expressions.calls import NULL, call
-from discreet.plan.expressions.size import columns, fits, substitute
-from discreet.plan.model.nodes import Aggregate, Column, Expression, Key, Order, Output, Question, Relation, Step
+from discreet.plan.model.nodes import (
+    Aggregate,
+    Column,
+    Expression,
+    Key,
+    Order,
+    Output,
+    Question,
+    Relation,
+    Step,
+    columns,
+    fits,
+    substitute,
+)
 from discreet.plan.model.relations import Table
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type

@@ -9,8 +9,7 @@ from itertools import count
 from sqlglot import exp
 
 from discreet.errors import UnknownTable
-from discreet.plan.analysis.owned_rows import Schemas, own_rows, same_id
-from discreet.plan.analysis.relation_schema import describe
+from discreet.plan.analysis.relation_schema import Schemas, describe, own_rows, same_id
 from discreet.plan.expressions.calls import Mismatch, alike
 from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Relation
 from discreet.plan.model.relations import Join, Marked, Matched, Select

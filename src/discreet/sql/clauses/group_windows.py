@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from discreet.plan.expressions.calls import NULL
-from discreet.plan.expressions.size import columns
-from discreet.plan.model.nodes import Column, Expression, Literal, Order, WindowKind, is_aggregate
+from discreet.plan.model.nodes import Column, Expression, Literal, Order, WindowKind, columns, is_aggregate
 from discreet.plan.model.types import Type
 from discreet.plan.post.steps import NEIGHBOURS, PLACES, Beside
 from discreet.sql.clauses.row_windows import FARTHEST, PLACE_KINDS, VALUE_KINDS

@@ -17,8 +17,7 @@ from sqlglot import exp
 from discreet.errors import UnsupportedQuery
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.expressions.calls import NULL, call
-from discreet.plan.expressions.size import columns, fits
-from discreet.plan.model.nodes import Bands, Column, Expression, Key, Literal, Output, Question
+from discreet.plan.model.nodes import Bands, Column, Expression, Key, Literal, Output, Question, columns, fits
 from discreet.plan.model.schema import Bounds, TableSchema
 from discreet.plan.model.types import Type
 from discreet.sql.functions.grammar import only, read

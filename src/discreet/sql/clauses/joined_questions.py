@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from discreet.plan.expressions.size import columns, substitute
-from discreet.plan.model.nodes import Column, Expression, Output, Question
+from discreet.plan.model.nodes import Column, Expression, Output, Question, columns, substitute
 from discreet.plan.post.steps import Attach, noisy_columns
 from discreet.sql.clauses.assembly import Piece, named, tidy
 from discreet.sql.clauses.outer_select import Columns

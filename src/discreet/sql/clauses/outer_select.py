@@ -7,8 +7,17 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from discreet.plan.expressions.size import columns, substitute
-from discreet.plan.model.nodes import AggregateKind, Column, Expression, Order, Output, Question, Step
+from discreet.plan.model.nodes import (
+    AggregateKind,
+    Column,
+    Expression,
+    Order,
+    Output,
+    Question,
+    Step,
+    columns,
+    substitute,
+)
 from discreet.plan.model.types import Type
 from discreet.plan.post.steps import (
     Attach,

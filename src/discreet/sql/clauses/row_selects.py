@@ -7,10 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from discreet.plan.analysis.owned_rows import is_part_of_id, is_whole_id, leads_to_id
-from discreet.plan.analysis.relation_schema import owns
-from discreet.plan.expressions.size import substitute
-from discreet.plan.model.nodes import UNIT, AggregateKind, Column, Expression, ExtremeKind, FoldKind, Output
+from discreet.plan.analysis.relation_schema import is_part_of_id, is_whole_id, leads_to_id, owns
+from discreet.plan.model.nodes import UNIT, AggregateKind, Column, Expression, ExtremeKind, FoldKind, Output, substitute
 from discreet.plan.model.relations import Fold, PerUnit, Select, Union, Windowed
 from discreet.plan.model.types import Type
 from discreet.sql.clauses.assembly import Piece, conjunction, number, truth, typed

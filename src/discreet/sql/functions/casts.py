@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from discreet.plan.analysis.owned_rows import is_whole_id
+from discreet.plan.analysis.relation_schema import is_whole_id
 from discreet.plan.expressions.calls import NULL, call, dated
 from discreet.plan.model.nodes import AggregateKind, Expression, ExtremeKind, Literal
 from discreet.plan.model.types import Type

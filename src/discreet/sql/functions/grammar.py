@@ -14,8 +14,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from discreet.plan.expressions.calls import Mismatch
-from discreet.plan.expressions.size import fits
-from discreet.plan.model.nodes import Expression
+from discreet.plan.model.nodes import Expression, fits
 from discreet.sql.scope import Scope
 from discreet.sql.text.refused_words import REFUSALS, UNKNOWN_WORD
 

@@ -10,7 +10,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import TokenType
 
 from discreet import check
-from discreet.plan.analysis.public_values import values
+from discreet.plan.analysis.group_keys import values
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Column, Expression, Literal
 from discreet.plan.model.schema import ColumnSchema, TableSchema

@@ -15,9 +15,8 @@ from typing import Any
 
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import Column, Expression, Step
-from discreet.plan.post.group_aggregates import Law, aggregated
 from discreet.plan.post.outputs import Cell, spread
-from discreet.plan.post.released_group import Group
+from discreet.plan.post.released_groups import Group, Law, aggregated
 from discreet.plan.post.steps import Attach, Frames, Gather, Gathered, Keep, summed
 from discreet.plan.post.windows import beside
 

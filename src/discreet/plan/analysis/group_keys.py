@@ -1,7 +1,11 @@
-"""All values that an expression can have, where declarations and the question alone tell them: public group keys.
+"""Group keys: all values that an expression can have, where public facts tell them, and doubles that make groups.
 
 Privacy never rests on a list being complete: it is a function of public facts, and rows whose key is not in it are
 dropped before contributions are bounded. It rests on nothing else than that: no list ever comes from data.
+
+Doubles that are computed differ in their last digits where people mean the same value, so they make no groups. What is
+rounded does, and so does a column of a public table whose values have few decimals: rows are grouped by the whole
+number, and the key is shown as it was written. The number is a function of the row alone, whatever the column holds.
 """
 
 from __future__ import annotations
@@ -13,10 +17,9 @@ from itertools import product
 
 from discreet.plan.analysis.function_bounds import is_whole
 from discreet.plan.analysis.value_bounds import bounds
-from discreet.plan.expressions.day_functions import DAY_NAMES, DAYS, LAST, MONTH_NAMES
-from discreet.plan.expressions.evaluation import evaluate
-from discreet.plan.expressions.size import columns
-from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
+from discreet.plan.expressions.calls import call
+from discreet.plan.expressions.evaluation import DAY_NAMES, DAYS, LAST_DAY, MONTH_NAMES, evaluate
+from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value, columns
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
 
@@ -166,7 +169,7 @@ _MOST_DAYS = 366 * MOST_VALUES
 
 def _days(expression: Expression, whole: range) -> list[dt.date]:
     """The days with these numbers that can begin a month, say, if that is what is asked for."""
-    days = map(dt.date.fromordinal, range(max(whole.start, 1), min(whole.stop, LAST + 1)))
+    days = map(dt.date.fromordinal, range(max(whole.start, 1), min(whole.stop, LAST_DAY + 1)))
     starts = isinstance(expression, Call) and expression.function.startswith("start_of_")
     begins = DAYS[expression.function] if isinstance(expression, Call) and starts else None
     return [day for day in days if begins is None or begins(day) == day]
@@ -201,3 +204,54 @@ def _ordered(found: Values, kind: Type) -> Values:
     if kind is Type.INT or kind is Type.DATE:
         present.sort()
     return (*present, None) if None in found else tuple(present)
+
+
+MOST_DECIMALS = 6
+_ROUNDED = ("round", "floor", "ceil")
+_LARGEST_DIVISOR = 10.0**9
+
+
+def whole_key(expression: Expression, schema: TableSchema) -> tuple[Expression, float] | None:
+    """A key of doubles as whole numbers, and the number by which these are divided to get the double back.
+
+    >>> two = Literal(2.0, Type.FLOAT)
+    >>> whole = Call("round", (call("multiply", Column("x", Type.FLOAT), two),), Type.FLOAT)
+    >>> whole_key(call("divide", whole, two), TableSchema(name="t"))[1]
+    2.0
+    """
+    if expression.type is not Type.FLOAT:
+        return None
+    if is_whole(expression):
+        return call("to_int", expression), 1.0
+    rounded = _rounded(expression)
+    if rounded is not None:
+        return rounded
+    known = schema.columns.get(expression.name) if isinstance(expression, Column) else None
+    return (
+        None if known is None or known.decimals is None else (shifted(expression, known.decimals), 10.0**known.decimals)
+    )
+
+
+def _rounded(expression: Expression) -> tuple[Expression, float] | None:
+    """ROUND(x * c) / c as whole numbers, which is what ROUND(x, 2) means; and FLOOR and CEIL likewise."""
+    if not isinstance(expression, Call) or expression.function != "divide":
+        return None
+    rounded, divisor = expression.arguments
+    scale = divisor.value if isinstance(divisor, Literal) else None
+    if not isinstance(rounded, Call) or rounded.function not in _ROUNDED or not isinstance(scale, float):
+        return None
+    (grown,) = rounded.arguments
+    alike = isinstance(grown, Call) and grown.function == "multiply" and divisor in grown.arguments
+    return (call("to_int", rounded), scale) if alike and 1 <= scale <= _LARGEST_DIVISOR else None
+
+
+def shifted(value: Expression, decimals: int) -> Expression:
+    """The whole number nearest to a double, after so many decimals."""
+    moved = value if decimals == 0 else call("multiply", value, Literal(10.0**decimals, Type.FLOAT))
+    return call("to_int", call("round", moved))
+
+
+def from_whole(key: Expression, scale: float) -> Expression:
+    """The double that a whole number stands for."""
+    double = call("to_float", key)
+    return double if scale == 1 else call("divide", double, Literal(scale, Type.FLOAT))

@@ -1,18 +1,24 @@
-"""Aggregates of released values: what SQL says of the values, and an interval for what it says of the true ones."""
+"""Released groups on their way through steps: values with intervals, aggregates of them, and certain conditions.
+
+An aggregate is what SQL says of the released values, with an interval for what it says of the true ones. A condition is
+certain if it holds whatever the noise was: for all values within their intervals.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any, Protocol
 
-from discreet.plan.expressions.spans import EVERYTHING, End, Span
-from discreet.plan.model.nodes import Value
+from discreet.plan.analysis.value_bounds import span
+from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.expressions.interval_arithmetic import EVERYTHING, End, Span
+from discreet.plan.model.nodes import Call, Expression, Literal, Value, columns
 from discreet.plan.model.types import Type
-from discreet.plan.post.outputs import Cell, Noisy, as_noisy, span_of
+from discreet.plan.post.outputs import Cell, Noisy, as_noisy, cell, span_of, values_of
 
 ZERO = Fraction(0)
 
@@ -158,3 +164,121 @@ class Running:
         if self._infinite[stop] > self._infinite[start]:
             return self._end
         return self._sums[stop] - self._sums[start]
+
+
+_NEVER_NULL = frozenset(
+    {"add", "subtract", "multiply", "divide", "negate", "absolute", "round", "floor", "ceil", "to_float"}
+)
+"""Functions whose results, if their intervals are bounded, are never NULL."""
+
+
+def settled(expression: Expression, values: Mapping[str, Value], noisy: Callable[[str], bool]) -> Expression:
+    """The expression with everything written out that no noise decides: known parts, and branches of CASE."""
+    if not any(noisy(column.name) for column in columns(expression)):
+        return Literal(evaluate(expression, values), expression.type)
+    if not isinstance(expression, Call):
+        return expression
+    if expression.function == "if":
+        condition, then, other = expression.arguments
+        known = settled(condition, values, noisy)
+        if isinstance(known, Literal):
+            return settled(then if known.value is True else other, values, noisy)
+    parts = tuple(settled(part, values, noisy) for part in expression.arguments)
+    return Call(expression.function, parts, expression.type)
+
+
+def certain(condition: Expression, spans: Mapping[str, Span]) -> bool | None:
+    """True if a settled condition is true for all values within their intervals, False if for none, else None."""
+    if isinstance(condition, Literal):
+        return condition.value is True
+    if not isinstance(condition, Call):
+        return None
+    if condition.function in ("and", "or"):
+        found = [certain(part, spans) for part in condition.arguments]
+        decisive = condition.function == "or"
+        if decisive in found:
+            return decisive
+        return None if None in found else not decisive
+    compared = _COMPARED.get(condition.function)
+    if compared is None or not all(_is_present(part) for part in condition.arguments):
+        return None
+    one, other = (span(part, spans) for part in condition.arguments)
+    return None if one.is_empty or other.is_empty else compared(one, other)
+
+
+def _is_present(expression: Expression) -> bool:
+    """Whether an expression of numbers has a value."""
+    if isinstance(expression, Literal):
+        return expression.value is not None and expression.type.is_number
+    if isinstance(expression, Call):
+        return expression.function in _NEVER_NULL and all(map(_is_present, expression.arguments))
+    return expression.type.is_number
+
+
+def _less(one: Span, other: Span) -> bool | None:
+    return True if one.high < other.low else False if one.low >= other.high else None
+
+
+def _less_equal(one: Span, other: Span) -> bool | None:
+    return True if one.high <= other.low else False if one.low > other.high else None
+
+
+def _differ(one: Span, other: Span) -> bool | None:
+    return True if one.high < other.low or other.high < one.low else None
+
+
+def _equal(one: Span, other: Span) -> bool | None:
+    return False if _differ(one, other) else None
+
+
+_COMPARED: dict[str, Callable[[Span, Span], bool | None]] = {
+    "less": _less,
+    "less_equal": _less_equal,
+    "greater": lambda one, other: _less(other, one),
+    "greater_equal": lambda one, other: _less_equal(other, one),
+    "equal": _equal,
+    "not_equal": _differ,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A released group on its way.
+
+    Args:
+        cells: keys, aggregates and what steps made.
+        place: among the released groups; None once groups are put together.
+        shown: whether it is there by the released values.
+        sure: whether it is there whatever the noise.
+    """
+
+    cells: Mapping[str, Cell]
+    place: int | None
+    shown: bool = True
+    sure: bool = True
+    values: dict[str, Any] = field(init=False)
+    spans: dict[str, Span] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", values_of(self.cells))
+        object.__setattr__(self, "spans", {name: span_of(part) for name, part in self.cells.items()})
+
+    def value(self, expression: Expression) -> Any:
+        """An expression by the released values."""
+        return evaluate(expression, self.values)
+
+    def settled(self, expression: Expression) -> Expression:
+        """An expression with everything written out that no noise decides."""
+        return settled(expression, self.values, lambda name: isinstance(self.cells[name], Noisy))
+
+    def cell(self, expression: Expression) -> Cell:
+        """An expression with its interval; plain if no noise decides it."""
+        return cell(self.settled(expression), self.cells)
+
+    def member(self, argument: Expression | None) -> Member:
+        """The group as a member of what is aggregated."""
+        return Member(1 if argument is None else self.cell(argument), self.place, self.shown, self.sure)
+
+    def certain(self, condition: Expression) -> bool | None:
+        """Whether a condition is true whatever the noise; None if that depends on it."""
+        return certain(self.settled(condition), self.spans)
