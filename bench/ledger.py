@@ -20,8 +20,8 @@ from _timing import Row, show
 
 from discreet.ledger import Book, changes
 from discreet.ledger.entry import seal
+from discreet.ledger.serialization import canonical
 from discreet.ledger.tallies import prices
-from discreet.ledger.text import canonical
 from discreet.privacy import Budget, Neighbours, Unit, events
 
 PROCESSES, SECONDS = 8, 3.0

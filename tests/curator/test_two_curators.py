@@ -11,7 +11,8 @@ import pytest
 
 from discreet.curator import curator as module
 from discreet.errors import InsufficientBudget, LedgerError
-from discreet.ledger import Book, sqlite
+from discreet.ledger import Book
+from discreet.ledger.store import sqlite
 from discreet.measurement.probes import probes
 from discreet.privacy import Budget, PureDP
 from tests.curator import nursery

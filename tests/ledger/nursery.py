@@ -18,10 +18,12 @@ from collections.abc import Callable
 from typing import Any
 
 from discreet.errors import InsufficientBudget, LedgerError
-from discreet.ledger import Book, charging, sqlite
+from discreet.ledger import Book
+from discreet.ledger import charges as charging
 from discreet.ledger.account import Member, Standing
-from discreet.ledger.rows import SqliteRows
-from discreet.ledger.store import Rows
+from discreet.ledger.store import sqlite
+from discreet.ledger.store.base import Rows
+from discreet.ledger.store.transaction import SqliteRows
 from discreet.noise import SeededBits
 from discreet.privacy import events
 

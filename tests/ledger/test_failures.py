@@ -10,7 +10,7 @@ import pytest
 
 from discreet.errors import AccountLocked, LedgerError, LedgerTampered
 from discreet.ledger import FAILURE_CEILING, FAILURE_CREDITS, OWNER, Book, Receipt
-from discreet.ledger.rows import _seal
+from discreet.ledger.store.transaction import _seal
 from discreet.privacy import Budget
 from tests.ledger.books import PATIENTS, TENTH, opened, spoil, tamper
 

@@ -20,8 +20,9 @@ from typing import Any, cast
 import pytest
 
 from discreet.errors import InsufficientBudget, LedgerError, NotPermitted
-from discreet.ledger import Book, schema, sqlite
-from discreet.ledger.rows import SqliteRows
+from discreet.ledger import Book, schema
+from discreet.ledger.store import sqlite
+from discreet.ledger.store.transaction import SqliteRows
 from discreet.privacy import Budget, PureDP, events
 from tests.ledger.books import PATIENTS, TENTH, opened, spend, spoil
 

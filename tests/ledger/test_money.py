@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from discreet import accounting
 from discreet.check import LARGEST_EXPONENT
 from discreet.errors import InsufficientBudget, UnsupportedEvent
-from discreet.ledger import Book, amounts
+from discreet.ledger import Book
+from discreet.ledger import ratios as amounts
 from discreet.ledger.account import Member, Role, Standing
 from discreet.ledger.identity import by_identity
-from discreet.ledger.rows import SqliteRows
-from discreet.ledger.store import Kept, Place
+from discreet.ledger.serialization import canonical
+from discreet.ledger.store.base import Kept, Place
+from discreet.ledger.store.transaction import SqliteRows
 from discreet.ledger.tallies import Price, Tallies, prices
-from discreet.ledger.text import canonical
 from discreet.privacy import Budget, Loss, Neighbours, PureDP, events
 from discreet.privacy.amounts import short
 from discreet.privacy.events import Event

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import AccountLocked, InsufficientBudget, LedgerError
-from discreet.ledger import FAILURE_CREDITS, changes, charging, claims, failures, outcomes, sqlite
+from discreet.ledger import FAILURE_CREDITS, changes, claims, failures, outcomes
+from discreet.ledger import charges as charging
 from discreet.ledger.account import Member, Standing
 from discreet.ledger.entry import Head
-from discreet.ledger.rows import SqliteRows
 from discreet.ledger.signals import Deferral
-from discreet.ledger.store import Rows
+from discreet.ledger.store import sqlite
+from discreet.ledger.store.base import Rows
+from discreet.ledger.store.transaction import SqliteRows
 from discreet.ledger.tallies import Tallies
 from discreet.privacy import Budget, PureDP, events
 from tests.ledger.books import PATIENTS, TENTH, opened, spend

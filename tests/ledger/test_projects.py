@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import InsufficientBudget, InvalidParameter, LedgerTampered, NotPermitted
-from discreet.ledger import Book, changes, charging
+from discreet.ledger import Book, changes
+from discreet.ledger import charges as charging
 from discreet.privacy import Budget, PureDP, events
 from tests.ledger.books import PATIENTS, TENTH, opened, tamper
 

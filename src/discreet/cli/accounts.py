@@ -11,7 +11,7 @@ from rich.text import Text
 
 from discreet.cli.words import json_text
 from discreet.ledger import Balance, Entry
-from discreet.ledger.text import at_most, read_loss, write_loss
+from discreet.ledger.serialization import at_most, read_loss, write_loss
 from discreet.privacy import Loss
 from discreet.report.display import printable
 

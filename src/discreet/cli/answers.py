@@ -12,7 +12,7 @@ from rich.text import Text
 
 from discreet.cli.words import csv_text, json_text, shown
 from discreet.curator.asking.answer import Answer
-from discreet.ledger.text import write_loss
+from discreet.ledger.serialization import write_loss
 from discreet.report.display import percent, printable
 
 

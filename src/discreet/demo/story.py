@@ -16,7 +16,7 @@ from discreet.demo import attack, background, terminal
 from discreet.demo.clinic import HIGHEST_CHARGE, PATIENTS, RICH_CHARGE, RICH_WARD, Visit, visits, write
 from discreet.demo.conversation import BUDGET, DIAGNOSIS_LINE, WARD_LINE, Said, conversation, protect
 from discreet.ledger import Balance, Entry, Head
-from discreet.ledger.text import read_loss
+from discreet.ledger.serialization import read_loss
 from discreet.noise import Bits
 
 FOLDER = "discreet-demo"

@@ -10,10 +10,10 @@ from discreet.ledger.account import FAILURE_CEILING, FAILURE_CREDITS, Account, R
 from discreet.ledger.backups import restore
 from discreet.ledger.balance import Balance, Remaining
 from discreet.ledger.book import Book
-from discreet.ledger.charging import Receipt
+from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.policy import OWNER
-from discreet.ledger.store import Stored
+from discreet.ledger.store.base import Stored
 
 __all__ = [
     "FAILURE_CEILING",

@@ -12,8 +12,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from discreet.errors import InvalidParameter
+from discreet.ledger.serialization import canonical, loss_text, parsed, read_loss, read_unit, write_loss, write_unit
 from discreet.ledger.tallies import CURRENCIES, Price, Tallies, rules
-from discreet.ledger.text import canonical, loss_text, parsed, read_loss, read_unit, write_loss, write_unit
 from discreet.privacy import Loss, Neighbours, Unit
 
 _new = tuple.__new__  # makes a named tuple without the function around it

@@ -9,17 +9,18 @@ from types import TracebackType
 from typing import Self
 
 from discreet.errors import AccountLocked, DiscreetError, InsufficientBudget, UnsupportedEvent
-from discreet.ledger import changes, charging, claims, outcomes, policy, stewardship
+from discreet.ledger import changes, claims, outcomes, policy, stewardship
+from discreet.ledger import charges as charging
 from discreet.ledger.account import Account, Member, Role, Standing
 from discreet.ledger.balance import Balance
-from discreet.ledger.charging import Receipt
+from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.failures import credited, failures
 from discreet.ledger.journal import Journal
 from discreet.ledger.origin import NOWHERE, Origin, Told, tables
-from discreet.ledger.sqlite import MEMORY, SqliteStore
-from discreet.ledger.store import Stored
-from discreet.ledger.text import name, text
+from discreet.ledger.serialization import name, text
+from discreet.ledger.store.base import Stored
+from discreet.ledger.store.sqlite import MEMORY, SqliteStore
 from discreet.privacy import Loss, Neighbours, Unit
 from discreet.privacy.events import Event
 

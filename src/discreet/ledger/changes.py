@@ -13,9 +13,9 @@ from typing import Any, Protocol, TypeVar
 from discreet.errors import LedgerTampered
 from discreet.ledger.account import Account, Member, Role, Standing
 from discreet.ledger.entry import Entry
-from discreet.ledger.store import Kept, Place, as_text
+from discreet.ledger.serialization import canonical, parsed, read_loss
+from discreet.ledger.store.base import Kept, Place, as_text
 from discreet.ledger.tallies import Price, Tallies
-from discreet.ledger.text import canonical, parsed, read_loss
 
 Value = TypeVar("Value")
 

@@ -18,10 +18,10 @@ import time
 
 from discreet.errors import LedgerError
 from discreet.ledger import changes
-from discreet.ledger.charging import Receipt, require_admission
+from discreet.ledger.charges import Receipt, require_admission
 from discreet.ledger.journal import Journal
 from discreet.ledger.outcomes import own_charge
-from discreet.ledger.store import Rows
+from discreet.ledger.store.base import Rows
 
 _POLL = 0.01  # seconds between looks for the outcome of what somebody else runs
 _MOST_DOUBLED = 6  # times that the wait for a runner grows, since a long question is run again in vain

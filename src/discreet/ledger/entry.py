@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from discreet.errors import InvalidParameter, LedgerTampered
-from discreet.ledger.text import canonical
+from discreet.ledger.serialization import canonical
 
 GENESIS = "0" * 64
 """What stands before the first entry."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from discreet.errors import AccountLocked
 from discreet.ledger import changes, policy
 from discreet.ledger.account import FAILURE_CEILING, FAILURE_CREDITS, Standing
-from discreet.ledger.store import Rows
+from discreet.ledger.store.base import Rows
 
 SHARED = ""
 """Stands for all names without a role; nobody is called so."""

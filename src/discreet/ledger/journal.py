@@ -13,7 +13,7 @@ from types import TracebackType
 from discreet.errors import LedgerError, LedgerTampered
 from discreet.ledger import changes, policy
 from discreet.ledger.entry import GENESIS, Head
-from discreet.ledger.store import Places, Rows, Store
+from discreet.ledger.store.base import Places, Rows, Store
 from discreet.ledger.verify import verify
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.errors import InvalidParameter
-from discreet.ledger.store import Rows
-from discreet.ledger.text import name, parsed, text
+from discreet.ledger.serialization import name, parsed, text
+from discreet.ledger.store.base import Rows
 
 Told = Mapping[str, Any]
 """What the book says of a table."""

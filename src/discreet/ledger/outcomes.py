@@ -6,11 +6,12 @@ A charge that was claimed (`ledger.claims`) may be run by several at once; whoev
 from __future__ import annotations
 
 from discreet.errors import LedgerError, LedgerTampered
-from discreet.ledger import changes, charging
-from discreet.ledger.charging import Receipt, Request
+from discreet.ledger import changes
+from discreet.ledger import charges as charging
+from discreet.ledger.charges import Receipt, Request
 from discreet.ledger.entry import Entry, digest
 from discreet.ledger.failures import credited
-from discreet.ledger.store import Rows, Stored
+from discreet.ledger.store.base import Rows, Stored
 from discreet.ledger.verify import is_answer_of
 
 

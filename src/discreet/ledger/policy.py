@@ -10,7 +10,7 @@ from __future__ import annotations
 from discreet.errors import NotPermitted
 from discreet.ledger import changes
 from discreet.ledger.account import Member, Role, Standing
-from discreet.ledger.text import parsed
+from discreet.ledger.serialization import parsed
 
 OWNER = "owner"
 """The name that acts when no other is given."""

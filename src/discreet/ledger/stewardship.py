@@ -8,9 +8,9 @@ from discreet.errors import InvalidParameter, NotPermitted
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, Role, same_currency
 from discreet.ledger.origin import Origin, require_one_budget, tables
-from discreet.ledger.store import Rows
+from discreet.ledger.serialization import write_loss, write_unit
+from discreet.ledger.store.base import Rows
 from discreet.ledger.tallies import rules
-from discreet.ledger.text import write_loss, write_unit
 from discreet.noise import system_bits
 from discreet.privacy import Loss, Neighbours, Unit
 

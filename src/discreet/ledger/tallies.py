@@ -20,10 +20,10 @@ from discreet.accounting import filters
 from discreet.accounting.terms import terms
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import root_below
-from discreet.ledger import amounts
-from discreet.ledger.amounts import Amount, Amounts, plus, within
+from discreet.ledger import ratios as amounts
 from discreet.ledger.identity import by_identity
-from discreet.ledger.text import NAMES
+from discreet.ledger.ratios import Amount, Amounts, plus, within
+from discreet.ledger.serialization import NAMES
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP
 from discreet.privacy.events import Event
 

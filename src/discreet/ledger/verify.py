@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from discreet.errors import LedgerTampered
 from discreet.ledger import changes
 from discreet.ledger.entry import GENESIS, Entry, Head, chained, digest
-from discreet.ledger.store import Rows, Stored
+from discreet.ledger.serialization import parsed
+from discreet.ledger.store.base import Rows, Stored
 from discreet.ledger.tallies import Tallies
-from discreet.ledger.text import parsed
 
 Pending = Counter[tuple[str, str, str, str]]
 """How often each charge occurs: account, who, price and project."""

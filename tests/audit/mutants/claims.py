@@ -15,7 +15,8 @@ from discreet.curator import curator as module
 from discreet.curator.asking.performance import Told, perform
 from discreet.curator.asking.prepared import Prepared
 from discreet.engines import Memory
-from discreet.ledger import Book, Receipt, charging, claims, outcomes
+from discreet.ledger import Book, Receipt, claims, outcomes
+from discreet.ledger import charges as charging
 from discreet.measurement.probes.probes import SHARE
 from discreet.noise import SeededBits
 from discreet.privacy import Budget, events

@@ -14,7 +14,7 @@ from discreet.curator.config.file import Analyst, Config, PublicTable, Table
 from discreet.engines.duckdb.sources import Csv, source_of
 from discreet.errors import InvalidParameter
 from discreet.ledger import Book, Role
-from discreet.ledger.text import write_loss
+from discreet.ledger.serialization import write_loss
 from discreet.privacy import Loss
 
 if TYPE_CHECKING:

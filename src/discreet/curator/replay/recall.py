@@ -15,7 +15,7 @@ from discreet.curator.replay.stored import Asked, area
 from discreet.errors import UnsupportedQuery
 from discreet.exact import root_above
 from discreet.ledger import Stored
-from discreet.ledger.text import at_most
+from discreet.ledger.serialization import at_most
 from discreet.measurement.program.execution import Released
 from discreet.plan.canonical import recall
 from discreet.plan.model.schema import Limits

@@ -18,9 +18,9 @@ from contextlib import closing, contextmanager
 
 from discreet.errors import LedgerError, LedgerTampered
 from discreet.ledger import schema
-from discreet.ledger.rows import Remembered, SqliteRows, check_statements
 from discreet.ledger.signals import Deferral
-from discreet.ledger.store import Rows, Store
+from discreet.ledger.store.base import Rows, Store
+from discreet.ledger.store.transaction import Remembered, SqliteRows, check_statements
 
 MEMORY = ":memory:"
 _BROKEN: set[str] = set()  # files to which a commit failed in this process

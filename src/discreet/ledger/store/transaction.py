@@ -11,7 +11,7 @@ from typing import Any
 from discreet.errors import LedgerTampered
 from discreet.ledger import schema
 from discreet.ledger.entry import GENESIS, Entry, Head
-from discreet.ledger.store import Kept, Place, Places, Rows, Stored, Value, as_text
+from discreet.ledger.store.base import Kept, Place, Places, Rows, Stored, Value, as_text
 
 _ENTRY = "SELECT sequence, time, kind, account, who, price, key, about, body, hash FROM entries"
 _HEAD = "SELECT sequence, hash FROM entries"

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 from discreet.ledger.account import Member, Standing
 from discreet.ledger.entry import Entry, Head, seal
-from discreet.ledger.text import canonical
+from discreet.ledger.serialization import canonical
 
 Value = TypeVar("Value")
 

@@ -22,13 +22,23 @@ from discreet.errors import (
 )
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, Member, Standing
-from discreet.ledger.amounts import Amounts, rests
 from discreet.ledger.balance import Remaining
 from discreet.ledger.entry import Entry, digest
 from discreet.ledger.failures import require_credit
-from discreet.ledger.store import Kept, Place, Rows
+from discreet.ledger.ratios import Amounts, rests
+from discreet.ledger.serialization import (
+    amounts_text,
+    at_most,
+    canonical,
+    loss_text,
+    name,
+    parsed,
+    quoted,
+    read_loss,
+    text,
+)
+from discreet.ledger.store.base import Kept, Place, Rows
 from discreet.ledger.tallies import CURRENCIES, Price, Tallies, loss, prices, rules
-from discreet.ledger.text import amounts_text, at_most, canonical, loss_text, name, parsed, quoted, read_loss, text
 from discreet.privacy import Loss, PureDP, events
 from discreet.privacy.events import Event
 

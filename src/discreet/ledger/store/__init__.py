@@ -1,0 +1,1 @@
+"""Where the book is kept: what it needs of a database (`base`), and the one SQLite file that offers it."""
