@@ -48,7 +48,7 @@ def bare(path: str) -> Callable[[], None]:
 
 def charging(path: str) -> Callable[[], None]:
     book = Book(path)
-    book.open_account("patients", unit=Unit("patient", "id"), budget=BUDGET)
+    book.stewardship.open_account("patients", unit=Unit("patient", "id"), budget=BUDGET)
 
     def charge() -> None:
         book.charge("patients", EVENT, analyst="ana", question=QUESTION)

@@ -113,8 +113,8 @@ def test_a_stored_answer_is_not_for_everybody(tmp_path: Path) -> None:
     curator = clinic(Budget(epsilon=1), ledger=ledger)
     curator.ask(COUNT, epsilon=0.25)
     with Book(ledger) as book:
-        book.appoint("ana", "analyst", account="visits")
-        book.appoint("otto", "auditor", account="visits")
+        book.stewardship.appoint("ana", "analyst", account="visits")
+        book.stewardship.appoint("otto", "auditor", account="visits")
     assert curator.ask(COUNT, epsilon=0.25, analyst="ana").replayed
     for stranger in ("otto", "eve"):
         with pytest.raises(NotPermitted):

@@ -17,9 +17,8 @@ from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
 from discreet.engines.duckdb.sources import FileTable
 from discreet.errors import InvalidParameter
-from discreet.ledger import Book
-from discreet.ledger import origin as origin_module
-from discreet.ledger.origin import Origin
+from discreet.ledger import Book, stewardship
+from discreet.ledger.stewardship import Origin
 from discreet.privacy import Budget
 
 BUDGET = Budget(epsilon=1)
@@ -225,8 +224,8 @@ def test_books_without_files_are_read_and_learn_them_once(file: Path) -> None:
     curator.close()
     (file.parent / "book.ledger").unlink()
     with Book(str(file.parent / "book.ledger")) as old:  # as earlier versions wrote it
-        old.open_account("visits", unit=_unit(), budget=BUDGET)
-        old.attach("visits", account="visits", declaration=declaration or "")
+        old.stewardship.open_account("visits", unit=_unit(), budget=BUDGET)
+        old.stewardship.attach("visits", account="visits", declaration=declaration or "")
         entries = old.verify().sequence
     with curator_of(file.parent) as curator:
         protect(curator, file, "visits")
@@ -248,9 +247,9 @@ def test_the_book_itself_refuses(file: Path) -> None:
     state = file.stat()
     origin = Origin({"/elsewhere.csv": f"{state.st_dev}:{state.st_ino}"}, "")
     with Book(str(file.parent / "book.ledger")) as book:
-        book.open_account("staff", unit=curator.account("visits").unit, budget=BUDGET)
+        book.stewardship.open_account("staff", unit=curator.account("visits").unit, budget=BUDGET)
         with pytest.raises(InvalidParameter):
-            book.attach("staff", account="staff", declaration="{}", origin=origin)
+            book.stewardship.attach("staff", account="staff", declaration="{}", origin=origin)
 
 
 # --------------------------------------------------------------------------------------------------------------- public
@@ -323,7 +322,7 @@ def by_file_alone(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_compared(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(origin_module, "tables", lambda _: {})
+    patch.setattr(stewardship, "tables", lambda _: {})
     patch.setattr("discreet.ledger.book.tables", lambda _: {})
     patch.setattr("discreet.ledger.stewardship.tables", lambda _: {})
 

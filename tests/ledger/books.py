@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import InsufficientBudget
-from discreet.ledger import Book, schema
+from discreet.ledger import Book
+from discreet.ledger.store import transaction
 from discreet.privacy import Budget, Loss, Unit, events
 from discreet.privacy.events import Event
 
@@ -18,7 +19,7 @@ TENTH = events.Pure("0.1")
 
 def opened(path: str | Path = ":memory:", budget: Loss | None = None, account: str = "patients") -> Book:
     book = Book(str(path))
-    book.open_account(account, unit=PATIENTS, budget=budget or Budget(epsilon=1))
+    book.stewardship.open_account(account, unit=PATIENTS, budget=budget or Budget(epsilon=1))
     return book
 
 
@@ -35,16 +36,16 @@ def spend(book: Book, event: Event = TENTH, most: int = 1000, account: str = "pa
 def busy_book(path: Path) -> None:
     """A book in which every kind of act happened."""
     with opened(path) as book:
-        book.attach("visits", account="patients", declaration='{"age":[0,120]}', version="2026-11")
-        book.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="1/2"))
-        book.appoint("sue", "steward")
+        book.stewardship.attach("visits", account="patients", declaration='{"age":[0,120]}', version="2026-11")
+        book.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="1/2"))
+        book.stewardship.appoint("sue", "steward")
         first = book.charge("patients", TENTH, analyst="ana", question='{"count":"visits"}', key="k1")
         book.store_answer(first, "visits@2026-11/count", b"\x00answer\xff")
         failed = book.charge("patients", events.Pure("1/3"), analyst="sue", question='{"sum":"age"}')
         book.fail(failed)
-        book.unlock("patients", by="sue", note="a full disk")
-        book.amend("patients", budget=Budget(epsilon=2), by="sue", note="agreed by the board")
-        book.renew("patients", by="sue", note="a new year")
+        book.stewardship.unlock("patients", by="sue", note="a full disk")
+        book.stewardship.amend("patients", budget=Budget(epsilon=2), by="sue", note="agreed by the board")
+        book.stewardship.renew("patients", by="sue", note="a new year")
         for _ in range(5):
             book.charge("patients", events.Laplace(noise_multiplier=20), analyst="ana", question="{}")
 
@@ -57,7 +58,7 @@ def tamper(path: Path, *statements: str) -> None:
             connection.execute(f"DROP TRIGGER {name}")
         for statement in statements:
             connection.execute(statement)
-        for statement in schema.STATEMENTS:
+        for statement in transaction.STATEMENTS:
             if statement.startswith("CREATE TRIGGER"):
                 connection.execute(statement)
 

@@ -18,12 +18,11 @@ from collections.abc import Callable
 from typing import Any
 
 from discreet.errors import InsufficientBudget, LedgerError
-from discreet.ledger import Book
-from discreet.ledger import charges as charging
-from discreet.ledger.account import Member, Standing
+from discreet.ledger import Book, charges
+from discreet.ledger.account import AccountState, Member
 from discreet.ledger.store import sqlite
-from discreet.ledger.store.base import Rows
-from discreet.ledger.store.transaction import SqliteRows
+from discreet.ledger.store.base import Transaction
+from discreet.ledger.store.transaction import SqliteTransaction
 from discreet.noise import SeededBits
 from discreet.privacy import events
 
@@ -127,13 +126,13 @@ def fall_at(book: Book, step: int) -> None:
 def uncharged() -> None:
     """Acknowledges without writing."""
 
-    def pretend(rows: Rows, asked: charging.Request) -> tuple[charging.Receipt, ...]:
+    def pretend(rows: Transaction, asked: charges.Request) -> tuple[charges.Receipt, ...]:
         receipts = honest(rows, asked)
         rows._connection.execute("ROLLBACK")  # type: ignore[attr-defined]
         rows._connection.execute("BEGIN IMMEDIATE")  # type: ignore[attr-defined]
         return receipts
 
-    honest, charging.charge = charging.charge, pretend
+    honest, charges.charge = charges.charge, pretend
 
 
 def late() -> None:
@@ -147,11 +146,11 @@ def late() -> None:
         if count[0] % 3 == 0:
             honest(store)
 
-    def begin(store: sqlite.SqliteStore) -> Rows:
+    def begin(store: sqlite.SqliteStore) -> Transaction:
         if not store._writer.in_transaction:
             return honest_begin(store)
         store._write_lock.acquire()
-        store._rows = SqliteRows(store._writer)
+        store._rows = SqliteTransaction(store._writer)
         return store._rows
 
     sqlite.SqliteStore._commit = commit  # type: ignore[method-assign,assignment]
@@ -160,20 +159,20 @@ def late() -> None:
 
 def race() -> None:
     """Looks at the balance first and writes later, each in a transaction of its own."""
-    admitted, charged = charging._admitted, Book.charge_all
+    admitted, charged = charges._admitted, Book.charge_all
     seen = threading.local()
 
-    def look(book: Book, charges: Any, **details: Any) -> tuple[charging.Receipt, ...]:
+    def look(book: Book, asked: Any, **details: Any) -> tuple[charges.Receipt, ...]:
         with book._journal.reading() as rows:
             seen.standing = admitted(rows, "patients", details["analyst"])
         threading.Event().wait(0.003)  # the others look, too
-        return charged(book, charges, **details)
+        return charged(book, asked, **details)
 
-    def remember(_rows: Rows, _account: str, _who: str) -> tuple[Standing, Member]:
+    def remember(_rows: Transaction, _account: str, _who: str) -> tuple[AccountState, Member]:
         standing, member = seen.standing
         return standing, member
 
-    charging._admitted, Book.charge_all = remember, look  # type: ignore[method-assign,assignment]
+    charges._admitted, Book.charge_all = remember, look  # type: ignore[method-assign,assignment]
 
 
 MUTANTS = {"": lambda: None, "uncharged": uncharged, "late": late, "race": race}

@@ -17,9 +17,9 @@ from tests.ledger.books import PATIENTS, TENTH, opened, spend
 def test_opening_again_with_the_same_declarations_changes_nothing() -> None:
     book = opened()
     before, account = book.head(), book.account("patients")
-    again = book.open_account("patients", unit=PATIENTS, neighbours="add_remove", budget=Budget(epsilon=1))
+    again = book.stewardship.open_account("patients", unit=PATIENTS, neighbours="add_remove", budget=Budget(epsilon=1))
     assert again == account
-    assert book.open_account("patients", unit=PATIENTS) == account
+    assert book.stewardship.open_account("patients", unit=PATIENTS) == account
     assert book.head() == before
     assert len(account.salt) == 32
     assert account.salt.hex() not in repr(account)
@@ -38,22 +38,22 @@ def test_opening_again_otherwise_is_refused(unit: Unit, neighbours: str, budget:
     book = opened()
     before = book.head()
     with pytest.raises(InvalidParameter) as caught:
-        book.open_account("patients", unit=unit, neighbours=neighbours, budget=budget)
+        book.stewardship.open_account("patients", unit=unit, neighbours=neighbours, budget=budget)
     assert caught.value.name == field
     assert book.head() == before
 
 
 def test_an_amended_account_opens_with_either_budget() -> None:
     book = opened()
-    book.amend("patients", budget=Budget(epsilon=3))
+    book.stewardship.amend("patients", budget=Budget(epsilon=3))
     for budget in (None, Budget(epsilon=1), Budget(epsilon=3)):
-        book.open_account("patients", unit=PATIENTS, budget=budget)
+        book.stewardship.open_account("patients", unit=PATIENTS, budget=budget)
 
 
 @pytest.mark.parametrize("budget", [None, GDP(1), PureDP(0), ApproxDP(1, 0), ApproxDP(0, "1e-6"), ZCDP(0), 1])
 def test_budgets_of_other_currencies_or_nothing_are_refused(budget: Loss) -> None:
     with pytest.raises(InvalidParameter) as caught:
-        Book().open_account("patients", unit=PATIENTS, budget=budget)
+        Book().stewardship.open_account("patients", unit=PATIENTS, budget=budget)
     assert caught.value.name == "budget"
 
 
@@ -61,7 +61,7 @@ def test_budgets_of_other_currencies_or_nothing_are_refused(budget: Loss) -> Non
 def test_names_are_short_and_on_one_line(bad: str) -> None:
     book = opened()
     with pytest.raises(InvalidParameter):
-        book.open_account(bad, unit=PATIENTS, budget=Budget(epsilon=1))
+        book.stewardship.open_account(bad, unit=PATIENTS, budget=Budget(epsilon=1))
     with pytest.raises(InvalidParameter):
         book.charge("patients", TENTH, analyst=bad)
     with pytest.raises(InvalidParameter):
@@ -70,20 +70,20 @@ def test_names_are_short_and_on_one_line(bad: str) -> None:
 
 def test_tables_stay_as_declared_in_their_account() -> None:
     book = opened()
-    book.open_account("staff", unit=Unit("nurse", "id"), budget=Budget(epsilon=1))
-    book.attach("visits", account="patients", declaration='{"a":1}', version="2026-11")
+    book.stewardship.open_account("staff", unit=Unit("nurse", "id"), budget=Budget(epsilon=1))
+    book.stewardship.attach("visits", account="patients", declaration='{"a":1}', version="2026-11")
     before = book.head()
-    book.attach("visits", account="patients", declaration='{"a":1}', version="2026-11")
+    book.stewardship.attach("visits", account="patients", declaration='{"a":1}', version="2026-11")
     assert book.head() == before
-    book.attach("visits", account="patients", declaration='{"a":1}', version="2026-12")
-    book.attach("visits", account="patients", declaration='{"a":1}', version="2026-11")
+    book.stewardship.attach("visits", account="patients", declaration='{"a":1}', version="2026-12")
+    book.stewardship.attach("visits", account="patients", declaration='{"a":1}', version="2026-11")
     assert book.head().sequence == before.sequence + 1
     for account, declaration, field in (("staff", '{"a":1}', "account"), ("patients", '{"a":2}', "declaration")):
         with pytest.raises(InvalidParameter) as caught:
-            book.attach("visits", account=account, declaration=declaration, version="2027-01")
+            book.stewardship.attach("visits", account=account, declaration=declaration, version="2027-01")
         assert caught.value.name == field
     with pytest.raises(InvalidParameter):
-        book.attach("other", account="nobody", declaration="{}")
+        book.stewardship.attach("other", account="nobody", declaration="{}")
     assert book.tables() == {"visits": "patients"}
     assert book.declaration("visits") == '{"a":1}'
     assert book.declaration("nothing") is None
@@ -93,24 +93,24 @@ def test_tables_stay_as_declared_in_their_account() -> None:
 def test_amendment_keeps_what_was_spent() -> None:
     book = opened()
     assert spend(book) == 10
-    balance = book.amend("patients", budget=Budget(epsilon="1.5"), note="board")
+    balance = book.stewardship.amend("patients", budget=Budget(epsilon="1.5"), note="board")
     assert (balance.spent, balance.remaining.loss, balance.total) == (PureDP(1), PureDP("0.5"), PureDP("1.5"))
     assert spend(book) == 5
-    balance = book.amend("patients", budget=Budget(epsilon="0.2"))
+    balance = book.stewardship.amend("patients", budget=Budget(epsilon="0.2"))
     assert (balance.spent, balance.remaining) == (PureDP("1.5"), Remaining(PureDP(0), Fraction(0)))
     assert spend(book) == 0
     with pytest.raises(InvalidParameter):
-        book.amend("patients", budget=Budget(rho=1))
+        book.stewardship.amend("patients", budget=Budget(rho=1))
     book.verify()
 
 
 def test_renewal_starts_a_period_and_the_lifetime_goes_on() -> None:
     book = opened()
-    book.appoint("ana", Role.ANALYST, account="patients", cap=Budget(epsilon="0.3"))
+    book.stewardship.appoint("ana", Role.ANALYST, account="patients", cap=Budget(epsilon="0.3"))
     for _ in range(3):
         book.charge("patients", TENTH, analyst="ana")
     assert spend(book) == 7
-    balance = book.renew("patients", note="a new year")
+    balance = book.stewardship.renew("patients", note="a new year")
     assert (balance.spent, balance.remaining.loss, balance.period) == (PureDP(0), PureDP(1), 2)
     assert balance.lifetime == PureDP(1)
     for _ in range(3):
@@ -127,7 +127,7 @@ def test_the_account_wins_over_generous_caps() -> None:  # RT-072
     book = opened()
     names = [f"analyst {i}" for i in range(10)]
     for who in names:
-        book.appoint(who, "analyst", account="patients", cap=Budget(epsilon=5))
+        book.stewardship.appoint(who, "analyst", account="patients", cap=Budget(epsilon=5))
     passed = 0
     for _ in range(3):
         for who in names:
@@ -144,7 +144,7 @@ def test_a_cap_counts_what_was_spent_before_it() -> None:
     book = opened()
     for _ in range(3):
         book.charge("patients", TENTH, analyst="ana")
-    book.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="0.35"))
+    book.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="0.35"))
     with pytest.raises(InsufficientBudget) as caught:
         book.charge("patients", TENTH, analyst="ana")
     assert caught.value.remaining == PureDP("0.05")
@@ -155,10 +155,10 @@ def test_a_cap_counts_what_was_spent_before_it() -> None:
 def test_roles() -> None:
     book = opened()
     book.charge("patients", TENTH, analyst="anybody")
-    book.appoint("ana", "analyst", account="patients")
-    book.appoint("otto", "auditor", account="patients")
-    book.appoint("sue", "steward", account="patients")
-    book.appoint("bob", "steward")
+    book.stewardship.appoint("ana", "analyst", account="patients")
+    book.stewardship.appoint("otto", "auditor", account="patients")
+    book.stewardship.appoint("sue", "steward", account="patients")
+    book.stewardship.appoint("bob", "steward")
     for who in ("ana", "sue", "bob", "owner"):
         book.charge("patients", events.Pure("0.01"), analyst=who)
     for who in ("otto", "anybody"):
@@ -166,12 +166,12 @@ def test_roles() -> None:
             book.charge("patients", TENTH, analyst=who)
         assert caught.value.who == who
     acts: tuple[Callable[[str], object], ...] = (
-        lambda who: book.amend("patients", budget=Budget(epsilon=9), by=who),
-        lambda who: book.renew("patients", by=who),
-        lambda who: book.unlock("patients", by=who),
-        lambda who: book.appoint(who, "steward", account="patients", by=who),
-        lambda who: book.attach("new", account="patients", declaration="{}", by=who),
-        lambda who: book.open_account("mine", unit=PATIENTS, budget=Budget(epsilon=9), by=who),
+        lambda who: book.stewardship.amend("patients", budget=Budget(epsilon=9), by=who),
+        lambda who: book.stewardship.renew("patients", by=who),
+        lambda who: book.stewardship.unlock("patients", by=who),
+        lambda who: book.stewardship.appoint(who, "steward", account="patients", by=who),
+        lambda who: book.stewardship.attach("new", account="patients", declaration="{}", by=who),
+        lambda who: book.stewardship.open_account("mine", unit=PATIENTS, budget=Budget(epsilon=9), by=who),
         lambda who: book.resume(by=who),
     )
     for who in ("ana", "otto", "anybody"):
@@ -179,24 +179,24 @@ def test_roles() -> None:
             with pytest.raises(NotPermitted):
                 act(who)
     with pytest.raises(NotPermitted):  # a steward of one account is no steward of the book
-        book.open_account("mine", unit=PATIENTS, budget=Budget(epsilon=9), by="sue")
-    book.renew("patients", by="sue")
-    book.open_account("more", unit=PATIENTS, budget=Budget(epsilon=9), by="bob")
+        book.stewardship.open_account("mine", unit=PATIENTS, budget=Budget(epsilon=9), by="sue")
+    book.stewardship.renew("patients", by="sue")
+    book.stewardship.open_account("more", unit=PATIENTS, budget=Budget(epsilon=9), by="bob")
     assert [book.role("patients", who) for who in ("ana", "bob", "anybody")] == [Role.ANALYST, Role.STEWARD, None]
     with pytest.raises(NotPermitted):
-        book.appoint("owner", "auditor", account="patients")
+        book.stewardship.appoint("owner", "auditor", account="patients")
     with pytest.raises(InvalidParameter):
-        book.appoint("ana", "king", account="patients")
+        book.stewardship.appoint("ana", "king", account="patients")
     with pytest.raises(InvalidParameter):
-        book.appoint("ana", "analyst", cap=Budget(epsilon=1))
+        book.stewardship.appoint("ana", "analyst", cap=Budget(epsilon=1))
     with pytest.raises(InvalidParameter):
-        book.appoint("ana", "analyst", account="patients", cap=Budget(rho=1))
+        book.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(rho=1))
     book.verify()
 
 
 def test_a_joint_charge_is_all_or_nothing() -> None:
     book = opened()
-    book.open_account("staff", unit=Unit("nurse", "id"), budget=Budget(epsilon="0.25"))
+    book.stewardship.open_account("staff", unit=Unit("nurse", "id"), budget=Budget(epsilon="0.25"))
     both = {"patients": TENTH, "staff": TENTH}
     receipts = book.charge_all(both, analyst="ana", key="one")
     assert [(r.account, r.remaining) for r in receipts] == [("patients", PureDP("0.9")), ("staff", PureDP("0.15"))]
@@ -218,7 +218,7 @@ def test_very_many_accounts_are_charged_at_once() -> None:
     book = opened()
     names = [f"account {place}" for place in range(200)]
     for name in names:
-        book.open_account(name, unit=PATIENTS, budget=Budget(epsilon=1))
+        book.stewardship.open_account(name, unit=PATIENTS, budget=Budget(epsilon=1))
     receipts = book.charge_all(dict.fromkeys(names, TENTH), analyst="ana")
     assert {receipt.remaining for receipt in receipts} == {PureDP("0.9")}
     book.verify()
@@ -226,7 +226,7 @@ def test_very_many_accounts_are_charged_at_once() -> None:
 
 def test_relations_and_prices_belong_to_the_account() -> None:
     book = Book()
-    book.open_account("people", unit=PATIENTS, neighbours=Neighbours.REPLACE, budget=Budget(epsilon=1))
+    book.stewardship.open_account("people", unit=PATIENTS, neighbours=Neighbours.REPLACE, budget=Budget(epsilon=1))
     with pytest.raises(UnsupportedEvent):
         book.charge("people", events.PoissonSampled("0.1", events.Pure(1)))
     with pytest.raises(UnsupportedEvent):

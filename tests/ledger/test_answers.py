@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,9 @@ from discreet.errors import (
     LedgerError,
     NotPermitted,
 )
-from discreet.ledger import FAILURE_CREDITS, Book, Receipt, Remaining
+from discreet.ledger import FAILURE_CREDITS, Book, Receipt, Remaining, charges
+from discreet.ledger.entry import digest
+from discreet.ledger.serialization import canonical, parsed
 from discreet.privacy import PureDP, events
 from tests.ledger.books import TENTH, opened
 
@@ -75,11 +78,50 @@ def test_a_key_stands_for_a_question_and_a_replay_key() -> None:
             book.charge("patients", TENTH, analyst="ana", key="k", replay_key=other)
 
 
+def test_a_request_with_terms_is_the_same_whatever_its_event_is_by_now() -> None:
+    """What was found out since may have changed the event; what may be spent, and on what, is the request."""
+    book = opened()
+    request: dict[str, Any] = {"question": '{"q":1}', "key": "k", "replay_key": "r", "terms": "1/10 0"}
+    first = book.charge("patients", TENTH, **request)
+    again = book.charge("patients", events.Laplace(10), **request)
+    assert (again.repeated, again.sequence, again.event) == (True, first.sequence, TENTH)
+    others = [{"question": "{}"}, {"replay_key": "s"}, {"replay_key": ""}, {"terms": "1/5 0"}, {"terms": None}]
+    for other in others:
+        with pytest.raises(KeyConflict):
+            book.charge("patients", TENTH, **{**request, **other})
+    assert book.balance("patients").spent == PureDP("0.1")
+
+
+@pytest.mark.parametrize("replay_key", ["", "r"])
+def test_a_digest_of_an_earlier_version_is_compared_by_what_its_entry_tells(
+    replay_key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It covered the event that was charged, and no terms."""
+    book = opened()
+
+    def former(orders: Any, question: str, replay_key: str, _terms: object) -> str:
+        spent = [[order.account.name, parsed(order.event_text)] for order in orders]
+        return digest(canonical([spent, question, *filter(None, [replay_key])]).encode())
+
+    request: dict[str, Any] = {"question": '{"q":1}', "key": "k", "replay_key": replay_key}
+    with monkeypatch.context() as patch:
+        patch.setattr(charges, "_mark", former)
+        first = book.charge("patients", TENTH, **request)
+    for event in (TENTH, events.Laplace(10), events.Pure("0.5")):
+        assert book.charge("patients", event, **request, terms="any").sequence == first.sequence
+    assert book.charge("patients", TENTH, **request).repeated
+    with pytest.raises(KeyConflict):
+        book.charge("patients", events.Pure("0.5"), **request)  # without terms, the event stands for them
+    for other in ({"question": "{}"}, {"replay_key": "s"}):
+        with pytest.raises(KeyConflict):
+            book.charge("patients", TENTH, **{**request, **other}, terms="any")
+
+
 def test_who_is_admitted_learns_where_the_account_stands() -> None:
     book = opened()
     receipt = book.charge("patients", TENTH)
     assert book.admit("patients", "ana") == receipt.standing
-    book.appoint("bob", "analyst", account="patients")
+    book.stewardship.appoint("bob", "analyst", account="patients")
     for stranger in ("ana", "otto"):
         with pytest.raises(NotPermitted):
             book.admit("patients", stranger)
@@ -164,7 +206,7 @@ def test_three_failures_stop_whoever_had_them_and_the_charges_stay() -> None:
         book.charge("patients", TENTH)
     assert (caught.value.account, caught.value.failures) == ("patients", FAILURE_CREDITS)
     assert book.balance("patients").spent == PureDP("0.3")
-    book.unlock("patients", note="looked at it")
+    book.stewardship.unlock("patients", note="looked at it")
     book.charge("patients", TENTH)
     book.verify()
 

@@ -195,8 +195,8 @@ def test_yesterdays_file_verifies_and_only_the_anchor_tells(path: Path) -> None:
     with Book(str(path)) as book:  # also for everybody who opens it later
         for act in (
             lambda: book.charge("patients", TENTH),
-            lambda: book.renew("patients"),
-            lambda: book.appoint("eve", "steward"),
+            lambda: book.stewardship.renew("patients"),
+            lambda: book.stewardship.appoint("eve", "steward"),
         ):
             with pytest.raises(LedgerError):
                 act()

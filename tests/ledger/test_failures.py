@@ -20,7 +20,7 @@ EARLIER = Path(__file__).parent / "ledger_v1_failures.sql"
 def plenty(path: str | Path = ":memory:", *analysts: str) -> Book:
     book = opened(path, Budget(epsilon=100))
     for analyst in analysts:
-        book.appoint(analyst, "analyst", account="patients")
+        book.stewardship.appoint(analyst, "analyst", account="patients")
     return book
 
 
@@ -50,7 +50,7 @@ def test_an_analyst_who_used_up_all_credits_stops_nobody_else() -> None:
     assert book.balance("patients", analyst="ana").locked
     assert not book.balance("patients", analyst="ben").locked
     book.admit("patients", "ana")  # what was released is still theirs to ask again
-    book.unlock("patients", note="a full disk")
+    book.stewardship.unlock("patients", note="a full disk")
     assert may_ask(book, "ana")
     assert book.balance("patients", analyst="ana").failures == 0
     book.verify()
@@ -65,7 +65,7 @@ def test_names_without_a_role_share_one_set() -> None:
     assert caught.value.failures == FAILURE_CREDITS
     assert book.balance("patients").stopped == ("",)
     assert may_ask(book, OWNER)
-    book.appoint("sue", "steward")  # a role on the whole book counts on every account
+    book.stewardship.appoint("sue", "steward")  # a role on the whole book counts on every account
     assert may_ask(book, "sue")
     fail(book, "sue")
     assert book.balance("patients", analyst="sue").failures == 1
@@ -85,7 +85,7 @@ def test_the_ceiling_stops_those_who_had_failures_and_nobody_else() -> None:
     fail(book, "f")
     assert not may_ask(book, "f")
     assert may_ask(book, OWNER)
-    book.unlock("patients")
+    book.stewardship.unlock("patients")
     assert all(may_ask(book, analyst) for analyst in "abcdef")
     book.verify()
 
@@ -103,12 +103,12 @@ def test_one_alone_never_reaches_the_ceiling() -> None:
 
 def test_a_failure_on_two_accounts_uses_a_credit_on_each() -> None:
     book = plenty()
-    book.open_account("staff", unit=PATIENTS, budget=Budget(epsilon=9))
+    book.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon=9))
     for _ in range(FAILURE_CREDITS):
         book.fail(*book.charge_all({"patients": TENTH, "staff": TENTH}))
     assert not may_ask(book, OWNER)
     assert not may_ask(book, OWNER, "staff")
-    book.unlock("staff")
+    book.stewardship.unlock("staff")
     assert may_ask(book, OWNER, "staff")
     assert not may_ask(book, OWNER)
 
@@ -116,7 +116,7 @@ def test_a_failure_on_two_accounts_uses_a_credit_on_each() -> None:
 def test_a_renewal_gives_no_credits_back() -> None:
     book = plenty()
     fail(book, OWNER, FAILURE_CREDITS)
-    book.renew("patients")
+    book.stewardship.renew("patients")
     assert not may_ask(book, OWNER)
 
 
@@ -193,8 +193,8 @@ def test_old_and_new_failures_add_up_until_a_steward_unlocks(tmp_path: Path) -> 
         fail(book, "ana")
         assert book.balance("patients", analyst="ana").failures == 3
         assert book.balance("patients").stopped == ("ana",)
-        book.unlock("patients", by="sue")
-        book.unlock("guests", by="sue")
+        book.stewardship.unlock("patients", by="sue")
+        book.stewardship.unlock("guests", by="sue")
         assert may_ask(book, "ana")
         assert may_ask(book, "cid", "guests")
         fail(book, "ana")

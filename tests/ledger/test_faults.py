@@ -20,9 +20,9 @@ from typing import Any, cast
 import pytest
 
 from discreet.errors import InsufficientBudget, LedgerError, NotPermitted
-from discreet.ledger import Book, schema
-from discreet.ledger.store import sqlite
-from discreet.ledger.store.transaction import SqliteRows
+from discreet.ledger import Book
+from discreet.ledger.store import sqlite, transaction
+from discreet.ledger.store.transaction import SqliteTransaction
 from discreet.privacy import Budget, PureDP, events
 from tests.ledger.books import PATIENTS, TENTH, opened, spend, spoil
 
@@ -127,7 +127,7 @@ def test_unreachable_and_foreign_files_are_refused(tmp_path: Path, path: Path) -
         Book(str(tmp_path / "other"))
     assert (tmp_path / "other").read_bytes() == before
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"PRAGMA user_version={schema.VERSION + 1}")
+        connection.execute(f"PRAGMA user_version={transaction.VERSION + 1}")
     with pytest.raises(LedgerError, match="newer"):
         Book(str(path))
 
@@ -167,7 +167,7 @@ def test_two_books_on_one_file(path: Path) -> None:
 
 def test_what_was_rolled_back_is_not_remembered(path: Path) -> None:
     with opened(path) as book:
-        book.open_account("staff", unit=PATIENTS, budget=Budget(epsilon="0.25"))
+        book.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon="0.25"))
         book.charge_all({"patients": TENTH, "staff": TENTH})
         with pytest.raises(InsufficientBudget):  # the first of the two is written, then undone
             book.charge_all({"patients": TENTH, "staff": events.Pure("0.2")})
@@ -179,7 +179,7 @@ def test_what_others_wrote_is_seen_by_the_next_charge(path: Path) -> None:
     with opened(path) as one, opened(path) as other:
         for place in range(8):
             assert (one, other)[place % 2].charge("patients", TENTH).remaining == PureDP(f"0.{9 - place}")
-        other.appoint("ana", "auditor", account="patients")
+        other.stewardship.appoint("ana", "auditor", account="patients")
         with pytest.raises(NotPermitted):
             one.charge("patients", TENTH, analyst="ana")
         one.verify()
@@ -191,7 +191,7 @@ def test_an_interrupted_charge_is_undone(path: Path, monkeypatch: pytest.MonkeyP
 
     with Book(str(path)) as book:
         with monkeypatch.context() as patch:
-            patch.setattr(SqliteRows, "append", interrupted)
+            patch.setattr(SqliteTransaction, "append", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 book.charge("patients", TENTH)
         assert book.balance("patients").spent == PureDP(0)
@@ -370,7 +370,7 @@ def test_books_in_memory_are_apart() -> None:
     one, two = opened(), opened()
     one.charge("patients", TENTH)
     assert two.balance("patients").spent == PureDP(0)
-    two.open_account("more", unit=PATIENTS, budget=Budget(rho=1))
+    two.stewardship.open_account("more", unit=PATIENTS, budget=Budget(rho=1))
     assert one.accounts() == ("patients",)
 
 

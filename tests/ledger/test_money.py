@@ -16,13 +16,11 @@ from hypothesis import strategies as st
 from discreet import accounting
 from discreet.check import LARGEST_EXPONENT
 from discreet.errors import InsufficientBudget, UnsupportedEvent
-from discreet.ledger import Book
-from discreet.ledger import ratios as amounts
-from discreet.ledger.account import Member, Role, Standing
-from discreet.ledger.identity import by_identity
-from discreet.ledger.serialization import canonical
+from discreet.ledger import Book, ratios
+from discreet.ledger.account import AccountState, Member, Role
+from discreet.ledger.serialization import by_identity, canonical
 from discreet.ledger.store.base import Kept, Place
-from discreet.ledger.store.transaction import SqliteRows
+from discreet.ledger.store.transaction import SqliteTransaction
 from discreet.ledger.tallies import Price, Tallies, prices
 from discreet.privacy import Budget, Loss, Neighbours, PureDP, events
 from discreet.privacy.amounts import short
@@ -135,7 +133,7 @@ def test_deltas_that_reach_one_bound_nothing() -> None:
 
 def test_units_and_relations_survive_the_file(tmp_path: Path) -> None:
     with Book(str(tmp_path / "book")) as book:
-        book.open_account("a", unit=PATIENTS, neighbours="replace", budget=Budget(rho="1/3", delta="1e-9"))
+        book.stewardship.open_account("a", unit=PATIENTS, neighbours="replace", budget=Budget(rho="1/3", delta="1e-9"))
         first = book.account("a")
     with Book(str(tmp_path / "book")) as book:
         assert book.account("a") == first
@@ -143,7 +141,7 @@ def test_units_and_relations_survive_the_file(tmp_path: Path) -> None:
 
 @given(budget=st.sampled_from(BUDGETS), cap=st.sampled_from([None, *BUDGETS]), chosen=st.lists(st.sampled_from(EVENTS)))
 def test_states_written_by_hand_are_canonical(budget: Loss, cap: Loss | None, chosen: list[Event]) -> None:
-    now = Standing.opened(budget)
+    now = AccountState.opened(budget)
     person = Member.of(now)._replace(cap=cap, role=None if cap is None else Role.ANALYST)
     for event in chosen:
         try:
@@ -177,11 +175,11 @@ AMOUNTS = st.fractions(0, 9, max_denominator=99) | st.sampled_from([Fraction(1, 
 
 @given(one=AMOUNTS, other=AMOUNTS)
 def test_pairs_are_added_compared_and_taken_away_as_fractions(one: Fraction, other: Fraction) -> None:
-    first, second = amounts.amount(one), amounts.amount(other)
-    assert amounts.plus(first, second) == amounts.amount(short(one + other))
-    assert amounts.at_most(first, second) == (one <= other)
+    first, second = ratios.amount(one), ratios.amount(other)
+    assert ratios.plus(first, second) == ratios.amount(short(one + other))
+    assert ratios.at_most(first, second) == (one <= other)
     rest = one - other
-    assert amounts.rest(first, second) == amounts.amount(rest if rest * 10**LARGEST_EXPONENT >= 1 else Fraction(0))
+    assert ratios.rest(first, second) == ratios.amount(rest if rest * 10**LARGEST_EXPONENT >= 1 else Fraction(0))
 
 
 def test_what_is_found_by_identity_belongs_to_the_object() -> None:
@@ -208,11 +206,11 @@ def collections_of(charges: int) -> int:
 def test_charges_leave_nothing_to_the_garbage_collector(monkeypatch: pytest.MonkeyPatch) -> None:
     """It looks at every object of the process while all others wait for the book."""
     assert collections_of(400) == 0
-    honest, written = SqliteRows.put, []
+    honest, written = SqliteTransaction.put, []
 
-    def put(rows: SqliteRows, *states: tuple[Place, Kept]) -> None:
+    def put(rows: SqliteTransaction, *states: tuple[Place, Kept]) -> None:
         written.append(states)  # a mutant that forgets nothing
         honest(rows, *states)
 
-    monkeypatch.setattr(SqliteRows, "put", put)
+    monkeypatch.setattr(SqliteTransaction, "put", put)
     assert collections_of(400) > 0

@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import AccountLocked, InsufficientBudget, LedgerError
-from discreet.ledger import FAILURE_CREDITS, changes, claims, failures, outcomes
-from discreet.ledger import charges as charging
-from discreet.ledger.account import Member, Standing
+from discreet.ledger import FAILURE_CREDITS, changes, charges, outcomes, policy
+from discreet.ledger.account import AccountState, Member
 from discreet.ledger.entry import Head
-from discreet.ledger.signals import Deferral
 from discreet.ledger.store import sqlite
-from discreet.ledger.store.base import Rows
-from discreet.ledger.store.transaction import SqliteRows
+from discreet.ledger.store.base import Deferral, Transaction
+from discreet.ledger.store.transaction import SqliteTransaction
 from discreet.ledger.tallies import Tallies
 from discreet.privacy import Budget, PureDP, events
 from tests.ledger.books import PATIENTS, TENTH, opened, spend
@@ -53,10 +51,10 @@ def check_synced(path: Path) -> None:
 
 def check_caps(_: Path) -> None:
     book = opened()
-    book.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=5))
+    book.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=5))
     with pytest.raises(InsufficientBudget):
         book.charge("patients", events.Pure(2), analyst="ana")
-    book.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="0.1"))
+    book.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="0.1"))
     with pytest.raises(InsufficientBudget):
         book.charge("patients", events.Pure("0.2"), analyst="ana")
 
@@ -68,7 +66,7 @@ def check_exact(_: Path) -> None:
 def check_lifetime(_: Path) -> None:
     book = opened()
     book.charge("patients", TENTH)
-    assert book.renew("patients").lifetime == PureDP("0.1")
+    assert book.stewardship.renew("patients").lifetime == PureDP("0.1")
 
 
 def check_one_answer(_: Path) -> None:
@@ -90,17 +88,17 @@ def unsynced(patch: Patch) -> None:
 
 
 def no_cap(patch: Patch) -> None:
-    patch.setattr(charging, "_within_cap", lambda _charged: True)
+    patch.setattr(charges, "_within_cap", lambda _charged: True)
 
 
 def cap_instead_of_account(patch: Patch) -> None:
-    honest = charging._admitted
+    honest = charges._admitted
 
-    def admitted(rows: Rows, account: str, who: str) -> tuple[Standing, Member]:
+    def admitted(rows: Transaction, account: str, who: str) -> tuple[AccountState, Member]:
         now, person = honest(rows, account, who)
         return (now.amended(person.cap) if person.cap else now), person
 
-    patch.setattr(charging, "_admitted", admitted)
+    patch.setattr(charges, "_admitted", admitted)
 
 
 def floats(patch: Patch) -> None:
@@ -117,7 +115,7 @@ def floats(patch: Patch) -> None:
 
 def check_undone(_: Path) -> None:
     book = opened()
-    book.open_account("staff", unit=PATIENTS, budget=Budget(epsilon="0.05"))
+    book.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon="0.05"))
     book.charge("patients", TENTH)
     with pytest.raises(InsufficientBudget):
         book.charge_all({"patients": TENTH, "staff": TENTH})
@@ -128,7 +126,7 @@ def remembered_too_much(patch: Patch) -> None:
     """Keeps states of a transaction that was rolled back."""
     honest = sqlite.SqliteStore.begin
 
-    def begin(store: sqlite.SqliteStore) -> Rows:
+    def begin(store: sqlite.SqliteStore) -> Transaction:
         before, rows = store._remembered, honest(store)
         store._remembered = before
         return rows
@@ -144,25 +142,25 @@ def check_others(path: Path) -> None:
 
 def remembered_from_before(patch: Patch) -> None:
     """Trusts states although somebody else has written since."""
-    honest = SqliteRows.tail
+    honest = SqliteTransaction.tail
 
-    def tail(rows: SqliteRows) -> Head:
+    def tail(rows: SqliteTransaction) -> Head:
         found = honest(rows)
         if rows._remembered is not None:
             rows._known = rows._remembered[1]
         return found
 
-    patch.setattr(SqliteRows, "tail", tail)
+    patch.setattr(SqliteTransaction, "tail", tail)
 
 
 def forgotten_life(patch: Patch) -> None:
-    patch.setattr(Standing, "renewed", lambda _self, budget: Standing.opened(budget))
+    patch.setattr(AccountState, "renewed", lambda _self, budget: AccountState.opened(budget))
 
 
 def check_credits(_: Path) -> None:
     book = opened()
-    book.appoint("ana", "analyst", account="patients")
-    book.appoint("ben", "analyst", account="patients")
+    book.stewardship.appoint("ana", "analyst", account="patients")
+    book.stewardship.appoint("ben", "analyst", account="patients")
     for _failed in range(FAILURE_CREDITS):
         book.fail(book.charge("patients", TENTH, analyst="ana"))
     try:
@@ -180,12 +178,12 @@ def check_made_up_names(_: Path) -> None:
 
 
 def credits_by_account(patch: Patch) -> None:
-    for module in (failures, outcomes):
+    for module in (policy, outcomes):
         patch.setattr(module, "credited", lambda *_: "everybody")
 
 
 def credits_by_name(patch: Patch) -> None:
-    for module in (failures, outcomes):
+    for module in (policy, outcomes):
         patch.setattr(module, "credited", lambda _rows, _account, who: who)
 
 
@@ -206,7 +204,7 @@ def check_claims(_: Path) -> None:
     book = opened()
     book.charge("patients", TENTH, key="k")
     again = book.charge("patients", TENTH, key="k")
-    mine, late = book.claim(again), claims._claim
+    mine, late = book.claim(again), outcomes._claim
     assert mine is not None
     assert [entry.kind for entry in book.history()][-1] == "claim"
     with book._journal.acting() as rows:  # who has seen the charge without a claim
@@ -215,7 +213,7 @@ def check_claims(_: Path) -> None:
 
 def unclaimed(patch: Patch) -> None:
     """Lets everybody run a charge again who finds it."""
-    patch.setattr(claims, "claimed", lambda _journal, receipt, _wait: receipt._replace(repeated=False))
+    patch.setattr(outcomes, "claimed", lambda _journal, receipt, _wait: receipt._replace(repeated=False))
 
 
 def claimed_by_all(patch: Patch) -> None:

@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import InsufficientBudget, InvalidParameter, LedgerTampered, NotPermitted
-from discreet.ledger import Book, changes
-from discreet.ledger import charges as charging
+from discreet.ledger import Book, changes, charges
 from discreet.privacy import Budget, PureDP, events
 from tests.ledger.books import PATIENTS, TENTH, opened, tamper
 
 
 def allotted(path: str | Path = ":memory:", cap: str = "0.25") -> Book:
     book = opened(path)
-    book.allot("asthma", account="patients", cap=Budget(epsilon=cap), note="agreed by the board")
+    book.stewardship.allot("asthma", account="patients", cap=Budget(epsilon=cap), note="agreed by the board")
     return book
 
 
@@ -33,8 +32,8 @@ def test_a_charge_counts_against_the_account_the_person_and_the_project() -> Non
 
 def test_each_cap_holds_by_itself() -> None:
     book = allotted()
-    book.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="0.1"))
-    book.appoint("ben", "analyst", account="patients")
+    book.stewardship.appoint("ana", "analyst", account="patients", cap=Budget(epsilon="0.1"))
+    book.stewardship.appoint("ben", "analyst", account="patients")
     book.charge("patients", TENTH, analyst="ana", project="asthma")
     with pytest.raises(InsufficientBudget, match="the cap of 'ana'"):
         book.charge("patients", TENTH, analyst="ana", project="asthma")
@@ -44,7 +43,7 @@ def test_each_cap_holds_by_itself() -> None:
     assert "epsilon=0.15" in str(caught.value)
     book.charge("patients", events.Pure("0.2"), analyst="ben")
     assert book.balance("patients").spent == PureDP("0.3")
-    book.allot("asthma", account="patients", cap=Budget(epsilon=9))  # no cap widens the account's
+    book.stewardship.allot("asthma", account="patients", cap=Budget(epsilon=9))  # no cap widens the account's
     with pytest.raises(InsufficientBudget, match="Nothing was spent"):
         book.charge("patients", events.Pure("0.8"), analyst="ben", project="asthma")
     book.verify()
@@ -55,11 +54,11 @@ def test_only_stewards_allot_and_only_what_they_allotted_is_spent() -> None:
     with pytest.raises(NotPermitted, match="project malaria"):
         book.charge("patients", TENTH, project="malaria")
     with pytest.raises(NotPermitted):
-        book.allot("malaria", account="patients", cap=Budget(epsilon=1), by="ana")
+        book.stewardship.allot("malaria", account="patients", cap=Budget(epsilon=1), by="ana")
     with pytest.raises(InvalidParameter):
-        book.allot("malaria", account="patients", cap=Budget(rho=1))
+        book.stewardship.allot("malaria", account="patients", cap=Budget(rho=1))
     with pytest.raises(InvalidParameter):
-        book.allot("malaria", account="nobody", cap=Budget(epsilon=1))
+        book.stewardship.allot("malaria", account="nobody", cap=Budget(epsilon=1))
     with pytest.raises(InvalidParameter):
         book.charge("patients", TENTH, project=" asthma")
     assert book.balance("patients").spent == PureDP(0)
@@ -68,7 +67,7 @@ def test_only_stewards_allot_and_only_what_they_allotted_is_spent() -> None:
 def test_a_renewal_renews_projects_and_their_life_goes_on() -> None:
     book = allotted()
     book.charge("patients", TENTH, project="asthma")
-    book.renew("patients")
+    book.stewardship.renew("patients")
     assert book.balance("patients", project="asthma").spent == PureDP(0)
     book.charge("patients", TENTH, project="asthma")
     assert book.balance("patients", project="asthma").lifetime == PureDP("0.2")
@@ -77,11 +76,11 @@ def test_a_renewal_renews_projects_and_their_life_goes_on() -> None:
 
 def test_joint_charges_count_in_the_project_of_each_account() -> None:
     book = allotted()
-    book.open_account("staff", unit=PATIENTS, budget=Budget(epsilon=1))
+    book.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon=1))
     with pytest.raises(NotPermitted):
         book.charge_all({"patients": TENTH, "staff": TENTH}, project="asthma")
     assert book.balance("patients", project="asthma").spent == PureDP(0)
-    book.allot("asthma", account="staff", cap=Budget(epsilon=1))
+    book.stewardship.allot("asthma", account="staff", cap=Budget(epsilon=1))
     book.charge_all({"patients": TENTH, "staff": TENTH}, project="asthma")
     assert book.balance("staff", project="asthma").spent == PureDP("0.1")
     book.verify()
@@ -89,7 +88,7 @@ def test_joint_charges_count_in_the_project_of_each_account() -> None:
 
 def test_history_by_name_and_by_project() -> None:
     book = allotted()
-    book.appoint("ana", "analyst", account="patients")
+    book.stewardship.appoint("ana", "analyst", account="patients")
     first = book.charge("patients", TENTH, analyst="ana", project="asthma", question='{"x":"\\"project\\":"}')
     book.charge("patients", TENTH, question='{"project":"asthma"}')
     assert [entry.kind for entry in book.history(project="asthma")] == ["allot", "charge"]
@@ -106,7 +105,7 @@ def test_a_project_that_forgets_is_found_out(tmp_path: Path, monkeypatch: pytest
     tamper(tmp_path / "book", "UPDATE states SET text = replace(text, '1/10', '1/11') WHERE scope = 'project'")
     with Book(str(tmp_path / "book")) as book, pytest.raises(LedgerTampered):
         book.verify()
-    monkeypatch.setattr(charging, "_allotted", lambda *_: ())  # a mutant that does not charge projects
+    monkeypatch.setattr(charges, "_allotted", lambda *_: ())  # a mutant that does not charge projects
     with allotted(tmp_path / "mutant") as book:
         book.charge("patients", TENTH, project="asthma")
         with pytest.raises(LedgerTampered):

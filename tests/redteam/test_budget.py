@@ -232,7 +232,7 @@ def test_colluders_share_the_cap_of_the_data(tmp_path: Path) -> None:
     names = [f"analyst{i}" for i in range(10)]
     with Book(ledger) as book:
         for name in names:
-            book.appoint(name, "analyst", account="visits", cap=Budget(epsilon=1))
+            book.stewardship.appoint(name, "analyst", account="visits", cap=Budget(epsilon=1))
 
     results = [_error(partial(curator.ask, numbered(i), epsilon=1, analyst=names[i])) for i in range(10)]
     assert [isinstance(found, InsufficientBudget) for found in results] == [False] * 3 + [True] * 7

@@ -159,5 +159,5 @@ def test_mutant_history_as_it_is_written(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_book_shows_no_salt_either() -> None:
     with Book() as book:
-        book.open_account("visits", unit=made().account("visits").unit, budget=Budget(epsilon=1))
+        book.stewardship.open_account("visits", unit=made().account("visits").unit, budget=Budget(epsilon=1))
         assert not holds(book.history(), book.account("visits").salt)

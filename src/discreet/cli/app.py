@@ -282,7 +282,7 @@ def amend(
     wanted = Budget(epsilon=epsilon, delta=delta, rho=rho)
     _book(declared).close()
     with Book(str(declared.ledger)) as book:
-        balance = book.amend(account, budget=wanted, note=note)
+        balance = book.stewardship.amend(account, budget=wanted, note=note)
     Console().print(accounts.budgets({account: balance}))
     if declared.budgets.get(account) != wanted:
         _say(f"Write the same under [budgets.{printable(account)}] of {config}; until then other commands refuse it.")

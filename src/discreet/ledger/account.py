@@ -1,19 +1,20 @@
 """What an account is: declared once, then only charged, amended, renewed, locked and unlocked.
 
-`Account` never changes. `Standing` and `Member` are values too: every act makes a new one, and `verify` makes them
+`Account` never changes. `AccountState` and `Member` are values too: every act makes a new one, and `verify` makes them
 again from the entries alone.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
 from discreet.errors import InvalidParameter
 from discreet.ledger.serialization import canonical, loss_text, parsed, read_loss, read_unit, write_loss, write_unit
-from discreet.ledger.tallies import CURRENCIES, Price, Tallies, rules
+from discreet.ledger.tallies import CURRENCIES, Price, Remaining, Tallies, rules
 from discreet.privacy import Loss, Neighbours, Unit
 
 _new = tuple.__new__  # makes a named tuple without the function around it
@@ -88,13 +89,13 @@ class Account:
         )
 
 
-class Standing(NamedTuple):
+class AccountState(NamedTuple):
     """Where an account stands: budget, sums of this period and of its whole life, failures.
 
     >>> from discreet.ledger.tallies import prices
     >>> from discreet.privacy import Budget, events
     >>> budget = Budget(epsilon=1)
-    >>> after = Standing.opened(budget).charged(Price(prices(events.Pure(0.4), budget, Neighbours.ADD_REMOVE)))
+    >>> after = AccountState.opened(budget).charged(Price(prices(events.Pure(0.4), budget, Neighbours.ADD_REMOVE)))
     >>> print(after.spent.remaining(budget), "|", after.renewed(budget).spent.remaining(budget))
     epsilon=0.6 | epsilon=1
     """
@@ -104,27 +105,27 @@ class Standing(NamedTuple):
     spent: Tallies
     lifetime: Tallies
     failures: int = 0
-    """Of everybody, since the account was last unlocked; `ledger.failures` tells whose."""
+    """Of everybody, since the account was last unlocked; `ledger.policy` tells whose."""
     listed: bool = False
     """Whether analysts were appointed: from then on only they may ask."""
 
     @classmethod
-    def opened(cls, budget: Loss) -> Standing:
+    def opened(cls, budget: Loss) -> AccountState:
         """A new account's."""
         return cls(budget=budget, period=1, spent=Tallies.zero(budget), lifetime=Tallies.zero(budget))
 
-    def charged(self, price: Price) -> Standing:
+    def charged(self, price: Price) -> AccountState:
         """After one more charge; whether any rule still holds is for the caller to ask."""
         budget, period, spent, lifetime, failures, listed = self
         after = price.added(spent)
         life = after if lifetime is spent else price.added(lifetime)
-        return _new(Standing, (budget, period, after, life, failures, listed))
+        return _new(AccountState, (budget, period, after, life, failures, listed))
 
-    def amended(self, budget: Loss) -> Standing:
+    def amended(self, budget: Loss) -> AccountState:
         """With another budget of the same currency, and everything spent so far still counted."""
         return self._replace(budget=same_currency(self.budget, budget))
 
-    def renewed(self, budget: Loss) -> Standing:
+    def renewed(self, budget: Loss) -> AccountState:
         """A new period that starts with nothing spent; the lifetime goes on."""
         budget = same_currency(self.budget, budget)
         return self._replace(budget=budget, period=self.period + 1, spent=Tallies.zero(budget))
@@ -140,10 +141,10 @@ class Standing(NamedTuple):
         )
 
     @staticmethod
-    def read(text: str) -> Standing:
+    def read(text: str) -> AccountState:
         """The standing that `write` wrote."""
         fields = parsed(text)
-        return Standing(
+        return AccountState(
             budget=read_loss(fields["budget"]),
             period=fields["period"],
             spent=Tallies.read(fields["spent"]),
@@ -163,12 +164,12 @@ class Member(NamedTuple):
     cap: Loss | None = None
 
     @classmethod
-    def of(cls, standing: Standing) -> Member:
+    def of(cls, standing: AccountState) -> Member:
         """Somebody new."""
         zero = Tallies.zero(standing.budget)
         return cls(period=standing.period, spent=zero, lifetime=zero)
 
-    def in_period(self, standing: Standing) -> Member:
+    def in_period(self, standing: AccountState) -> Member:
         """The same person after the account's renewals."""
         if self.period == standing.period:
             return self
@@ -217,3 +218,95 @@ def same_currency(old: Loss, new: Loss) -> Loss:
             "The currency is fixed when an account is opened.",
         )
     return new
+
+
+SHARED = ""
+"""Stands for all names without a role; nobody is called so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """Failed questions on an account since it was last unlocked.
+
+    Attributes:
+        counts: by name; `SHARED` for all names without a role.
+
+    >>> used = Failures({"ana": 3, "ben": 1})
+    >>> used.stopped, used.stops("ben"), Failures({"ana": 3, "ben": 3, "cid": 2, "dan": 1}).stopped
+    (('ana',), False, ('ana', 'ben', 'cid', 'dan'))
+    """
+
+    counts: Mapping[str, int]
+
+    @property
+    def used(self) -> int:
+        """Credits that were used up: questions that fail at once can be more than the credits of a name."""
+        return sum(min(count, FAILURE_CREDITS) for count in self.counts.values())
+
+    def stops(self, name: str) -> bool:
+        """Whether a name, or `SHARED`, may charge nothing more."""
+        own = self.counts.get(name, 0)
+        return own >= FAILURE_CREDITS or (own > 0 and self.used >= FAILURE_CEILING)
+
+    @property
+    def stopped(self) -> tuple[str, ...]:
+        """All that may charge nothing more."""
+        return tuple(sorted(name for name in self.counts if self.stops(name)))
+
+
+NO_FAILURES = Failures({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balance:
+    """An account's figures, or one person's on it.
+
+    Attributes:
+        total: the budget, or the person's cap.
+        spent: of this period, in the currency of the rule that leaves most room to say so.
+        remaining: what that rule leaves, and the largest pure question that is still possible.
+        lifetime: everything ever spent, renewals or not; None if no rule can bound it any more.
+        period: counted from 1; a renewal begins the next.
+        failures: failed questions since the account was last unlocked: all of them, or those that use the same credits
+            as the person's.
+        stopped: whose failure credits are used up, until a steward unlocks the account; the empty name stands for all
+            names without a role, which share theirs.
+    """
+
+    total: Loss
+    spent: Loss | None
+    remaining: Remaining
+    lifetime: Loss | None
+    period: int
+    failures: int = 0
+    stopped: tuple[str, ...] = ()
+
+    @property
+    def locked(self) -> bool:
+        """Whether the person is stopped, or somebody on the account is."""
+        return bool(self.stopped)
+
+    @classmethod
+    def of(cls, standing: AccountState, found: Failures) -> Balance:
+        """An account's balance."""
+        return _balance(standing.budget, standing, standing.failures, found.stopped)
+
+    @classmethod
+    def of_member(
+        cls, member: Member, standing: AccountState, found: Failures = NO_FAILURES, name: str = ""
+    ) -> Balance:
+        """A person's; without a cap the account's budget is theirs as well. `name` is whose failures count for them."""
+        stopped = (name,) if found.stops(name) else ()
+        return _balance(member.cap or standing.budget, member.in_period(standing), found.counts.get(name, 0), stopped)
+
+
+def _balance(total: Loss, spender: AccountState | Member, failures: int, stopped: tuple[str, ...]) -> Balance:
+    return Balance(
+        total=total,
+        spent=spender.spent.spent(total),
+        remaining=Remaining.of(spender.spent, total),
+        lifetime=spender.lifetime.spent(total),
+        period=spender.period,
+        failures=failures,
+        stopped=stopped,
+    )

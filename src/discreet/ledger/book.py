@@ -6,22 +6,19 @@ import time
 from collections.abc import Mapping
 from itertools import islice
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from discreet.errors import AccountLocked, DiscreetError, InsufficientBudget, UnsupportedEvent
-from discreet.ledger import changes, claims, outcomes, policy, stewardship
-from discreet.ledger import charges as charging
-from discreet.ledger.account import Account, Member, Role, Standing
-from discreet.ledger.balance import Balance
+from discreet.errors import AccountLocked, DiscreetError, InsufficientBudget, LedgerError, UnsupportedEvent
+from discreet.ledger import changes, charges, outcomes, policy
+from discreet.ledger.account import Account, AccountState, Balance, Role
 from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
-from discreet.ledger.failures import credited, failures
 from discreet.ledger.journal import Journal
-from discreet.ledger.origin import NOWHERE, Origin, Told, tables
 from discreet.ledger.serialization import name, text
+from discreet.ledger.stewardship import Stewardship, TableRecord, tables
 from discreet.ledger.store.base import Stored
 from discreet.ledger.store.sqlite import MEMORY, SqliteStore
-from discreet.privacy import Loss, Neighbours, Unit
+from discreet.privacy import Loss
 from discreet.privacy.events import Event
 
 _POLL = 0.01  # seconds between looks for an answer that somebody else is computing
@@ -36,18 +33,22 @@ class Book:
         read_only: refuses every write and creates nothing.
         anchor: a head exported earlier; a book that does not contain it is frozen.
 
+    Attributes:
+        stewardship: the acts of stewards: accounts are opened, amended and renewed there.
+        in_memory: whether it dies with the process.
+
     Raises:
         LedgerError: if the file cannot be used.
 
     Formal guarantee: if data are read only for receipts of `charge` that are not `repeated`, and for those of `claim`,
     and nothing is shown that was not stored for its charge, then everything that was released from an account between
     two renewals satisfies the account's budget, for its unit and its relation, although every question may depend on
-    all answers before it (`ledger.tallies`, `ledger.claims`). A receipt is returned after the charge is durable.
+    all answers before it (`ledger.tallies`, `ledger.outcomes`). A receipt is returned after the charge is durable.
     Nothing is ever given back.
 
-    >>> from discreet.privacy import Budget, events
+    >>> from discreet.privacy import Budget, Unit, events
     >>> book = Book()
-    >>> _ = book.open_account("patients", unit=Unit("patient", "patient_id"), budget=Budget(epsilon=1))
+    >>> _ = book.stewardship.open_account("patients", unit=Unit("patient", "patient_id"), budget=Budget(epsilon=1))
     >>> receipt = book.charge("patients", events.Pure(0.4), analyst="ana", question='{"count":"visits"}')
     >>> print(receipt.sequence, receipt.cost, receipt.remaining)
     2 epsilon=0.4 epsilon=0.6
@@ -65,6 +66,7 @@ class Book:
         anchor: Head | None = None,
     ) -> None:
         self._journal = Journal(SqliteStore(path, timeout=timeout, read_only=read_only))
+        self.stewardship = Stewardship(self._journal)
         self._accounts: dict[str, Account] = {}
         self.in_memory = path == MEMORY
         if anchor is not None:
@@ -84,111 +86,22 @@ class Book:
 
     # ------------------------------------------------------------------------------------------------- accounts
 
-    def open_account(
-        self,
-        account: str,
-        *,
-        unit: Unit,
-        neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
-        budget: Loss | None = None,
-        by: str = policy.OWNER,
-    ) -> Account:
-        """Opens an account, or returns the one that was opened with the same declarations.
-
-        Raises:
-            InvalidParameter: if it was opened with other declarations; a steward may amend its budget, nothing else.
-        """
-        with self._journal.acting() as rows:
-            return stewardship.open_account(
-                rows,
-                name(account=account),
-                unit=unit,
-                neighbours=Neighbours(neighbours),
-                budget=budget,
-                by=name(by=by),
-            )
-
-    def attach(
-        self,
-        table: str,
-        *,
-        account: str,
-        declaration: str,
-        version: str = "",
-        origin: Origin = NOWHERE,
-        by: str = policy.OWNER,
-    ) -> None:
-        """Puts a table, or a new declared version of it, under an account; doing it again changes nothing.
-
-        Args:
-            table: its name, one in the whole book.
-            account: the account of the people in it.
-            declaration: everything the steward declared about it, as canonical JSON.
-            version: as the steward declared it; never a function of the content.
-            origin: where its data come from.
-            by: the steward.
-
-        Raises:
-            InvalidParameter: if the table was declared otherwise, or it or its data belong to another account.
-        """
-        with self._journal.acting() as rows:
-            stewardship.attach(
-                rows,
-                name(table=table),
-                account=name(account=account),
-                declaration=text(declaration=declaration),
-                version=text(version=version),
-                origin=origin,
-                by=name(by=by),
-            )
-
-    def amend(self, account: str, *, budget: Loss, by: str = policy.OWNER, note: str = "") -> Balance:
-        """Gives an account another budget of its currency; what was spent stays spent."""
-        with self._journal.acting() as rows:
-            stewardship.amend(rows, account, budget=budget, by=name(by=by), note=text(note=note))
-        return self.balance(account)
-
-    def renew(self, account: str, *, budget: Loss | None = None, by: str = policy.OWNER, note: str = "") -> Balance:
-        """Starts a new period of an account with nothing spent; its lifetime spending goes on and is shown."""
-        with self._journal.acting() as rows:
-            stewardship.renew(rows, account, budget=budget, by=name(by=by), note=text(note=note))
-        return self.balance(account)
-
-    def appoint(
-        self, who: str, role: Role | str, *, account: str = "", cap: Loss | None = None, by: str = policy.OWNER
-    ) -> None:
-        """Gives somebody a role on an account, or on the whole book, and perhaps a cap under the account's own."""
-        with self._journal.acting() as rows:
-            stewardship.appoint(rows, name(who=who), Role(role), account=account, cap=cap, by=name(by=by))
-
-    def allot(self, project: str, *, account: str, cap: Loss, by: str = policy.OWNER, note: str = "") -> None:
-        """Gives a project a cap on an account; charges that name it count against both. A steward's act."""
-        with self._journal.acting() as rows:
-            stewardship.allot(
-                rows, name(project=project), account=account, cap=cap, by=name(by=by), note=text(note=note)
-            )
-
     def allotted(self, project: str, *, account: str) -> Loss | None:
         """The cap of a project on an account; None if it was allotted nothing."""
         with self._journal.reading() as rows:
-            now = changes.standing(rows, account)
+            now = changes.account_state(rows, account)
             known = None if now is None else changes.project(rows, account, project, now)
             return None if known is None else known.cap
 
     def capped(self, analyst: str, *, account: str) -> Loss | None:
         """The cap of somebody on an account; None if they have none of their own."""
         with self._journal.reading() as rows:
-            now = changes.standing(rows, account)
+            now = changes.account_state(rows, account)
             return None if now is None else changes.member(rows, account, analyst, now).cap
-
-    def unlock(self, account: str, *, by: str = policy.OWNER, note: str = "") -> None:
-        """Gives everybody's failure credits on an account back; a steward's act."""
-        with self._journal.acting() as rows:
-            stewardship.unlock(rows, account, by=name(by=by), note=text(note=note))
 
     # -------------------------------------------------------------------------------------------------- spending
 
-    def admit(self, account: str, analyst: str, project: str = "") -> Standing:
+    def admit(self, account: str, analyst: str, project: str = "") -> AccountState:
         """Lets pass who may ask on an account, also for what is free.
 
         Returns:
@@ -200,15 +113,15 @@ class Book:
         """
         who, _ = name(analyst=analyst), project and name(project=project)
         with self._journal.reading() as rows:
-            now = changes.standing(rows, account)
-            if now is None:
-                raise stewardship.unknown(account)
+            now = policy.opened(rows, account)
             if who != policy.OWNER:
                 policy.require_asking(rows, account, who, changes.member(rows, account, who, now), now)
         return now
 
-    def is_charged(self, analyst: str, key: str) -> bool:
-        """Whether an idempotency key of somebody's was charged; `charge` then gives its receipt, or refuses it."""
+    def is_charged(self, analyst: str, key: str | None) -> bool:
+        """Tells whether an idempotency key was charged; `charge` then gives its receipt, or refuses it."""
+        if key is None:
+            return False
         with self._journal.reading() as rows:
             return rows.by_key(name(analyst=analyst), name(key=key)) is not None
 
@@ -221,6 +134,7 @@ class Book:
         question: str = "{}",
         key: str | None = None,
         replay_key: str = "",
+        terms: str | None = None,
         project: str = "",
     ) -> Receipt:
         """Charges one event to one account, durably, or raises and spends nothing.
@@ -231,8 +145,10 @@ class Book:
             analyst: who asks.
             question: the canonical JSON of what is asked.
             key: an idempotency key of the analyst's own. The same key with the same request returns the same receipt,
-                marked `repeated`, and charges nothing.
-            replay_key: under which the answer will be kept; with the question it makes up the request.
+                marked `repeated`, and charges nothing. A request is known by its account, question, replay key and
+                terms, whatever its event is by now.
+            replay_key: under which the answer will be kept, or what stands for it before that is known.
+            terms: what may be spent, in words of the caller's own; without any, the event stands for them.
             project: whose cap it counts against, too.
 
         Raises:
@@ -242,35 +158,32 @@ class Book:
             KeyConflict: if the key came with another request before.
             LedgerError: if the book cannot be written.
         """
-        charges = {account: event}
-        asked = charging.request(
-            charges, self.account, analyst=analyst, question=question, key=key, replay_key=replay_key, project=project
-        )
-        return self._charged(asked)[0]
+        details = {"analyst": analyst, "question": question, "key": key, "project": project}
+        return self._charged({account: event}, replay_key=replay_key, terms=terms, **details)[0]
 
     def charge_all(
         self,
-        charges: Mapping[str, Event],
+        events_by_account: Mapping[str, Event],
         *,
         analyst: str = policy.OWNER,
         question: str = "{}",
         key: str | None = None,
         replay_key: str = "",
+        terms: str | None = None,
         project: str = "",
     ) -> tuple[Receipt, ...]:
-        """Charges several accounts in one transaction, each in full: all of them or none.
+        """Charges several accounts in one transaction, each in full: all of them or none. Otherwise like `charge`.
 
         Returns:
             One receipt for each account, in the order of their names; the answer belongs to the first.
         """
-        asked = charging.request(
-            charges, self.account, analyst=analyst, question=question, key=key, replay_key=replay_key, project=project
-        )
-        return self._charged(asked)
+        details = {"analyst": analyst, "question": question, "key": key, "project": project}
+        return self._charged(events_by_account, replay_key=replay_key, terms=terms, **details)
 
-    def _charged(self, asked: charging.Request) -> tuple[Receipt, ...]:
+    def _charged(self, events_by_account: Mapping[str, Event], **details: Any) -> tuple[Receipt, ...]:
+        asked = charges.request(events_by_account, self.account, **details)
         with self._journal.acting(asked.places) as rows:
-            return (asked.key and charging.earlier(rows, asked)) or charging.charge(rows, asked)
+            return (asked.key and charges.earlier(rows, asked)) or charges.charge(rows, asked)
 
     def refusal(self, account: str, event: Event, *, analyst: str, project: str = "") -> DiscreetError | None:
         """The error with which `charge` would refuse an event now; writes nothing.
@@ -279,11 +192,9 @@ class Book:
             NotPermitted: if the analyst may not ask, or the project may not spend.
         """
         try:
-            asked = charging.request(
-                {account: event}, self.account, analyst=analyst, question="{}", key=None, replay_key="", project=project
-            )
+            asked = charges.request({account: event}, self.account, analyst=analyst, project=project)
             with self._journal.reading() as rows:
-                charging.weigh(rows, asked)
+                charges.weigh(rows, asked)
         except (InsufficientBudget, AccountLocked, UnsupportedEvent) as error:
             return error
         return None
@@ -295,7 +206,7 @@ class Book:
             AccountLocked, NotPermitted: as for a new charge.
             LedgerError: if its account was renewed since.
         """
-        return claims.claimed(self._journal, receipt, wait)
+        return outcomes.claimed(self._journal, receipt, wait)
 
     def interrupt(self, receipt: Receipt) -> bool:
         """Notes that whoever ran a question has stopped: its charge stays, and may be claimed at once.
@@ -304,7 +215,7 @@ class Book:
             Whether the charge has an answer all the same.
         """
         with self._journal.acting() as rows:
-            return claims.interrupt(rows, receipt)
+            return outcomes.interrupt(rows, receipt)
 
     def fail(self, *receipts: Receipt) -> None:
         """Notes that a question failed after its charge, which uses one of the analyst's credits on the account."""
@@ -333,7 +244,7 @@ class Book:
         Returns:
             What is kept: the payload, or what somebody else who ran the same charge has stored before.
         """
-        free = charging.beside(receipt, self.account, question)
+        free = charges.beside(receipt, self.account, question)
         with self._journal.acting(free.places) as rows:
             return outcomes.store_beside(rows, receipt, free, text(replay_key=replay_key), payload.encode())
 
@@ -379,7 +290,7 @@ class Book:
             with self._journal.reading() as rows:
                 found = rows.get("account", checked)
             if found is None:
-                raise stewardship.unknown(account)
+                raise policy.unknown(account)
             known = self._accounts[account] = Account.read(found)
         return known
 
@@ -393,7 +304,7 @@ class Book:
         with self._journal.reading() as rows:
             return {table: told["account"] for table, told in tables(rows).items()}
 
-    def origins(self) -> dict[str, Told]:
+    def origins(self) -> dict[str, TableRecord]:
         """What the book says of every table: its account, its files and its identity."""
         with self._journal.reading() as rows:
             return tables(rows)
@@ -407,16 +318,7 @@ class Book:
     def balance(self, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
         """What an account, or one analyst or project on it, may spend, has spent and has left; lifetime included."""
         with self._journal.reading() as rows:
-            now = changes.standing(rows, account)
-            if now is None:
-                raise stewardship.unknown(account)
-            if project is not None:
-                return Balance.of_member(changes.project(rows, account, project, now) or Member.of(now), now)
-            found = failures(rows, account, now)
-            if analyst is None:
-                return Balance.of(now, found)
-            own = credited(rows, account, analyst)
-            return Balance.of_member(changes.member(rows, account, analyst, now), now, found, own)
+            return policy.balance(rows, account, analyst=analyst, project=project)
 
     def role(self, account: str, who: str) -> Role | None:
         """The role of somebody on an account, or (account "") on the whole book."""
@@ -489,3 +391,31 @@ class Book:
         self._journal.store.backup(path)
         with Book(path, read_only=True) as copy:
             return copy.head()
+
+
+def restore(source: str, target: str, *, anchor: Head) -> Book:
+    """Puts a backup in the place of a lost book.
+
+    Args:
+        source: the backup.
+        target: where the book shall be; nothing may be there.
+        anchor: the latest head that was exported from the lost book.
+
+    Returns:
+        The book, verified. If it lacks entries up to the anchor it is frozen: charges were lost, and a steward must
+        amend the accounts before resuming.
+
+    Raises:
+        LedgerTampered: if the backup was altered.
+        LedgerError: if there is already a file.
+    """
+    with Book(source, read_only=True) as copy:
+        copy.verify()
+        copy.backup(target)
+    book = Book(target)
+    try:
+        book.check_anchor(anchor)
+    except LedgerError:
+        if not book.frozen:
+            raise
+    return book

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
 from discreet.errors import LedgerTampered
-from discreet.ledger.account import Account, Member, Role, Standing
+from discreet.ledger.account import Account, AccountState, Member, Role
 from discreet.ledger.entry import Entry
 from discreet.ledger.serialization import canonical, parsed, read_loss
 from discreet.ledger.store.base import Kept, Place, as_text
@@ -64,12 +64,12 @@ class MemoryStates:
         self._kept.update(states)
 
 
-def standing(states: States, account: str) -> Standing | None:
+def account_state(states: States, account: str) -> AccountState | None:
     """Where an account stands."""
-    return states.read(("standing", account), Standing.read)
+    return states.read(("standing", account), AccountState.read)
 
 
-def member(states: States, account: str, who: str, now: Standing) -> Member:
+def member(states: States, account: str, who: str, now: AccountState) -> Member:
     """A person on an account, in its present period; somebody new if they never asked and were never appointed."""
     known = states.read(place_of(account, who), Member.read)
     if known is None:
@@ -88,7 +88,7 @@ def place_of(account: str, who: str) -> Place:
     return "member", f"{account}\n{who}"
 
 
-def project(states: States, account: str, name: str, now: Standing) -> Member | None:
+def project(states: States, account: str, name: str, now: AccountState) -> Member | None:
     """What a project has spent on an account, and its cap; None if no steward has allotted it anything."""
     known = states.read(place_of_project(account, name), Member.read)
     return None if known is None else known.in_period(now)
@@ -150,8 +150,8 @@ def charge(states: States, account: str, who: str, price: Tallies, *, project_na
     states.put(*written)
 
 
-def _opened(states: States, account: str) -> Standing:
-    found = standing(states, account)
+def _opened(states: States, account: str) -> AccountState:
+    found = account_state(states, account)
     if found is None:
         raise LedgerTampered(0, "an entry is about an account that was never opened")
     return found
@@ -160,7 +160,7 @@ def _opened(states: States, account: str) -> Standing:
 def _open(states: States, entry: Entry) -> None:
     account = Account.read(canonical(entry.content["account"]))
     states.put((("account", account.name), account.write()))
-    states.put((("standing", account.name), Standing.opened(account.budget)))
+    states.put((("standing", account.name), AccountState.opened(account.budget)))
 
 
 def _attach(states: States, entry: Entry) -> None:

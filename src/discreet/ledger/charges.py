@@ -21,10 +21,9 @@ from discreet.errors import (
     NotPermitted,
 )
 from discreet.ledger import changes, policy
-from discreet.ledger.account import Account, Member, Standing
-from discreet.ledger.balance import Remaining
+from discreet.ledger.account import Account, AccountState, Member
 from discreet.ledger.entry import Entry, digest
-from discreet.ledger.failures import require_credit
+from discreet.ledger.policy import require_credit
 from discreet.ledger.ratios import Amounts, rests
 from discreet.ledger.serialization import (
     amounts_text,
@@ -37,8 +36,8 @@ from discreet.ledger.serialization import (
     read_loss,
     text,
 )
-from discreet.ledger.store.base import Kept, Place, Rows
-from discreet.ledger.tallies import CURRENCIES, Price, Tallies, loss, prices, rules
+from discreet.ledger.store.base import Kept, Place, Transaction
+from discreet.ledger.tallies import CURRENCIES, Price, Remaining, Tallies, loss, prices, rules
 from discreet.privacy import Loss, PureDP, events
 from discreet.privacy.events import Event
 
@@ -61,7 +60,7 @@ class Receipt(NamedTuple):
             the stored answer may be given, unless the charge is claimed.
         standing: the account's, right after the charge; of a repeated one, as it is now.
         claim: 0 for whoever made the charge; else the number of the claim under which it is run again, see
-            `ledger.claims`.
+            `ledger.outcomes`.
     """
 
     sequence: int
@@ -71,7 +70,7 @@ class Receipt(NamedTuple):
     cost: Loss
     rest: str
     hash: str
-    standing: Standing
+    standing: AccountState
     repeated: bool = False
     claim: int = 0
 
@@ -95,7 +94,7 @@ class Receipt(NamedTuple):
         return Remaining.of(self.standing.spent, self.standing.budget)
 
     @classmethod
-    def again(cls, entry: Entry, standing: Standing) -> Receipt:
+    def again(cls, entry: Entry, standing: AccountState) -> Receipt:
         """The receipt of a charge that is in the book already."""
         content = entry.content
         return cls(
@@ -131,20 +130,27 @@ Capped = tuple[str, Place, Member]
 
 
 class Request(NamedTuple):
-    """A checked request; `digest` covers accounts, events, question and replay key."""
+    """A checked and priced request.
+
+    Attributes:
+        question: as JSON.
+        digest: of what a request with an idempotency key is recognised by: its accounts, its question, its replay key
+            and its terms. The events are not in it: they follow from these and from what was released before.
+        beside: the charge that has paid for this one already, or 0.
+    """
 
     orders: tuple[Order, ...]
     who: str
     question: str
-    """As JSON."""
     key: str
     digest: str
     project: str = ""
     beside: int = 0
-    """The charge that has paid for this one already, or 0."""
+    replay_key: str = ""
+    terms: str | None = None
 
     def places(self) -> list[Place]:
-        """The states that the charge will look at."""
+        """Returns the places of the states that the charge will look at."""
         places: list[Place] = [changes.BOOK, ("role", self.who)]
         for order in self.orders:
             account = order.account.name
@@ -153,16 +159,33 @@ class Request(NamedTuple):
                 places.append(changes.place_of_project(account, self.project))
         return places
 
+    def is_of(self, charged: Sequence[Entry]) -> bool:
+        """Tells whether these entries were written for the same request.
+
+        A digest of an earlier version covers the events that were charged in place of the terms. They are compared as
+        the entries tell them, so that accounts, question and replay key decide.
+        """
+        written = charged[0].content["request"]
+        return bool(written == self.digest or written == self._former_digest(charged))
+
+    def _former_digest(self, charged: Sequence[Entry]) -> str:
+        told = [parsed(order.event_text) for order in self.orders]
+        if self.terms is not None:
+            told = [entry.content["event"] for entry in charged]
+        spent = [[order.account.name, event] for order, event in zip(self.orders, told, strict=False)]
+        return digest(canonical([spent, parsed(self.question), *filter(None, [self.replay_key])]).encode())
+
 
 def request(
     charges: Mapping[str, Event],
     find: Callable[[str], Account],
     *,
     analyst: str,
-    question: str,
-    key: str | None,
-    replay_key: str,
-    project: str,
+    question: str = "{}",
+    key: str | None = None,
+    replay_key: str = "",
+    terms: str | None = None,
+    project: str = "",
 ) -> Request:
     """Checks and prices a request; touches no balance.
 
@@ -176,22 +199,22 @@ def request(
     orders = tuple([_order(find(account), charges[account]) for account in names])
     who, asked, sign, mark = name(analyst=analyst), text(question=question), "", ""
     if key is not None:
-        sign, mark = name(key=key), _mark(orders, asked, replay_key)
-    return _new(Request, (orders, who, quoted(asked), sign, mark, name(project=project) if project else "", 0))
+        sign, mark = name(key=key), _mark(orders, asked, replay_key, terms)
+    project = name(project=project) if project else ""
+    return _new(Request, (orders, who, quoted(asked), sign, mark, project, 0, replay_key, terms))
 
 
 def beside(receipt: Receipt, find: Callable[[str], Account], question: str) -> Request:
-    """A request that costs nothing, for something that is released on the way to what a receipt has paid for."""
-    charges = {receipt.account: events.Composed([])}
-    free = request(charges, find, analyst=receipt.analyst, question=question, key=None, replay_key="", project="")
+    """Returns a request that costs nothing, for what is released on the way to what a receipt has paid for."""
+    free = request({receipt.account: events.Composed([])}, find, analyst=receipt.analyst, question=question)
     return free._replace(beside=receipt.sequence)
 
 
-def _mark(orders: tuple[Order, ...], question: str, replay_key: str) -> str:
-    """What a request with an idempotency key is recognised by."""
-    events_by_account = [[order.account.name, parsed(order.event_text)] for order in orders]
-    whole = [events_by_account, question, replay_key] if replay_key else [events_by_account, question]
-    return digest(canonical(whole).encode())
+def _mark(orders: tuple[Order, ...], question: str, replay_key: str, terms: str | None) -> str:
+    """Returns the digest of a request; without terms, the events stand for them."""
+    accounts = [order.account.name for order in orders]
+    spent = [parsed(order.event_text) for order in orders] if terms is None else terms
+    return digest(canonical([accounts, question, replay_key, spent]).encode())
 
 
 def _order(account: Account, event: Event) -> Order:
@@ -212,7 +235,7 @@ def _priced(account: Account, event: Event) -> Order:
     return Order(account, event, canonical(events.to_json(event)), price, price.text)
 
 
-def charge(rows: Rows, asked: Request) -> tuple[Receipt, ...]:
+def charge(rows: Transaction, asked: Request) -> tuple[Receipt, ...]:
     """Charges every account of a request, or none.
 
     Raises:
@@ -225,7 +248,7 @@ def charge(rows: Rows, asked: Request) -> tuple[Receipt, ...]:
     return tuple([_charge_one(rows, asked, place) for place in range(len(asked.orders))])
 
 
-def earlier(rows: Rows, asked: Request) -> tuple[Receipt, ...]:
+def earlier(rows: Transaction, asked: Request) -> tuple[Receipt, ...]:
     """The receipts of an earlier charge under the same key; none if the key is new or not given.
 
     Raises:
@@ -234,19 +257,20 @@ def earlier(rows: Rows, asked: Request) -> tuple[Receipt, ...]:
     first = rows.by_key(asked.who, asked.key) if asked.key else None
     if first is None:
         return ()
-    if first.content["request"] != asked.digest:
+    places = range(first.sequence, first.sequence + first.content["joined"])
+    charged = [entry for entry in map(rows.entry, places) if entry is not None]
+    if not asked.is_of(charged):
         raise KeyConflict(first.sequence)
-    entries = [rows.entry(first.sequence + place) for place in range(len(asked.orders))]
-    return tuple(Receipt.again(entry, _standing(rows, entry.account)) for entry in entries if entry is not None)
+    return tuple(Receipt.again(entry, _standing(rows, entry.account)) for entry in charged)
 
 
-def weigh(rows: Rows, asked: Request) -> None:
+def weigh(rows: Transaction, asked: Request) -> None:
     """Raises what `charge` would raise, and writes nothing."""
     for order in asked.orders:
         _weighed(rows, asked, order)
 
 
-def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
+def _charge_one(rows: Transaction, asked: Request, place: int) -> Receipt:
     order = asked.orders[place]
     account = order.account.name
     after, (rule, spent, limits), written = _weighed(rows, asked, order)
@@ -265,7 +289,7 @@ def _charge_one(rows: Rows, asked: Request, place: int) -> Receipt:
     return _new(Receipt, (entry[0], account, asked.who, order.event, cost, rest, entry[9], after, False, 0))
 
 
-def _weighed(rows: Rows, asked: Request, order: Order) -> tuple[Standing, Held, list[tuple[Place, Kept]]]:
+def _weighed(rows: Transaction, asked: Request, order: Order) -> tuple[AccountState, Held, list[tuple[Place, Kept]]]:
     """Where an account would stand after a charge, the rule that would hold, and all states that it would change."""
     account = order.account.name
     now, person = (_admitted if not asked.beside else _known)(rows, account, asked.who)
@@ -284,12 +308,12 @@ def _weighed(rows: Rows, asked: Request, order: Order) -> tuple[Standing, Held, 
     return after, held, written
 
 
-def require_admission(rows: Rows, account: str, who: str) -> None:
+def require_admission(rows: Transaction, account: str, who: str) -> None:
     """Lets pass who may charge an account, and raises as `charge` does for everybody else."""
     _admitted(rows, account, who)
 
 
-def _admitted(rows: Rows, account: str, who: str) -> tuple[Standing, Member]:
+def _admitted(rows: Transaction, account: str, who: str) -> tuple[AccountState, Member]:
     now = _standing(rows, account)
     person = changes.member(rows, account, who, now)
     policy.require_asking(rows, account, who, person, now)
@@ -297,13 +321,13 @@ def _admitted(rows: Rows, account: str, who: str) -> tuple[Standing, Member]:
     return now, person
 
 
-def _known(rows: Rows, account: str, who: str) -> tuple[Standing, Member]:
+def _known(rows: Transaction, account: str, who: str) -> tuple[AccountState, Member]:
     """For what was let in with its charge, whatever has happened to whoever asks since."""
     now = _standing(rows, account)
     return now, changes.member(rows, account, who, now)
 
 
-def _allotted(rows: Rows, account: str, project: str, now: Standing) -> tuple[Capped, ...]:
+def _allotted(rows: Transaction, account: str, project: str, now: AccountState) -> tuple[Capped, ...]:
     """The project that a charge is for.
 
     Raises:
@@ -316,8 +340,8 @@ def _allotted(rows: Rows, account: str, project: str, now: Standing) -> tuple[Ca
     return ((f"project {project}", changes.place_of_project(account, project), state),)
 
 
-def _standing(rows: Rows, account: str) -> Standing:
-    now = rows.read(("standing", account), Standing.read)
+def _standing(rows: Transaction, account: str) -> AccountState:
+    now = rows.read(("standing", account), AccountState.read)
     if now is None:
         raise InternalError("An account lost its standing.")
     return now
@@ -328,7 +352,7 @@ def _within_cap(charged: Member) -> bool:
 
 
 def _refusal(
-    order: Order, now: Standing, person: Member, capped: tuple[str, Member] | None = None
+    order: Order, now: AccountState, person: Member, capped: tuple[str, Member] | None = None
 ) -> InsufficientBudget:
     """Names a rule that can tell both what was asked and what is left, if there is one, and what to do instead."""
     spent, cap, reason, caps = now.spent, now.budget, "Nothing was spent on account", [person]
@@ -344,7 +368,7 @@ def _refusal(
     return InsufficientBudget(order.price.spent(cap), cap * 0, hint)
 
 
-def _advice(now: Standing, caps: Sequence[Member]) -> str:
+def _advice(now: AccountState, caps: Sequence[Member]) -> str:
     """What can still be asked: the largest pure question, and everything that was released before."""
     largest = now.spent.largest_pure(now.budget)
     for capped in caps:

@@ -1,20 +1,26 @@
 """The store with a memory of its own: what this process saw in the book must still be there the next time.
 
 Any doubt stops writing: a book older than one already seen, one that does not match its anchor, a failed verification.
+Verification walks the whole chain and adds everything up again, from the entries alone. It detects a changed, missing,
+inserted or reordered entry, a changed answer, and a balance that is not the sum of its charges. It cannot see that the
+end of the book is missing together with everything that followed from it (a file restored from yesterday is a good book
+of yesterday): that is what the exported head is for.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
 from discreet.errors import LedgerError, LedgerTampered
 from discreet.ledger import changes, policy
-from discreet.ledger.entry import GENESIS, Head
-from discreet.ledger.store.base import Places, Rows, Store
-from discreet.ledger.verify import verify
+from discreet.ledger.entry import GENESIS, Entry, Head, chained
+from discreet.ledger.serialization import parsed
+from discreet.ledger.store.base import Places, Store, Stored, Transaction
+from discreet.ledger.tallies import Tallies
 
 
 class _Act:
@@ -25,7 +31,7 @@ class _Act:
     def __init__(self, journal: Journal, places: Places | None) -> None:
         self._journal, self._places = journal, places
 
-    def __enter__(self) -> Rows:
+    def __enter__(self) -> Transaction:
         self._rows = rows = self._journal.begin(self._places)
         return rows
 
@@ -55,7 +61,7 @@ class Journal:
         """The same for everything that a frozen book refuses; `places` tells the states that will be looked at."""
         return _Act(self, places)
 
-    def begin(self, places: Places | None) -> Rows:
+    def begin(self, places: Places | None) -> Transaction:
         """The rows of a new transaction, unless the book cannot be trusted."""
         if self._stopped is not None:
             raise LedgerTampered(self._stopped.sequence, "the book was found altered; this process writes no more")
@@ -76,7 +82,7 @@ class Journal:
         return rows
 
     @contextmanager
-    def reading(self) -> Iterator[Rows]:
+    def reading(self) -> Iterator[Transaction]:
         """One state of the book."""
         with self.store.reading() as rows:
             yield rows
@@ -132,7 +138,7 @@ class Journal:
         with self.reading() as rows:
             return changes.frozen(rows)
 
-    def _refuse_older(self, rows: Rows) -> None:
+    def _refuse_older(self, rows: Transaction) -> None:
         seen = self._seen
         if not seen.sequence:
             return
@@ -147,3 +153,78 @@ class Journal:
                 self._acted = head
             if head > self._seen:  # noqa: PLR1730 - max takes much longer
                 self._seen = head
+
+
+Pending = Counter[tuple[str, str, str, str]]
+"""How often each charge occurs: account, who, price and project."""
+
+_MOST_PENDING = 50_000  # different charges held before they are added up
+
+
+def verify(rows: Transaction) -> Head:
+    """Checks everything about one state of the book.
+
+    Returns:
+        The head, to be exported.
+
+    Raises:
+        LedgerTampered: with the first entry that does not fit.
+    """
+    head, states = _walk(rows, together=True)
+    if _difference(rows, states) is not None:  # adding equal charges at once may round very long sums differently
+        head, states = _walk(rows, together=False)
+        wrong = _difference(rows, states)
+        if wrong is not None:
+            raise LedgerTampered(head.sequence, f"the stored {wrong} is not what the entries amount to")
+    rows.check()
+    return head
+
+
+def _walk(rows: Transaction, *, together: bool) -> tuple[Head, changes.MemoryStates]:
+    states, pending, answers = changes.MemoryStates(), Pending(), rows.answers()
+    previous, place = GENESIS, 0
+    for entry in rows.entries():
+        place += 1
+        if entry[0] != place:
+            raise LedgerTampered(place, "is missing")
+        previous = chained(previous, entry)
+        if entry[9] != previous:
+            raise LedgerTampered(place, "its content does not fit its hash")
+        kind = entry[2]
+        if kind == "charge" and together:
+            pending[*entry[3:6], changes.project_of(entry[8])] += 1
+            if len(pending) > _MOST_PENDING:
+                _add_up(states, pending)
+        elif kind == "answer":
+            _check_answer(entry, answers)
+        else:
+            _add_up(states, pending)
+            changes.apply(states, entry)
+    _add_up(states, pending)
+    if next(answers, None) is not None:
+        raise LedgerTampered(place, "after it there is an answer that no entry records")
+    return Head(place, previous), states
+
+
+def _add_up(states: changes.MemoryStates, pending: Pending) -> None:
+    """Equal charges are added at once: exact sums do not depend on order."""
+    for (account, who, price, project), count in pending.items():
+        changes.charge(states, account, who, Tallies.read(parsed(price)) * count, project_name=project)
+    pending.clear()
+
+
+def _check_answer(entry: Entry, answers: Iterator[Stored]) -> None:
+    stored = next(answers, None)
+    if stored is None or stored.sequence != entry.sequence:
+        raise LedgerTampered(entry.sequence, "its answer is missing")
+    if not stored.is_of(entry):
+        raise LedgerTampered(entry.sequence, "its answer was changed")
+
+
+def _difference(rows: Transaction, states: changes.MemoryStates) -> str | None:
+    """The scope of a state that is stored otherwise than computed."""
+    stored, computed = {(scope, name): text for scope, name, text in rows.states()}, states.texts
+    for place in sorted(stored.keys() | computed.keys()):
+        if stored.get(place) != computed.get(place):
+            return place[0]
+    return None

@@ -1,21 +1,32 @@
 """How a charge ends: an answer that is kept before it is sent, or a failure that uses up a credit. Once only.
 
-A charge that was claimed (`ledger.claims`) may be run by several at once; whoever ends it first has ended it for all.
+A process can be stopped or die between a charge and its answer. The charge stays, and whoever asks again with the same
+idempotency key may run the question anew, once a claim of theirs is in the book. A claim is granted to one: whoever
+makes it names the last claim that they have seen. Nobody can know whether an earlier runner is dead or slow, so
+another claim is possible after a wait, and two may be at work for one charge; whoever ends it first has ended it for
+all.
+
+Formal guarantee: of one charge one answer is released, with the law of a single run. Everything that a run draws stays
+inside until it is stored; the store takes one outcome for a charge and one release beside it for each replay key, in
+transactions that exclude all others; whoever comes second drops what they drew and takes what is stored. Which run is
+first depends on clocks and on who stops them, and nobody has seen what either drew, so that the choice leaves the law
+of the answer as it is (but for the time that drawing takes: `docs/known_vulnerabilities.md`, 4).
 """
 
 from __future__ import annotations
 
+import time
+
 from discreet.errors import LedgerError, LedgerTampered
-from discreet.ledger import changes
-from discreet.ledger import charges as charging
-from discreet.ledger.charges import Receipt, Request
+from discreet.ledger import changes, charges
+from discreet.ledger.charges import Receipt, Request, require_admission
 from discreet.ledger.entry import Entry, digest
-from discreet.ledger.failures import credited
-from discreet.ledger.store.base import Rows, Stored
-from discreet.ledger.verify import is_answer_of
+from discreet.ledger.journal import Journal
+from discreet.ledger.policy import credited
+from discreet.ledger.store.base import Stored, Transaction
 
 
-def store_answer(rows: Rows, receipt: Receipt, replay_key: str, payload: bytes) -> bool:
+def store_answer(rows: Transaction, receipt: Receipt, replay_key: str, payload: bytes) -> bool:
     """Keeps the bytes of an answer, and their digest in the chain.
 
     Returns:
@@ -37,7 +48,7 @@ def store_answer(rows: Rows, receipt: Receipt, replay_key: str, payload: bytes) 
     return True
 
 
-def store_beside(rows: Rows, receipt: Receipt, free: Request, replay_key: str, payload: bytes) -> bytes:
+def store_beside(rows: Transaction, receipt: Receipt, free: Request, replay_key: str, payload: bytes) -> bytes:
     """Keeps what was released on the way to an answer, under an entry that costs nothing: its charge has paid for it.
 
     Returns:
@@ -50,12 +61,12 @@ def store_beside(rows: Rows, receipt: Receipt, free: Request, replay_key: str, p
         if entry is not None and entry.content.get("beside") == receipt.sequence:
             _check(rows, kept)
             return kept.payload
-    (written,) = charging.charge(rows, free)
+    (written,) = charges.charge(rows, free)
     store_answer(rows, written, replay_key, payload)
     return payload
 
 
-def fail(rows: Rows, receipt: Receipt) -> None:
+def fail(rows: Transaction, receipt: Receipt) -> None:
     """Uses up one failure credit of whoever asked; the charge stays.
 
     Raises:
@@ -72,7 +83,7 @@ def fail(rows: Rows, receipt: Receipt) -> None:
     changes.apply(rows, entry)
 
 
-def stored(rows: Rows, replay_key: str) -> tuple[Stored, ...]:
+def stored(rows: Transaction, replay_key: str) -> tuple[Stored, ...]:
     """Every answer kept under a replay key, oldest first, each checked against the chain.
 
     Raises:
@@ -84,7 +95,7 @@ def stored(rows: Rows, replay_key: str) -> tuple[Stored, ...]:
     return found
 
 
-def related(rows: Rows, start: str, most: int) -> tuple[tuple[str, Stored], ...]:
+def related(rows: Transaction, start: str, most: int) -> tuple[tuple[str, Stored], ...]:
     """The newest answers whose replay key begins like this, each checked and with the question that it answers.
 
     Raises:
@@ -100,13 +111,13 @@ def related(rows: Rows, start: str, most: int) -> tuple[tuple[str, Stored], ...]
     return tuple(found)
 
 
-def _check(rows: Rows, answer: Stored) -> None:
+def _check(rows: Transaction, answer: Stored) -> None:
     entry = rows.entry(answer.sequence)
-    if entry is None or entry.kind != "answer" or not is_answer_of(entry, answer):
+    if entry is None or entry.kind != "answer" or not answer.is_of(entry):
         raise LedgerTampered(answer.sequence, "its answer was changed")
 
 
-def answer(rows: Rows, receipt: Receipt) -> tuple[bool, bytes | None]:
+def answer(rows: Transaction, receipt: Receipt) -> tuple[bool, bytes | None]:
     """Whether a charge has ended, and the bytes of its answer if it has one."""
     ended = rows.outcome(receipt.sequence)
     if ended is None:
@@ -119,14 +130,14 @@ def answer(rows: Rows, receipt: Receipt) -> tuple[bool, bytes | None]:
     return True, kept[0].payload
 
 
-def _refuse_second(rows: Rows, charge: Entry, hint: str) -> None:
+def _refuse_second(rows: Transaction, charge: Entry, hint: str) -> None:
     """Whoever alone runs a charge cannot end it twice; of several, all but one come too late."""
     claimed, _ = changes.claims(rows, charge.sequence)
     if not claimed:
         raise LedgerError(f"Charge {charge.sequence} has already ended", hint)
 
 
-def own_charge(rows: Rows, receipt: Receipt) -> Entry:
+def own_charge(rows: Transaction, receipt: Receipt) -> Entry:
     """The entry of a receipt that its holder was the first to get, or has claimed.
 
     Raises:
@@ -138,3 +149,75 @@ def own_charge(rows: Rows, receipt: Receipt) -> Entry:
     if entry is None or entry.kind != "charge" or entry.hash != receipt.hash:
         raise LedgerError(f"Charge {receipt.sequence} is not in this book")
     return entry
+
+
+_POLL = 0.01  # seconds between looks for the outcome of what somebody else runs
+_MOST_DOUBLED = 6  # times that the wait for a runner grows, since a long question is run again in vain
+
+
+def claimed(journal: Journal, receipt: Receipt, wait: float) -> Receipt | None:
+    """A receipt under which a charge may be run again, after waiting for whoever runs it; None once it has ended.
+
+    The wait is so many seconds, twice as many after each claim, and none if whoever ran it was interrupted.
+
+    Raises:
+        AccountLocked, NotPermitted: as for a new charge.
+        LedgerError: if the charge belongs to a period before the last renewal.
+    """
+    while True:
+        seen = _awaited(journal, receipt, wait)
+        if seen is None:
+            return None
+        with journal.acting() as rows:
+            mine = _claim(rows, receipt, seen)
+        if mine is not None:
+            return mine
+
+
+def interrupt(rows: Transaction, receipt: Receipt) -> bool:
+    """Notes that whoever ran a charge has stopped, so that nobody waits for them; it uses up no failure credit.
+
+    Nothing is noted if the charge has ended, or somebody else has claimed it since.
+
+    Returns:
+        Whether it has an answer.
+    """
+    charge = own_charge(rows, receipt)
+    ended = rows.outcome(charge.sequence)
+    if ended is None and changes.claims(rows, charge.sequence) == (receipt.claim, False):
+        _note(rows, "interrupt", receipt, receipt.claim)
+    return ended is not None and ended.kind == "answer"
+
+
+def _awaited(journal: Journal, receipt: Receipt, wait: float) -> int | None:
+    """The number of the claim whose runner is gone, or late; None if the charge has ended."""
+    last, deadline = -1, 0.0
+    while True:
+        with journal.reading() as rows:
+            ended = rows.outcome(receipt.sequence) is not None
+            number, free = changes.claims(rows, receipt.sequence)
+        if number != last:
+            last, deadline = number, time.monotonic() + wait * 2 ** min(number, _MOST_DOUBLED)
+        if ended:
+            return None
+        if free or time.monotonic() >= deadline:
+            return number
+        time.sleep(_POLL)
+
+
+def _claim(rows: Transaction, receipt: Receipt, seen: int) -> Receipt | None:
+    """The claim after the one that was seen; None if the charge has ended, or somebody else was faster."""
+    mine = receipt._replace(repeated=False, claim=seen + 1)
+    charge = own_charge(rows, mine)
+    require_admission(rows, charge.account, charge.who)
+    if rows.outcome(charge.sequence) is not None or changes.claims(rows, charge.sequence)[0] != seen:
+        return None
+    if any(entry.kind == "renew" for entry in rows.entries(charge.sequence, charge.account)):
+        raise LedgerError(f"Charge {charge.sequence} was made before its account was renewed", "Ask with a new key.")
+    _note(rows, "claim", receipt, seen + 1)
+    return mine
+
+
+def _note(rows: Transaction, kind: str, receipt: Receipt, number: int) -> None:
+    body = {"charge": receipt.sequence, "number": number}
+    changes.apply(rows, rows.add(kind, body, who=receipt.analyst, account=receipt.account))

@@ -3,14 +3,24 @@
 Whoever holds the file in their own process is its owner and may act as a steward; names and roles are for a service
 that stands between the book and other people. An account without appointed analysts answers to every name; once one
 analyst is appointed, only those appointed may ask.
+
+A failed question tells something that nobody paid for, so every name has credits. A name with a role, the owner
+included, has `FAILURE_CREDITS` of its own on each account; all names without a role share one set, since anybody can
+make them up. Whoever has used up a set charges nothing more. Once `FAILURE_CEILING` credits of an account are used,
+several names may be working together: then everybody who had a failure is stopped, and nobody else. So nobody is ever
+stopped who has not failed, and nobody alone stops anybody else. A steward's `unlock` gives all credits of an account
+back.
 """
 
 from __future__ import annotations
 
-from discreet.errors import NotPermitted
+from collections import Counter
+
+from discreet.errors import AccountLocked, InvalidParameter, NotPermitted
 from discreet.ledger import changes
-from discreet.ledger.account import Member, Role, Standing
+from discreet.ledger.account import SHARED, AccountState, Balance, Failures, Member, Role
 from discreet.ledger.serialization import parsed
+from discreet.ledger.store.base import Transaction
 
 OWNER = "owner"
 """The name that acts when no other is given."""
@@ -20,7 +30,7 @@ def role(states: changes.States, account: str, who: str) -> Role | None:
     """The role of a name on an account: given there, else on the whole book; the owner is a steward."""
     if who == OWNER:
         return Role.STEWARD
-    now = changes.standing(states, account) if account else None
+    now = changes.account_state(states, account) if account else None
     given = None if now is None else changes.member(states, account, who, now).role
     return given or _role_on_book(states, who)
 
@@ -35,7 +45,7 @@ def require_steward(states: changes.States, account: str, who: str, act: str) ->
         raise NotPermitted(who, act, "Only a steward may.")
 
 
-def require_asking(states: changes.States, account: str, who: str, person: Member, now: Standing) -> None:
+def require_asking(states: changes.States, account: str, who: str, person: Member, now: AccountState) -> None:
     """Lets pass who may ask on an account.
 
     Raises:
@@ -51,3 +61,73 @@ def require_asking(states: changes.States, account: str, who: str, person: Membe
 def _role_on_book(states: changes.States, who: str) -> Role | None:
     text = states.get("role", who)
     return None if text is None else Role(parsed(text)["role"])
+
+
+def credited(rows: Transaction, account: str, who: str) -> str:
+    """Whose credits a failure of somebody uses: their own, or `SHARED`."""
+    return SHARED if role(rows, account, who) is None else who
+
+
+def failures(rows: Transaction, account: str, now: AccountState) -> Failures:
+    """The failures of an account, by whose credits they use.
+
+    Entries of earlier versions say whose question failed and not whose credit that uses; they count for the same name.
+    Such an account is walked through, until a steward unlocks it.
+    """
+    counts = Counter(changes.credits_used(rows, account) or {})
+    if counts.total() < now.failures:
+        counts.update(credited(rows, account, who) for who in _earlier(rows, account))
+    return Failures(dict(counts))
+
+
+def require_credit(rows: Transaction, account: str, who: str, now: AccountState) -> None:
+    """Lets pass who may still fail.
+
+    Raises:
+        AccountLocked: for everybody else.
+    """
+    if not now.failures:
+        return
+    found, name = failures(rows, account, now), credited(rows, account, who)
+    if found.stops(name):
+        raise AccountLocked(account, found.counts[name], analyst=who, total=found.used, shared=name == SHARED)
+
+
+def _earlier(rows: Transaction, account: str) -> list[str]:
+    """Whose questions failed since the account was last unlocked, by entries that name no credit."""
+    names: list[str] = []
+    for entry in rows.entries(account=account):
+        if entry.kind == "unlock":
+            names.clear()
+        elif entry.kind == "fail" and "credit" not in entry.content:
+            names.append(entry.who)
+    return names
+
+
+def opened(states: changes.States, account: str) -> AccountState:
+    """Returns where an account stands.
+
+    Raises:
+        InvalidParameter: if there is none of that name.
+    """
+    now = changes.account_state(states, account)
+    if now is None:
+        raise unknown(account)
+    return now
+
+
+def unknown(account: str) -> InvalidParameter:
+    """Returns the error for an account that was never opened."""
+    return InvalidParameter("account", account, "to be an account of this book", "Open it first, with its budget.")
+
+
+def balance(rows: Transaction, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
+    """Returns the figures of an account, or of one analyst or project on it."""
+    now = opened(rows, account)
+    if project is not None:
+        return Balance.of_member(changes.project(rows, account, project, now) or Member.of(now), now)
+    found = failures(rows, account, now)
+    if analyst is None:
+        return Balance.of(now, found)
+    own = credited(rows, account, analyst)
+    return Balance.of_member(changes.member(rows, account, analyst, now), now, found, own)

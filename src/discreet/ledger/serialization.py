@@ -10,11 +10,10 @@ import json
 from collections.abc import Callable, Sequence
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, wraps
+from typing import Any, TypeVar
 
 from discreet.errors import InternalError, InvalidParameter
-from discreet.ledger.identity import by_identity
 from discreet.privacy import ZCDP, ApproxDP, Loss, PureDP, Unit
 
 LONGEST_NAME = 200  # characters of an account, a table, an analyst or a key
@@ -29,6 +28,31 @@ NAMES: dict[type[Loss], tuple[str, ...]] = {
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _DECODER = json.JSONDecoder()
+
+
+Thing = TypeVar("Thing")
+Result = TypeVar("Result")
+
+_MOST_REMEMBERED = 256  # objects that one function remembers
+
+
+def by_identity(work: Callable[[Thing], Result]) -> Callable[[Thing], Result]:
+    """The function, worked out once for each object; objects must not change.
+
+    Each object is kept with its result, so no other can get its identity while it is remembered.
+    """
+    known: dict[int, tuple[Thing, Result]] = {}
+
+    @wraps(work)
+    def find(thing: Thing) -> Result:
+        found = known.get(id(thing))
+        if found is None:
+            if len(known) >= _MOST_REMEMBERED:
+                known.clear()
+            found = known[id(thing)] = thing, work(thing)
+        return found[1]
+
+    return find
 
 
 def canonical(content: object) -> str:

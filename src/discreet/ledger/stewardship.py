@@ -1,85 +1,267 @@
-"""The acts of stewards: open, attach, amend, renew, appoint, unlock. Each is an entry, and none erases another."""
+"""The acts of stewards: open, attach, amend, renew, appoint, unlock. Each is an entry, and none erases another.
+
+The same data must not get two budgets. So the book keeps, beside what was declared about a table, the paths of its
+files, what file was found there last (a device and an inode, as the curator writes them), and perhaps an identity, a
+name that a steward gives to the data. It never holds anything that was read from the data. Tables of one account may
+share data, since they share a budget. A table is compared with those of other accounts by its identity if it has one,
+else by its files: a steward who declares an identity answers for it, and the entry says who did. Books of earlier
+versions tell no files, and nothing is compared until a table of theirs is protected again.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from discreet.errors import InvalidParameter, NotPermitted
 from discreet.ledger import changes, policy
-from discreet.ledger.account import Account, Role, same_currency
-from discreet.ledger.origin import Origin, require_one_budget, tables
-from discreet.ledger.serialization import write_loss, write_unit
-from discreet.ledger.store.base import Rows
+from discreet.ledger.account import Account, Balance, Role, same_currency
+from discreet.ledger.journal import Journal
+from discreet.ledger.serialization import name, parsed, text, write_loss
+from discreet.ledger.store.base import Transaction
 from discreet.ledger.tallies import rules
 from discreet.noise import system_bits
 from discreet.privacy import Loss, Neighbours, Unit
 
+TableRecord = Mapping[str, Any]
+"""What the book says of a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Files by their paths, and an identity or none."""
+
+    files: Mapping[str, str]
+    identity: str
+
+    @classmethod
+    def of(cls, files: Mapping[str, str] | None, identity: str | None) -> Origin:
+        """The origin that a steward's words and a source's files tell.
+
+        Raises:
+            InvalidParameter: if the identity is no name.
+        """
+        told = {text(path=path): text(file=file) for path, file in (files or {}).items()}
+        return cls(told, "" if identity is None else name(identity=identity))
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What an entry says of it: nothing of what is not told."""
+        return {
+            **({"files": dict(self.files)} if self.files else {}),
+            **({"identity": self.identity} if self.identity else {}),
+        }
+
+    def is_told(self, told: TableRecord) -> bool:
+        """Whether the book says all of it already."""
+        return self.files.items() <= told.get("files", {}).items() and self.identity in ("", told.get("identity"))
+
+    def found(self, told: TableRecord) -> bool:
+        """Whether a table was read from one of these paths, or from one of these files wherever they were then."""
+        theirs: Mapping[str, str] = told.get("files", {})
+        return bool(self.files.keys() & theirs.keys() or set(self.files.values()) & set(theirs.values()))
+
+
+NOWHERE = Origin({}, "")
+"""Of data that were never in a file, and have no name."""
+
+
+def require_one_budget(known: Mapping[str, TableRecord], table: str, account: str, origin: Origin) -> None:
+    """Refuses a table whose data have a budget already, in another account.
+
+    Args:
+        known: what the book says of every table.
+        table: the one to be attached.
+        account: the account it is for.
+        origin: where its data come from.
+
+    Raises:
+        InvalidParameter: naming the other account; or if the table has another identity.
+    """
+    own = known.get(table, {})
+    identity = origin.identity or own.get("identity", "")
+    if own.get("identity", identity) != identity:
+        raise InvalidParameter("identity", identity, f"to be {own['identity']!r}, as declared before")
+    for other, told in known.items():
+        if other == table or told["account"] == account:
+            continue
+        hint = f"Pass account={told['account']!r} to share its budget, or"
+        if identity and told.get("identity") == identity:
+            raise InvalidParameter("identity", identity, f"not to be that of table {other!r}", f"{hint} use another.")
+        before = own.get("files", {}).keys() & told.get("files", {}).keys()  # then an identity was declared
+        if not identity and origin.found(told) and not before:
+            condition = f"not to be the data of table {other!r}, which have a budget"
+            hint += " declare with identity=... which other data it holds."
+            raise InvalidParameter("source", next(iter(origin.files)), condition, hint)
+
+
+def tables(rows: Transaction) -> dict[str, TableRecord]:
+    """What the book says of every table."""
+    return {place: parsed(content) for scope, place, content in rows.states() if scope == "table"}
+
+
 SALT_BITS = 256
 
 
-def open_account(rows: Rows, name: str, *, unit: Unit, neighbours: Neighbours, budget: Loss | None, by: str) -> Account:
-    """Opens an account; one that exists with the same declarations is left as it is.
+class Stewardship:
+    """The acts of stewards on the accounts of a book; each is an entry of its own, and none reads data.
 
-    Raises:
-        InvalidParameter: if it exists with another unit, relation or budget, or a new one has no budget.
-        NotPermitted: if somebody else than a steward would open a new one.
+    Args:
+        journal: the book's.
     """
-    known = rows.get("account", name)
-    if known is not None:
-        return _same(rows, Account.read(known), unit, neighbours, budget)
-    policy.require_steward(rows, "", by, "open accounts")
-    if budget is None:
-        raise InvalidParameter("budget", None, f"for the new account {name!r}", "Pass e.g. Budget(epsilon=1).")
-    rules(budget)
-    salt = system_bits().integer(SALT_BITS).to_bytes(SALT_BITS // 8, "big")
-    account = Account(name=name, unit=unit, neighbours=neighbours, budget=budget, salt=salt)
-    body = {
-        "account": {
-            "budget": write_loss(budget),
-            "name": name,
-            "neighbours": neighbours.value,
-            "salt": salt.hex(),
-            "unit": write_unit(unit),
-        }
-    }
-    changes.apply(rows, rows.add("open", body, who=by, account=name))
-    return account
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def open_account(
+        self,
+        account: str,
+        *,
+        unit: Unit,
+        neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+        budget: Loss | None = None,
+        by: str = policy.OWNER,
+    ) -> Account:
+        """Opens an account, or returns the one that was opened with the same declarations.
+
+        Raises:
+            InvalidParameter: if it was opened with another unit, relation or budget (a steward may amend its budget,
+                nothing else), or a new one has no budget.
+            NotPermitted: if somebody else than a steward would open a new one.
+        """
+        called, relation, steward = name(account=account), Neighbours(neighbours), name(by=by)
+        with self._journal.acting() as rows:
+            known = rows.get("account", called)
+            if known is not None:
+                return _same_account(rows, Account.read(known), unit, relation, budget)
+            policy.require_steward(rows, "", steward, "open accounts")
+            if budget is None:
+                hint = "Pass e.g. Budget(epsilon=1)."
+                raise InvalidParameter("budget", None, f"for the new account {called!r}", hint)
+            rules(budget)
+            salt = system_bits().integer(SALT_BITS).to_bytes(SALT_BITS // 8, "big")
+            opened = Account(name=called, unit=unit, neighbours=relation, budget=budget, salt=salt)
+            changes.apply(rows, rows.add("open", {"account": parsed(opened.write())}, who=steward, account=called))
+        return opened
+
+    def attach(
+        self,
+        table: str,
+        *,
+        account: str,
+        declaration: str,
+        version: str = "",
+        origin: Origin = NOWHERE,
+        by: str = policy.OWNER,
+    ) -> None:
+        """Puts a table, or a new declared version of it, under an account; doing it again changes nothing.
+
+        Args:
+            table: its name, one in the whole book.
+            account: the account of the people in it.
+            declaration: everything the steward declared about it, as canonical JSON.
+            version: as the steward declared it; never a function of the content.
+            origin: where its data come from.
+            by: the steward.
+
+        Raises:
+            InvalidParameter: if the account is unknown, the table has another account, declaration or identity, or its
+                data are those of a table in another account.
+            NotPermitted: if somebody else than a steward would attach something new.
+        """
+        called, owner, steward = name(table=table), name(account=account), name(by=by)
+        body = {"declaration": text(declaration=declaration), "table": called, "version": text(version=version)}
+        with self._journal.acting() as rows:
+            if rows.get("account", owner) is None:
+                raise policy.unknown(owner)
+            known = changes.table(rows, called)
+            if known is not None:
+                _check_same_table(known, called, owner, declaration)
+                if version in known["versions"] and origin.is_told(known):
+                    return
+            require_one_budget(tables(rows), called, owner, origin)
+            policy.require_steward(rows, owner, steward, "attach tables")
+            changes.apply(rows, rows.add("attach", {**body, **origin.fields}, who=steward, account=owner))
+
+    def amend(self, account: str, *, budget: Loss, by: str = policy.OWNER, note: str = "") -> Balance:
+        """Gives an account another budget of its currency; what was spent stays spent."""
+        return self._change_budget("amend", account, budget, name(by=by), text(note=note))
+
+    def renew(self, account: str, *, budget: Loss | None = None, by: str = policy.OWNER, note: str = "") -> Balance:
+        """Starts a new period of an account with nothing spent; its lifetime spending goes on and is shown."""
+        return self._change_budget("renew", account, budget, name(by=by), text(note=note))
+
+    def _change_budget(self, kind: str, account: str, budget: Loss | None, by: str, note: str) -> Balance:
+        with self._journal.acting() as rows:
+            now = policy.opened(rows, account)
+            policy.require_steward(rows, account, by, f"{kind} account {account!r}")
+            chosen = now.budget if budget is None else same_currency(now.budget, budget)
+            changes.apply(rows, rows.add(kind, {"budget": write_loss(chosen), "note": note}, who=by, account=account))
+            return policy.balance(rows, account)
+
+    def appoint(
+        self, who: str, role: Role | str, *, account: str = "", cap: Loss | None = None, by: str = policy.OWNER
+    ) -> None:
+        """Gives somebody a role on an account, or (account "") on the whole book, and perhaps a cap of their own.
+
+        Raises:
+            InvalidParameter: if the account is unknown, the cap is of another currency, or comes without an account.
+            NotPermitted: if somebody else than a steward appoints, or the owner is appointed.
+        """
+        called, given, steward = name(who=who), Role(role), name(by=by)
+        with self._journal.acting() as rows:
+            if called == policy.OWNER:
+                raise NotPermitted(
+                    steward, "appoint the owner", "Whoever holds the file is a steward; use another name."
+                )
+            now = policy.opened(rows, account) if account else None
+            if cap is not None and now is None:
+                raise InvalidParameter("cap", cap, "to come with an account")
+            if cap is not None and now is not None:
+                same_currency(now.budget, cap)
+            policy.require_steward(rows, account, steward, "appoint")
+            body = {"cap": None if cap is None else write_loss(cap), "name": called, "role": given.value}
+            changes.apply(rows, rows.add("appoint", body, who=steward, account=account))
+
+    def allot(self, project: str, *, account: str, cap: Loss, by: str = policy.OWNER, note: str = "") -> None:
+        """Gives a project a cap on an account; charges that name it count against both. What it has spent stays spent.
+
+        Raises:
+            InvalidParameter: if the account is unknown, or the cap is of another currency.
+            NotPermitted: if somebody else than a steward allots.
+        """
+        called, steward, why = name(project=project), name(by=by), text(note=note)
+        with self._journal.acting() as rows:
+            same_currency(policy.opened(rows, account).budget, cap)
+            policy.require_steward(rows, account, steward, "allot to projects")
+            body = {"cap": write_loss(cap), "note": why, "project": called}
+            changes.apply(rows, rows.add("allot", body, who=steward, account=account))
+
+    def unlock(self, account: str, *, by: str = policy.OWNER, note: str = "") -> None:
+        """Gives everybody's failure credits on an account back."""
+        steward, why = name(by=by), text(note=note)
+        with self._journal.acting() as rows:
+            policy.opened(rows, account)
+            policy.require_steward(rows, account, steward, f"unlock account {account!r}")
+            changes.apply(rows, rows.add("unlock", {"note": why}, who=steward, account=account))
 
 
-def _same(rows: Rows, known: Account, unit: Unit, neighbours: Neighbours, budget: Loss | None) -> Account:
+def _same_account(
+    rows: Transaction, known: Account, unit: Unit, neighbours: Neighbours, budget: Loss | None
+) -> Account:
     hint = "An account keeps what it was opened with; open another account, or amend its budget."
     if unit != known.unit:
         raise InvalidParameter("unit", unit, f"to be {known.unit}, the unit of account {known.name!r}", hint)
     if neighbours is not known.neighbours:
         raise InvalidParameter("neighbours", neighbours.value, f"to be {known.neighbours.value}", hint)
-    now = changes.standing(rows, known.name)
+    now = changes.account_state(rows, known.name)
     if budget is not None and budget != known.budget and (now is None or budget != now.budget):
         raise InvalidParameter("budget", budget, f"to be {known.budget}, as declared before", hint)
     return known
 
 
-def attach(rows: Rows, table: str, *, account: str, declaration: str, version: str, origin: Origin, by: str) -> None:
-    """Puts a table under an account; the same declaration again is left as it is, what is new is noted.
-
-    Raises:
-        InvalidParameter: if the account is unknown, the table has another account, declaration or identity, or its data
-            are those of a table in another account.
-        NotPermitted: if somebody else than a steward would attach something new.
-    """
-    if rows.get("account", account) is None:
-        raise unknown(account)
-    known = changes.table(rows, table)
-    if known is not None:
-        _same_table(known, table, account, declaration)
-        if version in known["versions"] and origin.is_told(known):
-            return
-    require_one_budget(tables(rows), table, account, origin)
-    policy.require_steward(rows, account, by, "attach tables")
-    body = {"declaration": declaration, "table": table, "version": version, **origin.fields}
-    changes.apply(rows, rows.add("attach", body, who=by, account=account))
-
-
-def _same_table(known: dict[str, Any], table: str, account: str, declaration: str) -> None:
+def _check_same_table(known: dict[str, Any], table: str, account: str, declaration: str) -> None:
     if known["account"] != account:
         raise InvalidParameter(
             "account",
@@ -94,72 +276,3 @@ def _same_table(known: dict[str, Any], table: str, account: str, declaration: st
             "to be as it was declared before",
             "Use the same declarations, or another name for another table in the same account.",
         )
-
-
-def amend(rows: Rows, account: str, *, budget: Loss, by: str, note: str) -> None:
-    """Gives an account another budget; what was spent stays spent."""
-    _change_budget(rows, "amend", account, budget=budget, by=by, note=note)
-
-
-def renew(rows: Rows, account: str, *, budget: Loss | None, by: str, note: str) -> None:
-    """Starts a new period with nothing spent; the lifetime sums go on."""
-    _change_budget(rows, "renew", account, budget=budget, by=by, note=note)
-
-
-def _change_budget(rows: Rows, kind: str, account: str, *, budget: Loss | None, by: str, note: str) -> None:
-    now = changes.standing(rows, account)
-    if now is None:
-        raise unknown(account)
-    policy.require_steward(rows, account, by, f"{kind} account {account!r}")
-    chosen = now.budget if budget is None else same_currency(now.budget, budget)
-    changes.apply(rows, rows.add(kind, {"budget": write_loss(chosen), "note": note}, who=by, account=account))
-
-
-def appoint(rows: Rows, who: str, role: Role, *, account: str, cap: Loss | None, by: str) -> None:
-    """Gives somebody a role, on one account or (account "") on the whole book, and a cap of their own.
-
-    Raises:
-        InvalidParameter: if the account is unknown, the cap is of another currency, or there is a cap without account.
-        NotPermitted: if somebody else than a steward appoints, or the owner is appointed.
-    """
-    if who == policy.OWNER:
-        raise NotPermitted(by, "appoint the owner", "Whoever holds the file is a steward; use another name.")
-    now = changes.standing(rows, account) if account else None
-    if account and now is None:
-        raise unknown(account)
-    if cap is not None and now is None:
-        raise InvalidParameter("cap", cap, "to come with an account")
-    if cap is not None and now is not None:
-        same_currency(now.budget, cap)
-    policy.require_steward(rows, account, by, "appoint")
-    body = {"cap": None if cap is None else write_loss(cap), "name": who, "role": role.value}
-    changes.apply(rows, rows.add("appoint", body, who=by, account=account))
-
-
-def allot(rows: Rows, project: str, *, account: str, cap: Loss, by: str, note: str) -> None:
-    """Gives a project a cap on an account, under the account's own; what it has spent stays spent.
-
-    Raises:
-        InvalidParameter: if the account is unknown, or the cap is of another currency.
-        NotPermitted: if somebody else than a steward allots.
-    """
-    now = changes.standing(rows, account)
-    if now is None:
-        raise unknown(account)
-    same_currency(now.budget, cap)
-    policy.require_steward(rows, account, by, "allot to projects")
-    body = {"cap": write_loss(cap), "note": note, "project": project}
-    changes.apply(rows, rows.add("allot", body, who=by, account=account))
-
-
-def unlock(rows: Rows, account: str, *, by: str, note: str) -> None:
-    """Gives an account its failure credits back."""
-    if changes.standing(rows, account) is None:
-        raise unknown(account)
-    policy.require_steward(rows, account, by, f"unlock account {account!r}")
-    changes.apply(rows, rows.add("unlock", {"note": note}, who=by, account=account))
-
-
-def unknown(account: str) -> InvalidParameter:
-    """The error for an account that was never opened."""
-    return InvalidParameter("account", account, "to be an account of this book", "Open it first, with its budget.")

@@ -20,10 +20,9 @@ from discreet.accounting import filters
 from discreet.accounting.terms import terms
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import root_below
-from discreet.ledger import ratios as amounts
-from discreet.ledger.identity import by_identity
+from discreet.ledger import ratios
 from discreet.ledger.ratios import Amount, Amounts, plus, within
-from discreet.ledger.serialization import NAMES
+from discreet.ledger.serialization import NAMES, by_identity
 from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP
 from discreet.privacy.events import Event
 
@@ -60,7 +59,7 @@ class Tallies:
 
     def write(self) -> dict[str, str | None]:
         """The sums as JSON fields: for each rule its amounts, with spaces between them."""
-        return {kind: None if spent is None else amounts.write(spent) for kind, spent in self.sums.items()}
+        return {kind: None if spent is None else ratios.write(spent) for kind, spent in self.sums.items()}
 
     @property
     def text(self) -> str:
@@ -124,7 +123,7 @@ class Tallies:
     def left(self, rule: filters.Rule) -> Loss:
         """What one rule leaves; never negative, and a rest below the smallest amount there is counts as nothing."""
         limits = _amounts(rule.cap)
-        return loss(type(rule.cap), amounts.rests(limits, self._sum(rule) or limits))
+        return loss(type(rule.cap), ratios.rests(limits, self._sum(rule) or limits))
 
     def largest_pure(self, budget: Loss) -> Fraction:
         """The largest epsilon that a single pure question may still have; rounded down where it is irrational.
@@ -135,7 +134,7 @@ class Tallies:
         for kind, rule, limits in _limits(budget):
             spent = self.sums[kind]
             if spent is not None and within(spent, limits):
-                rest = Fraction(*amounts.rest(limits[0], spent[0]))
+                rest = Fraction(*ratios.rest(limits[0], spent[0]))
                 concentrated = isinstance(rule.cap, ZCDP) and rest > 0
                 largest = max(largest, root_below(2 * rest) if concentrated else rest)
         return largest
@@ -207,13 +206,13 @@ def loss(currency: type[Loss], spent: Amounts) -> Loss:
 
 @lru_cache(maxsize=256)
 def _read(fields: tuple[tuple[str, str | None], ...]) -> Tallies:
-    return Tallies({kind: None if text is None else amounts.read(text) for kind, text in fields})
+    return Tallies({kind: None if text is None else ratios.read(text) for kind, text in fields})
 
 
 @lru_cache(maxsize=256)
 def _zero(currency: type[Loss], budget: Amounts) -> Tallies:
     limits = _limits(loss(currency, budget))
-    nothing: dict[str, Amounts | None] = {kind: (amounts.ZERO,) * len(cap) for kind, _, cap in limits}
+    nothing: dict[str, Amounts | None] = {kind: (ratios.ZERO,) * len(cap) for kind, _, cap in limits}
     return Tallies(dict(sorted(nothing.items())))
 
 
@@ -240,10 +239,41 @@ def _sum(spent: Amounts | None, more: Amounts | None) -> Amounts | None:
 def _times(spent: Amounts | None, count: int) -> Amounts | None:
     if spent is None:
         return None
-    first = amounts.times(spent[0], count)
-    return (first,) if len(spent) == 1 else _bounded(first, amounts.times(spent[1], count))
+    first = ratios.times(spent[0], count)
+    return (first,) if len(spent) == 1 else _bounded(first, ratios.times(spent[1], count))
 
 
 def _bounded(first: Amount, delta: Amount) -> Amounts | None:
     """None where a delta has reached 1: nothing is bounded any more."""
     return None if delta[0] >= delta[1] else (first, delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What is left, in two figures; printed, it is the loss.
+
+    Attributes:
+        loss: what the rule in force leaves, in its own currency.
+        epsilon: the largest epsilon that a single pure question may still have, under whichever rule allows most.
+
+    >>> from discreet.privacy import Budget
+    >>> left = Remaining.of(Tallies.zero(Budget(rho="1/2")), Budget(rho="1/2"))
+    >>> print(left, "| a pure question of", left.epsilon)
+    rho=0.5 | a pure question of 1
+    """
+
+    loss: Loss
+    epsilon: Fraction
+
+    @classmethod
+    def of(cls, spent: Tallies, budget: Loss) -> Remaining:
+        """What sums leave of a budget."""
+        return cls(spent.remaining(budget), spent.largest_pure(budget))
+
+    @property
+    def delta(self) -> Fraction:
+        """The delta of the loss; 0 if it is pure."""
+        return self.loss.delta if isinstance(self.loss, ApproxDP | ZCDP) else Fraction(0)
+
+    def __str__(self) -> str:
+        return str(self.loss)

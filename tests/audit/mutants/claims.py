@@ -15,8 +15,7 @@ from discreet.curator import curator as module
 from discreet.curator.asking.performance import Told, perform
 from discreet.curator.asking.prepared import Prepared
 from discreet.engines import Memory
-from discreet.ledger import Book, Receipt, claims, outcomes
-from discreet.ledger import charges as charging
+from discreet.ledger import Book, Receipt, charges, outcomes
 from discreet.measurement.probes.probes import SHARE
 from discreet.noise import SeededBits
 from discreet.privacy import Budget, events
@@ -124,7 +123,7 @@ def _own(patch: pytest.MonkeyPatch) -> None:
 
 def _every_probe(patch: pytest.MonkeyPatch) -> None:
     def store_beside(rows: Any, _receipt: Receipt, free: Any, replay_key: str, payload: bytes) -> bytes:
-        (written,) = charging.charge(rows, free)
+        (written,) = charges.charge(rows, free)
         outcomes.store_answer(rows, written, replay_key, payload)
         return payload
 
@@ -157,7 +156,7 @@ MUTANTS = [
     Mutant(
         "run again without a claim",
         "Whoever finds a charge without an answer reads for it at once.",
-        setting(claims, "claimed", lambda _journal, receipt, _wait: receipt._replace(repeated=False)),
+        setting(outcomes, "claimed", lambda _journal, receipt, _wait: receipt._replace(repeated=False)),
         a_charge_is_claimed_before_it_is_run_again,
     ),
     Mutant(

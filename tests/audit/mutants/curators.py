@@ -197,7 +197,9 @@ def _shown(patch: pytest.MonkeyPatch) -> None:
 
 
 def _refunding(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Book, "fail", lambda book, *receipts: [book.renew(receipt.account) for receipt in receipts])
+    patch.setattr(
+        Book, "fail", lambda book, *receipts: [book.stewardship.renew(receipt.account) for receipt in receipts]
+    )
 
 
 def _uncharged(patch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from discreet.engines.base import Engine
 from discreet.engines.duckdb.files import files_of
 from discreet.errors import InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
-from discreet.ledger.origin import Origin, require_one_budget
+from discreet.ledger.stewardship import Origin, require_one_budget
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.plan.analysis.relation_schema import describe, owned
 from discreet.plan.analysis.value_bounds import bounds
@@ -176,9 +176,11 @@ class Holdings(Stewardship):
             who = Unit(account, [f"{_ID} {place}" for place in range(1, len(schema.parts) + 1)])
         if schema.reach is not None:
             who = self._book.account(account).unit
-        self._book.open_account(account, unit=who, neighbours=schema.neighbours, budget=budget)
+        self._book.stewardship.open_account(account, unit=who, neighbours=schema.neighbours, budget=budget)
         declared = declaration(schema)
-        self._book.attach(schema.name, account=account, declaration=declared, version=schema.version, origin=origin)
+        self._book.stewardship.attach(
+            schema.name, account=account, declaration=declared, version=schema.version, origin=origin
+        )
         self._accounts[schema.name] = account
 
     def _origin_with_one_budget(self, name: str, source: Any, account: str, identity: str | None) -> Origin:

@@ -29,21 +29,21 @@ class Stewardship:
 
     def amend(self, account: str, *, budget: Loss, by: str = OWNER, note: str = "") -> Balance:
         """Gives an account another budget of its currency; what was spent stays spent. A steward's act, an entry."""
-        return self._book.amend(account, budget=budget, by=by, note=note)
+        return self._book.stewardship.amend(account, budget=budget, by=by, note=note)
 
     def renew(self, account: str, *, budget: Loss | None = None, by: str = OWNER, note: str = "") -> Balance:
         """Starts a new period of an account with nothing spent; its lifetime spending goes on and is shown."""
-        return self._book.renew(account, budget=budget, by=by, note=note)
+        return self._book.stewardship.renew(account, budget=budget, by=by, note=note)
 
     def appoint(
         self, who: str, role: Role | str, *, account: str = "", cap: Loss | None = None, by: str = OWNER
     ) -> None:
         """Gives somebody a role on an account, or on the whole book, and perhaps a cap under the account's own."""
-        self._book.appoint(who, role, account=account, cap=cap, by=by)
+        self._book.stewardship.appoint(who, role, account=account, cap=cap, by=by)
 
     def allot(self, project: str, *, account: str, cap: Loss, by: str = OWNER, note: str = "") -> None:
         """Gives a project a cap on an account: questions that name the project count against both."""
-        self._book.allot(project, account=account, cap=cap, by=by, note=note)
+        self._book.stewardship.allot(project, account=account, cap=cap, by=by, note=note)
 
     def allotted(self, project: str, *, account: str) -> Loss | None:
         """The cap of a project on an account; None if it has none."""
@@ -55,7 +55,7 @@ class Stewardship:
 
     def unlock(self, account: str, *, by: str = OWNER, note: str = "") -> None:
         """Gives an account its failure credits back, after somebody has looked why questions failed."""
-        self._book.unlock(account, by=by, note=note)
+        self._book.stewardship.unlock(account, by=by, note=note)
 
     # ------------------------------------------------------------------------------------------------------ looks
 

@@ -8,16 +8,20 @@ only.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # what `signal` wraps into enums, which takes ten times as long
+import signal
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from types import FrameType
+from typing import Any, NamedTuple, TypeVar
 
-from discreet.ledger.account import Member, Standing
-from discreet.ledger.entry import Entry, Head, seal
+from discreet.ledger.account import AccountState, Member
+from discreet.ledger.entry import Entry, Head, digest, seal
 from discreet.ledger.serialization import canonical
 
 Value = TypeVar("Value")
@@ -43,6 +47,15 @@ class Stored(NamedTuple):
     replay_key: str
     payload: bytes
 
+    def is_of(self, entry: Entry) -> bool:
+        """Tells whether these are the bytes that an entry records."""
+        content = entry.content
+        return (
+            self.charge == entry.about
+            and self.replay_key == content["replay_key"]
+            and digest(self.payload) == content["digest"]
+        )
+
     def __repr__(self) -> str:
         """Leaves out the payload."""
         return f"Stored(sequence={self.sequence}, charge={self.charge}, {len(self.payload)} bytes)"
@@ -56,7 +69,7 @@ Places = Callable[[], Sequence[Place]]
 """Tells places, if anybody needs to know."""
 
 
-Kept = str | Standing | Member
+Kept = str | AccountState | Member
 """A state as it is kept between charges: its text, or what the text says once somebody had to know."""
 
 
@@ -65,7 +78,7 @@ def as_text(kept: Kept) -> str:
     return kept if isinstance(kept, str) else kept.write()
 
 
-class Rows(ABC):
+class Transaction(ABC):
     """The rows of the book inside one transaction."""
 
     @abstractmethod
@@ -147,7 +160,7 @@ class Store(ABC):
     """A durable place for the rows of one book."""
 
     @abstractmethod
-    def begin(self) -> Rows:
+    def begin(self) -> Transaction:
         """Waits for all other writers, and excludes them until `end`."""
 
     @abstractmethod
@@ -155,7 +168,7 @@ class Store(ABC):
         """Makes durable what was written, or undoes it after an error."""
 
     @abstractmethod
-    def reading(self) -> AbstractContextManager[Rows]:
+    def reading(self) -> AbstractContextManager[Transaction]:
         """A view of one state of the book, which does not hinder writers."""
 
     @abstractmethod
@@ -165,3 +178,60 @@ class Store(ABC):
     @abstractmethod
     def close(self) -> None:
         """Lets go of the database."""
+
+
+Handler = Callable[[int, FrameType | None], Any]
+
+
+class Deferral:
+    """Holds SIGINT back between `begin` and `end`, if Python handles it and this is the main thread; else does nothing.
+
+    Python raises `KeyboardInterrupt` between any two steps of the main thread, also between a lock that was taken and
+    the code that would give it back. A transaction takes milliseconds, so the signal can wait for its end.
+
+    Begun twice, it is ended twice; one inside another hands the signal on to the outer one. Whatever handler there was
+    is called at the end, so that others who handle the signal in their own way lose nothing.
+
+    >>> before = signal.signal(signal.SIGINT, lambda *_: print("heard"))
+    >>> held = Deferral()
+    >>> held.begin()
+    >>> signal.raise_signal(signal.SIGINT)
+    >>> held.end()
+    heard
+    >>> _ = signal.signal(signal.SIGINT, before)
+    """
+
+    __slots__ = ("_before", "_caught", "_depth")
+
+    def __init__(self) -> None:
+        self._before: Handler | None = None
+        self._caught: tuple[int, FrameType | None] | None = None
+        self._depth = 0
+
+    def begin(self) -> None:
+        """From now on the signal waits; one that came before is heard here, while nothing is held yet."""
+        if threading.get_ident() != threading.main_thread().ident or not callable(_signal.getsignal(signal.SIGINT)):
+            return
+        if self._before is None:
+            self._caught, self._depth = None, 0
+            try:
+                self._before = _signal.signal(signal.SIGINT, self._note)
+            except ValueError:  # an interpreter beside the main one, which hears no signals
+                return
+        self._depth += 1
+
+    def end(self) -> None:
+        """Hears a signal that has waited; called in the thread that began, when nothing is held any more."""
+        before = self._before
+        if before is None or threading.get_ident() != threading.main_thread().ident:
+            return
+        self._depth -= 1
+        if self._depth:
+            return
+        self._before = None
+        _signal.signal(signal.SIGINT, before)
+        if self._caught is not None:
+            before(*self._caught)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._caught = number, frame

@@ -4,7 +4,7 @@ Formal guarantee: `begin` is BEGIN IMMEDIATE, so that nothing that is read can c
 any other process; `end` comes after the log was synced (synchronous=FULL), so that what was acknowledged survives a
 crash. After an error while committing nobody can know what is on the disk (a second fsync may report success for lost
 pages), so this process never writes to the file again. Ctrl-C is heard while `begin` waits for others; between `begin`
-and `end` it waits (`ledger.signals`), so that no transaction is left open. The file must be on a local disk.
+and `end` it waits (`Deferral`), so that no transaction is left open. The file must be on a local disk.
 """
 
 from __future__ import annotations
@@ -17,10 +17,15 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from discreet.errors import LedgerError, LedgerTampered
-from discreet.ledger import schema
-from discreet.ledger.signals import Deferral
-from discreet.ledger.store.base import Rows, Store
-from discreet.ledger.store.transaction import Remembered, SqliteRows, check_statements
+from discreet.ledger.store.base import Deferral, Store, Transaction
+from discreet.ledger.store.transaction import (
+    APPLICATION,
+    STATEMENTS,
+    VERSION,
+    Remembered,
+    SqliteTransaction,
+    check_statements,
+)
 
 MEMORY = ":memory:"
 _BROKEN: set[str] = set()  # files to which a commit failed in this process
@@ -78,7 +83,7 @@ class SqliteStore(Store):
             raise
         return connection
 
-    def begin(self) -> Rows:
+    def begin(self) -> Transaction:
         """See `Store.begin`."""
         if self._process != os.getpid():
             self._after_fork()
@@ -94,7 +99,7 @@ class SqliteStore(Store):
                 if not tries or not isinstance(error, sqlite3.Error) or not _name(error).startswith(_BUSY):
                     _retell(error)
                     raise
-        self._rows = SqliteRows(self._writer, self._remembered, self._cursor)
+        self._rows = SqliteTransaction(self._writer, self._remembered, self._cursor)
         self._remembered = None  # until what follows is committed
         return self._rows
 
@@ -129,7 +134,7 @@ class SqliteStore(Store):
             self._let_go()
 
     @contextmanager
-    def reading(self) -> Iterator[Rows]:
+    def reading(self) -> Iterator[Transaction]:
         """See `Store.reading`."""
         self._after_fork()
         with self._read_lock, _translated():
@@ -138,7 +143,7 @@ class SqliteStore(Store):
                 if self._reader.in_transaction and self._reader is not self._writer:
                     self._reader.execute("ROLLBACK")  # an interrupt came before the end of an earlier look
                 self._reader.execute("BEGIN")
-                yield SqliteRows(self._reader)
+                yield SqliteTransaction(self._reader)
             finally:
                 if self._reader.in_transaction:
                     self._reader.execute("ROLLBACK")
@@ -283,9 +288,9 @@ def _recognise(connection: sqlite3.Connection) -> None:
         (size,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     finally:
         connection.execute("ROLLBACK")
-    if (version or application or size) and application != schema.APPLICATION:
+    if (version or application or size) and application != APPLICATION:
         raise LedgerError("The file is no ledger", "Pass the path of a ledger, or of a new file.")
-    if version > schema.VERSION:
+    if version > VERSION:
         raise LedgerError(f"The ledger was written by a newer version (schema {version})", "Upgrade discreet.")
 
 
@@ -295,8 +300,8 @@ def _create(connection: sqlite3.Connection) -> None:
         return
     connection.execute("BEGIN IMMEDIATE")
     if connection.execute("PRAGMA user_version").fetchone() == (0,):
-        for statement in schema.STATEMENTS:
+        for statement in STATEMENTS:
             connection.execute(statement)
-        connection.execute(f"PRAGMA application_id={schema.APPLICATION}")
-        connection.execute(f"PRAGMA user_version={schema.VERSION}")
+        connection.execute(f"PRAGMA application_id={APPLICATION}")
+        connection.execute(f"PRAGMA user_version={VERSION}")
     connection.execute("COMMIT")
