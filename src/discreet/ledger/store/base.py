@@ -2,7 +2,7 @@
 
 A store makes three promises. From `begin` to `end` a writer is alone among all threads and processes, and what was
 written is durable if it ends without an error, and gone if it ends with one. `reading` sees one state of the book.
-Entries and answers are only ever added. SQLite keeps them in `ledger.sqlite`; another database needs these two classes
+Entries and answers are only ever added. SQLite keeps them in `store.sqlite`; another database needs these two classes
 only.
 """
 
