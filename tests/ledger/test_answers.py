@@ -85,7 +85,13 @@ def test_a_request_with_terms_is_the_same_whatever_its_event_is_by_now() -> None
     first = book.charge("patients", TENTH, **request)
     again = book.charge("patients", events.Laplace(10), **request)
     assert (again.repeated, again.sequence, again.event) == (True, first.sequence, TENTH)
-    others = [{"question": "{}"}, {"replay_key": "s"}, {"replay_key": ""}, {"terms": "1/5 0"}, {"terms": None}]
+    others: list[dict[str, Any]] = [
+        {"question": "{}"},
+        {"replay_key": "s"},
+        {"replay_key": ""},
+        {"terms": "1/5 0"},
+        {"terms": None},
+    ]
     for other in others:
         with pytest.raises(KeyConflict):
             book.charge("patients", TENTH, **{**request, **other})
