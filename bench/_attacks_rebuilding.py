@@ -11,9 +11,9 @@ import time
 from _claims import Claim, show
 
 from discreet import attacks
-from discreet.attacks import answerers
-from discreet.attacks.answerers import Answerer, GaussianPrivate, Noisy, Private
-from discreet.attacks.reconstruction import repeated
+from discreet.attacks.reconstruction import subset_counts
+from discreet.attacks.reconstruction.linear_reconstruction import repeated
+from discreet.attacks.reconstruction.subset_counts import Answerer, GaussianPrivate, Noisy, Private
 from discreet.noise import SeededBits
 from discreet.noise.experiment import coins, uniforms
 from discreet.report.finding import sampled
@@ -26,7 +26,7 @@ DELTA = 1e-6
 def rebuilt() -> list[Claim]:
     """512 bits from 4 n random subset counts."""
     bits = SeededBits(1)
-    secret, queries = coins(PEOPLE, bits=bits), answerers.random_subsets(4 * PEOPLE, PEOPLE, bits=bits)
+    secret, queries = coins(PEOPLE, bits=bits), subset_counts.random_subsets(4 * PEOPLE, PEOPLE, bits=bits)
     named: list[tuple[str, Answerer, float | None, float | None]] = [
         ("noise of 0.25 sqrt(n)", Noisy(sd=0.25 * math.sqrt(PEOPLE)), 0.9, None),
         ("epsilon 1 for all, pure, Laplace", Private(total=1), None, 0.6),
@@ -43,14 +43,14 @@ def rebuilt() -> list[Claim]:
 def large() -> list[Claim]:
     """2,000 bits from 8,000 queries, and 20 people one database after another: elapsed seconds."""
     bits = SeededBits(2)
-    secret, queries = coins(LARGE, bits=bits), answerers.random_subsets(LARGE_QUERIES, LARGE, bits=bits)
+    secret, queries = coins(LARGE, bits=bits), subset_counts.random_subsets(LARGE_QUERIES, LARGE, bits=bits)
     noise = 0.25 * math.sqrt(LARGE)
     answers = Noisy(sd=noise).answer(secret, queries, bits=bits)
     start = time.perf_counter()
     found = attacks.reconstruct(queries, answers, noise=noise, truth=secret)
     took = time.perf_counter() - start
-    few, asked = coins(20, bits=bits), answerers.random_subsets(400, 20, bits=bits)
-    rough = answerers.Bounded(alpha=4.0).answer(few, asked, bits=bits)
+    few, asked = coins(20, bits=bits), subset_counts.random_subsets(400, 20, bits=bits)
+    rough = subset_counts.Bounded(alpha=4.0).answer(few, asked, bits=bits)
     start = time.perf_counter()
     tried = attacks.reconstruct(asked, rough, method="exhaustive", alpha=4.0, truth=few)
     all_of_them = time.perf_counter() - start

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet import attacks
-from discreet.attacks.inference import Clipped, near, near_twice, sensible, span
+from discreet.attacks.reconstruction.attribute_inference import Clipped, near, near_twice, sensible, span
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from discreet.attacks import ceiling, correlations, genome
-from discreet.attacks.accusing import power
+from discreet.attacks.membership.score_threshold import power
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SeededBits

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from discreet.attacks import PrivateBayes, membership, posterior
-from discreet.attacks.shadows import Pool, by_likelihood_ratio, certainty, shadow_models
+from discreet.attacks.membership.shadows import Pool, by_likelihood_ratio, certainty, shadow_models
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import SeededBits

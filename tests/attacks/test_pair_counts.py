@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.attacks import ceiling, genotypes_from_pairs
-from discreet.attacks.pair_counts import _tables
+from discreet.attacks.reconstruction.pair_counts import _tables
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import SeededBits

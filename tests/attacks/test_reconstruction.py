@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
 from discreet import attacks
-from discreet.attacks import answerers, solvers
-from discreet.attacks.answerers import Bounded, Exact, GaussianPrivate, Noisy, Private
-from discreet.attacks.reconstruction import Method, repeated
+from discreet.attacks.reconstruction import solvers, subset_counts
+from discreet.attacks.reconstruction.linear_reconstruction import Method, repeated
+from discreet.attacks.reconstruction.subset_counts import Bounded, Exact, GaussianPrivate, Noisy, Private
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.noise.experiment import coins, normals, uniforms
@@ -27,7 +27,7 @@ def standard_error(rate: float, bits: int) -> float:
 def average(method: Method, people: int, queries: int, *, noise: float, runs: int, seed: int) -> float:
     bits, rates = SeededBits(seed), []
     for _ in range(runs):
-        secret, asked = coins(people, bits=bits), answerers.random_subsets(queries, people, bits=bits)
+        secret, asked = coins(people, bits=bits), subset_counts.random_subsets(queries, people, bits=bits)
         answers = Noisy(sd=noise).answer(secret, asked, bits=bits)
         rates.append(attacks.reconstruct(asked, answers, method=method, truth=secret).success)
     return float(np.mean(rates))
@@ -40,7 +40,7 @@ def average(method: Method, people: int, queries: int, *, noise: float, runs: in
 @pytest.mark.parametrize("share", [40, 8])
 def test_all_subsets_within_alpha_leave_at_most_four_alpha_wrong(people: int, share: int) -> None:
     bits, alpha = SeededBits(people), people / share
-    asked = answerers.all_subsets(people)
+    asked = subset_counts.all_subsets(people)
     for _ in range(5):
         secret = coins(people, bits=bits)
         extreme = alpha * (2 * coins(len(asked), bits=bits) - 1.0)  # errors at the ends are the hardest
@@ -52,7 +52,7 @@ def test_all_subsets_within_alpha_leave_at_most_four_alpha_wrong(people: int, sh
 def test_errors_that_lean_one_way_reach_the_bound_but_never_pass_it() -> None:
     # Answers halfway between two databases that differ in 2 alpha people of one kind are within alpha of both.
     people, alpha = 8, 1.0
-    asked = answerers.all_subsets(people)
+    asked = subset_counts.all_subsets(people)
     secret = np.array([1, 1, 1, 1, 0, 0, 0, 0])
     other = np.array([0, 0, 1, 1, 1, 1, 0, 0])  # 4 alpha places away: two people each way
     answers = asked @ (secret + other) / 2
@@ -84,7 +84,7 @@ def test_expected_success_of_exhaustive_search_is_calibrated() -> None:
     # sqrt(0.25 / 1600) = 0.0125.
     bits, stated, scored = SeededBits(6), [], []
     for _ in range(200):
-        secret, asked = coins(8, bits=bits), answerers.random_subsets(16, 8, bits=bits)
+        secret, asked = coins(8, bits=bits), subset_counts.random_subsets(16, 8, bits=bits)
         answers = Noisy(sd=1.5).answer(secret, asked, bits=bits)
         stated.append(attacks.reconstruct(asked, answers, method="exhaustive", noise=1.5).success)
         scored.append(attacks.reconstruct(asked, answers, method="exhaustive", noise=1.5, truth=secret).success)
@@ -95,7 +95,7 @@ def test_expected_success_of_exhaustive_search_is_calibrated() -> None:
 @pytest.mark.slow
 def test_twenty_people_are_tried_in_seconds() -> None:
     bits = SeededBits(7)
-    secret, asked = coins(20, bits=bits), answerers.random_subsets(2000, 20, bits=bits)
+    secret, asked = coins(20, bits=bits), subset_counts.random_subsets(2000, 20, bits=bits)
     answers = Bounded(alpha=4).answer(secret, asked, bits=bits)
     for alpha in (None, 4.0):
         assert attacks.reconstruct(asked, answers, method="exhaustive", alpha=alpha, truth=secret).success == 1
@@ -141,7 +141,7 @@ def test_prediction_is_for_the_queries_that_were_asked() -> None:
 
 def test_noise_is_estimated_from_the_residuals() -> None:
     bits, people = SeededBits(8), 128
-    secret, asked = coins(people, bits=bits), answerers.random_subsets(1280, people, bits=bits)
+    secret, asked = coins(people, bits=bits), subset_counts.random_subsets(1280, people, bits=bits)
     answers = Noisy(sd=8.0).answer(secret, asked, bits=bits)
     guessed, told = attacks.reconstruct(asked, answers), attacks.reconstruct(asked, answers, noise=8.0)
     # A standard deviation from 1152 degrees of freedom is off by 2 %, and so is the argument of Phi, near 1.06.
@@ -150,14 +150,14 @@ def test_noise_is_estimated_from_the_residuals() -> None:
 
 
 def test_fewer_answers_than_people_are_fitted_without_a_prediction() -> None:
-    asked = answerers.random_subsets(20, 40, bits=SeededBits(1))
+    asked = subset_counts.random_subsets(20, 40, bits=SeededBits(1))
     found = attacks.reconstruct(asked, asked @ coins(40, bits=SeededBits(2)))
     assert (found.predicted, found.success, found.baseline) == (None, 0.5, 0.5)
     assert "not measured" in found.summary()
 
 
 def test_people_who_are_always_asked_about_together_do_not_stop_it() -> None:
-    asked = np.repeat(answerers.random_subsets(40, 5, bits=SeededBits(3)), 2, axis=1)
+    asked = np.repeat(subset_counts.random_subsets(40, 5, bits=SeededBits(3)), 2, axis=1)
     secret = np.repeat(coins(5, bits=SeededBits(4)), 2)  # both of a pair alike: the shortest solution is the truth
     assert attacks.reconstruct(asked, asked @ secret, truth=secret).success == 1
 
@@ -177,7 +177,7 @@ def test_linear_program(noise: float, known: float) -> None:
 
 def test_linear_program_stands_arbitrary_answers_where_least_squares_falls() -> None:
     bits, people = SeededBits(9), 40
-    secret, asked = coins(people, bits=bits), answerers.random_subsets(400, people, bits=bits)
+    secret, asked = coins(people, bits=bits), subset_counts.random_subsets(400, people, bits=bits)
     answers = (asked @ secret).astype(float)
     answers[:40] = 1000 * uniforms(40, bits=bits)  # one in ten is anything at all
     assert attacks.reconstruct(asked, answers, method="linear_program", truth=secret).success == 1
@@ -186,7 +186,7 @@ def test_linear_program_stands_arbitrary_answers_where_least_squares_falls() -> 
 
 def test_feasible_point_within_alpha() -> None:
     bits, people = SeededBits(10), 30
-    secret, asked = coins(people, bits=bits), answerers.random_subsets(300, people, bits=bits)
+    secret, asked = coins(people, bits=bits), subset_counts.random_subsets(300, people, bits=bits)
     answers = Bounded(alpha=1.5).answer(secret, asked, bits=bits)
     assert attacks.reconstruct(asked, answers, method="linear_program", alpha=1.5, truth=secret).success > 0.9
     with pytest.raises(InvalidParameter, match="Raise alpha"):
@@ -240,7 +240,7 @@ def test_guarantee_holds_least_squares_down_to_its_prediction() -> None:
     # Noise of sqrt(m) / mu: Phi(mu / 4) = 0.599 at mu = 1, in the limit of many queries; here m = 16 n.
     assert solvers.phi(1 / 4) == pytest.approx(0.599, abs=5e-4)
     people, runs, bits = 128, 40, SeededBits(14)
-    secret, asked = coins(people, bits=bits), answerers.random_subsets(16 * people, people, bits=bits)
+    secret, asked = coins(people, bits=bits), subset_counts.random_subsets(16 * people, people, bits=bits)
     answerer = GaussianPrivate(mu=1, blind=True)
     assert answerer.noise(asked) == pytest.approx(math.sqrt(16 * people))
     found = repeated(answerer, secret, asked, runs=runs, bits=bits)
@@ -293,8 +293,8 @@ def test_compare_by_other_ways() -> None:
 
 def test_withheld_answers_are_left_out() -> None:
     secret = coins(30, bits=SeededBits(21))
-    asked = answerers.random_subsets(200, 30, bits=SeededBits(22))
-    answers = answerers.Suppressed(below=7).answer(secret, asked)
+    asked = subset_counts.random_subsets(200, 30, bits=SeededBits(22))
+    answers = subset_counts.Suppressed(below=7).answer(secret, asked)
     kept = int(np.sum(~np.isnan(answers)))
     found = attacks.reconstruct(asked, answers, truth=secret)
     assert 30 < kept < 200

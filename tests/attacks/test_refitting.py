@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from discreet import attacks
-from discreet.attacks.inference import Clipped, span
-from discreet.attacks.refitting import logistic
+from discreet.attacks.reconstruction.attribute_inference import Clipped, span
+from discreet.attacks.reconstruction.refit import logistic
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Gaussian
 from discreet.noise import SeededBits

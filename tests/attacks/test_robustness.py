@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.attacks import robustness
-from discreet.attacks.contamination import triggered, with_backdoor, with_flipped_labels, with_outliers
-from discreet.attacks.groups import group_bound, silent_after
-from discreet.attacks.robustness import (
+from discreet.attacks.robustness import estimators as robustness
+from discreet.attacks.robustness.contamination import triggered, with_backdoor, with_flipped_labels, with_outliers
+from discreet.attacks.robustness.estimators import (
     PLAIN,
     Robustness,
     backdoor_under_privacy,
     labels_under_lies,
     location_under_outliers,
 )
+from discreet.attacks.robustness.groups import group_bound, silent_after
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.privacy import GDP, ApproxDP, PureDP

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from discreet.attacks import capped, known_ratings, scoreboard, scoreboard_by_items, smoothed
-from discreet.attacks import ratings as internals
-from discreet.attacks.ratings import Names, Scale, ratings_of, score
+from discreet.attacks.linkage import ratings as internals
+from discreet.attacks.linkage.ratings import Names, Scale, ratings_of, score
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from tests.attacks.made import ratings

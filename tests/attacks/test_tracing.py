@@ -8,9 +8,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from discreet.attacks import ceiling, trace, tracing
-from discreet.attacks.accusing import effective_number, power, threshold_of
-from discreet.attacks.protected import noisy_sums, private_law
+from discreet.attacks import ceiling, trace
+from discreet.attacks.membership import trace as tracing
+from discreet.attacks.membership.protected import noisy_sums, private_law
+from discreet.attacks.membership.score_threshold import effective_number, power, threshold_of
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import SeededBits

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.attacks import uniqueness
-from discreet.attacks.coarsening import forms
-from discreet.attacks.unique import alone
+from discreet.attacks.linkage.generalization import forms
+from discreet.attacks.linkage.uniqueness import alone
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms

@@ -4,37 +4,42 @@ Every attack returns a `Finding`; its `compare(...)` runs it on a raw release, o
 releases at several epsilons. Attacks see what anybody sees; the data themselves only keep score.
 """
 
-from discreet.attacks import answerers
-from discreet.attacks.accusing import Tracing
-from discreet.attacks.anonymity import Anonymity, k_anonymity
 from discreet.attacks.attack import Attack
 from discreet.attacks.ceiling import ceiling, compared, posterior
-from discreet.attacks.coarsening import Anonymised, k_anonymised
-from discreet.attacks.contamination import triggered, with_backdoor, with_flipped_labels, with_outliers
-from discreet.attacks.differencing import difference
-from discreet.attacks.genome_scores import correlations
-from discreet.attacks.genomes import genome
-from discreet.attacks.groups import group_bound, silent_after
-from discreet.attacks.inference import Inference
-from discreet.attacks.intersecting import Intersection, intersection
-from discreet.attacks.isolating import Isolation, isolate
-from discreet.attacks.knowing import known_ratings
-from discreet.attacks.leverage_attack import leverage
-from discreet.attacks.linking import Linkage, linkage
-from discreet.attacks.lookup import Told
-from discreet.attacks.models import Membership, membership
-from discreet.attacks.pair_counts import genotypes_from_pairs
-from discreet.attacks.population import HowUnique, how_unique, share_unique
-from discreet.attacks.present import Presence
-from discreet.attacks.private_model import PrivateBayes
-from discreet.attacks.ratings import capped, smoothed
-from discreet.attacks.rebuilding_curves import Curves, reconstruction_by_guarantee, reconstruction_by_noise
-from discreet.attacks.reconstruction import Reconstruction, reconstruct
-from discreet.attacks.refitting import Refit, refit
-from discreet.attacks.robustness import Robustness, backdoor_under_privacy, labels_under_lies, location_under_outliers
-from discreet.attacks.scoring import KnownItems, Scoreboard, scoreboard, scoreboard_by_items
-from discreet.attacks.tracing import trace
-from discreet.attacks.unique import Coarsened, Uniqueness, uniqueness
+from discreet.attacks.linkage.attribute_disclosure import Told
+from discreet.attacks.linkage.generalization import Anonymised, k_anonymised
+from discreet.attacks.linkage.intersection import Intersection, intersection
+from discreet.attacks.linkage.k_anonymity import Anonymity, k_anonymity
+from discreet.attacks.linkage.knowing import known_ratings
+from discreet.attacks.linkage.population import HowUnique, how_unique, share_unique
+from discreet.attacks.linkage.presence import Presence
+from discreet.attacks.linkage.ratings import capped, smoothed
+from discreet.attacks.linkage.record_linkage import Linkage, linkage
+from discreet.attacks.linkage.scoreboard import KnownItems, Scoreboard, scoreboard, scoreboard_by_items
+from discreet.attacks.linkage.uniqueness import Coarsened, Uniqueness, uniqueness
+from discreet.attacks.membership.genome_scores import correlations
+from discreet.attacks.membership.genomes import genome
+from discreet.attacks.membership.private_model import PrivateBayes
+from discreet.attacks.membership.score_threshold import Tracing
+from discreet.attacks.membership.trace import trace
+from discreet.attacks.membership.trained_model import Membership, membership
+from discreet.attacks.reconstruction import subset_counts
+from discreet.attacks.reconstruction.attribute_inference import Inference
+from discreet.attacks.reconstruction.difference import difference
+from discreet.attacks.reconstruction.isolation import Isolation, isolate
+from discreet.attacks.reconstruction.leverage import leverage
+from discreet.attacks.reconstruction.linear_reconstruction import Reconstruction, reconstruct
+from discreet.attacks.reconstruction.pair_counts import genotypes_from_pairs
+from discreet.attacks.reconstruction.refit import Refit, refit
+from discreet.attacks.reconstruction.success_curves import Curves, reconstruction_by_guarantee, reconstruction_by_noise
+from discreet.attacks.robustness.contamination import triggered, with_backdoor, with_flipped_labels, with_outliers
+from discreet.attacks.robustness.estimators import (
+    Robustness,
+    backdoor_under_privacy,
+    labels_under_lies,
+    location_under_outliers,
+)
+from discreet.attacks.robustness.groups import group_bound, silent_after
 from discreet.report.finding import Comparison, Finding, Trial
 
 __all__ = [
@@ -62,7 +67,6 @@ __all__ = [
     "Tracing",
     "Trial",
     "Uniqueness",
-    "answerers",
     "backdoor_under_privacy",
     "capped",
     "ceiling",
@@ -93,6 +97,7 @@ __all__ = [
     "share_unique",
     "silent_after",
     "smoothed",
+    "subset_counts",
     "trace",
     "triggered",
     "uniqueness",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from typer.core import TyperGroup
 
 from discreet import attacks
-from discreet.attacks.reconstruction import Method
+from discreet.attacks.reconstruction.linear_reconstruction import Method
 from discreet.attacks.tables import Column, Columns, chosen, columns_of
 from discreet.cli.findings import attacked
 from discreet.errors import InvalidParameter

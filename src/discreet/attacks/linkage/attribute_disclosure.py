@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.attacks.ceiling import ceiling, compared
-from discreet.attacks.coarsening import AS_IT_IS, Codes, Form, joined, k_anonymised, numbered, stacked
+from discreet.attacks.linkage.generalization import AS_IT_IS, Codes, Form, joined, k_anonymised, numbered, stacked
 from discreet.attacks.tables import Columns
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace

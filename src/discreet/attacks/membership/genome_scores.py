@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.accusing import ENOUGH, Floats, people
+from discreet.attacks.membership.score_threshold import ENOUGH, Floats, people
 from discreet.errors import InvalidParameter
 
 

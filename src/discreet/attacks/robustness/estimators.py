@@ -11,8 +11,14 @@ import numpy as np
 
 from discreet import accounting
 from discreet import statistics as st
-from discreet.attacks.contamination import Floats, triggered, with_backdoor, with_flipped_labels, with_outliers
-from discreet.attacks.groups import group_bound
+from discreet.attacks.robustness.contamination import (
+    Floats,
+    triggered,
+    with_backdoor,
+    with_flipped_labels,
+    with_outliers,
+)
+from discreet.attacks.robustness.groups import group_bound
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import normals
 from discreet.privacy import GDP

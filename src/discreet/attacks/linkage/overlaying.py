@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.attacks.ceiling import ceiling
-from discreet.attacks.coarsening import AS_IT_IS, Codes, Form, joined, k_anonymised, numbered
-from discreet.attacks.lookup import TIES, Told, free
+from discreet.attacks.linkage.attribute_disclosure import TIES, Told, free
+from discreet.attacks.linkage.generalization import AS_IT_IS, Codes, Form, joined, k_anonymised, numbered
 from discreet.attacks.tables import Columns
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits

@@ -11,7 +11,11 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet import check
-from discreet.attacks.accusing import (
+from discreet.attacks.attack import beside
+from discreet.attacks.ceiling import compared
+from discreet.attacks.membership.genome_scores import SCORES, Scored, Setting
+from discreet.attacks.membership.protected import Law, noisy_sums, private_law
+from discreet.attacks.membership.score_threshold import (
     Floats,
     Tracing,
     accuse,
@@ -24,10 +28,6 @@ from discreet.attacks.accusing import (
     power,
     split,
 )
-from discreet.attacks.attack import beside
-from discreet.attacks.ceiling import compared
-from discreet.attacks.genome_scores import SCORES, Scored, Setting
-from discreet.attacks.protected import Law, noisy_sums, private_law
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.privacy.events import Event

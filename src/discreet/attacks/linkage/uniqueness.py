@@ -10,8 +10,8 @@ import numpy as np
 
 from discreet import check
 from discreet.attacks.attack import beside
-from discreet.attacks.coarsening import Codes, forms, joined, numbered
-from discreet.attacks.lookup import compare_lookups, people_of
+from discreet.attacks.linkage.attribute_disclosure import compare_lookups, people_of
+from discreet.attacks.linkage.generalization import Codes, forms, joined, numbered
 from discreet.attacks.tables import chosen, columns_of
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits

@@ -11,7 +11,16 @@ import numpy as np
 from discreet import check
 from discreet.attacks.attack import beside
 from discreet.attacks.ceiling import compared, posterior
-from discreet.attacks.inference import Clipped, Inference, by_chance, evenly, inferred, near_twice, sensible, span
+from discreet.attacks.reconstruction.attribute_inference import (
+    Clipped,
+    Inference,
+    by_chance,
+    evenly,
+    inferred,
+    near_twice,
+    sensible,
+    span,
+)
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.report.finding import RAW, Comparison, Trial

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.attacks.attack import beside
 from discreet.attacks.ceiling import compared, posterior
-from discreet.attacks.inference import Clipped, Inference, by_chance, evenly, inferred, sensible, span
+from discreet.attacks.reconstruction.attribute_inference import (
+    Clipped,
+    Inference,
+    by_chance,
+    evenly,
+    inferred,
+    sensible,
+    span,
+)
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid
 from discreet.noise import Bits, source_of

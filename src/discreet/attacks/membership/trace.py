@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 
 from discreet import check
-from discreet.attacks.accusing import (
+from discreet.attacks.attack import beside
+from discreet.attacks.ceiling import compared
+from discreet.attacks.membership.protected import Law, noisy_sums, private_law
+from discreet.attacks.membership.score_threshold import (
     ENOUGH,
     Floats,
     Tracing,
@@ -25,9 +28,6 @@ from discreet.attacks.accusing import (
     power,
     split,
 )
-from discreet.attacks.attack import beside
-from discreet.attacks.ceiling import compared
-from discreet.attacks.protected import Law, noisy_sums, private_law
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid
 from discreet.noise import Bits, source_of

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.attacks.attack import beside
-from discreet.attacks.coarsening import Codes, joined, listed, numbered, stacked
-from discreet.attacks.lookup import compare_lookups, people_of
+from discreet.attacks.linkage.attribute_disclosure import compare_lookups, people_of
+from discreet.attacks.linkage.generalization import Codes, joined, listed, numbered, stacked
 from discreet.attacks.tables import Column, Columns, chosen, columns_of
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits

@@ -9,7 +9,9 @@ import pytest
 from scipy.special import ndtr
 
 from discreet import accounting
-from discreet.attacks.answerers import (
+from discreet.attacks.guessing import right_guess, right_guess_gaussian
+from discreet.attacks.reconstruction.answerer import norms
+from discreet.attacks.reconstruction.subset_counts import (
     Answerer,
     Asked,
     Bounded,
@@ -22,8 +24,6 @@ from discreet.attacks.answerers import (
     all_subsets,
     random_subsets,
 )
-from discreet.attacks.answering import norms
-from discreet.attacks.guessing import right_guess, right_guess_gaussian
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SeededBits

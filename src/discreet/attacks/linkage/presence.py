@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.attacks.ceiling import compared, posterior
-from discreet.attacks.knowing import at_random, sampled_ratings
-from discreet.attacks.matching import matched
-from discreet.attacks.ratings import Floats, Names, Ratings, Scale, ratings_of
+from discreet.attacks.linkage.knowing import at_random, sampled_ratings
+from discreet.attacks.linkage.matching import matched
+from discreet.attacks.linkage.ratings import Floats, Names, Ratings, Scale, ratings_of
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of

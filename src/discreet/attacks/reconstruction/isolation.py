@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.attacks.attack import beside
 from discreet.attacks.ceiling import compared, posterior
-from discreet.attacks.inference import span
+from discreet.attacks.reconstruction.attribute_inference import span
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of

@@ -172,7 +172,7 @@ def matrix(queries: Any) -> Whole:
     whole = found if found.dtype.kind in "biu" else np.round(found)
     if found.ndim != 2 or not found.size or abs(whole).max() > 1 or not np.array_equal(whole, found):
         shape = "a matrix of 0 and 1, or of +1 and -1, with a row for each query and a column for each person"
-        raise InvalidParameter("queries", found.shape, f"to be {shape}", "Take e.g. answerers.random_subsets.")
+        raise InvalidParameter("queries", found.shape, f"to be {shape}", "Take e.g. subset_counts.random_subsets.")
     return whole.astype(np.int64, copy=False)
 
 

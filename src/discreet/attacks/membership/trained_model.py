@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet import accounting, check
-from discreet.attacks.accusing import threshold_of
 from discreet.attacks.attack import beside
 from discreet.attacks.ceiling import compared, posterior
-from discreet.attacks.private_model import PrivateBayes
-from discreet.attacks.shadows import (
+from discreet.attacks.membership.private_model import PrivateBayes
+from discreet.attacks.membership.score_threshold import threshold_of
+from discreet.attacks.membership.shadows import (
     Floats,
     Pool,
     accuracy,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.coarsening import Codes
+from discreet.attacks.linkage.generalization import Codes
 from discreet.attacks.tables import Column, chosen, columns_of
 from discreet.errors import InvalidParameter
 

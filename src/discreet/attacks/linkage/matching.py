@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.coarsening import Codes
-from discreet.attacks.ratings import Floats, Ratings, Scale, most, score
+from discreet.attacks.linkage.generalization import Codes
+from discreet.attacks.linkage.ratings import Floats, Ratings, Scale, most, score
 
 TOP = 5  # records of a target that are kept
 

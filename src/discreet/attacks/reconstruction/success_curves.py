@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from discreet import check
-from discreet.attacks import solvers
-from discreet.attacks.answerers import GaussianPrivate, Noisy, random_subsets
 from discreet.attacks.guessing import right_guess_gaussian
-from discreet.attacks.reconstruction import repeated
+from discreet.attacks.reconstruction import solvers
+from discreet.attacks.reconstruction.linear_reconstruction import repeated
+from discreet.attacks.reconstruction.subset_counts import GaussianPrivate, Noisy, random_subsets
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import coins
 from discreet.report import comparison_charts

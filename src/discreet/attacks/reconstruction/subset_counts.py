@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.answering import Answerer, Asked, Guaranteed, Whole, laplace_spread, norms
 from discreet.attacks.guessing import right_guess, right_guess_gaussian
+from discreet.attacks.reconstruction.answerer import Answerer, Asked, Guaranteed, Whole, laplace_spread, norms
 from discreet.exact import root_above
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import Bits

@@ -11,9 +11,9 @@ import numpy as np
 from discreet import check
 from discreet.attacks.attack import beside
 from discreet.attacks.ceiling import ceiling, compared
-from discreet.attacks.coarsening import joined, listed, numbered
-from discreet.attacks.lookup import free
-from discreet.attacks.overlaying import Pair
+from discreet.attacks.linkage.attribute_disclosure import free
+from discreet.attacks.linkage.generalization import joined, listed, numbered
+from discreet.attacks.linkage.overlaying import Pair
 from discreet.attacks.tables import Columns, chosen, columns_of
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of

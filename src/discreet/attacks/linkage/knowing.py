@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from discreet import check
-from discreet.attacks.ratings import Names, Ratings, ratings_of
+from discreet.attacks.linkage.ratings import Names, Ratings, ratings_of
 from discreet.attacks.tables import Columns
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import uniforms

@@ -10,10 +10,10 @@ import numpy as np
 
 from discreet import check
 from discreet.attacks.attack import beside
-from discreet.attacks.knowing import sampled_ratings
-from discreet.attacks.matching import Matches, matched
-from discreet.attacks.present import compare
-from discreet.attacks.ratings import Names, Ratings, Scale, Weight, ratings_of, smoothed
+from discreet.attacks.linkage.knowing import sampled_ratings
+from discreet.attacks.linkage.matching import Matches, matched
+from discreet.attacks.linkage.presence import compare
+from discreet.attacks.linkage.ratings import Names, Ratings, Scale, Weight, ratings_of, smoothed
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.report import comparison_charts

@@ -1,0 +1,1 @@
+"""Attacks that tell who is in a group: from means, from statistics of genomes, and from trained models."""

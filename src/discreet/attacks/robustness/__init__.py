@@ -1,0 +1,1 @@
+"""Attacks on estimates: what wrong rows do to private, robust and other estimators."""
