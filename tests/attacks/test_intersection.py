@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.attacks import Comparison, Told, intersection, k_anonymity
+from discreet.attacks import Comparison, Disclosure, intersection, k_anonymity
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import SeededBits
@@ -92,7 +92,7 @@ def test_two_anonymous_releases_tell_more_than_one_and_private_ones_keep_the_bou
     assert found.raw.success > 0.99
     assert found["5-anonymous, both"].success > found["5-anonymous, one"].success + 0.03
     assert found["epsilon 0.1"].success < found.raw.baseline + 0.05
-    assert isinstance(found["epsilon 1"], Told)
+    assert isinstance(found["epsilon 1"], Disclosure)
     assert found["epsilon 1"].success > found["epsilon 1"].without  # a person's rows do count for something
     assert _above(found) == []
     assert found == _compared()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.attacks import Comparison, Told, ceiling, k_anonymised, k_anonymity, linkage, uniqueness
+from discreet.attacks import Comparison, Disclosure, ceiling, k_anonymised, k_anonymity, linkage, uniqueness
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import SeededBits
@@ -36,9 +36,9 @@ def _above(found: Comparison) -> list[str]:
     return above
 
 
-def _told(found: Comparison, defence: str) -> Told:
+def _told(found: Comparison, defence: str) -> Disclosure:
     finding = found[defence]
-    assert isinstance(finding, Told)
+    assert isinstance(finding, Disclosure)
     return finding
 
 

@@ -1,20 +1,20 @@
 """Membership in training data: models that learnt by heart tell, private ones do not."""
 
 import sys
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from discreet.attacks import PrivateBayes, membership, posterior
-from discreet.attacks.membership.shadows import Pool, by_likelihood_ratio, certainty, shadow_models
-from discreet.errors import InvalidParameter
-from discreet.mechanisms import Laplace
+from discreet import accounting
+from discreet.attacks import membership, posterior
+from discreet.attacks.membership.trained_model import Pool, by_likelihood_ratio, certainty, private_tree, shadow_models
+from discreet.errors import InvalidParameter, MissingExtra
+from discreet.mechanisms import Laplace, PermuteAndFlip
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms
-from discreet.privacy import events
+from discreet.privacy import Neighbours, events
 
 pytest.importorskip("sklearn")
 
@@ -111,49 +111,33 @@ def test_private_models_stay_below_the_bound_and_a_tree_does_not(method: str, bi
     assert found["regularised"].gap < found.raw.gap
 
 
-def test_with_the_noise_off_counts_of_many_bins_break_the_bound(
-    bits: SeededBits, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # So many bins that each row is nearly alone in its own: without noise this is learning by heart.
-    honest = compared(SeededBits(1), epsilons=(0.1,), bins=2000)["epsilon 0.1"]
+def test_with_the_noise_off_a_deep_tree_breaks_the_bound(bits: SeededBits, monkeypatch: pytest.MonkeyPatch) -> None:
+    # So deep that each row is nearly alone in its leaf: without noise this is learning by heart.
+    honest = compared(SeededBits(1), epsilons=(0.1,), bins=16, depth=10)["epsilon 0.1"]
     assert honest.success * 2 * HALF <= binom.ppf(1 - 1e-4, 2 * HALF, honest.bound)
     monkeypatch.setattr(Laplace, "release", lambda _self, value, **_: value)
-    broken = compared(bits, epsilons=(0.1,), bins=2000)["epsilon 0.1"]
+    monkeypatch.setattr(PermuteAndFlip, "choose", lambda _self, scores, **_: scores.argmax(axis=1))
+    broken = compared(bits, epsilons=(0.1,), bins=16, depth=10)["epsilon 0.1"]
     assert broken.success * 2 * HALF > binom.ppf(1 - 1e-4, 2 * HALF, broken.bound)
 
 
-def test_one_row_moves_the_counts_by_what_the_noise_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Any] = []
-
-    def watched(mechanism: Laplace, counts: Any, **_: Any) -> Any:
-        seen.append((counts.copy(), mechanism.sensitivity))
-        return counts
-
-    monkeypatch.setattr(Laplace, "release", watched)
-    values = (-5.0, 0.2, 0.8, float("nan"))
-    rows = [((a, b), label) for a, b, label in product(values, values, (0, 1, "other"))]
-    fixed = [((0.1, 0.9), 1), ((0.9, 0.9), 0)]
-
-    def counted(table: list[Any]) -> Any:
-        labels = np.array([label for _, label in table], dtype=object)
-        PrivateBayes(bounds=(0, 1), bins=3).fit([features for features, _ in table], labels)
-        return seen[-1]
-
-    tables = [counted([*fixed, row])[0] for row in rows]
-    without, sensitivity = counted(fixed)
-    replaced = max(np.abs(a - b).sum() for a in tables for b in tables)
-    added = max(np.abs(a - without).sum() for a in tables)
-    assert (added, replaced, sensitivity) == (2, 4, 4)
+def test_private_models_are_charged_for_one_row_replaced_by_another() -> None:
+    # Members and strangers change places: the bound of the comparison is about this relation, and about pure DP.
+    for epsilon in (0.1, 1, 10):
+        event = private_tree(epsilon, bounds=(-3, 3), classes=(0, 1), cells=8, max_depth=4).plan_event(5)
+        assert accounting.epsilon(event, 0, neighbours=Neighbours.REPLACE) == pytest.approx(epsilon, rel=1e-9)
 
 
 def test_a_private_model_learns_when_there_are_many_rows(bits: SeededBits) -> None:
     features, labels = made(4000, bits)
-    model = PrivateBayes(epsilon=1, bounds=(-3, 3), random_state=1).fit(features, labels)
+    seeded = [
+        private_tree(1, bounds=(-3, 3), classes=(0, 1), cells=8, max_depth=4, random_state=seed).fit(features, labels)
+        for seed in (1, 2)
+    ]
     truth = (features[:, 0] > 0).astype(int)
-    assert np.mean(model.predict(features) == truth) > 0.9
-    assert model.predict_proba(features).sum(axis=1) == pytest.approx(1.0)
-    again = PrivateBayes(epsilon=1, bounds=(-3, 3), random_state=2).fit(features, labels)
-    assert (again.log_shares_ != model.log_shares_).any()
+    assert np.mean(seeded[0].predict(features) == truth) > 0.9
+    assert seeded[0].predict_proba(features).sum(axis=1) == pytest.approx(1.0)
+    assert (seeded[0].counts_ != seeded[1].counts_).any()
 
 
 def test_a_seed_repeats_everything() -> None:
@@ -186,16 +170,17 @@ def test_what_does_not_fit_is_refused(name: str, change: dict[str, Any]) -> None
 
 
 def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.base", None)
     rows = ([[0.0], [1.0], [2.0]], [0, 1, 0])
-    with pytest.raises(InvalidParameter, match=r"discreet\[learn\]"):
-        membership(PrivateBayes().fit(*rows), rows, rows)
+    model = DecisionTreeClassifier().fit(*rows)
+    monkeypatch.setitem(sys.modules, "sklearn.base", None)
+    with pytest.raises(MissingExtra, match=r"discreet\[learn\]"):
+        membership(model, rows, rows)
+    monkeypatch.setitem(sys.modules, "sklearn.tree", None)
+    with pytest.raises(MissingExtra, match=r"discreet\[learn\]"):
+        membership.compare([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1], bounds=(0, 3))
 
 
-def test_a_private_model_refuses_bad_bounds_and_unknown_arguments() -> None:
+def test_bounds_of_private_models_are_checked(bits: SeededBits) -> None:
     with pytest.raises(InvalidParameter) as caught:
-        PrivateBayes(bounds=(1, 0)).fit([[0.5]], [0])
+        membership.compare(*made(2 * HALF, bits), bounds=(1, 0), shadows=4, epsilons=(1,), bits=bits)
     assert caught.value.name == "bounds"
-    with pytest.raises(InvalidParameter) as caught:
-        PrivateBayes().set_params(depth=3)
-    assert caught.value.name == "parameters"

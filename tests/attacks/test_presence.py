@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from discreet.attacks import Comparison, Presence, posterior, scoreboard
-from discreet.attacks.linkage.knowing import sampled_ratings
 from discreet.attacks.linkage.presence import Sums
-from discreet.attacks.linkage.ratings import Names, ratings_of
+from discreet.attacks.linkage.ratings import Names, ratings_of, sampled_ratings
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import SeededBits

@@ -14,10 +14,11 @@ from discreet.attacks.robustness.estimators import (
     PLAIN,
     Robustness,
     backdoor_under_privacy,
+    group_bound,
     labels_under_lies,
     location_under_outliers,
+    silent_after,
 )
-from discreet.attacks.robustness.groups import group_bound, silent_after
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.privacy import GDP, ApproxDP, PureDP

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import ndtr
 
 from discreet import accounting
-from discreet.attacks.guessing import right_guess, right_guess_gaussian
+from discreet.attacks.attack import right_guess, right_guess_gaussian
 from discreet.attacks.reconstruction.answerer import norms
 from discreet.attacks.reconstruction.subset_counts import (
     Answerer,

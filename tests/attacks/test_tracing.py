@@ -10,8 +10,8 @@ from scipy.stats import binom
 
 from discreet.attacks import ceiling, trace
 from discreet.attacks.membership import trace as tracing
-from discreet.attacks.membership.protected import noisy_sums, private_law
 from discreet.attacks.membership.score_threshold import effective_number, power, threshold_of
+from discreet.attacks.membership.trace import noisy_sums, private_law
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import SeededBits

@@ -4,30 +4,26 @@ Every attack returns a `Finding`; its `compare(...)` runs it on a raw release, o
 releases at several epsilons. Attacks see what anybody sees; the data themselves only keep score.
 """
 
-from discreet.attacks.attack import Attack
-from discreet.attacks.ceiling import ceiling, compared, posterior
-from discreet.attacks.linkage.attribute_disclosure import Told
+from discreet.attacks.attack import Attack, ceiling, compared, posterior
+from discreet.attacks.linkage.attribute_disclosure import Disclosure
 from discreet.attacks.linkage.generalization import Anonymised, k_anonymised
 from discreet.attacks.linkage.intersection import Intersection, intersection
 from discreet.attacks.linkage.k_anonymity import Anonymity, k_anonymity
-from discreet.attacks.linkage.knowing import known_ratings
 from discreet.attacks.linkage.population import HowUnique, how_unique, share_unique
 from discreet.attacks.linkage.presence import Presence
-from discreet.attacks.linkage.ratings import capped, smoothed
+from discreet.attacks.linkage.ratings import capped, known_ratings, smoothed
 from discreet.attacks.linkage.record_linkage import Linkage, linkage
 from discreet.attacks.linkage.scoreboard import KnownItems, Scoreboard, scoreboard, scoreboard_by_items
 from discreet.attacks.linkage.uniqueness import Coarsened, Uniqueness, uniqueness
 from discreet.attacks.membership.genome_scores import correlations
 from discreet.attacks.membership.genomes import genome
-from discreet.attacks.membership.private_model import PrivateBayes
 from discreet.attacks.membership.score_threshold import Tracing
 from discreet.attacks.membership.trace import trace
 from discreet.attacks.membership.trained_model import Membership, membership
 from discreet.attacks.reconstruction import subset_counts
 from discreet.attacks.reconstruction.attribute_inference import Inference
-from discreet.attacks.reconstruction.difference import difference
+from discreet.attacks.reconstruction.difference import difference, leverage
 from discreet.attacks.reconstruction.isolation import Isolation, isolate
-from discreet.attacks.reconstruction.leverage import leverage
 from discreet.attacks.reconstruction.linear_reconstruction import Reconstruction, reconstruct
 from discreet.attacks.reconstruction.pair_counts import genotypes_from_pairs
 from discreet.attacks.reconstruction.refit import Refit, refit
@@ -36,10 +32,11 @@ from discreet.attacks.robustness.contamination import triggered, with_backdoor, 
 from discreet.attacks.robustness.estimators import (
     Robustness,
     backdoor_under_privacy,
+    group_bound,
     labels_under_lies,
     location_under_outliers,
+    silent_after,
 )
-from discreet.attacks.robustness.groups import group_bound, silent_after
 from discreet.report.finding import Comparison, Finding, Trial
 
 __all__ = [
@@ -49,6 +46,7 @@ __all__ = [
     "Coarsened",
     "Comparison",
     "Curves",
+    "Disclosure",
     "Finding",
     "HowUnique",
     "Inference",
@@ -58,12 +56,10 @@ __all__ = [
     "Linkage",
     "Membership",
     "Presence",
-    "PrivateBayes",
     "Reconstruction",
     "Refit",
     "Robustness",
     "Scoreboard",
-    "Told",
     "Tracing",
     "Trial",
     "Uniqueness",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.ceiling import ceiling, compared
+from discreet.attacks.attack import ceiling, compared
 from discreet.attacks.linkage.generalization import AS_IT_IS, Codes, Form, joined, k_anonymised, numbered, stacked
 from discreet.attacks.tables import Columns
 from discreet.errors import InvalidParameter
@@ -32,7 +32,7 @@ TIES = 0.5  # of the prior in whole counts: it decides between equal ones only
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told(Finding):
+class Disclosure(Finding):
     """How many people's sensitive values somebody tells rightly who looks them up.
 
     Attributes:
@@ -183,7 +183,7 @@ def shrinkage(epsilon: float) -> float:
     return 8 / epsilon**2
 
 
-def free(finding: Told) -> float:
+def free(finding: Disclosure) -> float:
     """The rate that costs nobody's row anything: by the same guess without it, or by none."""
     return max(finding.without, finding.baseline)
 
@@ -203,7 +203,7 @@ def _anonymous(people: People, attack: str, k: int) -> Trial:
     return Trial(defence=f"{k}-anonymous", epsilon=None, finding=_found(people, attack, rates))
 
 
-def _private(people: People, attack: str, found: Found, epsilon: Fraction, *, rounds: int, bits: Bits) -> Told:
+def _private(people: People, attack: str, found: Found, epsilon: Fraction, *, rounds: int, bits: Bits) -> Disclosure:
     _, first, where = np.unique(found.look, return_index=True, return_inverse=True)
     mechanism, weights = Laplace(epsilon=epsilon, sensitivity=1), (shrinkage(float(epsilon)), TIES)
     rates = []
@@ -225,8 +225,8 @@ def _looked_up(people: People, form: dict[str, Form]) -> Found:
     return Found(look, rows, others)
 
 
-def _found(people: People, attack: str, rates: tuple[float, float]) -> Told:
-    return Told(
+def _found(people: People, attack: str, rates: tuple[float, float]) -> Disclosure:
+    return Disclosure(
         attack=attack,
         goal="sensitive values told rightly",
         success=rates[0],

@@ -10,10 +10,8 @@ import numpy as np
 
 from discreet import check
 from discreet.attacks.attack import beside
-from discreet.attacks.linkage.knowing import sampled_ratings
-from discreet.attacks.linkage.matching import Matches, matched
-from discreet.attacks.linkage.presence import compare
-from discreet.attacks.linkage.ratings import Names, Ratings, Scale, Weight, ratings_of, smoothed
+from discreet.attacks.linkage.presence import Matches, compare, matched
+from discreet.attacks.linkage.ratings import Names, Ratings, Scale, Weight, ratings_of, sampled_ratings, smoothed
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.report import comparison_charts

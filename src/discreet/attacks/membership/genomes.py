@@ -11,10 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet import check
-from discreet.attacks.attack import beside
-from discreet.attacks.ceiling import compared
+from discreet.attacks.attack import beside, compared
 from discreet.attacks.membership.genome_scores import SCORES, Scored, Setting
-from discreet.attacks.membership.protected import Law, noisy_sums, private_law
 from discreet.attacks.membership.score_threshold import (
     Floats,
     Tracing,
@@ -28,6 +26,7 @@ from discreet.attacks.membership.score_threshold import (
     power,
     split,
 )
+from discreet.attacks.membership.trace import Law, noisy_sums, private_law
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.privacy.events import Event

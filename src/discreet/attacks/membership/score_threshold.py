@@ -1,4 +1,4 @@
-"""Accusations: who is in a group, by a score whose threshold strangers set.
+"""Scores of membership and their thresholds: whoever scores above one that strangers set is taken for a member.
 
 Symbols: d coordinates (or sites), n people in the group, r people in the reference, R the matrix of correlations of the
 coordinates, sigma the noise of a released mean per coordinate, alpha the rate of false positives, z its quantile.
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import accounting, check
-from discreet.attacks.ceiling import ceiling
+from discreet.attacks.attack import ceiling
 from discreet.errors import InvalidParameter
 from discreet.lazy import special
 from discreet.noise import Bits

@@ -1,35 +1,147 @@
-"""Membership in the training data of a model: whoever it has seen, it is surer of."""
+"""Membership in the training data of a model: whoever it has seen, it is surer of.
+
+Shadow models, copies of an estimator trained on random halves, show how members look to a model.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet import accounting, check
-from discreet.attacks.attack import beside
-from discreet.attacks.ceiling import compared, posterior
-from discreet.attacks.membership.private_model import PrivateBayes
+from discreet.attacks.attack import beside, compared, posterior
 from discreet.attacks.membership.score_threshold import threshold_of
-from discreet.attacks.membership.shadows import (
-    Floats,
-    Pool,
-    accuracy,
-    by_likelihood_ratio,
-    by_loss,
-    certainty,
-    shadow_models,
-    trained,
-)
 from discreet.errors import InvalidParameter
+from discreet.lazy import load
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import shuffled
 from discreet.privacy.events import Event, Pure
 from discreet.report.display import rate
 from discreet.report.finding import RAW, Comparison, Finding, Trial
 
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+LEAST = 1e-6  # confidences are held to [LEAST, 1 - LEAST] before the logarithm
+LEAST_SPREAD = 1e-3  # of confidences about their mean
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Rows with labels."""
+
+    features: NDArray[Any]
+    labels: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def at(self, places: NDArray[Any]) -> Pool:
+        """Some of the rows."""
+        return Pool(self.features[places], self.labels[places])
+
+
+@dataclass(frozen=True, slots=True)
+class Shadows:
+    """How sure shadow models are of the right label: a row for each model, a column for each row of the pool.
+
+    Attributes:
+        sure: logits of confidences.
+        inside: which rows each model was trained on; every row by half of the models.
+    """
+
+    sure: Floats
+    inside: Mask
+
+
+def clone(model: Any, bits: Bits) -> Any:
+    """An untrained copy, with a seed of its own if it takes one: experiments repeat, and protect nobody.
+
+    Raises:
+        MissingExtra: without scikit-learn.
+        InvalidParameter: if it is no estimator.
+    """
+    copy = load("sklearn.base", WHAT).clone
+    if not (hasattr(model, "get_params") and hasattr(model, "fit") and hasattr(model, "predict")):
+        raise InvalidParameter("model", type(model).__name__, "to be a classifier", "Pass one of scikit-learn's kind.")
+    fresh = copy(model)
+    if "random_state" in fresh.get_params():
+        fresh.set_params(random_state=bits.integer(31))
+    return fresh
+
+
+def trained(model: Any, pool: Pool, bits: Bits) -> Any:
+    """A fresh copy, trained on these rows."""
+    return clone(model, bits).fit(pool.features, pool.labels)
+
+
+def shadow_models(model: Any, pool: Pool, count: int, bits: Bits) -> Shadows:
+    """Models trained on random halves of a pool and on their complements, so that each row is in half of them."""
+    inside = np.zeros((count, len(pool)), dtype=bool)
+    for pair in range(0, count, 2):
+        half = shuffled(len(pool), bits=bits)[: len(pool) // 2]
+        inside[pair, half] = True
+        inside[pair + 1] = ~inside[pair]
+    sure = [certainty(trained(model, pool.at(chosen), bits), pool) for chosen in inside]
+    return Shadows(np.array(sure), inside)
+
+
+def certainty(model: Any, pool: Pool) -> Floats:
+    """The logit of the probability that a model gives to the right label; of a model without probabilities, +-logit."""
+    if not hasattr(model, "predict_proba"):
+        right = np.asarray(model.predict(pool.features)) == pool.labels
+        shares = right.astype(np.float64)
+    else:
+        found, classes = np.asarray(model.predict_proba(pool.features), dtype=np.float64), np.asarray(model.classes_)
+        shares = np.where(pool.labels[:, None] == classes, found, 0.0).sum(axis=1)
+    held = np.clip(shares, LEAST, 1 - LEAST)
+    return np.asarray(np.log(held / (1 - held)))
+
+
+def accuracy(model: Any, pool: Pool) -> float:
+    """The share of rows that a model labels rightly."""
+    return float(np.mean(np.asarray(model.predict(pool.features)) == pool.labels))
+
+
+Score = Callable[[Floats, int | None], Floats]
+"""Scores of the pool from how sure a model is of each row; the number of a shadow model leaves that one out."""
+
+
+def by_loss(seen: Shadows) -> Score:  # noqa: ARG001 - shadows only set the threshold
+    """The surer a model is of a row, that is the smaller its loss, the likelier the row was trained on."""
+    return lambda sure, _: sure
+
+
+def by_likelihood_ratio(seen: Shadows) -> Score:
+    """log N(sure; in) - log N(sure; out), a mean in and out for each row, one variance each (Carlini et al. 2022).
+
+    The paper takes common variances where there are few shadow models, as here.
+    """
+    sure, inside = seen.sure, seen.inside
+    sums = [(sure * kind).sum(axis=0) for kind in (inside, ~inside)]
+    counts = [kind.sum(axis=0) for kind in (inside, ~inside)]
+    spreads = [
+        max(LEAST_SPREAD, float(np.sqrt(np.mean((sure - total / count)[kind] ** 2))))
+        for total, count, kind in zip(sums, counts, (inside, ~inside), strict=True)
+    ]
+
+    def score(observed: Floats, left_out: int | None) -> Floats:
+        densities = []
+        for total, count, kind, spread in zip(sums, counts, (inside, ~inside), spreads, strict=True):
+            less = 0 if left_out is None else kind[left_out]
+            own = 0.0 if left_out is None else sure[left_out] * kind[left_out]
+            mean = (total - own) / (count - less)
+            densities.append(-(((observed - mean) / spread) ** 2) / 2 - np.log(spread))
+        return np.asarray(densities[0] - densities[1])
+
+    return score
+
+
+WHAT = "An attack on training data"  # needs scikit-learn
 Method = Literal["likelihood_ratio", "loss"]
 SCORES = {"likelihood_ratio": by_likelihood_ratio, "loss": by_loss}
 NAMES = {"likelihood_ratio": "Membership by likelihood ratio", "loss": "Membership by loss"}
@@ -70,6 +182,7 @@ def compare(
     regularised: Any = None,
     epsilons: Iterable[float] = (0.1, 1, 10),
     bins: int = 8,
+    depth: int = 4,
     method: Method = "likelihood_ratio",
     shadows: int = 16,
     repeats: int = 10,
@@ -77,9 +190,10 @@ def compare(
 ) -> Comparison:
     """The attack on a model that learnt by heart, on a regularised one, and on private ones.
 
-    Half of the rows, at random, are the training data. Formal guarantee of the private models (`PrivateBayes`):
-    epsilon-DP for one row replaced by another. Training data with a member and with a stranger in the member's place
-    are such neighbours, so that nobody tells members from strangers with more than e^epsilon / (1 + e^epsilon).
+    Half of the rows, at random, are the training data. Formal guarantee of the private models, which are trees of
+    `discreet.learn.DecisionTreeClassifier`: epsilon-DP for one row replaced by another. Training data with a member and
+    with a stranger in the member's place are such neighbours, so that nobody tells members from strangers with more
+    than e^epsilon / (1 + e^epsilon).
 
     Args:
         features: one row for each person.
@@ -88,11 +202,15 @@ def compare(
         model: an untrained classifier; None is a decision tree without limits.
         regularised: an untrained classifier; None is a decision tree with at least a twentieth of the rows in a leaf.
         epsilons: each for a whole model.
-        bins: of each feature in the private models.
+        bins: of each feature in the private models; splits lie between them.
+        depth: of the private models.
         method: "likelihood_ratio" or "loss".
         shadows: how many shadow models, an even number.
         repeats: private models at each epsilon, over which findings are averaged.
         bits: source of randomness.
+
+    Raises:
+        MissingExtra: if scikit-learn is not installed.
     """
     pool, source = _pool(features=(features, labels)), source_of(bits)
     order, half = shuffled(len(pool), bits=source), len(pool) // 2
@@ -113,7 +231,7 @@ def compare(
         )
 
     def private(epsilon: float) -> Membership:
-        estimator = PrivateBayes(epsilon=epsilon, bounds=bounds, bins=bins, classes=classes)
+        estimator = private_tree(epsilon, bounds=bounds, cells=bins, max_depth=depth, classes=classes)
         return _averaged([found(estimator, epsilon) for _ in range(times)])
 
     ad_hoc = {
@@ -140,12 +258,12 @@ def _averaged(findings: Sequence[Membership]) -> Membership:
 
 
 def _tree(leaf: int) -> Any:
-    try:
-        from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415 - an extra
-    except ImportError:
-        hint = "Install the extra: pip install 'discreet[learn]'."
-        raise InvalidParameter("model", None, "to be a decision tree of scikit-learn", hint) from None
-    return DecisionTreeClassifier(min_samples_leaf=leaf)
+    return load("sklearn.tree", WHAT).DecisionTreeClassifier(min_samples_leaf=leaf)
+
+
+def private_tree(epsilon: float, **other: Any) -> Any:
+    """Returns an untrained tree that is epsilon-DP for one row replaced by another."""
+    return load("discreet.learn", WHAT).DecisionTreeClassifier(epsilon=epsilon, neighbours="replace", **other)
 
 
 @beside(compare)

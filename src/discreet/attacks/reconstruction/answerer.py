@@ -1,4 +1,4 @@
-"""What it means to answer subset counts about a secret bit of each person, and a curator that does.
+"""What it means to answer subset counts about a secret bit of each person, and a curator that answers them.
 
 Queries are rows of weights, 0 and 1 or +1 and -1, with a column for each person. They are public: who is in which
 subset is known, and only the bits are secret.
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.guessing import right_guess
+from discreet.attacks.attack import right_guess
 from discreet.curator import Curator
 from discreet.errors import InvalidParameter
 from discreet.exact import root_above

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.attack import beside
-from discreet.attacks.ceiling import compared, posterior
+from discreet.attacks.attack import beside, compared, posterior
 from discreet.attacks.reconstruction.attribute_inference import span
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.attack import beside
-from discreet.attacks.ceiling import compared
+from discreet.attacks.attack import beside, compared
 from discreet.attacks.reconstruction import solvers
 from discreet.attacks.reconstruction.answerer import Answerer, Asked, matrix, secret_bits
 from discreet.attacks.reconstruction.subset_counts import Exact, Noisy, Private, Rounded, Suppressed, random_subsets

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.attack import beside
-from discreet.attacks.ceiling import ceiling, compared
+from discreet.attacks.attack import beside, ceiling, compared
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of

@@ -14,9 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.attack import beside
-from discreet.attacks.ceiling import compared
-from discreet.attacks.guessing import right_guess_gaussian
+from discreet.attacks.attack import beside, compared, right_guess_gaussian
 from discreet.errors import InvalidParameter
 from discreet.lazy import special
 from discreet.mechanisms import Gaussian

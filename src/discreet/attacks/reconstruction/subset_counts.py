@@ -1,4 +1,4 @@
-"""Who answers subset counts about secret bits: exactly, with ad-hoc defences, or privately; and queries to ask."""
+"""Subset counts about secret bits: queries to ask, and answers: exact, with ad-hoc defences, or private."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.guessing import right_guess, right_guess_gaussian
+from discreet.attacks.attack import right_guess, right_guess_gaussian
 from discreet.attacks.reconstruction.answerer import Answerer, Asked, Guaranteed, Whole, laplace_spread, norms
 from discreet.exact import root_above
 from discreet.mechanisms import Gaussian, Laplace

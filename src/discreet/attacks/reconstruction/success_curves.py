@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet import check
-from discreet.attacks.guessing import right_guess_gaussian
+from discreet.attacks.attack import right_guess_gaussian
 from discreet.attacks.reconstruction import solvers
 from discreet.attacks.reconstruction.linear_reconstruction import repeated
 from discreet.attacks.reconstruction.subset_counts import GaussianPrivate, Noisy, random_subsets

@@ -1,4 +1,7 @@
-"""Where privacy and robustness meet, and where they do not: estimators under growing contamination."""
+"""Where privacy and robustness meet, and where they do not: estimators under growing contamination.
+
+Group privacy bounds how far several changed units can move a private release.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,55 @@ from discreet.attacks.robustness.contamination import (
     with_flipped_labels,
     with_outliers,
 )
-from discreet.attacks.robustness.groups import group_bound
+from discreet.errors import InvalidParameter
+from discreet.lazy import load, special
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import normals
-from discreet.privacy import GDP
+from discreet.privacy import GDP, ApproxDP, PureDP
 from discreet.report import comparison_charts
 from discreet.report.charts import Spec
 from discreet.report.render import chart
 
+
+def group_bound(loss: PureDP | ApproxDP | GDP, rows: int, chance: float) -> float:
+    """The largest probability that an outcome of this probability may get if so many units are changed.
+
+    Group privacy gives (epsilon', delta') for them together; then p' <= e^epsilon' p + delta', and the same for the
+    opposite outcome: p' <= 1 - e^-epsilon' (1 - p - delta') (Dwork, McSherry, Nissim, Smith 2006; `ApproxDP.group`).
+    For mu-GDP it is p' <= Phi(Phi^-1(p) + k mu) (Dong, Roth, Su 2022, Theorem 2.14), which says much more.
+
+    >>> [round(group_bound(PureDP(1), rows, 0.01), 3) for rows in (0, 1, 3, 10)]
+    [0.01, 0.027, 0.201, 1.0]
+    """
+    if isinstance(loss, GDP):
+        return float(special.ndtr(special.ndtri(chance) + rows * math.sqrt(loss.mu_squared)))
+    if rows == 0:
+        return chance
+    try:
+        together = loss.group(rows)
+    except InvalidParameter:  # its delta would be 1: such a group is not protected at all
+        return 1.0
+    epsilon, delta = float(together.epsilon), float(getattr(together, "delta", 0))
+    most = min(1.0, math.exp(min(epsilon, 700.0)) * chance + delta)
+    return min(most, 1 - math.exp(-epsilon) * max(0.0, 1 - chance - delta))
+
+
+def silent_after(loss: PureDP | ApproxDP | GDP, chance: float, most: int = 1 << 20) -> int:
+    """The smallest number of changed units at which an outcome of this probability may become the likelier one.
+
+    >>> silent_after(PureDP(1), 0.01), silent_after(PureDP("0.1"), 0.01)
+    (4, 40)
+    """
+    for rows in range(1, most):
+        if group_bound(loss, rows, chance) >= 0.5:
+            return rows
+    return most
+
+
 Points = tuple[tuple[float, comparison_charts.Rate], ...]
 Line = tuple[tuple[float, float], ...]
 Fit = Callable[[Floats, Any, Bits], Any]
+WHAT = "A comparison of classifiers"  # needs scikit-learn
 PLAIN, BOUNDED = "plain", "bounded gradients"
 _SMALLEST = 1e-3  # an error below that is drawn there, since an axis of factors has no zero
 
@@ -234,10 +275,9 @@ def _separable(rows: int, bits: Bits) -> tuple[Floats, Any]:
 
 def _models(epsilons: Sequence[float]) -> dict[str, Fit]:
     """Logistic regression: plain, with bounded gradients and hardly any noise, and private."""
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # optional
 
     def plain(X: Floats, y: Any, _: Bits) -> Any:
-        return LogisticRegression(C=100).fit(X, y)
+        return load("sklearn.linear_model", WHAT).LogisticRegression(C=100).fit(X, y)
 
     found: dict[str, Fit] = {PLAIN: plain, BOUNDED: _private_fit(1e4)}
     return found | {name: _private_fit(epsilon) for epsilon, name in _names(epsilons)}
@@ -248,12 +288,11 @@ def _names(epsilons: Sequence[float]) -> list[tuple[float, str]]:
 
 
 def _private_fit(epsilon: float) -> Fit:
-    from discreet.learn import LogisticRegression  # noqa: PLC0415  # needs scikit-learn, which is optional
-
     def fit(X: Floats, y: Any, bits: Bits) -> Any:
         seed = None if bits.private else bits.integer(32)
-        model = LogisticRegression(epsilon=epsilon, delta=_DELTA, bounds=(-1, 1), classes=[0, 1], random_state=seed)
-        return model.fit(X, y)
+        public: dict[str, Any] = {"bounds": (-1, 1), "classes": [0, 1]}
+        learner = load("discreet.learn", WHAT).LogisticRegression
+        return learner(epsilon=epsilon, delta=_DELTA, random_state=seed, **public).fit(X, y)
 
     return fit
 
