@@ -12,7 +12,7 @@ import pytest
 
 from discreet.audit.queries.neighbours import Change, Changes, Neighbouring, neighbourings
 from discreet.audit.queries.units import People, fresh_ids, strangers
-from discreet.curator.watch import schema_of
+from discreet.curator.observation import schema_of
 from discreet.engines import Memory
 from discreet.engines.duckdb.copies import Copy, copy_of
 from discreet.errors import InvalidParameter

@@ -13,7 +13,7 @@ import pytest
 
 from discreet.cli.template import TEMPLATE
 from discreet.curator import Curator
-from discreet.curator.config.file import load
+from discreet.curator.config.toml_file import load
 from discreet.errors import InvalidParameter
 from discreet.ledger import Book
 from tests.cli.clinic import BY_WARD, COUNT, TOML, run, write

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.curator.catalog.owners import UnitLike
+from discreet.curator.catalog.unit_of_privacy import UnitLike
 from discreet.noise import SeededBits
 from discreet.plan.model.types import Type
 from tests.curator import hospital, shop

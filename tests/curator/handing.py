@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator import Curator
-from discreet.curator.watch import watching
+from discreet.curator.observation import watching
 from discreet.engines import Memory
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from discreet.curator.catalog.declarations import declare
-from discreet.curator.catalog.owners import UnitLike, account_of, owner
+from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner
 from discreet.engines import Engine, Memory
 from discreet.noise import SeededBits, uniform_below
 from discreet.plan.model.schema import Limits, TableSchema

@@ -20,8 +20,8 @@ from sklearn.linear_model import LogisticRegression as Foreign
 from discreet.cli.accounts import _question as described
 from discreet.curator import Curator
 from discreet.curator.asking.interruption import AGAIN, STAYS
-from discreet.curator.training import fit as module
-from discreet.curator.training.fit import FitPlan
+from discreet.curator.training import trainer as module
+from discreet.curator.training.trainer import FitPlan
 from discreet.engines import Memory
 from discreet.errors import (
     InsufficientBudget,

@@ -10,8 +10,8 @@ import pytest
 from sklearn.base import is_classifier
 
 from discreet.curator import Curator
-from discreet.curator.training.encoding import LONGEST_LABEL, Labels
-from discreet.curator.training.fit import CONSTANT
+from discreet.curator.training.features import LONGEST_LABEL, Labels
+from discreet.curator.training.trainer import CONSTANT
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter
 from discreet.learn import DecisionTreeClassifier, GaussianNB, LogisticRegression, base, from_json, to_json

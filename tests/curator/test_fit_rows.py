@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.curator.training import training as models_module
-from discreet.curator.training.training import Training
-from discreet.curator.watch import watching
+from discreet.curator.observation import watching
+from discreet.curator.training import training_plan as models_module
+from discreet.curator.training.training_plan import Training
 from discreet.engines import DuckDB, Memory
 from discreet.errors import UnsupportedQuery
 from discreet.learn import store

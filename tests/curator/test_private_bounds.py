@@ -17,8 +17,8 @@ from discreet.audit.queries.recorder import Seen, Watched, ask
 from discreet.audit.queries.releases import allowance
 from discreet.audit.queries.sensitivity import moved
 from discreet.curator import Answer, Curator
-from discreet.curator.asking import performance as perform
-from discreet.curator.asking.prepared import Prepared
+from discreet.curator.asking import performer as perform
+from discreet.curator.measurement_plan import Prepared
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InsufficientBudget, InvalidParameter, KeyConflict, QueryFailed, UnsupportedQuery
 from discreet.measurement.probes.probes import SHARE, BoundsProbe

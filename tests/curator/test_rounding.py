@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.curator import Curator
-from discreet.curator.asking import preparation as preparing_module
-from discreet.curator.asking import prepared as prepared_module
+from discreet.curator import measurement_plan as prepared_module
+from discreet.curator.asking import planner as preparing_module
 from discreet.curator.asking.explanation import errors
 from discreet.curator.catalog.declarations import declare
-from discreet.curator.replay import stored as stored_module
+from discreet.curator.replay import stored_releases as stored_module
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.measurement.aggregates import Linear, Steps

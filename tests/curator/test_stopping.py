@@ -13,7 +13,7 @@ import pytest
 from discreet.curator import Answer, Curator
 from discreet.curator import curator as module
 from discreet.curator.asking.interruption import AGAIN, LOST, STAYS, STORED, UNKNOWN
-from discreet.curator.asking.performance import costs_no_more
+from discreet.curator.asking.performer import costs_no_more
 from discreet.errors import AccountLocked, LedgerError, NotPermitted, QueryFailed
 from discreet.ledger import FAILURE_CREDITS, Book
 from discreet.privacy import Budget, PureDP, events

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator.watch import bits_of, engine_of, is_play, schema_of, watching
+from discreet.curator.observation import bits_of, engine_of, is_play, schema_of, watching
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter
 from discreet.measurement.intervals.variances import Integers

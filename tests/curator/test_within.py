@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator.asking import preparation as module
+from discreet.curator.asking import planner as module
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.measurement.program import error_targets as targets

@@ -14,7 +14,7 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.curator import curator as curator_module
-from discreet.curator.asking import performance as perform_module
+from discreet.curator.asking import performer as perform_module
 from discreet.engines import Memory
 from discreet.errors import (
     AccountLocked,

@@ -15,7 +15,7 @@ from discreet.cli import accounts, answers, attacking, auditing, choosing, curat
 from discreet.cli.failures import FAILED, Guarded
 from discreet.cli.template import TEMPLATE
 from discreet.curator.asking.choices import CANDIDATES
-from discreet.curator.config.file import FILE, Config, load
+from discreet.curator.config.toml_file import FILE, Config, load
 from discreet.curator.curator import Curator
 from discreet.demo import FOLDER, show
 from discreet.errors import InvalidParameter

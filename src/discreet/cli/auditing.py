@@ -14,7 +14,7 @@ from rich.text import Text
 from discreet.audit import QueryAudit, protected
 from discreet.audit.queries.finding import CANNOT_SHOW, audit_page
 from discreet.cli.words import number
-from discreet.curator.config.file import Config, load
+from discreet.curator.config.toml_file import Config, load
 from discreet.errors import InvalidParameter
 from discreet.report.display import percent, printable
 

@@ -12,19 +12,19 @@ from functools import partial
 from discreet import check
 from discreet.curator.asking.answer import Answer, columns, records
 from discreet.curator.asking.choices import CANDIDATES, Candidate, Choices, asked_for, compare, listed
+from discreet.curator.asking.curated_frame import CuratedFrame
 from discreet.curator.asking.explanation import ROWS, Explanation, explanation
-from discreet.curator.asking.fluent import CuratedFrame
 from discreet.curator.asking.found import remarks
 from discreet.curator.asking.interruption import Stopping
-from discreet.curator.asking.performance import Performance, Told, perform
-from discreet.curator.asking.preparation import LimitsWish, Wish
-from discreet.curator.asking.prepared import Prepared
+from discreet.curator.asking.performer import Performance, Told, perform
+from discreet.curator.asking.planner import LimitsWish, Wish
 from discreet.curator.asking.rehearsal import INVENTED, NOTE, SALT, rehearsal
 from discreet.curator.catalog.terms import terms
 from discreet.curator.config.enrolment import check_known, check_sources, enrol
-from discreet.curator.config.file import FILE, load
-from discreet.curator.replay.stored import Asked
-from discreet.curator.training.fit import Fitting
+from discreet.curator.config.toml_file import FILE, load
+from discreet.curator.measurement_plan import Prepared
+from discreet.curator.replay.stored_releases import Asked
+from discreet.curator.training.trainer import Fitting
 from discreet.engines.base import Engine
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.errors import KeyConflict, QueryFailed

@@ -12,8 +12,8 @@ import pytest
 
 from discreet.curator import Answer, Curator
 from discreet.curator import curator as module
-from discreet.curator.asking.performance import Told, perform
-from discreet.curator.asking.prepared import Prepared
+from discreet.curator.asking.performer import Told, perform
+from discreet.curator.measurement_plan import Prepared
 from discreet.engines import Memory
 from discreet.ledger import Book, Receipt, charges, outcomes
 from discreet.measurement.probes.probes import SHARE

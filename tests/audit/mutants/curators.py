@@ -14,7 +14,7 @@ import pytest
 
 from discreet import audit
 from discreet.curator import curator as curator_module
-from discreet.curator.replay import stored
+from discreet.curator.replay import stored_releases as stored
 from discreet.engines import Memory
 from discreet.errors import QueryFailed
 from discreet.ledger import Book

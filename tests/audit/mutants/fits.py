@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from discreet.curator.training import learners
-from discreet.curator.training.training import Training
+from discreet.curator.training.training_plan import Training
 from discreet.errors import InvalidParameter, QueryFailed
 from discreet.learn import DecisionTreeClassifier
 from discreet.learn import labels as labels_module

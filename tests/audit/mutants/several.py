@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from discreet import audit
-from discreet.curator.asking.preparation import Preparing
+from discreet.curator.asking.planner import Preparing
 from discreet.engines.memory import engine as memory
 from discreet.engines.memory import relations as gather_module
 from discreet.errors import UnsupportedQuery

@@ -26,7 +26,7 @@ from discreet.audit.queries.recorder import SALT, Watched, account, attempted
 from discreet.audit.queries.subject import Given
 from discreet.audit.queries.verdicts import Loudness, Violation
 from discreet.curator import Curator
-from discreet.curator.watch import engine_of, training_of, watching
+from discreet.curator.observation import engine_of, training_of, watching
 from discreet.engines import Engine
 from discreet.errors import InvalidParameter
 from discreet.measurement.releases.releaser import Releaser

@@ -18,9 +18,9 @@ from discreet.audit.queries.units import ids_of
 from discreet.curator import Curator
 from discreet.curator.catalog.terms import terms
 from discreet.curator.config.enrolment import check_sources, register
-from discreet.curator.config.file import FILE, Config, Table, load
-from discreet.curator.replay.stored import Asked
-from discreet.curator.watch import schema_of
+from discreet.curator.config.toml_file import FILE, Config, Table, load
+from discreet.curator.observation import schema_of
+from discreet.curator.replay.stored_releases import Asked
 from discreet.engines.duckdb.copies import copy_of
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.errors import DiscreetError, InvalidParameter, UnknownTable

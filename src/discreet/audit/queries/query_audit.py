@@ -38,9 +38,9 @@ from discreet.audit.queries.sensitivity import Move
 from discreet.audit.queries.subject import Given
 from discreet.audit.queries.verdicts import Compared, Loudness, Pair, Violation
 from discreet.curator import Curator
-from discreet.curator.asking.preparation import LimitsWish
+from discreet.curator.asking.planner import LimitsWish
 from discreet.curator.catalog.terms import terms
-from discreet.curator.watch import engine_of, tables_read
+from discreet.curator.observation import engine_of, tables_read
 from discreet.errors import InvalidParameter
 from discreet.exact import float_below
 from discreet.measurement.releases.additive import Measure

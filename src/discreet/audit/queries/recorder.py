@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, Release
 from discreet.curator import Answer, Curator
-from discreet.curator.asking.preparation import LimitsWish
-from discreet.curator.watch import bits_of, watching
+from discreet.curator.asking.planner import LimitsWish
+from discreet.curator.observation import bits_of, watching
 from discreet.engines import Engine
 from discreet.errors import DiscreetError, InternalError, QueryFailed, UnsupportedQuery
 from discreet.measurement.intervals.variances import Integers

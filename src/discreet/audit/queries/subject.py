@@ -11,7 +11,7 @@ from discreet.audit.queries.neighbours import Change, Changes, Neighbouring, nei
 from discreet.audit.queries.units import People, by_account, called
 from discreet.audit.queries.verdicts import Violation
 from discreet.curator import Curator
-from discreet.curator.watch import check_watchable, is_play, known_to
+from discreet.curator.observation import check_watchable, is_play, known_to
 from discreet.engines.duckdb.copies import Copy, copy_of
 from discreet.errors import InvalidParameter, UnknownTable
 from discreet.noise import Bits

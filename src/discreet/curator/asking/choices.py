@@ -11,8 +11,8 @@ from typing import Any
 from discreet import check
 from discreet.accounting import Risk, risk
 from discreet.curator.asking.explanation import ROWS, errors, forecast
-from discreet.curator.asking.prepared import Prepared
-from discreet.curator.replay.stored import Asked
+from discreet.curator.measurement_plan import Prepared
+from discreet.curator.replay.stored_releases import Asked
 from discreet.errors import InvalidParameter
 from discreet.measurement.program.program import choose
 from discreet.mechanisms.base import CONFIDENCE

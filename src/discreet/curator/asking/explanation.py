@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.curator.asking.found import remarks, to_come
-from discreet.curator.asking.prepared import Prepared
-from discreet.curator.replay.stored import Asked
+from discreet.curator.measurement_plan import Prepared
+from discreet.curator.replay.stored_releases import Asked
 from discreet.ledger import Account
 from discreet.ledger.tallies import prices
 from discreet.measurement.aggregates.ranked import Ranked

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from discreet.curator.asking.prepared import Prepared, Settled, of_each_probe
-from discreet.curator.replay.stored import Asked
+from discreet.curator.measurement_plan import Prepared, Settled, of_each_probe
+from discreet.curator.replay.stored_releases import Asked
 from discreet.measurement.probes.probes import WHOLE, Fact, Facts
 from discreet.mechanisms.base import Law
 from discreet.plan.model.schema import Bounds

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from discreet import check
-from discreet.curator.catalog.owners import ARROW, Owner
-from discreet.curator.catalog.owners import owner as owner_of
+from discreet.curator.catalog.unit_of_privacy import ARROW, Owner
+from discreet.curator.catalog.unit_of_privacy import owner as owner_of
 from discreet.engines.base import Engine
 from discreet.engines.duckdb.sources import Csv, Frame, source_of
 from discreet.errors import InvalidParameter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet import check
-from discreet.curator.replay.stored import Asked
+from discreet.curator.replay.stored_releases import Asked
 from discreet.errors import InvalidParameter
 from discreet.privacy import ZCDP, ApproxDP, Loss, PureDP
 from discreet.privacy.amounts import below_one

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.curator.config.file import Analyst, Config, PublicTable, Table
+from discreet.curator.config.toml_file import Analyst, Config, PublicTable, Table
 from discreet.engines.duckdb.sources import Csv, source_of
 from discreet.errors import InvalidParameter
 from discreet.ledger import Book, Role
@@ -18,7 +18,7 @@ from discreet.ledger.serialization import write_loss
 from discreet.privacy import Loss
 
 if TYPE_CHECKING:
-    from discreet.curator.catalog.holdings import Holdings
+    from discreet.curator.catalog.catalog import Holdings
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _KEYS = {"type": "types", "groups": "max_groups", "rows": "max_rows"}  # as the curator calls them, and as the file does

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from discreet import check
-from discreet.curator.training.encoding import Feature, Labels, Target, amounts_of, feature_of, labels_of
-from discreet.curator.training.training import Training
+from discreet.curator.training.features import Feature, Labels, Target, amounts_of, feature_of, labels_of
+from discreet.curator.training.training_plan import Training
 from discreet.errors import InvalidParameter
 from discreet.learn.store import fresh, name_of, parameters, write_parameters
 from discreet.plan.model.schema import Bounds

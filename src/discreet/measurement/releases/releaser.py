@@ -2,7 +2,7 @@
 
 There are six ways out, and no seventh: noise on statistics, a selection of private keys, points drawn by their ranks,
 several points drawn together, candidates drawn by their counts, a learner fitted to rows. An audit takes the place of
-the releaser with one of its own, which only curators for tests let in (see `discreet.curator.watch`).
+the releaser with one of its own, which only curators for tests let in (see `discreet.curator.observation`).
 """
 
 from __future__ import annotations

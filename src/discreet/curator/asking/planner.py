@@ -13,11 +13,11 @@ import numpy as np
 
 from discreet import check
 from discreet.curator.asking.found import facts_of, law_of, was_bought_for
-from discreet.curator.asking.performance import Told
-from discreet.curator.asking.prepared import Prepared, limits_probes, unbounded
-from discreet.curator.catalog.holdings import Holdings
+from discreet.curator.asking.performer import Told
+from discreet.curator.catalog.catalog import Holdings
 from discreet.curator.catalog.terms import terms
-from discreet.curator.replay.stored import Asked, is_former, replay_key, serves, unpack
+from discreet.curator.measurement_plan import Prepared, limits_probes, unbounded
+from discreet.curator.replay.stored_releases import Asked, is_former, replay_key, serves, unpack
 from discreet.engines.base import Engine
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.ledger import Book

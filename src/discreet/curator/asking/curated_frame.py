@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from discreet.check import Number
 from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.explanation import Explanation
-from discreet.curator.asking.preparation import LimitsWish
+from discreet.curator.asking.planner import LimitsWish
 from discreet.ledger import OWNER
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.plan.model.nodes import Value

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from discreet.curator.asking.interruption import Stopping
-from discreet.curator.replay.recall import Recalling
+from discreet.curator.replay.replay import Recalling
 from discreet.errors import InternalError, MissingExtra, QueryFailed, UnknownTable
 from discreet.ledger import OWNER, Receipt, Remaining
 from discreet.ledger.tallies import prices
@@ -19,7 +19,7 @@ from discreet.privacy.events import Event
 from discreet.sql.training_rows import training_rows
 
 if TYPE_CHECKING:
-    from discreet.curator.training.training import Training
+    from discreet.curator.training.training_plan import Training
 
 CONSTANT = (
     "Fewer than two classes were found privately, so that the model is constant: it predicts the same for every row. "

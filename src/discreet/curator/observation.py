@@ -19,7 +19,7 @@ from discreet.noise import Bits
 from discreet.plan.model.schema import TableSchema
 
 if TYPE_CHECKING:
-    from discreet.curator.training.training import Training
+    from discreet.curator.training.training_plan import Training
 
 
 def check_watchable(curator: object) -> Curator:

@@ -9,10 +9,10 @@ from typing import Any, Self
 
 from discreet import check
 from discreet.curator.catalog.declarations import End, columns_of, declaration, declare
-from discreet.curator.catalog.owners import UnitLike, account_of, owner, relation_of
 from discreet.curator.catalog.public_tables import Keys, listed, public_schema
 from discreet.curator.catalog.stewardship import Stewardship
 from discreet.curator.catalog.terms import terms
+from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner, relation_of
 from discreet.engines.base import Engine
 from discreet.engines.duckdb.files import files_of
 from discreet.errors import InvalidParameter, UnknownTable, UnsupportedQuery

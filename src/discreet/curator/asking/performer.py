@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.curator.asking.found import written
-from discreet.curator.asking.prepared import Prepared, Settled, of_each_probe
-from discreet.curator.replay.stored import Asked, pack, replay_key, unpack
+from discreet.curator.measurement_plan import Prepared, Settled, of_each_probe
+from discreet.curator.replay.stored_releases import Asked, pack, replay_key, unpack
 from discreet.errors import InternalError
 from discreet.ledger import Account, Book, Receipt
 from discreet.ledger.tallies import prices

@@ -13,7 +13,7 @@ from typing import Any
 
 from discreet import check
 from discreet.check import Number
-from discreet.curator.catalog.owners import target_of
+from discreet.curator.catalog.unit_of_privacy import target_of
 from discreet.errors import InvalidParameter
 from discreet.privacy import Budget, Loss
 

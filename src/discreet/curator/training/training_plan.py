@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.catalog.declarations import declaration
-from discreet.curator.training.encoding import Feature, Floats, Labels, Number, Target
+from discreet.curator.training.features import Feature, Floats, Labels, Number, Target
 from discreet.errors import InternalError
 from discreet.learn.base import spent
 from discreet.learn.store import from_json, read_parameters, to_json

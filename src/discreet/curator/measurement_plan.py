@@ -10,7 +10,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from discreet.curator.replay.stored import Asked, Rebuild, replay_key
+from discreet.curator.replay.stored_releases import Asked, Rebuild, replay_key
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.measurement.probes.magnitudes import choosable
 from discreet.measurement.probes.probes import (

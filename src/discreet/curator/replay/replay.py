@@ -7,11 +7,11 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-from discreet.curator.asking.performance import Told
-from discreet.curator.asking.preparation import Preparing
-from discreet.curator.asking.prepared import Prepared
+from discreet.curator.asking.performer import Told
+from discreet.curator.asking.planner import Preparing
+from discreet.curator.measurement_plan import Prepared
 from discreet.curator.replay.derivation import Derived, derive, may_follow
-from discreet.curator.replay.stored import Asked, area
+from discreet.curator.replay.stored_releases import Asked, area
 from discreet.errors import UnsupportedQuery
 from discreet.exact import root_above
 from discreet.ledger import Stored
