@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from discreet.cli import auditing
+from discreet.cli import audits
 from discreet.measurement.releases.additive import Measure
 from tests.cli.clinic import BY_WARD, COUNT, TOML, run, write
 
@@ -124,8 +124,8 @@ def test_tables_on_a_way_and_questions_about_several(folder: Path, monkeypatch: 
     assert told.code == 0, told.out
     assert "notes: Passed" in told.out
     named: list[str] = []
-    monkeypatch.setattr(auditing, "protected", lambda _config, name, **_: named.append(name))
-    auditing.audited(folder / "discreet.toml", None, (), epsilon="1", delta=None, neighbours=2, rows=20)
+    monkeypatch.setattr(audits, "protected", lambda _config, name, **_: named.append(name))
+    audits.audited(folder / "discreet.toml", None, (), epsilon="1", delta=None, neighbours=2, rows=20)
     assert named == ["visits", "stays", "notes"]
 
 

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
-from discreet.cli import app
+from discreet.cli.app import COMMANDS as LATE
+from discreet.cli.app import loaded
 from tests.cli.clinic import run
 
-TOP = get_command(app).commands  # type: ignore[attr-defined]
+TOP = {name: loaded(name) for name in LATE}
 BELOW = {f"{name} {below}": found for name in TOP for below, found in getattr(TOP[name], "commands", {}).items()}
 COMMANDS = TOP | BELOW
 ATTACKS = (
@@ -48,3 +48,9 @@ def test_help_tells_what_a_command_does(name: str) -> None:
 def test_all_commands_are_there() -> None:
     assert {"init", "protect", "ask", "explain", "budget", "history", "verify", "attack", "audit"} <= set(COMMANDS)
     assert set(BELOW) == {f"attack {name.replace('_', '-')}" for name in ATTACKS}
+
+
+@pytest.mark.parametrize("name", sorted(LATE))
+def test_the_list_of_commands_says_what_their_own_help_says(name: str) -> None:
+    assert LATE[name].summary == TOP[name].help
+    assert TOP[name].name == name

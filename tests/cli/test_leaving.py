@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from discreet.cli import words
-from discreet.cli.words import csv_text, json_text
+from discreet.cli import output
+from discreet.cli.output import csv_text, json_text
 from tests.cli.clinic import CSV, TOML, run, write
 
 FORMULAS = (
@@ -90,7 +90,7 @@ def test_json_says_every_text_exactly(text: str) -> None:
 @pytest.mark.parametrize("mistake", ["_FORMULA", "_NUMBER"])
 def test_mistakes_are_noticed(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
     wrong = {"_FORMULA": re.compile("[=+@]"), "_NUMBER": re.compile("[+-].*")}[mistake]
-    monkeypatch.setattr(words, mistake, wrong)
+    monkeypatch.setattr(output, mistake, wrong)
     with pytest.raises(AssertionError):
         check_cells([cell for text in FORMULAS for cell in read(csv_text(["k"], [{"k": text}]))[1]])
 

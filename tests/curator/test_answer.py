@@ -52,6 +52,17 @@ def test_a_notebook_shows_values_intervals_cost_and_notes_as_text() -> None:
     assert read.fetched == []
 
 
+def test_printed_it_is_a_table_with_intervals_cost_and_notes() -> None:
+    lines = str(answer(ROW, EMPTY)).splitlines()
+    assert lines[0].endswith("n (95 % interval)   cost (95 % interval)")
+    assert lines[2].endswith("3 (1 to 5)  2.5 (no bound to 4.0)")
+    assert lines[4:] == ["Cost: epsilon=0.5", "Remaining: epsilon=1.5", f"- At most {EVIL}."]
+    seeded = str(answer(replayed=True, private=False)).splitlines()
+    assert seeded[0] == "NOT PRIVATE: the noise was seeded, for tests. No group was large enough to be shown."
+    assert seeded[1] == "Replayed: a stored answer, free"
+    assert "\x1b" not in str(answer({"k": "A\x1b[2J"}))
+
+
 def test_a_notebook_says_what_was_free_and_what_is_not_private() -> None:
     text = answer(ROW, replayed=True, private=False)._repr_html_()
     assert "Free: a stored answer, replayed." in text

@@ -29,6 +29,28 @@ def test_a_count_needs_no_table() -> None:
     assert "73.2" in choice.words  # 73.11 in 100, rounded up
 
 
+def test_printed_they_are_a_table() -> None:
+    told = choose_epsilon([0.1, 1])
+    lines = str(told).splitlines()
+    assert lines[0].split() == [
+        "budget",
+        "error",
+        "of",
+        "count",
+        "found,",
+        "of",
+        "100",
+        "suspicion",
+        "of",
+        "50",
+        "%,",
+        "then",
+    ]
+    assert [line.split()[:3] for line in lines[2:4]] == [["epsilon=0.1", "±", "30"], ["epsilon=1", "±", "3"]]
+    assert lines[-1] == "- Nothing was read and nothing was spent."
+    assert told._repr_html_().count("<tr>") == 3
+
+
 def test_a_mean_between_bounds() -> None:
     few, many = (choose_epsilon([1], bounds=(0, 100), rows=rows).choices[0].errors["mean"] for rows in (100, 10_000))
     assert math.isclose(few / many, 100, rel_tol=0.2)
@@ -77,7 +99,7 @@ def test_records_and_charts_hold_every_budget() -> None:
         "epsilon", "delta", "count_error", "mean_error", "power", "posterior", "guess", "words"
     }  # fmt: skip
     assert len(told.spec()["vconcat"]) == 4
-    assert str(told).count("\n") == 2
+    assert str(told).count("\n") == 7  # headings, a line, two budgets, four notes
 
 
 @pytest.mark.parametrize(

@@ -451,3 +451,14 @@ def test_an_answer_without_groups_still_has_its_columns() -> None:
     assert len(answer) == 0
     assert answer.columns == ("kind", "n", "n_low", "n_high", "old")
     assert list(answer.to_pandas().columns) == list(answer.columns)
+
+
+def test_an_explanation_prints_errors_facts_and_notes() -> None:
+    told = clinic().explain(BY_WARD, epsilon=0.1)
+    lines = str(told).splitlines()
+    assert lines[0].split("  ")[0] == "column"
+    assert [line.split()[0] for line in lines[2:4]] == ["n", "cost"]
+    assert [line.split(":")[0] for line in lines[4 : 4 + len(told.facts)]] == list(told.facts)
+    assert lines[-1] == "- Nothing was read and nothing was spent."
+    assert "<script" not in told._repr_html_()
+    assert told._repr_html_().count("<table>") == 2

@@ -173,7 +173,7 @@ def test_without_the_extra_the_story_is_told_and_says_what_to_install(
 
 def test_the_command_line_shows_it_in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders: list[Path] = []
-    monkeypatch.setattr(import_module("discreet.cli.app"), "show", lambda _, folder: folders.append(folder))
+    monkeypatch.setattr(import_module("discreet.cli.demo"), "show", lambda _, folder: folders.append(folder))
     monkeypatch.chdir(tmp_path)
     assert run("demo").code == 0
     assert run("demo", "--out", "elsewhere").code == 0

@@ -235,3 +235,13 @@ def test_relations_and_prices_belong_to_the_account() -> None:
         book.charge("people", "an event")  # type: ignore[arg-type]
     assert len(book.history()) == 1
     assert book.balance("people").remaining.epsilon == Fraction(1)
+
+
+def test_a_balance_prints_its_figures() -> None:
+    with Book(":memory:") as book:
+        book.open_account("patients", unit=Unit("patient"), budget=Budget(epsilon=2, delta=1e-6))
+        balance = book.balance("patients")
+    lines = dict(line.split("  ", 1) for line in str(balance).splitlines())
+    assert {label: text.strip() for label, text in lines.items()} == balance.facts
+    assert balance.facts["state"] == "open, period 1"
+    assert balance._repr_html_().count("<tr>") == len(balance.facts)

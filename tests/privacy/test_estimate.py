@@ -29,8 +29,7 @@ def test_fields_and_defaults() -> None:
         (Estimate(42, 39, 45, EVENT), "42 [39, 45]"),
         (Estimate(0.1 + 0.2, 0.0, 1e9, EVENT), "0.3 [0, 1e+09]"),
         (Estimate(np.float64(1.5), np.float64(1), np.float64(2), EVENT), "1.5 [1, 2]"),
-        (Estimate(np.array([1, 2]), np.array([0, 1]), np.array([2, 3]), EVENT), "1 [0, 2], 2 [1, 3]"),
-        (Estimate([1], [0], [2], EVENT, private=False), "1 [0, 2] NOT PRIVATE (seeded randomness)"),
+        (Estimate(1, 0, 2, EVENT, private=False), "1 [0, 2] NOT PRIVATE (seeded randomness)"),
         (Estimate(np.zeros(0), np.zeros(0), np.zeros(0), EVENT), ""),
     ],
 )
@@ -40,9 +39,24 @@ def test_text(estimate: Estimate, text: str) -> None:
 
 def test_text_of_a_large_array_is_short() -> None:
     table = np.arange(1000).reshape(10, 100)
-    text = str(Estimate(table, table - 1, table + 1, EVENT))
-    assert text.startswith("0 [-1, 1], 1 [0, 2], ")
-    assert text.endswith("5 [4, 6], ... (1000 in all)")
+    lines = [line.split(maxsplit=2) for line in str(Estimate(table, table - 1, table + 1, EVENT)).splitlines()]
+    assert [line[-1] for line in lines[2:8]] == ["0 [-1, 1]", *(f"{i} [{i - 1}, {i + 1}]" for i in range(1, 6))]
+    assert lines[7][:2] == ["0,", "5"]
+    assert lines[8:] == [["-", "1,000", "in all"]]
+
+
+def test_arrays_are_tables() -> None:
+    lines = str(Estimate([1.5, 2.0], [0.0, 1.0], [2.0, 3.0], EVENT, confidence=0.9, private=False)).splitlines()
+    assert lines[0] == "NOT PRIVATE (seeded randomness)"
+    assert lines[1].split(maxsplit=1) == ["entry", "value [90 % interval]"]
+    assert [line.split(maxsplit=1) for line in lines[3:]] == [["0", "1.5 [0, 2]"], ["1", "2 [1, 3]"]]
+
+
+def test_a_notebook_shows_a_table() -> None:
+    one = Estimate(42, 39, 45, EVENT, private=False)._repr_html_()
+    assert all(part in one for part in ("42 [39, 45]", "95 % interval", "NOT PRIVATE"))
+    assert "entry" not in one
+    assert Estimate(np.arange(10), np.arange(10), np.arange(10), EVENT)._repr_html_().count("<tr>") == 7
 
 
 @pytest.mark.parametrize(

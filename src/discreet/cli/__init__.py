@@ -1,7 +1,7 @@
 """The command line: text in, tables out, no logic of its own.
 
-`curating` makes a curator for questions, `answers`, `explaining` and `accounts` turn what comes back into tables,
-`failures` turns errors into help and exit codes, `app` names the commands.
+`app` names the commands and loads each when it is called; `declarations`, `questions`, `accounts`, `attacks`, `audits`
+and `demo` hold them; `output` prints values and errors, `findings` what attacks have found.
 """
 
 from discreet.cli.app import app, main

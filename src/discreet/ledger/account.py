@@ -13,9 +13,19 @@ from enum import Enum
 from typing import NamedTuple
 
 from discreet.errors import InvalidParameter
-from discreet.ledger.serialization import canonical, loss_text, parsed, read_loss, read_unit, write_loss, write_unit
+from discreet.ledger.serialization import (
+    at_most,
+    canonical,
+    loss_text,
+    parsed,
+    read_loss,
+    read_unit,
+    write_loss,
+    write_unit,
+)
 from discreet.ledger.tallies import CURRENCIES, Price, Remaining, Tallies, rules
 from discreet.privacy import Loss, Neighbours, Unit
+from discreet.report.display import Display
 
 _new = tuple.__new__  # makes a named tuple without the function around it
 FAILURE_CREDITS = 3
@@ -286,6 +296,28 @@ class Balance:
         """Whether the person is stopped, or somebody on the account is."""
         return bool(self.stopped)
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """The figures for people, by their labels."""
+        state = "; ".join((f"open, period {self.period}", *_stopped(self.stopped)))
+        return {
+            "total": str(self.total),
+            "spent": _bounded(self.spent),
+            "remaining": str(self.remaining),
+            "largest pure question": f"epsilon={at_most(self.remaining.epsilon)}",
+            "spent in its lifetime": _bounded(self.lifetime),
+            "state": state,
+        }
+
+    def __str__(self) -> str:
+        return self._display().text()
+
+    def _repr_html_(self) -> str:
+        return self._display().html()
+
+    def _display(self) -> Display:
+        return Display(columns=("", ""), rows=list(self.facts.items()))
+
     @classmethod
     def of(cls, standing: AccountState, found: Failures) -> Balance:
         """An account's balance."""
@@ -298,6 +330,16 @@ class Balance:
         """A person's; without a cap the account's budget is theirs as well. `name` is whose failures count for them."""
         stopped = (name,) if found.stops(name) else ()
         return _balance(member.cap or standing.budget, member.in_period(standing), found.counts.get(name, 0), stopped)
+
+
+def _bounded(loss: Loss | None) -> str:
+    return "not bounded" if loss is None else str(loss)
+
+
+def _stopped(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns a line about who may ask nothing new, if anybody."""
+    told = ", ".join(name or "names without a role" for name in names)
+    return (f"stopped after failures: {told}",) if told else ()
 
 
 def _balance(total: Loss, spender: AccountState | Member, failures: int, stopped: tuple[str, ...]) -> Balance:

@@ -15,8 +15,10 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Interval
 from discreet.privacy.events import Event
 from discreet.privacy.frozen import assign
+from discreet.report.display import Display, percent
 
-SHOWN = 6  # entries of an array that a text shows
+SHOWN = 6  # entries of an array that are shown
+_SEEDED = "NOT PRIVATE (seeded randomness)"
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
@@ -41,6 +43,11 @@ class Estimate:
     42 [39, 45]
     >>> print(Estimate(42, 39, 45, events.Pure(1), private=False))
     42 [39, 45] NOT PRIVATE (seeded randomness)
+    >>> print(Estimate([42, 7], [39, 4], [45, 10], events.Pure(1)))
+    entry  value [95 % interval]
+    -----  ---------------------
+    0                42 [39, 45]
+    1                  7 [4, 10]
     """
 
     value: Any
@@ -84,17 +91,29 @@ class Estimate:
         return Interval(self.low, self.high)
 
     def __str__(self) -> str:
-        entries = zip(*(_entries(part) for part in (self.value, self.low, self.high)), strict=True)
-        shown = ", ".join(
-            f"{_text(value)} [{_text(low)}, {_text(high)}]" for value, low, high in islice(entries, SHOWN)
+        if np.ndim(self.value):
+            return self._display().text()
+        ((shown,),) = self._display().rows
+        return str(shown) if self.private else f"{shown} {_SEEDED}"
+
+    def _repr_html_(self) -> str:
+        return self._display().html()
+
+    def _display(self) -> Display:
+        """Returns a table with a row for each number; of many, the first ones."""
+        parts = (np.ravel(part)[:SHOWN].tolist() for part in (self.value, self.low, self.high))
+        places = islice(np.ndindex(np.shape(self.value)), SHOWN)  # one empty place of a single number
+        named = [[", ".join(map(str, place))] if place else [] for place in places]
+        shown = [f"{_text(value)} [{_text(low)}, {_text(high)}]" for value, low, high in zip(*parts, strict=True)]
+        head = f"value [{percent(self.confidence)} interval]"
+        rest = [f"{np.size(self.value):,} in all"] if np.size(self.value) > SHOWN else []
+        return Display(
+            title="" if self.private else _SEEDED,
+            columns=("entry", head) if np.ndim(self.value) else (head,),
+            rows=[(*name, text) for name, text in zip(named, shown, strict=True)],
+            numbers=[head],
+            notes=rest,
         )
-        rest = f", ... ({np.size(self.value)} in all)" if np.size(self.value) > SHOWN else ""
-        mark = "" if self.private else " NOT PRIVATE (seeded randomness)"
-        return shown + rest + mark
-
-
-def _entries(part: Any) -> list[Any]:
-    return np.asarray(part, dtype=object).ravel().tolist() if np.ndim(part) else [part]
 
 
 def _text(number: Any) -> str:

@@ -131,6 +131,15 @@ def _heading(name: str, is_number: bool) -> Html:
     return element("th", plain(name), scope="col", style=f"text-align:{'right' if is_number else 'left'}")
 
 
+def cell(record: Record, name: str) -> str:
+    """Returns a key, or a released number with its interval, as text.
+
+    >>> cell({"n": 12, "n_low": 9, "n_high": 15}, "n")
+    '12 (9 to 15)'
+    """
+    return measured(*_parts(record, name)) if name + _LOW in record else plain(record[name])
+
+
 def _cell(record: Record, name: str, spans: Mapping[str, tuple[float, float]]) -> Html:
     if name not in spans:
         return element("th", plain(record[name]), scope="row", style="text-align:left;font-weight:normal")

@@ -7,8 +7,8 @@ spelled out, and markup is escaped.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
@@ -23,41 +23,47 @@ _LARGEST = 1e15  # from here on, digits before the point are noise themselves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Display:
-    """What a public object shows of itself: a title, a table, and notes; the same as text and as HTML.
+    """What a public object shows of itself: a title, a table, facts and notes; the same as text and as HTML.
 
     Attributes:
         title: stands above the table.
         columns: the headings of the table; it has no line of headings if all of them are empty.
         rows: values of any type, one for each column.
         numbers: the columns that are aligned on the right.
-        notes: sentences below the table.
+        facts: lines below the table, by their labels.
+        notes: sentences below the facts.
 
-    >>> shown = Display(title="Visits", columns=("ward", "n"), rows=[("A", 12), ("B & C", 7)], numbers=["n"])
-    >>> print(shown.text())
+    >>> rows = [("A", 12), ("B & C", 7)]
+    >>> print(Display(title="Visits", columns=("ward", "n"), rows=rows, numbers=["n"], facts={"Cost": "1"}).text())
     Visits
     ward    n
     -----  --
     A      12
     B & C   7
+    Cost: 1
     """
 
     title: str = ""
     columns: Sequence[str] = ()
     rows: Sequence[Sequence[object]] = ()
     numbers: Collection[str] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
 
     def text(self) -> str:
-        """Returns the title, the table and the notes as lines of plain text."""
+        """Returns the title, the table, the facts and the notes as lines of plain text."""
         table = text_table(self.columns, self.rows, numbers=self.numbers)
-        return "\n".join(filter(None, [printable(self.title), table, *(f"- {printable(note)}" for note in self.notes)]))
+        facts = [f"{printable(label)}: {printable(line)}" for label, line in self.facts.items()]
+        notes = [f"- {printable(note)}" for note in self.notes]
+        return "\n".join(filter(None, [printable(self.title), table, *facts, *notes]))
 
     def html(self) -> Html:
         """Returns the same as a piece of HTML that needs no style sheet."""
         table = [html_table(self.columns, self.rows, numbers=self.numbers)] if self.rows else []
         title = [element("p", element("strong", printable(self.title)))] if self.title else []
+        facts = [html_table(("", ""), list(self.facts.items()))] if self.facts else []
         notes = [element("ul", *(element("li", printable(note)) for note in self.notes))] if self.notes else []
-        return element("div", *title, *table, *notes)
+        return element("div", *title, *table, *facts, *notes)
 
 
 def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: Collection[str] = ()) -> str:
@@ -154,6 +160,30 @@ def number(value: Number | Fraction, places: int = 0) -> str:
     ('24,376', '0.12')
     """
     return _rounded(value, places)
+
+
+def amount(value: Number | Fraction) -> str:
+    """Returns a number that has no interval, with at most six digits after the point.
+
+    >>> amount(12345), amount(0.125), amount(float("inf")), amount(1234567.891)
+    ('12,345', '0.125', 'inf', '1,234,567.891')
+    """
+    if isinstance(value, int) or not math.isfinite(value):
+        return f"{value:,}"
+    size = abs(float(value))
+    if size and not 1e-4 <= size < 1e12:
+        return f"{float(value):.4g}"
+    places = 3 if size >= 1 else 6
+    return f"{float(value):,.{places}f}".rstrip("0").rstrip(".")
+
+
+def error(width: float) -> str:
+    """Returns how far a number may be from the truth.
+
+    >>> error(30.0), error(math.inf)
+    ('± 30', 'unbounded')
+    """
+    return "unbounded" if math.isinf(width) else f"± {amount(width)}"
 
 
 def percent(share: float | Fraction) -> str:

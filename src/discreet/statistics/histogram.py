@@ -62,7 +62,11 @@ def histogram(
 
     >>> from discreet.noise import SeededBits
     >>> print(histogram([1, 2, 2, 3] * 100, bins=[0, 2, 4], epsilon=1, bits=SeededBits(1)))
-    101 [98, 104], 300 [297, 303] NOT PRIVATE (seeded randomness)
+    NOT PRIVATE (seeded randomness)
+    entry  value [95 % interval]
+    -----  ---------------------
+    0              101 [98, 104]
+    1             300 [297, 303]
     """
     spending = Spending.of(epsilon, delta, rho)
     chance = check.probability(confidence=confidence)

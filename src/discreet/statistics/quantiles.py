@@ -69,7 +69,11 @@ def quantiles(
 
     >>> from discreet.noise import SeededBits
     >>> print(quantiles(range(1000), [0.25, 0.5], bounds=(0, 1000), epsilon=10, bits=SeededBits(1)))
-    249.884 [216.96, 286.099], 499.869 [460.032, 536.084] NOT PRIVATE (seeded randomness)
+    NOT PRIVATE (seeded randomness)
+    entry       value [95 % interval]
+    -----  --------------------------
+    0       249.884 [216.96, 286.099]
+    1      499.869 [460.032, 536.084]
     """
     chance = check.probability(confidence=confidence)
     wanted = _wanted(shares)

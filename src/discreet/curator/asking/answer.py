@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from importlib import import_module
 from typing import Any
 
 from discreet.curator.asking.adjustment import Adjusted
 from discreet.errors import InvalidParameter
 from discreet.exact import float_above, float_below
+from discreet.lazy import load, pa
 from discreet.ledger import Remaining
 from discreet.measurement.program.execution import Released
 from discreet.plan.model.nodes import Output, Question
@@ -20,7 +20,7 @@ from discreet.plan.post.steps import noisy_columns
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.report import answers, page, render
-from discreet.report.display import percent
+from discreet.report.display import Display, percent
 from discreet.report.html import element
 
 _LARGEST = (1 << 63) - 1  # of the integers that every frame can hold
@@ -90,16 +90,24 @@ class Answer:
         return self.records[index]
 
     def to_arrow(self) -> Any:
-        """A pyarrow table; needs pyarrow."""
-        return import_module("pyarrow").table(self._by_column())
+        """Returns the rows as a pyarrow table."""
+        return pa.table(self._by_column())
 
     def to_pandas(self) -> Any:
-        """A pandas frame; needs pandas."""
-        return import_module("pandas").DataFrame(self._by_column())
+        """Returns the rows as a pandas frame.
+
+        Raises:
+            MissingExtra: if pandas is not installed.
+        """
+        return load("pandas", "A pandas frame").DataFrame(self._by_column())
 
     def to_polars(self) -> Any:
-        """A polars frame; needs polars."""
-        return import_module("polars").DataFrame(self._by_column())
+        """Returns the rows as a polars frame.
+
+        Raises:
+            MissingExtra: if polars is not installed.
+        """
+        return load("polars", "A polars frame").DataFrame(self._by_column())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
@@ -112,6 +120,9 @@ class Answer:
         """
         return render.chart(answers.spec(self.records))
 
+    def __str__(self) -> str:
+        return self._display().text()
+
     def _repr_html_(self) -> str:
         caption = f"Released numbers with {percent(self.confidence)} intervals"
         cost = "Free: a stored answer, replayed." if self.replayed else f"Cost: {self.cost}."
@@ -122,6 +133,22 @@ class Answer:
             *warning,
             page.paragraph(f"{cost} Remaining: {self.remaining}."),
             page.bullets(*self.notes),
+        )
+
+    def _display(self) -> Display:
+        names, numbers = (shape := answers.Shape.of(self.columns)).names, shape.numbers
+        heads = [f"{name} ({percent(self.confidence)} interval)" if name in numbers else name for name in names]
+        seeded = "" if self.private else "NOT PRIVATE: the noise was seeded, for tests."
+        return Display(
+            title=" ".join(filter(None, [seeded, "" if self.records else "No group was large enough to be shown."])),
+            columns=heads,
+            rows=[[answers.cell(record, name) for name in names] for record in self.records],
+            numbers=[head for head, name in zip(heads, names, strict=True) if name in numbers],
+            facts={
+                **({"Replayed": "a stored answer, free"} if self.replayed else {"Cost": str(self.cost)}),
+                "Remaining": str(self.remaining),
+            },
+            notes=self.notes,
         )
 
     def _by_column(self) -> dict[str, list[Any]]:

@@ -23,12 +23,14 @@ from discreet.privacy import ApproxDP, Loss, Neighbours, PureDP, events
 from discreet.privacy.amounts import below_one
 from discreet.report import charts, render
 from discreet.report.charts import Spec
+from discreet.report.display import Display, amount, error, percent
 from discreet.sql.select import parse
 
 CANDIDATES = tuple(Fraction(text) for text in ("0.01", "0.03", "0.1", "0.3", "1", "3"))
 """Where nobody names others: from hardly anything learned to hardly anything hidden."""
 
 _LEAST_CHANCE, _LARGEST_CHANCE = Fraction(1, 10**6), Fraction(1, 2)
+_RISKS = ("found, of 100", "suspicion of 50 %, then")
 _TABLE, _UNIT, _COLUMN = "people", "person", "x"
 _COUNT, _MEAN = 'SELECT COUNT(*) AS "count" FROM people', "SELECT AVG(x) AS mean FROM people"
 
@@ -86,9 +88,35 @@ class Choices:
         """A row for each budget as plain values; an error without a bound is None."""
         return tuple(_record(choice) for choice in self.choices)
 
+    @property
+    def about(self) -> str:
+        """What the errors are errors of."""
+        return f"Errors are those of {percent(self.confidence)} intervals in a group of {self.rows:,} rows."
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The columns of a table for people."""
+        return ("budget", *(f"error of {name}" for name in self.columns), *_RISKS)
+
+    @property
+    def cells(self) -> tuple[tuple[str, ...], ...]:
+        """The rows of a table for people."""
+        return tuple(_cells(choice) for choice in self.choices)
+
     def __str__(self) -> str:
-        head = f"{float(self.confidence):.0%} errors in a group of {self.rows:,} rows"
-        return "\n".join([head, *(_line(choice) for choice in self.choices)])
+        return self._display().text()
+
+    def _repr_html_(self) -> str:
+        return self._display().html()
+
+    def _display(self) -> Display:
+        words = (f"{choice.budget}: {choice.words}" for choice in self.choices)
+        return Display(
+            columns=self.headings,
+            rows=self.cells,
+            numbers=self.headings[1:],
+            notes=(self.about, *words, "Nothing was read and nothing was spent."),
+        )
 
     def spec(self) -> Spec:
         """By budget, the error of each number, and what an attacker gains, as Vega-Lite."""
@@ -96,9 +124,9 @@ class Choices:
             self._panel(f"error of {name}", ".3~g", [choice.errors[name] for choice in self.choices])
             for name in self.columns
         ]
-        drawn.append(self._panel("found, of 100", ".1f", [100 * choice.risk.power for choice in self.choices]))
+        drawn.append(self._panel(_RISKS[0], ".1f", [100 * choice.risk.power for choice in self.choices]))
         sure = [100 * choice.risk.posterior for choice in self.choices]
-        return charts.panels([*drawn, self._panel("suspicion of 50 %, then", ".1f", sure)])
+        return charts.panels([*drawn, self._panel(_RISKS[1], ".1f", sure)])
 
     def chart(self) -> Any:
         """The same as an Altair chart; without Altair, a dictionary of Vega-Lite."""
@@ -219,9 +247,9 @@ def _record(choice: Choice) -> dict[str, Any]:
     }
 
 
-def _line(choice: Choice) -> str:
-    found = ", ".join(f"{name} within {error:,.4g}" for name, error in choice.errors.items())
-    return f"{choice.budget}: {found}. {choice.words}"
+def _cells(choice: Choice) -> tuple[str, ...]:
+    risks = amount(100 * choice.risk.power), f"{amount(100 * choice.risk.posterior)} %"
+    return (str(choice.budget), *map(error, choice.errors.values()), *risks)
 
 
 def _in_100(share: float | Fraction) -> str:

@@ -27,6 +27,7 @@ from discreet.plan.post.outputs import Cell, Noisy
 from discreet.plan.post.steps import Attach, Keep
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
+from discreet.report.display import Display, error, percent
 
 ROWS = 1000  # of an imagined group
 
@@ -94,10 +95,20 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        errors = [f"{name}: within {_shown(error)}" for name, error in self.errors.items()]
-        head = f"{float(self.confidence):.0%} errors in a group of {self.rows:,} rows"
-        facts = [f"{label}: {line}" for label, line in self.facts.items()]
-        return "\n".join([head, *(f"  {line}" for line in errors), *facts, *(f"- {note}" for note in self.notes)])
+        return self._display().text()
+
+    def _repr_html_(self) -> str:
+        return self._display().html()
+
+    def _display(self) -> Display:
+        head = f"error at {percent(self.confidence)}, in a group of {self.rows:,} rows"
+        return Display(
+            columns=("column", head),
+            rows=[(name, error(width)) for name, width in self.errors.items()],
+            numbers=[head],
+            facts=self.facts,
+            notes=(*self.notes, "Nothing was read and nothing was spent."),
+        )
 
 
 def explanation(
@@ -200,7 +211,3 @@ def _ranked(recipe: Ranked) -> str:
 def _modal(recipe: Modal) -> str:
     far = recipe.reach(1 - CONFIDENCE)
     return f"exponential mechanism, within {far:,} rows of the most frequent value with {float(CONFIDENCE):.0%}"
-
-
-def _shown(error: float) -> str:
-    return "any distance" if math.isinf(error) else f"{error:,.6g}"

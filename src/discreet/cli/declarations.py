@@ -1,6 +1,23 @@
-"""The discreet.toml that `discreet init` writes: every key, explained, nothing switched on."""
+"""`discreet init` and `protect`: the declarations of tables, budgets and analysts, and what is made of them."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from discreet.cli.output import say
+from discreet.curator.config.toml_file import FILE, load
+from discreet.curator.curator import Curator
+from discreet.errors import InvalidParameter
+from discreet.report.display import printable
+
+ConfigFile = Annotated[Path, typer.Option("--config", help="The declarations.", dir_okay=False)]
+HERE = Path(FILE)
 
 TEMPLATE = """\
 # What is protected, for whom, and how much may be spent. Everything here is public; none of it is read from the data.
@@ -55,3 +72,32 @@ ledger = "discreet.ledger"      # the book of accounts; made by `discreet protec
 # epsilon = "0.25"
 # delta = "1e-7"
 """
+"""The discreet.toml that `discreet init` writes: every key, explained, nothing switched on."""
+
+
+def init(*, config: ConfigFile = HERE) -> None:
+    """Write a commented discreet.toml to fill in; an existing one is never overwritten."""
+    try:
+        with config.open("x", encoding="utf-8") as file:
+            file.write(TEMPLATE)
+    except FileExistsError:
+        hint = "It is left as it is; edit it, or name another file with --config."
+        raise InvalidParameter("config", str(config), "not to exist yet", hint) from None
+    say(f"Wrote {config}. Declare your tables in it, then run: discreet protect")
+
+
+def protect(*, config: ConfigFile = HERE) -> None:
+    """Open the declared accounts, attach the tables and appoint the analysts; again, it changes nothing."""
+    declared = load(config)
+    Curator.from_config(config).close()
+    drawn = Table(highlight=False)
+    for heading in ("table", "account", "unit", "budget"):
+        drawn.add_column(heading)
+    for table in declared.tables:
+        unit = table.unit if isinstance(table.unit, str) else ", ".join(table.unit or ("each row",))
+        cells = table.name, table.account, unit, str(declared.budgets[table.account])
+        drawn.add_row(*(Text(printable(cell)) for cell in cells))
+    for public in declared.public:
+        drawn.add_row(Text(printable(public.name)), "", "", "public")
+    Console().print(drawn)
+    say("Protected. Ask with: discreet ask 'SELECT COUNT(*) AS n FROM ...' --epsilon 0.1")

@@ -15,6 +15,7 @@ from discreet import attacks
 from discreet.attacks.reconstruction.linear_reconstruction import Method
 from discreet.attacks.tables import Column, Columns, chosen, columns_of
 from discreet.cli.findings import attacked
+from discreet.cli.output import Html, Json
 from discreet.errors import InvalidParameter
 
 
@@ -28,8 +29,10 @@ class Named(TyperGroup):
 
 app = typer.Typer(
     cls=Named,
+    name="attack",
     help="Attack a release: who can be found in it, what can be told about them, and what noise changes.",
     no_args_is_help=True,
+    add_completion=False,
 )
 
 Table = Annotated[Path, typer.Argument(metavar="FILE", help="A CSV or Parquet file, one row a person.", dir_okay=False)]
@@ -38,8 +41,6 @@ Sensitive = Annotated[str | None, typer.Option(help="The column that nobody shou
 Needed = Annotated[str, typer.Option(help="The column that nobody should learn about a person.")]
 Compare = Annotated[bool, typer.Option("--compare", help="Protect the file in several ways, and attack each release.")]
 Epsilon = Annotated[list[str] | None, typer.Option(help="Of a private release, for --compare; repeat it for each.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Html = Annotated[Path | None, typer.Option(help="Also write a page with charts.", dir_okay=False)]
 User = Annotated[str, typer.Option(help="The column that says whose rating it is.")]
 Item = Annotated[str, typer.Option(help="The column of what was rated.")]
 Rating = Annotated[str, typer.Option(help="The column of ratings.")]

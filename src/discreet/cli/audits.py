@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
@@ -13,10 +14,40 @@ from rich.text import Text
 
 from discreet.audit import QueryAudit, protected
 from discreet.audit.queries.finding import CANNOT_SHOW, audit_page
-from discreet.cli.words import number
+from discreet.cli.declarations import HERE, ConfigFile
+from discreet.cli.output import FAILED, Json, json_text, write_page
 from discreet.curator.config.toml_file import Config, load
 from discreet.errors import InvalidParameter
-from discreet.report.display import percent, printable
+from discreet.report.display import amount, percent, printable
+
+
+def audit(
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="A declared table; all of them unless given.")
+    ] = None,
+    *,
+    sql: Annotated[list[str] | None, typer.Option(help="A question to audit; repeat it for each.")] = None,
+    epsilon: Annotated[str, typer.Option(help="What each question may cost.")] = "1",
+    delta: Annotated[str | None, typer.Option(help="Of questions with private groups.")] = None,
+    neighbours: Annotated[int, typer.Option(help="Pairs of neighbouring tables to try.")] = 20,
+    rows: Annotated[int, typer.Option(help="Of larger tables, so many rows of whole units are taken.")] = 2000,
+    json: Json = False,
+    report: Annotated[Path | None, typer.Option(help="Also write a page for everybody.", dir_okay=False)] = None,
+    config: ConfigFile = HERE,
+) -> None:
+    """Try to tell neighbouring tables apart by the answers; charges nothing, shows no data, ends with 5 if it can."""
+    found = audited(config, table, sql or (), epsilon=epsilon, delta=delta, neighbours=neighbours, rows=rows)
+    if report is not None:
+        write_page(audit_page(found), report, "report")
+    if json:
+        passed = all(each.passed for each in found)
+        typer.echo(json_text({"passed": passed, "audits": [each.record for each in found]}))
+    else:
+        for each in found:
+            _show(each, Console())
+        _explain(Console())
+    if not all(each.passed for each in found):
+        raise typer.Exit(FAILED)
 
 
 def audited(
@@ -55,7 +86,7 @@ def audited(
 
 
 def _chosen(config: Config, table: str | None, sql: Sequence[str]) -> list[str]:
-    """The tables to audit; with questions one, by which the account is known.
+    """Returns the tables to audit; with questions one, by which the account is known.
 
     Raises:
         InvalidParameter: if a question is given and no table, where there are several accounts.
@@ -70,7 +101,7 @@ def _chosen(config: Config, table: str | None, sql: Sequence[str]) -> list[str]:
     return names[:1]
 
 
-def show(audit: QueryAudit, console: Console) -> None:
+def _show(audit: QueryAudit, console: Console) -> None:
     """Prints the verdict, the questions, and what was found against them."""
     style = "bold green" if audit.passed else "bold red"
     console.print(Text(f"{printable(audit.table)}: {audit.headline}.", style=style), soft_wrap=True)
@@ -80,32 +111,15 @@ def show(audit: QueryAudit, console: Console) -> None:
     drawn.add_column("epsilon at least", justify="right")
     for each in audit.questions:
         share = percent(each.share) if each.answered else each.status
-        drawn.add_row(Text(printable(each.sql)), Text(share), Text(number(round(each.epsilon_lower, 4))))
+        drawn.add_row(Text(printable(each.sql)), Text(share), Text(amount(round(each.epsilon_lower, 4))))
     console.print(drawn)
     for violation in audit.violations[:10]:
         console.print(Text(f"- {printable(str(violation))}", style="red"), soft_wrap=True)
 
 
-def explain(console: Console) -> None:
+def _explain(console: Console) -> None:
     """Prints what an audit cannot show."""
     console.print(Text("What an audit cannot show:"))
     for line in CANNOT_SHOW:
         console.print(Text(f"- {line}", style="dim"), soft_wrap=True)
     console.print(Text("Nothing was charged. These figures depend on the data: they are for stewards."))
-
-
-def as_json(audits: Sequence[QueryAudit]) -> str:
-    """All audits as one JSON object."""
-    return json.dumps({"passed": all(a.passed for a in audits), "audits": [a.record for a in audits]}, indent=2)
-
-
-def write_page(audits: Sequence[QueryAudit], path: Path) -> None:
-    """Writes a page that stands alone, over an older one.
-
-    Raises:
-        InvalidParameter: if the file cannot be written.
-    """
-    try:
-        path.write_text(audit_page(audits), encoding="utf-8")
-    except OSError:
-        raise InvalidParameter("report", str(path), "to be a file that can be written", "Name another.") from None

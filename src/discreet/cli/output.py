@@ -1,0 +1,153 @@
+"""What leaves the program: values as text, the forms JSON and CSV, errors as help, and exit codes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from discreet import check
+from discreet.errors import (
+    DiscreetError,
+    InsufficientBudget,
+    InvalidParameter,
+    KeyConflict,
+    NotPermitted,
+    UnknownTable,
+    UnsupportedEvent,
+    UnsupportedQuery,
+)
+from discreet.report.display import printable
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV: x, x_low and x_high for every number of an answer.")]
+Html = Annotated[Path | None, typer.Option(help="Also write a page with charts.", dir_okay=False)]
+
+WRONG_USAGE, BUDGET_REFUSED, QUESTION_REFUSED, FAILED = 2, 3, 4, 5
+STOPPED = 130  # as of every program that Ctrl-C ends: 128 and the number of the signal
+_CODES: tuple[tuple[type[DiscreetError], int], ...] = (
+    (InsufficientBudget, BUDGET_REFUSED),
+    (UnsupportedQuery, QUESTION_REFUSED),
+    (UnknownTable, QUESTION_REFUSED),
+    (UnsupportedEvent, QUESTION_REFUSED),
+    (InvalidParameter, WRONG_USAGE),
+    (NotPermitted, WRONG_USAGE),  # --analyst or --project names somebody who may not
+    (KeyConflict, WRONG_USAGE),  # --key belongs to another question
+    (DiscreetError, FAILED),
+)
+_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")  # spreadsheets take the wide forms for the narrow ones
+_NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+class Form(Enum):
+    """How a result is printed."""
+
+    TABLE, JSON, CSV = "table", "json", "csv"
+
+
+def form(*, as_json: bool, as_csv: bool) -> Form:
+    """Returns the form that two options choose.
+
+    Raises:
+        InvalidParameter: if both are given.
+    """
+    if as_json and as_csv:
+        raise InvalidParameter("--csv", "given", "without --json", "Choose one of them.")
+    return Form.JSON if as_json else Form.CSV if as_csv else Form.TABLE
+
+
+def say(text: str) -> None:
+    """Prints a sentence as one line."""
+    Console(highlight=False, markup=False).print(printable(text), soft_wrap=True)
+
+
+def write_page(text: str, path: Path, option: str) -> None:
+    """Writes a page that stands alone, over an older one.
+
+    Raises:
+        InvalidParameter: if the file cannot be written; it names the option.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError:
+        raise InvalidParameter(option, str(path), "to be a file that can be written", "Name another.") from None
+
+
+def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
+    r"""Returns rows as CSV that neither a spreadsheet nor a terminal executes; numbers are numbers.
+
+    A text that a spreadsheet would take for a formula, because it begins with = + - @, gets an apostrophe before it;
+    control characters are spelled out. JSON has all texts as they are.
+
+    >>> print(csv_text(["k", "n"], [{"k": "=1+1", "n": -3.5}, {"k": "-7", "n": 2}, {"k": "a\nb", "n": None}]), end="")
+    k,n
+    '=1+1,-3.5
+    -7,2
+    a\nb,
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([_cell(name) for name in columns])
+    writer.writerows([_cell(record[name]) for name in columns] for record in records)
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if not isinstance(value, str) or _NUMBER.fullmatch(value):
+        return value
+    text = check.spelled_out(value)
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def json_text(fields: Any) -> str:
+    r"""Returns plain values as JSON in which every control character is escaped.
+
+    >>> json_text("\x7f\x1b")
+    '"\\u007f\\u001b"'
+    """
+    return json.dumps(fields, indent=2, allow_nan=False).replace("\x7f", "\\u007f")
+
+
+def exit_code(error: DiscreetError) -> int:
+    """Returns the exit code of an error: 2 wrong usage, 3 budget refused, 4 question refused, 5 failed.
+
+    >>> exit_code(UnknownTable("vists", ["visits"]))
+    4
+    """
+    return next(code for kind, code in _CODES if isinstance(error, kind))
+
+
+def explanation(error: DiscreetError) -> dict[str, str]:
+    """Returns an error as labelled lines: its kind with the reason, then the hint and the position where it has them.
+
+    >>> explanation(UnsupportedQuery("A join reads two tables.", "Ask about one.", (1, 15)))
+    {'UnsupportedQuery': 'A join reads two tables.', 'Hint': 'Ask about one.', 'Position': 'line 1, column 15'}
+    """
+    position, hint = getattr(error, "position", None), getattr(error, "hint", "")
+    where = f"line {position[0]}, column {position[1]}" if position else ""
+    reason = str(error).removesuffix(f" ({where})").removesuffix(hint).strip()
+    return {type(error).__name__: reason} | ({"Hint": hint} if hint else {}) | ({"Position": where} if where else {})
+
+
+def show_error(error: DiscreetError) -> None:
+    """Prints an error to standard error, unwrapped so that what it proposes can be copied."""
+    console = Console(stderr=True, highlight=False)
+    for label, text in explanation(error).items():
+        colour = "bold red" if label not in ("Hint", "Position") else "bold"
+        console.print(Text.assemble((f"{label}: ", colour), printable(text, lines=True)), soft_wrap=True)
+
+
+def show_stop(error: KeyboardInterrupt) -> None:
+    """Prints what Ctrl-C has stopped: its notes are this library's own words."""
+    console = Console(stderr=True, highlight=False)
+    for line in ("Stopped.", *getattr(error, "__notes__", ())):
+        console.print(Text(printable(line)), soft_wrap=True)

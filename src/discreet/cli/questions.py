@@ -1,0 +1,251 @@
+"""`discreet ask`, `explain` and `choose-epsilon`: questions about the declared tables."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from discreet.cli.declarations import HERE, ConfigFile
+from discreet.cli.output import Csv, Form, Html, Json, csv_text, form, json_text, write_page
+from discreet.curator.asking import choices
+from discreet.curator.asking.answer import Answer
+from discreet.curator.asking.choices import CANDIDATES, Choices
+from discreet.curator.asking.planner import LimitsWish
+from discreet.curator.curator import Curator
+from discreet.errors import InvalidParameter
+from discreet.ledger import OWNER
+from discreet.ledger.serialization import write_loss
+from discreet.noise import system_bits
+from discreet.plan.model.schema import Limits
+from discreet.report import page
+
+Question = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, e.g. 'SELECT COUNT(*) AS n FROM visits'.")]
+Epsilon = Annotated[str | None, typer.Option(help="What the answer may cost; kept exactly, e.g. 0.2 or 1/3.")]
+Within = Annotated[str | None, typer.Option(help="Instead of --epsilon: how far each number may be from the truth.")]
+MaxEpsilon = Annotated[str | None, typer.Option(help="What --within may cost at most.")]
+Delta = Annotated[str | None, typer.Option(help="Needed for private groups; default: a hundredth of the account's.")]
+Groups = Annotated[int | None, typer.Option("--limits-groups", help="Groups that one unit may enter.")]
+Rows = Annotated[int | None, typer.Option("--limits-rows", help="Rows that one unit may have in each.")]
+Other = Annotated[str | None, typer.Option(help="Label of one more group: all rows that no shown group has.")]
+Choosing = Annotated[bool, typer.Option("--choose-limits", help="Find limits out privately, with a fifth of epsilon.")]
+Confidence = Annotated[str, typer.Option(help="Of each interval.")]
+Analyst = Annotated[str, typer.Option(help="Who asks, and pays from their cap.")]
+Project = Annotated[str, typer.Option(help="Whose cap it counts against, too.")]
+Imagined = Annotated[int, typer.Option(help="Imagined rows of a group, which the error of a mean depends on.")]
+
+_KEY_BITS = 64
+
+
+def ask(
+    question: Question,
+    *,
+    epsilon: Epsilon = None,
+    within: Within = None,
+    max_epsilon: MaxEpsilon = None,
+    delta: Delta = None,
+    limits_groups: Groups = None,
+    limits_rows: Rows = None,
+    choose_limits: Choosing = False,
+    other: Other = None,
+    analyst: Analyst = OWNER,
+    project: Project = "",
+    key: Annotated[str | None, typer.Option(help="A word of yours: asked again with it, it is charged once.")] = None,
+    confidence: Confidence = "0.95",
+    json: Json = False,
+    csv: Csv = False,
+    config: ConfigFile = HERE,
+) -> None:
+    """Ask a question and pay for it; the same question again is answered from the book for free."""
+    chosen = form(as_json=json, as_csv=csv)
+    with Console(stderr=True).status("Answering"), _keyed(key) as word:
+        curator = Curator.from_config(config, opening=False)
+        limits = _limits(
+            curator,
+            question,
+            delta=delta,
+            groups=limits_groups,
+            rows=limits_rows,
+            analyst=analyst,
+            choosing=choose_limits,
+        )
+        answer = curator.ask(
+            question,
+            epsilon=epsilon,
+            delta=delta,
+            limits=limits,
+            other=other,
+            analyst=analyst,
+            confidence=confidence,
+            key=word,
+            within=within,
+            max_epsilon=max_epsilon,
+            project=project,
+        )
+    if chosen is Form.CSV:
+        typer.echo(csv_text(answer.columns, answer.records), nl=False)
+    else:
+        typer.echo(str(answer) if chosen is Form.TABLE else _answer_json(answer))
+
+
+def explain(
+    question: Question,
+    *,
+    epsilon: Epsilon = None,
+    within: Within = None,
+    max_epsilon: MaxEpsilon = None,
+    delta: Delta = None,
+    limits_groups: Groups = None,
+    limits_rows: Rows = None,
+    choose_limits: Choosing = False,
+    other: Other = None,
+    analyst: Analyst = OWNER,
+    project: Project = "",
+    confidence: Confidence = "0.95",
+    rows: Imagined = 1000,
+    config: ConfigFile = HERE,
+) -> None:
+    """Show what a question would cost and how wrong its answer would be; reads no data, spends nothing."""
+    curator = Curator.from_config(config, opening=False)
+    limits = _limits(
+        curator, question, delta=delta, groups=limits_groups, rows=limits_rows, analyst=analyst, choosing=choose_limits
+    )
+    told = curator.explain(
+        question,
+        epsilon=epsilon,
+        delta=delta,
+        limits=limits,
+        other=other,
+        analyst=analyst,
+        confidence=confidence,
+        rows=rows,
+        within=within,
+        max_epsilon=max_epsilon,
+        project=project,
+    )
+    typer.echo(str(told))
+
+
+def choose_epsilon(
+    question: Annotated[str | None, typer.Argument(metavar="[SQL]", help="A question about a protected table.")] = None,
+    *,
+    epsilon: Annotated[list[str] | None, typer.Option(help="A candidate; repeat it for each.")] = None,
+    delta: Delta = None,
+    bounds: Annotated[tuple[str, str] | None, typer.Option(help="Without a question: of the values of a mean.")] = None,
+    rows: Imagined = 1000,
+    limits_groups: Groups = None,
+    limits_rows: Rows = None,
+    analyst: Analyst = OWNER,
+    confidence: Confidence = "0.95",
+    json: Json = False,
+    csv: Csv = False,
+    html: Html = None,
+    config: ConfigFile = HERE,
+) -> None:
+    """Compare budgets: how wrong an answer would be, what an attacker could learn; reads no data, spends nothing."""
+    chosen, tried = form(as_json=json, as_csv=csv), epsilon or CANDIDATES
+    if question is None:
+        limits = Limits(limits_groups or 1, limits_rows or 1)
+        told = choices.choose_epsilon(
+            tried, delta=delta or 0, bounds=bounds, rows=rows, limits=limits, confidence=confidence
+        )
+    elif bounds is not None:
+        raise InvalidParameter("--bounds", bounds, "without a question", "A table declares its own bounds.")
+    else:
+        curator = Curator.from_config(config, opening=False)
+        own = _limits(curator, question, delta=delta, groups=limits_groups, rows=limits_rows, analyst=analyst)
+        told = curator.choose_epsilon(
+            question, tried, delta=delta, limits=own, analyst=analyst, rows=rows, confidence=confidence
+        )
+    if html is not None:
+        write_page(_choices_page(told), html, "html")
+    if chosen is Form.CSV:
+        typer.echo(csv_text(list(told.records[0]), told.records), nl=False)
+    else:
+        typer.echo(str(told) if chosen is Form.TABLE else _choices_json(told))
+
+
+def _limits(
+    curator: Curator,
+    question: str,
+    *,
+    delta: str | None,
+    groups: int | None,
+    rows: int | None,
+    analyst: str,
+    choosing: bool = False,
+) -> LimitsWish:
+    """Returns the limits of a question; of two, the one that is not given is the table's own.
+
+    Raises:
+        InvalidParameter: if limits are given, and are to be found out.
+    """
+    if choosing and (groups, rows) != (None, None):
+        hint = "Name limits, or have them chosen, not both."
+        raise InvalidParameter("--choose-limits", "given", "without --limits-groups and --limits-rows", hint)
+    if choosing:
+        return "choose"
+    if groups is None and rows is None:
+        return None
+    asked = curator.explain(question, epsilon=1, delta=delta, analyst=analyst).program.question
+    usual = curator.table(asked.table).schema.limits
+    return Limits(usual.groups if groups is None else groups, usual.rows if rows is None else rows)
+
+
+@contextmanager
+def _keyed(key: str | None) -> Iterator[str]:
+    """Yields a question's key, or one that nobody has: whoever stops the question is told how it goes on."""
+    word = f"once-{system_bits().integer(_KEY_BITS):016x}" if key is None else key
+    try:
+        yield word
+    except KeyboardInterrupt as stop:
+        charged = getattr(stop, "__notes__", ())
+        stop.add_note(f"The key is: --key {word}" if charged else "Nothing was charged.")
+        raise
+
+
+def _answer_json(answer: Answer) -> str:
+    """Returns the whole answer as one JSON object; amounts are exact fractions, unbounded ends are null."""
+    return json_text(
+        {
+            "columns": list(answer.columns),
+            "rows": [{name: _plain(value) for name, value in record.items()} for record in answer],
+            "confidence": float(answer.confidence),
+            "cost": write_loss(answer.cost),
+            "remaining": write_loss(answer.remaining.loss),
+            "replayed": answer.replayed,
+            "private": answer.private,
+            "notes": list(answer.notes),
+        }
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _choices_json(told: Choices) -> str:
+    fields = {"confidence": float(told.confidence), "rows": told.rows, "choices": list(told.records)}
+    return json_text(fields)
+
+
+def _choices_page(told: Choices) -> str:
+    """Returns a page that compares budgets.
+
+    Raises:
+        MissingExtra: if charts cannot be drawn.
+    """
+    return page.document(
+        "Choosing a budget",
+        page.table(told.headings, told.cells, caption="Budgets side by side", numbers=told.headings[1:]),
+        page.figure(told.spec(), caption="Error and risk by budget", description="Bars for each budget."),
+        page.bullets(*(f"{choice.budget}: {choice.words}" for choice in told.choices)),
+        lead=told.about,
+    )
