@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from discreet.demo.town import QUASI, hospital, register, town
+from discreet.demo.lab import QUASI, hospital, register, town
 from discreet.noise import SeededBits
 from discreet.noise.experiment import coins, shuffled, uniforms
 from tests.cli.clinic import run

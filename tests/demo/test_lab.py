@@ -7,7 +7,7 @@ import re
 import pytest
 
 from discreet.demo import Exhibit, exhibits, write_lab
-from discreet.demo.town import QUASI, hospital, register, town
+from discreet.demo.lab import QUASI, hospital, register, town
 from discreet.noise import SeededBits
 from discreet.report.finding import sampled
 from tests.report.reader import Page

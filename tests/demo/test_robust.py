@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from discreet.attacks import backdoor_under_privacy, labels_under_lies, location_under_outliers
-from discreet.demo import robust, write_robust
-from discreet.demo.robust import contaminated
+from discreet.demo import robustness, write_robust
+from discreet.demo.robustness import contaminated
 from discreet.noise import SeededBits
 from tests.report.reader import Page
 
@@ -36,9 +36,9 @@ def test_it_prints_how_far_group_privacy_reaches(read: str) -> None:
 
 
 def test_without_learners_the_page_is_about_numbers_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(robust, "find_spec", lambda _: None)
+    monkeypatch.setattr(robustness, "find_spec", lambda _: None)
     monkeypatch.setattr(
-        robust,
+        robustness,
         "location_under_outliers",
         lambda **_: location_under_outliers(50, shares=(0,), runs=1, bits=SeededBits(2)),
     )

@@ -15,9 +15,9 @@ from rich.console import Console
 
 from discreet.attacks import location_under_outliers
 from discreet.demo import Story, background, clinic, lab, show, tell, terminal, write_report
-from discreet.demo.attack import EPSILONS, raw
+from discreet.demo.average_attack import EPSILONS, raw
 from discreet.demo.conversation import BUDGET, LIMITS, LINES
-from discreet.errors import InsufficientBudget, UnsupportedQuery
+from discreet.errors import InsufficientBudget, MissingExtra, UnsupportedQuery
 from discreet.noise import SeededBits
 from tests.cli.clinic import run
 from tests.report.reader import Page
@@ -148,14 +148,13 @@ def _short_lab(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its other attacks have tests of their own."""
     monkeypatch.setattr(lab, "SHOWN", lab.SHOWN[:1])
     few = location_under_outliers(60, shares=(0, 0.3), runs=1, bits=SeededBits(1))
-    monkeypatch.setattr(import_module("discreet.demo.show"), "contaminated", lambda **_: {"outliers": few})
+    monkeypatch.setattr(import_module("discreet.demo.story_page"), "contaminated", lambda **_: {"outliers": few})
 
 
 @pytest.mark.usefixtures("_short_lab")
 def test_a_tiny_clinic_whose_groups_are_all_hidden_is_told_too(tmp_path: Path) -> None:
     console = Console(width=100, file=io.StringIO())
     path = show(console, tmp_path, bits=SeededBits(5), patients=60, trials=2)
-    assert path is not None
     assert "no group is shown" in path.read_text(encoding="utf-8")
     assert "Names come back" in (tmp_path / "lab.html").read_text(encoding="utf-8")
 
@@ -166,8 +165,10 @@ def test_without_the_extra_the_story_is_told_and_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     console = Console(width=200, file=io.StringIO(), record=True)
-    assert show(console, tmp_path / "out", bits=SeededBits(5), patients=60, trials=2) is None
-    assert "pip install 'discreet[report]'" in console.export_text()
+    with pytest.raises(MissingExtra) as caught:
+        show(console, tmp_path / "out", bits=SeededBits(5), patients=60, trials=2)
+    assert caught.value.hint == "pip install 'discreet[report]'"
+    assert "Verified" in console.export_text()
     assert not (tmp_path / "out").exists()
 
 

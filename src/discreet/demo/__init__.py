@@ -1,11 +1,9 @@
 """The story that `make demo` and `discreet demo` tell, its report, and the lab of attacks."""
 
-from discreet.demo.lab import Exhibit, exhibits
-from discreet.demo.lab_page import write_lab
-from discreet.demo.pages import write_report
-from discreet.demo.robust import contaminated, write_robust
-from discreet.demo.show import show
+from discreet.demo.lab import Exhibit, exhibits, write_lab
+from discreet.demo.robustness import contaminated, write_robust
 from discreet.demo.story import FOLDER, Story, tell
+from discreet.demo.story_page import show, write_report
 
 __all__ = [
     "FOLDER",

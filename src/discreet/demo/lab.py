@@ -1,28 +1,106 @@
-"""Three attacks on what the town publishes, each on the raw release and on private ones.
+"""The lab: attacks on what a small town publishes, each on the raw release and on private ones, and their page.
 
-Who is in the table that has no names; what everybody answered, from counts of subsets; whose genome is in a study, from
-its averages.
+The town is made on the spot: a register with names, and a hospital's table from which the names were removed. Nobody in
+it exists, so that the same seed may give the same town and a report may name those who were found. The page is for
+readers who have never heard of epsilon.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import attacks
-from discreet.demo.town import DIAGNOSES, PATIENTS, QUASI, hospital, register, town
-from discreet.noise import Bits, SeededBits
+from discreet.noise import Bits, SeededBits, uniform_below
 from discreet.noise.experiment import shuffled, uniforms
+from discreet.report import page
 from discreet.report.display import rate
-from discreet.report.finding import Comparison, Finding
+from discreet.report.finding import EPSILON, Comparison, Finding, comparison_section, finding_section
+from discreet.report.html import Html
 
+FILE, REPORT = "lab.html", "report.html"
+PEOPLE, PATIENTS = 6_000, 1_500
 EPSILONS = ("0.1", "1", "3", "10")
 BITS, SUBSETS, RUNS = 256, 4, 60
 GROUP, SITES, KNOWN, STRANGERS = 100, 3_000, 400, 1_000
 _SEED = 5
+QUASI = ("postcode", "birth", "sex")
+DIAGNOSES = {"hypertension": 40, "diabetes": 25, "asthma": 20, "depression": 10, "epilepsy": 5}  # shares of 100
+
+_FIRST = ("Ada", "Ben", "Cleo", "Dan", "Eva", "Finn", "Gus", "Hana", "Ivo", "Jana", "Kai", "Lea", "Max", "Nora")
+_STARTS = ("Al", "Ber", "Cas", "Dor", "El", "Fal", "Gar", "Hol", "Is", "Jor", "Kel", "Lin", "Mar", "Nor")
+_ENDS = ("berg", "croft", "dale", "feld", "gate", "ham", "kamp", "ley", "man", "ness", "rup", "sen", "ton", "wood")
+_POSTCODES = tuple(f"{number:05}" for number in range(20410, 20420))
+_OLDEST, _DAYS = date(1936, 1, 1), 80 * 365
+_READING = {
+    "How to read the charts": (
+        "Every dot is a private release that was really made and attacked. The line through it is where the rate lies "
+        "with 95 % chance. The dashed curve is the most that anybody could reach against this epsilon. Dotted lines "
+        "are releases without a guarantee, and a guess."
+    ),
+    "What epsilon means": EPSILON,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One line of the register, and what only the hospital knows."""
+
+    number: int
+    name: str
+    postcode: str
+    birth: date
+    sex: str
+    diagnosis: str
+
+
+def town(people: int = PEOPLE, seed: int = 11) -> list[Person]:
+    """The people of the town: the same for the same seed."""
+    bits = SeededBits(seed)
+    return [_person(number, bits) for number in range(people)]
+
+
+def register(people: Sequence[Person]) -> list[dict[str, str]]:
+    """What anybody can buy: names with addresses and dates of birth. The number only keeps score."""
+    return [_known(person) | {"name": person.name} for person in people]
+
+
+def hospital(people: Sequence[Person], patients: int = PATIENTS) -> list[dict[str, str]]:
+    """What the hospital calls anonymous: everything but the name. The number only keeps score."""
+    return [_known(person) | {"diagnosis": person.diagnosis} for person in people[:patients]]
+
+
+def _known(person: Person) -> dict[str, str]:
+    return {
+        "number": str(person.number),
+        "postcode": person.postcode,
+        "birth": person.birth.isoformat(),
+        "sex": person.sex,
+    }
+
+
+def _person(number: int, bits: SeededBits) -> Person:
+    name = f"{_one(_FIRST, bits)} {_one(_STARTS, bits)}{_one(_ENDS, bits)}"
+    birth = _OLDEST + timedelta(days=uniform_below(_DAYS, bits=bits))
+    return Person(number, name, _one(_POSTCODES, bits), birth, _one("FM", bits), _diagnosis(bits))
+
+
+def _one(choices: Sequence[str], bits: SeededBits) -> str:
+    return choices[uniform_below(len(choices), bits=bits)]
+
+
+def _diagnosis(bits: SeededBits) -> str:
+    drawn = uniform_below(100, bits=bits)
+    for name, share in DIAGNOSES.items():
+        if drawn < share:
+            return name
+        drawn -= share
+    return name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,3 +197,38 @@ def _genomes(people: int, shares: NDArray[np.float64], bits: Bits) -> NDArray[np
     """Two copies of every place, each with the variant by its share."""
     copies = uniforms((2, people, len(shares)), bits=bits) < shares
     return np.asarray(copies.sum(axis=0))
+
+
+def write_lab(exhibits: Sequence[Exhibit], folder: Path) -> Path:
+    """Writes the page, over an older one, and says where it is.
+
+    Raises:
+        MissingExtra: if charts cannot be drawn; nothing is written.
+    """
+    text = lab_page(exhibits)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / FILE
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def lab_page(exhibits: Sequence[Exhibit]) -> str:
+    """The whole page."""
+    lead = (
+        "Three releases about made-up people that name nobody, and what an attacker makes of them. Beside each, the "
+        "same release with noise that is measured out by differential privacy."
+    )
+    contents = {one.name: one.title for one in exhibits} | {"reading": "How to read this"}
+    sections = [page.section(one.name, one.title, *_shown(one)) for one in exhibits]
+    words = [
+        page.section(name.lower().replace(" ", "-"), name, page.paragraph(text), level=3)
+        for name, text in _READING.items()
+    ]
+    back = page.paragraph(page.link("The story of the clinic", REPORT))
+    reading = page.section("reading", contents["reading"], *words)
+    return page.document("What releases give away", *sections, reading, back, lead=lead, contents=contents)
+
+
+def _shown(exhibit: Exhibit) -> list[Html]:
+    alone = [] if exhibit.finding is None else finding_section(exhibit.finding)
+    return [page.paragraph(exhibit.told), *alone, *comparison_section(exhibit.comparison)]

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from discreet.curator import Curator
-from discreet.demo import attack, background, terminal
+from discreet.demo import average_attack, background, terminal
 from discreet.demo.clinic import HIGHEST_CHARGE, PATIENTS, RICH_CHARGE, RICH_WARD, Visit, visits, write
 from discreet.demo.conversation import BUDGET, DIAGNOSIS_LINE, WARD_LINE, Said, conversation, protect
 from discreet.ledger import Balance, Entry, Head
@@ -46,14 +46,16 @@ class Story:
     visits: int
     exact: Mapping[str, Mapping[str, float]]
     said: tuple[Said, ...]
-    raw: attack.Raw
-    private: tuple[attack.Private, ...]
+    raw: average_attack.Raw
+    private: tuple[average_attack.Private, ...]
     entries: tuple[Entry, ...]
     balance: Balance
     head: Head
 
 
-def tell(console: Console, *, bits: Bits | None = None, patients: int = PATIENTS, trials: int = attack.TRIALS) -> Story:
+def tell(
+    console: Console, *, bits: Bits | None = None, patients: int = PATIENTS, trials: int = average_attack.TRIALS
+) -> Story:
     """Prints the story while it happens.
 
     Args:
@@ -106,17 +108,17 @@ def _questions(console: Console, curator: Curator, folder: Path, rows: Sequence[
 
 def _attacks(
     console: Console, rows: Sequence[Visit], folder: Path, bits: Bits | None, trials: int
-) -> tuple[attack.Raw, tuple[attack.Private, ...]]:
+) -> tuple[average_attack.Raw, tuple[average_attack.Private, ...]]:
     terminal.heading(console, "2. An attack on one rich patient")
-    raw = attack.raw(rows)
+    raw = average_attack.raw(rows)
     terminal.say(
         console,
         f"A patient leaves, and the average charge of {raw.visits:,} visits to {RICH_WARD} falls from "
         f"{float(raw.before):,.2f} to {float(raw.after):,.2f}. Multiply and subtract: the bill was {RICH_CHARGE:,}.",
     )
     with progress(console) as bar, _curator(":memory:", bits) as curator:
-        task = bar.add_task("Attacking private averages", total=len(attack.EPSILONS))
-        found = attack.private(curator, rows, folder, trials=trials, step=lambda: bar.advance(task))
+        task = bar.add_task("Attacking private averages", total=len(average_attack.EPSILONS))
+        found = average_attack.private(curator, rows, folder, trials=trials, step=lambda: bar.advance(task))
     console.print(terminal.attack(raw, found))
     return raw, found
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.curator import Answer
-from discreet.demo.attack import Private, Raw
+from discreet.demo.average_attack import Private, Raw
 from discreet.demo.background import DELTA, EACH, QUERIES, Account, Count, Meaning
 from discreet.demo.clinic import RICH_CHARGE
 from discreet.demo.conversation import Said

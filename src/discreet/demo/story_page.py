@@ -1,15 +1,22 @@
-"""The story as a page: one HTML file with charts, for a browser without a network."""
+"""The story as a page, one HTML file with charts for a browser without a network; and the whole show with all pages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from rich.console import Console
+from rich.text import Text
+
 from discreet.curator import Answer
-from discreet.demo import background
-from discreet.demo.clinic import HIGHEST_CHARGE, RICH_CHARGE, RICH_WARD, TYPES
+from discreet.demo import background, terminal
+from discreet.demo.average_attack import TRIALS
+from discreet.demo.clinic import HIGHEST_CHARGE, PATIENTS, RICH_CHARGE, RICH_WARD, TYPES
 from discreet.demo.conversation import BOUNDS, KEYS, LIMITS, Said
-from discreet.demo.story import PROVENANCE, Story, costs
+from discreet.demo.lab import SHOWN, Exhibit, exhibits, write_lab
+from discreet.demo.robustness import contaminated, write_robust
+from discreet.demo.story import PROVENANCE, Story, costs, progress, tell
+from discreet.noise import Bits
 from discreet.report import answers, charts, page
 from discreet.report.charts import Point
 from discreet.report.display import measured, number, percent
@@ -254,3 +261,45 @@ def _meanings() -> Html:
         (m.epsilon, f"{100 * m.belief:.2f} %", f"{100 * m.power:.2f} %", f"± {m.error}") for m in background.meanings()
     ]
     return page.table(columns, rows, caption="What an epsilon means for one person", numbers=columns)
+
+
+def show(
+    console: Console, folder: Path, *, bits: Bits | None = None, patients: int = PATIENTS, trials: int = TRIALS
+) -> Path:
+    """Tells the story, attacks in the lab and writes a page about each.
+
+    Args:
+        console: where it is told.
+        folder: where the report goes.
+        bits: the source of all noise; None is the secure one.
+        patients: how many people the clinic has.
+        trials: of the attack, at each epsilon.
+
+    Returns:
+        The report.
+
+    Raises:
+        MissingExtra: if charts cannot be drawn here; the story is told by then, and nothing is written.
+    """
+    story = tell(console, bits=bits, patients=patients, trials=trials)
+    shown = _lab(console, bits)
+    terminal.heading(console, "6. The report")
+    with console.status("Drawing charts"):
+        paths = write_report(story, folder), write_lab(shown, folder), write_robust(contaminated(bits=bits), folder)
+    for path in paths:
+        console.print(Text(str(path.resolve())), soft_wrap=True)
+    terminal.say(console, "Open them in a browser; they need no network.")
+    return paths[0]
+
+
+def _lab(console: Console, bits: Bits | None) -> tuple[Exhibit, ...]:
+    """Attacks on other releases, printed while they happen."""
+    terminal.heading(console, "5. The lab: three releases that name nobody")
+    shown = []
+    with progress(console) as bar:
+        task = bar.add_task("Attacking", total=len(SHOWN))
+        for exhibit in exhibits(bits=bits):
+            terminal.exhibit(console, exhibit)
+            shown.append(exhibit)
+            bar.advance(task)
+    return tuple(shown)
