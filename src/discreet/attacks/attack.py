@@ -44,7 +44,7 @@ def beside(compare: Callable[Raw, Comparison]) -> Callable[[Callable[Given, Foun
 
 
 def ceiling(epsilon: float, baseline: float, *, delta: float = 0.0) -> float:
-    """The largest rate at which a test accuses a unit that is in the data, against (epsilon, delta)-DP.
+    """Returns the largest rate at which a test accuses a unit that is in the data, against (epsilon, delta)-DP.
 
     Formal guarantee: let the accusation fall with probability b if the release is made without the unit (or with
     another one in its place). With the unit it falls with at most min(e^epsilon b + delta, 1 - e^-epsilon (1 - b -
@@ -65,7 +65,7 @@ def ceiling(epsilon: float, baseline: float, *, delta: float = 0.0) -> float:
 
 
 def posterior(epsilon: float, prior: float) -> float:
-    """The most that a guess with this prior can be right after a release, against pure DP.
+    """Returns the most that a guess with this prior can be right after a release, against pure DP.
 
     Formal guarantee: whatever is released, the odds of what is guessed (a value, a range of them) against everything
     else grow by at most e^epsilon if data with the one and with the other differ by an epsilon-private step: the
@@ -82,7 +82,7 @@ def posterior(epsilon: float, prior: float) -> float:
 
 
 def compared(trials: Iterable[Trial], *, bound: Callable[[float], float]) -> Comparison:
-    """Trials side by side, under the curve of the bound over their epsilons.
+    """Puts trials side by side, under the curve of the bound over their epsilons.
 
     Args:
         trials: the raw release first, then ad-hoc defences, then private releases.
@@ -95,7 +95,7 @@ def compared(trials: Iterable[Trial], *, bound: Callable[[float], float]) -> Com
 
 
 def right_guess(epsilon: float, *, prior: float = 0.5, delta: float = 0.0) -> float:
-    """The largest share of right guesses against (epsilon, delta)-DP.
+    """Returns the largest share of right guesses against (epsilon, delta)-DP.
 
     Formal guarantee: a guess is a test with errors a and b, and a + e^epsilon b >= 1 - delta, b + e^epsilon a >= 1 -
     delta (Wasserman, Zhou 2010; Kairouz, Oh, Viswanath 2015). The share p (1 - a) + (1 - p) (1 - b) is largest at a
@@ -115,7 +115,7 @@ def right_guess(epsilon: float, *, prior: float = 0.5, delta: float = 0.0) -> fl
 
 
 def right_guess_gaussian(mu: float, *, prior: float = 0.5) -> float:
-    """The largest share of right guesses against mu-Gaussian DP; Phi(mu / 2) if both values are equally likely.
+    """Returns the largest share of right guesses against mu-Gaussian DP; Phi(mu / 2) if both values are equally likely.
 
     Formal guarantee: no test is better than the likelihood ratio of N(0, 1) and N(mu, 1) (Dong, Roth, Su 2022), which
     decides for the likelier value p unless the ratio exceeds p / (1 - p).

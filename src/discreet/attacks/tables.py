@@ -22,7 +22,7 @@ Columns = dict[str, Column]
 
 
 def columns_of(table: Any) -> Columns:
-    """The columns of a table, all of one length.
+    """Returns the columns of a table, all of one length.
 
     Raises:
         InvalidParameter: if it is no table, or its columns differ in length.
@@ -45,7 +45,7 @@ def columns_of(table: Any) -> Columns:
 
 
 def chosen(columns: Columns, names: Iterable[str], *, parameter: str) -> list[Column]:
-    """Some columns, in order.
+    """Returns some columns, in order.
 
     Raises:
         InvalidParameter: if there is no such column, or none is named.
@@ -59,7 +59,7 @@ def chosen(columns: Columns, names: Iterable[str], *, parameter: str) -> list[Co
 
 
 def codes(columns: Sequence[Column]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """For each row the number of its class (rows equal in all columns), and the size of each class.
+    """Returns for each row the number of its class (rows equal in all columns), and the size of each class.
 
     None equals None; NaN equals NaN. Classes are numbered in an order of their own.
     """

@@ -36,7 +36,7 @@ class Raw:
 
     @property
     def inferred(self) -> Fraction:
-        """What the attacker computes."""
+        """Returns what the attacker computes."""
         return Fraction(difference((self.visits, self.before), (self.visits - 1, self.after)).recovered)
 
 
@@ -48,13 +48,13 @@ class Private:
     inferred: tuple[float, ...]
 
     def quantile(self, share: float) -> float:
-        """The trial below which this share of them lies."""
+        """Returns the trial below which this share of them lies."""
         ordered = sorted(self.inferred)
         return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
 def raw(rows: Sequence[Visit]) -> Raw:
-    """The attack on exact averages."""
+    """Returns the attack on exact averages."""
     before, after = _ward(rows)
     return Raw(visits=len(before), before=_average(before), after=_average(after))
 
@@ -67,7 +67,7 @@ def private(
     trials: int = TRIALS,
     step: Callable[[], None] = lambda: None,
 ) -> tuple[Private, ...]:
-    """The attack on private averages, at several epsilons.
+    """Returns the attack on private averages, at several epsilons.
 
     Args:
         curator: who answers.
@@ -89,7 +89,7 @@ def private(
 
 
 def _ward(rows: Sequence[Visit]) -> tuple[list[Visit], list[Visit]]:
-    """The rich patient's ward, before and after."""
+    """Returns the rich patient's ward, before and after."""
     ward = [row for row in rows if row.ward == RICH_WARD]
     return ward, without(ward, RICH_PATIENT)
 

@@ -49,7 +49,7 @@ class Meaning:
 
 
 def counts(bits: Bits | None = None) -> list[Count]:
-    """One count at several budgets, with fresh noise."""
+    """Returns one count at several budgets, with fresh noise."""
     return [_count(epsilon, bits) for epsilon in ("0.05", "0.1", "0.5", "1")]
 
 
@@ -62,7 +62,7 @@ def _count(epsilon: str, bits: Bits | None) -> Count:
 
 
 def errors() -> list[Reading]:
-    """How far a released count may lie from the true one, from epsilon 0.05 to 2."""
+    """Returns how far a released count may lie from the true one, from epsilon 0.05 to 2."""
     epsilons = [Fraction(round(1000 * 0.05 * 40 ** (i / 24)), 1000) for i in range(25)]
     return [_reading(epsilon) for epsilon in epsilons]
 
@@ -73,7 +73,7 @@ def _reading(epsilon: Fraction) -> Reading:
 
 
 def accounts() -> list[Account]:
-    """A hundred Laplace releases under four accountants, and the least of all bounds."""
+    """Returns a hundred Laplace releases under four accountants, and the least of all bounds."""
     release = events.Repeated(events.Laplace(noise_multiplier=1 / EACH), QUERIES)
     known = {
         "basic": "epsilons add up",
@@ -90,7 +90,7 @@ def accounts() -> list[Account]:
 
 
 def meanings() -> list[Meaning]:
-    """What several epsilons mean for one person."""
+    """Returns what several epsilons mean for one person."""
     return [_meaning(epsilon) for epsilon in ("0.1", "0.5", "1", "3", "8")]
 
 
@@ -101,7 +101,7 @@ def _meaning(epsilon: str) -> Meaning:
 
 
 def posterior(epsilon: float, prior: float = 0.5) -> float:
-    """The largest belief that a pure epsilon-DP release can leave where the prior was, by Bayes' rule.
+    """Returns the largest belief that a pure epsilon-DP release can leave where the prior was, by Bayes' rule.
 
     >>> round(posterior(1.0), 4)
     0.7311

@@ -49,7 +49,7 @@ class Visit:
 
 
 def visits(patients: int = PATIENTS, seed: int = 7) -> list[Visit]:
-    """The clinic: the same for the same seed."""
+    """Returns the clinic: the same for the same seed."""
     bits = SeededBits(seed)
     rows = [Visit(RICH_PATIENT, RICH_WARD, "fracture", 61, 9, RICH_CHARGE)]
     for patient in range(patients):
@@ -58,12 +58,12 @@ def visits(patients: int = PATIENTS, seed: int = 7) -> list[Visit]:
 
 
 def without(rows: Sequence[Visit], patient: int) -> list[Visit]:
-    """The clinic after somebody took their data away."""
+    """Returns the clinic after somebody took their data away."""
     return [row for row in rows if row.patient != patient]
 
 
 def write(path: Path, rows: Sequence[Visit]) -> None:
-    """The clinic as a CSV file."""
+    """Writes the clinic as a CSV file."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(TYPES)
@@ -71,7 +71,10 @@ def write(path: Path, rows: Sequence[Visit]) -> None:
 
 
 def _stay(patient: int, bits: SeededBits) -> Iterator[Visit]:
-    """One or two visits to one ward and, now and then, one to another: within the limits that the steward declares."""
+    """Yields one or two visits to one ward and, now and then, one to another.
+
+    Within the limits that the steward declares.
+    """
     age = 18 + uniform_below(70, bits=bits)
     home = uniform_below(len(WARDS), bits=bits)
     for _ in range(1 + uniform_below(2, bits=bits)):

@@ -161,7 +161,7 @@ def protect(curator: Curator, path: Path) -> None:
 
 
 def conversation(curator: Curator) -> Iterator[Said]:
-    """Every line with what comes back, as it happens."""
+    """Yields every line with what comes back, as it happens."""
     for line in LINES:
         question = line.build(curator) if line.build else line.text
         try:

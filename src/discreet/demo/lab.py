@@ -60,18 +60,18 @@ class Person:
 
 
 def town(people: int = PEOPLE, seed: int = 11) -> list[Person]:
-    """The people of the town: the same for the same seed."""
+    """Returns the people of the town: the same for the same seed."""
     bits = SeededBits(seed)
     return [_person(number, bits) for number in range(people)]
 
 
 def register(people: Sequence[Person]) -> list[dict[str, str]]:
-    """What anybody can buy: names with addresses and dates of birth. The number only keeps score."""
+    """Returns what anybody can buy: names with addresses and dates of birth. The number only keeps score."""
     return [_known(person) | {"name": person.name} for person in people]
 
 
 def hospital(people: Sequence[Person], patients: int = PATIENTS) -> list[dict[str, str]]:
-    """What the hospital calls anonymous: everything but the name. The number only keeps score."""
+    """Returns what the hospital calls anonymous: everything but the name. The number only keeps score."""
     return [_known(person) | {"diagnosis": person.diagnosis} for person in people[:patients]]
 
 
@@ -123,7 +123,7 @@ class Exhibit:
 
 
 def exhibits(*, bits: Bits | None = None) -> Iterator[Exhibit]:
-    """The attacks, one after the other.
+    """Yields the attacks, one after the other.
 
     Args:
         bits: the source of all noise; None is the secure one.
@@ -133,7 +133,7 @@ def exhibits(*, bits: Bits | None = None) -> Iterator[Exhibit]:
 
 
 def renamed(bits: Bits | None) -> Exhibit:
-    """A table without names meets a register with names."""
+    """Links a table without names with a register that has them."""
     people = town()
     released, named = hospital(people), register(people)
     finding = attacks.linkage(released, named, on=QUASI, population=named, sensitive="diagnosis", truth="number")
@@ -194,7 +194,7 @@ SHOWN: tuple[Callable[[Bits | None], Exhibit], ...] = (renamed, rebuilt, traced)
 
 
 def _genomes(people: int, shares: NDArray[np.float64], bits: Bits) -> NDArray[np.int64]:
-    """Two copies of every place, each with the variant by its share."""
+    """Returns two copies of every place, each with the variant by its share."""
     copies = uniforms((2, people, len(shares)), bits=bits) < shares
     return np.asarray(copies.sum(axis=0))
 
@@ -213,7 +213,7 @@ def write_lab(exhibits: Sequence[Exhibit], folder: Path) -> Path:
 
 
 def lab_page(exhibits: Sequence[Exhibit]) -> str:
-    """The whole page."""
+    """Returns the whole page."""
     lead = (
         "Three releases about made-up people that name nobody, and what an attacker makes of them. Beside each, the "
         "same release with noise that is measured out by differential privacy."

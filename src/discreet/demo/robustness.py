@@ -40,7 +40,7 @@ _TOLD = {
 
 
 def contaminated(*, bits: Bits | None = None) -> dict[str, Robustness]:
-    """The experiments, by name; those on models need scikit-learn and are left out without it.
+    """Returns the experiments, by name; those on models need scikit-learn and are left out without it.
 
     Args:
         bits: the source of all randomness; None is the secure one.
@@ -67,7 +67,7 @@ def write_robust(found: dict[str, Robustness], folder: Path) -> Path:
 
 
 def robust(found: dict[str, Robustness]) -> str:
-    """The whole page."""
+    """Returns the whole page."""
     lead = (
         "A private release depends little on any one row, a robust one little on rows that are wrong. Where the two "
         "meet, and where they do not."
@@ -88,7 +88,7 @@ def _shown(name: str, curves: Robustness) -> list[Html]:
 
 
 def _promise(epsilons: Sequence[float]) -> str:
-    """What group privacy says, in a sentence for each epsilon."""
+    """Returns what group privacy says, in a sentence for each epsilon."""
     told = [f"{silent_after(PureDP(epsilon), 0.01)} changed rows at epsilon {epsilon:g}" for epsilon in epsilons]
     return (
         "Whatever happens once in a hundred times stays the less likely outcome until "

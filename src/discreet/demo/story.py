@@ -86,7 +86,7 @@ def tell(
 
 
 def costs(entries: Sequence[Entry]) -> list[str]:
-    """What each entry charged, as text."""
+    """Returns what each entry charged, as text."""
     return [str(read_loss(entry.content["cost"])) if entry.kind == "charge" else "" for entry in entries]
 
 
@@ -124,7 +124,7 @@ def _attacks(
 
 
 def progress(console: Console) -> Progress:
-    """A bar for steps that are counted."""
+    """Returns a bar for steps that are counted."""
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     return Progress(*columns, console=console, transient=True)
 
@@ -150,7 +150,10 @@ def _background(console: Console, bits: Bits | None) -> None:
 
 
 def _exact(rows: Sequence[Visit]) -> dict[str, dict[str, float]]:
-    """What exact answers within the bounds would have been: nobody could publish them, had these patients lived."""
+    """Returns what exact answers within the bounds would have been.
+
+    Nobody could publish them, had these patients lived.
+    """
     by_ward: dict[str, list[int]] = defaultdict(list)
     for row in rows:
         by_ward[row.ward].append(min(row.charge, HIGHEST_CHARGE))

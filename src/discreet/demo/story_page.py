@@ -47,7 +47,7 @@ def write_report(story: Story, folder: Path) -> Path:
 
 
 def report(story: Story) -> str:
-    """The whole page."""
+    """Returns the whole page."""
     lead = (
         "A made-up clinic was protected, asked in several ways and attacked. "
         "Every number comes with an interval, a cost and a place in a book that cannot be changed unnoticed."
@@ -58,7 +58,7 @@ def report(story: Story) -> str:
 
 
 def facts(story: Story) -> Html:
-    """The figures to begin with."""
+    """Returns the figures to begin with."""
     refusals = sum(said.refusal is not None for said in story.said)
     free = sum(said.answer is not None and said.answer.replayed for said in story.said)
     return page.facts(
@@ -74,7 +74,7 @@ def facts(story: Story) -> Html:
 
 
 def protected(story: Story) -> list[Html]:
-    """What the steward declared."""
+    """Returns what the steward declared."""
     text = (
         f"Patients are the unit of privacy: all their visits together. Their account holds {story.balance.total}. "
         f"One patient may enter {LIMITS.groups} groups of an answer, with {LIMITS.rows} visits in each. "
@@ -95,7 +95,7 @@ def _public(column: str) -> str:
 
 
 def answered(story: Story) -> Iterable[Html]:
-    """Questions with answers."""
+    """Yields questions with answers."""
     yield page.paragraph(
         "Each cell has a released number, its 95 % interval, and the same as a small error bar. In the charts, "
         "diamonds are what an exact answer within the same bounds would have been, which only made-up patients allow "
@@ -122,7 +122,7 @@ def _anchor(name: str) -> str:
 
 
 def _price(answer: Answer) -> Html:
-    """What it cost and how to read it, in small print."""
+    """Returns what it cost and how to read it, in small print."""
     seeded = "" if answer.private else " Not private: the noise was seeded, for tests."
     cost = [page.amount(str(answer.cost)), " paid, "] if not answer.replayed else ["Replayed, at no cost; "]
     rest = page.amount(str(answer.remaining)), f" left.{seeded} ", " ".join(answer.notes)
@@ -140,12 +140,12 @@ def _figure(said: Said, answer: Answer, name: str, exact: Mapping[str, float]) -
 
 
 def _spoken(points: Sequence[Point]) -> str:
-    """A chart for those who hear it."""
+    """Returns a chart for those who hear it."""
     return "; ".join(f"{p.label} {measured(p.value, p.low, p.high)}" for p in points) + "."
 
 
 def refused(story: Story) -> Iterable[Html]:
-    """Questions without answers."""
+    """Yields questions without answers."""
     yield page.paragraph("A refusal is decided before the data are read, and costs nothing.")
     for said in story.said:
         if said.refusal is not None:
@@ -155,7 +155,7 @@ def refused(story: Story) -> Iterable[Html]:
 
 
 def attacked(story: Story) -> list[Html]:
-    """What averages tell about one bill."""
+    """Returns what averages tell about one bill."""
     raw = story.raw
     exact = (
         f"One patient of {RICH_WARD} leaves. The exact average charge of {raw.visits:,} visits falls from "
@@ -198,7 +198,7 @@ def _trials(story: Story) -> list[tuple[str, str, str]]:
 
 
 def book(story: Story) -> list[Html]:
-    """What was spent, entry by entry."""
+    """Returns what was spent, entry by entry."""
     balance = story.balance
     text = (
         "Every charge was written, and chained to the entry before it, before a row was read. "
@@ -225,7 +225,7 @@ def _epsilon(answer: Answer) -> float:
 
 
 def learned() -> list[Html]:
-    """Noise, accountants and epsilons."""
+    """Returns what noise, accountants and epsilons do."""
     return [page.beside(_noise(), _accounts()), _meanings(), page.paragraph(PROVENANCE, kind="small")]
 
 

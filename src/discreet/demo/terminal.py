@@ -21,19 +21,19 @@ from discreet.report.display import measured, number, plain, rate
 
 
 def heading(console: Console, text: str) -> None:
-    """A part of the story begins."""
+    """Prints the heading of a part of the story."""
     console.print()
     console.rule(Text(text, style="bold"), align="left", style="dim")
     console.print()
 
 
 def say(console: Console, text: str, style: str = "") -> None:
-    """A sentence."""
+    """Prints a sentence."""
     console.print(Text(text, style=style))
 
 
 def exchange(console: Console, said: Said) -> None:
-    """A question and what came back."""
+    """Prints a question and what came back."""
     console.print(Text(said.line.title, style="bold"))
     console.print(Text(said.line.text, style="cyan"))
     if said.answer is not None:
@@ -46,7 +46,7 @@ def exchange(console: Console, said: Said) -> None:
 
 
 def rows(answer: Answer) -> Table:
-    """An answer with error bars."""
+    """Returns an answer with error bars."""
     shape = Shape.of(answer.columns)
     table = _table([(name, name in shape.numbers) for name in shape.names])
     for record in answer:
@@ -61,7 +61,7 @@ def rows(answer: Answer) -> Table:
 
 
 def attack(raw: Raw, found: Sequence[Private]) -> Table:
-    """What exact and private averages tell about one bill."""
+    """Returns what exact and private averages tell about one bill."""
     table = _table([("averages", False), ("the bill, as inferred", True), ("nine in ten trials", False)])
     table.add_row("exact", f"{number(raw.inferred)}, exactly", "every time")
     for private in found:
@@ -73,7 +73,7 @@ def attack(raw: Raw, found: Sequence[Private]) -> Table:
 
 
 def exhibit(console: Console, shown: Exhibit) -> None:
-    """An attack on raw and on private releases."""
+    """Prints an attack on raw and on private releases."""
     console.print(Text(shown.title, style="bold"))
     say(console, shown.told + "\n")
     table = _table([("what was released", False), ("attack succeeds (95 % interval)", True), ("most possible", True)])
@@ -87,7 +87,7 @@ def exhibit(console: Console, shown: Exhibit) -> None:
 
 
 def book(entries: Iterable[Entry], costs: Iterable[str]) -> Table:
-    """The entries of the account."""
+    """Returns the entries of the account."""
     table = _table([("entry", True), ("what", False), ("cost", False), ("hash", False)])
     for entry, cost in zip(entries, costs, strict=True):
         table.add_row(str(entry.sequence), entry.kind, cost, f"{entry.hash[:12]}…")
@@ -95,7 +95,7 @@ def book(entries: Iterable[Entry], costs: Iterable[str]) -> Table:
 
 
 def counts(found: Sequence[Count]) -> Table:
-    """One count at several budgets."""
+    """Returns one count at several budgets."""
     table = _table([("epsilon", True), ("released", True), ("95 % interval", False), ("the event", False)])
     table.title = "A count of people, released"
     for count in found:
@@ -104,7 +104,7 @@ def counts(found: Sequence[Count]) -> Table:
 
 
 def accounts(found: Sequence[Account]) -> Table:
-    """Many releases under several accountants."""
+    """Returns many releases under several accountants."""
     table = _table([("accountant", False), ("epsilon", True), ("why", False)])
     table.title = f"{QUERIES} Laplace releases at epsilon {float(EACH)}: together, at delta {float(DELTA):.0e}"
     for account in found:
@@ -113,7 +113,7 @@ def accounts(found: Sequence[Account]) -> Table:
 
 
 def meanings(found: Sequence[Meaning]) -> Table:
-    """What an attacker gains at several epsilons."""
+    """Returns what an attacker gains at several epsilons."""
     columns = (
         "epsilon",
         "50 % belief becomes at most",
@@ -129,7 +129,7 @@ def meanings(found: Sequence[Meaning]) -> Table:
 
 
 def _table(columns: Iterable[tuple[str, bool]]) -> Table:
-    """An empty table; columns of numbers are aligned on the right."""
+    """Returns an empty table; columns of numbers are aligned on the right."""
     table = Table(box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", highlight=False)
     for name, is_number in columns:
         table.add_column(Text(plain(name)), justify="right" if is_number else "left")

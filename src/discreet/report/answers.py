@@ -34,23 +34,26 @@ class Shape:
 
     @classmethod
     def of(cls, columns: Sequence[str]) -> Shape:
-        """The shape of an answer with these columns."""
+        """Returns the shape of an answer with these columns."""
         numbers = tuple(name for name in columns if name + _LOW in columns and name + _HIGH in columns)
         ends = {name + end for name in numbers for end in (_LOW, _HIGH)}
         return cls(tuple(name for name in columns if name not in ends), numbers)
 
     def label(self, record: Record) -> str:
-        """The keys of a row, as one text."""
+        """Returns the keys of a row, as one text."""
         return " · ".join(plain(record[name]) for name in self.names if name not in self.numbers)
 
 
 def shape(records: Sequence[Record]) -> Shape:
-    """The shape of records; nothing at all if there are none."""
+    """Returns the shape of records; nothing at all if there are none."""
     return Shape.of(tuple(records[0]) if records else ())
 
 
 def points(records: Sequence[Record], name: str) -> list[Point]:
-    """One released number of every row; it is called by the row's keys, or by its own name where there are none."""
+    """Returns one released number of every row.
+
+    It is called by the row's keys, or by its own name where there are none.
+    """
     found = shape(records)
     return [
         Point(label=found.label(record) or name, value=value, low=low, high=high)
@@ -60,13 +63,16 @@ def points(records: Sequence[Record], name: str) -> list[Point]:
 
 
 def spec(records: Sequence[Record]) -> Spec:
-    """A chart of all released numbers with their intervals: one panel, with a scale of its own, for each column."""
+    """Returns a chart of all released numbers with their intervals.
+
+    One panel, with a scale of its own, for each column.
+    """
     drawn = [dots(points(records, name), title=name) for name in shape(records).numbers]
     return panels(drawn or [dots([], title="no rows")])
 
 
 def table(records: Sequence[Record], *, caption: str) -> Html:
-    """The rows, each number with its interval in one cell and a small error bar beside it."""
+    """Returns the rows, each number with its interval in one cell and a small error bar beside it."""
     found = shape(records)
     if not records:
         return element("p", f"{caption}: no group is shown.")
@@ -77,7 +83,7 @@ def table(records: Sequence[Record], *, caption: str) -> Html:
 
 
 def error_bar(value: Number | None, low: Number, high: Number, *, span: tuple[float, float]) -> Html:
-    """A dot and its interval on a line, as a picture of a few words, in the colour of the text around it.
+    """Returns a dot and its interval on a line, as a picture of a few words, in the colour of the text around it.
 
     >>> error_bar(5, 0, 10, span=(0, 10)).count("<circle")
     1
@@ -107,7 +113,7 @@ def _line(start: float, end: float, opacity: str, width: str) -> Html:
 
 
 def _place(part: Number, span: tuple[float, float]) -> float:
-    """Where a number stands on the line; what lies outside, and infinity, stands at its end."""
+    """Returns where a number stands on the line; what lies outside, and infinity, stands at its end."""
     low, high = span
     if math.isfinite(part) and high > low:
         share = (min(max(part, low), high) - low) / (high - low)
@@ -117,7 +123,7 @@ def _place(part: Number, span: tuple[float, float]) -> float:
 
 
 def _span(records: Sequence[Record], name: str) -> tuple[float, float]:
-    """The range of everything finite in a column."""
+    """Returns the range of everything finite in a column."""
     parts = [part for record in records for part in _parts(record, name) if part is not None]
     finite = [float(part) for part in parts if math.isfinite(part)] or [0.0]
     return min(finite), max(finite)

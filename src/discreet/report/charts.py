@@ -46,7 +46,7 @@ class Reading:
 
 
 def dots(points: Sequence[Point], *, title: str, exact: Mapping[str, float] | None = None) -> Spec:
-    """A dot with its interval for each number, one below the other.
+    """Returns a dot with its interval for each number, one below the other.
 
     Args:
         points: in order, from above.
@@ -63,7 +63,7 @@ def dots(points: Sequence[Point], *, title: str, exact: Mapping[str, float] | No
 
 
 def bars(points: Sequence[Point], *, title: str, exact: Mapping[str, float] | None = None) -> Spec:
-    """A bar from zero for each number, with its interval as an error bar; for counts and sums."""
+    """Returns a bar from zero for each number, with its interval as an error bar; for counts and sums."""
     span = _span(points, [0, *(exact or {}).values()])
     surface = _layer("value", {"type": "bar", "style": "surface", "height": {"band": 0.62}}, span, title)
     marks = [surface, _intervals(span, title), *_arrows(points, span, title), _layer("value", _TICK, span, title)]
@@ -71,7 +71,7 @@ def bars(points: Sequence[Point], *, title: str, exact: Mapping[str, float] | No
 
 
 def lengths(values: Mapping[str, float], *, title: str, digits: str = ",.2f") -> Spec:
-    """A plain bar for each number, which is written at its end."""
+    """Returns a plain bar for each number, which is written at its end."""
     points = [Point(label=label, value=value, low=value, high=value) for label, value in values.items()]
     low, high = _span(points, [0])
     span = (low, high + 0.12 * (high - low))  # room for the number
@@ -82,7 +82,7 @@ def lengths(values: Mapping[str, float], *, title: str, digits: str = ",.2f") ->
 
 
 def curve(readings: Sequence[Reading], *, across: str, title: str, logarithmic: bool = False) -> Spec:
-    """A line through numbers, and the band of their intervals."""
+    """Returns a line through numbers, and the band of their intervals."""
     along: Spec = {"field": "x", "type": "quantitative", "title": across, "scale": {"nice": False, "zero": False}}
     if logarithmic:
         along |= {"scale": {"type": "log", "nice": False}, "axis": {"values": _decades(readings)}}
@@ -97,7 +97,7 @@ def curve(readings: Sequence[Reading], *, across: str, title: str, logarithmic: 
 
 
 def clouds(groups: Mapping[str, Sequence[float]], *, title: str, landmarks: Mapping[str, float]) -> Spec:
-    """Many outcomes for each group as a cloud of ticks, the middle nine tenths as a bar, landmarks as lines."""
+    """Returns many outcomes for each group as a cloud of ticks, the middle nine tenths as a bar, landmarks as lines."""
     points = [_middle(label, outcomes) for label, outcomes in groups.items()]
     everything = [outcome for outcomes in groups.values() for outcome in outcomes]
     span = _span(points, [*everything, *landmarks.values()])
@@ -108,7 +108,7 @@ def clouds(groups: Mapping[str, Sequence[float]], *, title: str, landmarks: Mapp
 
 
 def panels(charts: Sequence[Spec]) -> Spec:
-    """Several charts, one below the other, each with a scale of its own."""
+    """Returns several charts, one below the other, each with a scale of its own."""
     if len(charts) == 1:
         return charts[0]
     inner = [{name: part for name, part in chart.items() if name not in ("$schema", "autosize")} for chart in charts]
@@ -131,7 +131,7 @@ def _chart(values: list[Spec], layers: list[Spec], height: int) -> Spec:
 
 
 def _rows(points: Sequence[Point], span: tuple[float, float], layers: list[Spec], exact: Mapping[str, float]) -> Spec:
-    """A chart with one row for each number."""
+    """Returns a chart with one row for each number."""
     labels = _distinct([point.label for point in points])
     values = [_row(point, label, span, exact.get(point.label)) for point, label in zip(points, labels, strict=True)]
     chart = _chart(values, layers, height=54 + _ROW * max(1, len(points)))
@@ -156,7 +156,7 @@ def _json(value: Number | None) -> Number | None:
 
 
 def _distinct(labels: Iterable[str]) -> list[str]:
-    """The labels, repeated ones numbered: two rows never share a place."""
+    """Returns the labels, repeated ones numbered: two rows never share a place."""
     found: dict[str, None] = {}
     for label in labels:
         tried = (label if number == 1 else f"{label} ({number})" for number in count(1))
@@ -165,7 +165,7 @@ def _distinct(labels: Iterable[str]) -> list[str]:
 
 
 def _span(points: Sequence[Point], more: Iterable[float] = ()) -> tuple[float, float]:
-    """The range of everything finite, with a margin; from 0 to 1 if there is nothing."""
+    """Returns the range of everything finite, with a margin; from 0 to 1 if there is nothing."""
     parts = [part for p in points if p.value is not None for part in (p.value, p.low, p.high)]
     finite = [float(part) for part in (*parts, *more) if math.isfinite(part)] or [0.0, 1.0]
     low, high = min(finite), max(finite)
@@ -195,7 +195,7 @@ def _intervals(span: tuple[float, float], title: str) -> Spec:
 
 
 def _arrows(points: Sequence[Point], span: tuple[float, float], title: str) -> list[Spec]:
-    """An arrow at the edge for intervals without an end, if there are any."""
+    """Returns an arrow at the edge for intervals without an end, if there are any."""
     ends = [
         ("open_low", [p.low for p in points], "triangle-left"),
         ("open_high", [p.high for p in points], "triangle-right"),
@@ -218,7 +218,7 @@ def _diamonds(span: tuple[float, float], title: str, exact: Mapping[str, float] 
 
 
 def _landmarks(landmarks: Mapping[str, float], span: tuple[float, float], title: str) -> list[Spec]:
-    """Dashed lines across all rows, with their names above."""
+    """Returns dashed lines across all rows, with their names above."""
     return [
         layer | {"data": {"values": [{"value": value}]}}
         for name, value in landmarks.items()

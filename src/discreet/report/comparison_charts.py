@@ -22,7 +22,9 @@ _QUESTION, _LETTERS = 26, 60  # pixels of a question's row, letters of its name
 
 
 def rates(found: Mapping[str, Rate], marks: Mapping[str, float], *, headline: str, across: str) -> Spec:
-    """A bar for each rate with its interval, then one for everything it is compared with; its number at the end.
+    """Returns a bar for each rate with its interval, then one for everything it is compared with.
+
+    Its number at the end.
 
     Args:
         found: by name, from above.
@@ -51,7 +53,7 @@ def against_epsilon(
     headline: str,
     title: str,
 ) -> Spec:
-    """Success by epsilon with intervals, under the curve of the largest success that each epsilon allows.
+    """Returns success by epsilon with intervals, under the curve of the largest success that each epsilon allows.
 
     Args:
         found: by epsilon.
@@ -95,7 +97,7 @@ def curves(
     shares: bool = True,
     joined: bool = False,
 ) -> Spec:
-    """Measured rates as points with intervals, one colour for each series, over the lines that theory predicts.
+    """Returns measured rates as points with intervals, one colour for each series, over the lines that theory predicts.
 
     Args:
         found: by series, pairs of a place and the rate there.
@@ -160,7 +162,7 @@ def _bar(name: str, kind: str, value: float, low: float, high: float) -> Spec:
 
 
 def _only(kind: str, mark: Spec, along: Spec, end: str = "") -> Spec:
-    """A layer for the rows of one kind."""
+    """Returns a layer for the rows of one kind."""
     encoding = {"x": along} | ({"x2": {"field": end}} if end else {})
     return {"transform": [{"filter": {"field": "kind", "equal": kind}}], "mark": mark, "encoding": encoding}
 
@@ -171,7 +173,7 @@ def _written(along: Spec) -> Spec:
 
 
 def _lines(lines: Mapping[str, float], upright: Spec) -> list[Spec]:
-    """Dotted lines across the chart, named beside it; names that would meet are moved apart."""
+    """Returns dotted lines across the chart, named beside it; names that would meet are moved apart."""
     layers: list[Spec] = []
     for (name, value), place in zip(lines.items(), apart(list(lines.values())), strict=True):
         rule = {"type": "rule", "strokeWidth": 1.5, "strokeDash": [2, 3], "style": "exact"}
@@ -189,7 +191,7 @@ def _lines(lines: Mapping[str, float], upright: Spec) -> list[Spec]:
 
 
 def apart(values: list[float], gap: float = 0.065) -> list[float]:
-    """Places near the values, in [0, 1], at least a gap from each other."""
+    """Returns places near the values, in [0, 1], at least a gap from each other."""
     order = sorted(range(len(values)), key=lambda index: values[index])
     places, last = [0.0] * len(values), -gap
     for index in order:
@@ -201,7 +203,7 @@ def apart(values: list[float], gap: float = 0.065) -> list[float]:
 
 
 def _ceiling(ceiling: Sequence[tuple[float, float]], over: Spec) -> Spec:
-    """The bound; its name ends where the curve is half way up, left of it, where nothing else is."""
+    """Returns the bound; its name ends where the curve is half way up, left of it, where nothing else is."""
     values = [{"x": x, "value": value} for x, value in ceiling]
     half = (values[0]["value"] + values[-1]["value"]) / 2 if values else 0.5
     middle = min(values, key=lambda row: abs(row["value"] - half), default={"x": 1.0, "value": 1.0})
@@ -218,7 +220,7 @@ def _ceiling(ceiling: Sequence[tuple[float, float]], over: Spec) -> Spec:
 
 
 def paid_and_used(shares: Mapping[str, float], *, headline: str) -> Spec:
-    """A bar for each question, and a line at all that was paid.
+    """Returns a bar for each question, and a line at all that was paid.
 
     Args:
         shares: by question; more than 1 is more than was paid.

@@ -63,17 +63,20 @@ class Finding:
 
     @property
     def advantage(self) -> float:
-        """By how much the attack beats a guess."""
+        """Returns by how much the attack beats a guess."""
         return self.success - self.baseline
 
     @property
     def with_interval(self) -> str:
-        """The rate with its 95 % interval, which a bound may well lie in: rates are measured on some targets only."""
+        """Returns the rate with its 95 % interval, which a bound may well lie in.
+
+        Rates are measured on some targets only.
+        """
         share, low, high = sampled(self.success, self.targets)
         return f"{rate(share)} ({rate(low)} to {rate(high)})"
 
     def summary(self) -> str:
-        """The finding in plain sentences.
+        """Returns the finding in plain sentences.
 
         >>> print(Finding(attack="Linkage", goal="people named", success=0.87, baseline=0.001, targets=1000).summary())
         Linkage: 87 % of 1,000 people named; a guess reaches 0.1 %.
@@ -86,16 +89,19 @@ class Finding:
         return " ".join([f"{self.attack}: {'; '.join(known)}.", *self.details()])
 
     def details(self) -> tuple[str, ...]:
-        """Sentences about the attack's own figures."""
+        """Returns sentences about the attack's own figures."""
         return ()
 
     @property
     def headline(self) -> str:
-        """The finding as the title of a chart."""
+        """Returns the finding as the title of a chart."""
         return f"{self.attack}: {rate(self.success)} of {self.goal}, {rate(self.baseline)} by guessing"
 
     def spec(self) -> Spec:
-        """The chart as a dictionary of Vega-Lite: the rate with its sampling error, beside what it is compared with."""
+        """Returns the chart as a dictionary of Vega-Lite.
+
+        The rate with its sampling error, beside what it is compared with.
+        """
         marks = {"by guessing": self.baseline, "as predicted": self.predicted, "most possible": self.bound}
         known = {name: value for name, value in marks.items() if value is not None}
         return comparison_charts.rates(
@@ -103,12 +109,12 @@ class Finding:
         )
 
     def chart(self) -> Any:
-        """An Altair chart; its dictionary where Altair is not installed."""
+        """Returns an Altair chart; its dictionary where Altair is not installed."""
         return chart(self.spec())
 
     @property
     def verdict(self) -> str:
-        """What the rate says of the release, the error of sampling considered."""
+        """Returns what the rate says of the release, the error of sampling considered."""
         _, low, _ = sampled(self.success, self.targets)
         if self.bound is not None:
             beyond = low > self.bound
@@ -163,33 +169,33 @@ class Comparison:
         return len(self.trials)
 
     def __getitem__(self, defence: str) -> Finding:
-        """The finding on a release, by its defence."""
+        """Returns the finding on a release, by its defence."""
         return {trial.defence: trial.finding for trial in self.trials}[defence]
 
     @property
     def raw(self) -> Finding:
-        """On the release that nothing protects."""
+        """Returns the finding on the release that nothing protects."""
         return self.trials[0].finding
 
     @property
     def private(self) -> tuple[Trial, ...]:
-        """On private releases."""
+        """Returns the trials on private releases."""
         return tuple(trial for trial in self.trials if trial.epsilon is not None)
 
     def summary(self) -> str:
-        """One line for each release."""
+        """Returns the comparison as text, one line for each release."""
         width = max(len(trial.defence) for trial in self.trials)
         return "\n".join([self.headline, *(_line(trial, width) for trial in self.trials)])
 
     @property
     def headline(self) -> str:
-        """The comparison as the title of a chart."""
+        """Returns the comparison as the title of a chart."""
         raw, strong = self.raw, min(self.private, key=lambda trial: trial.epsilon or math.inf, default=self.trials[0])
         private = f"{rate(strong.finding.success)} at {strong.defence}"
         return f"{raw.attack}: {rate(raw.success)} of {raw.goal} from the raw release, {private}"
 
     def spec(self) -> Spec:
-        """Success against epsilon, with the bound, the ad-hoc defences and chance as lines."""
+        """Returns success against epsilon, with the bound, the ad-hoc defences and chance as lines."""
         lines = {trial.defence: trial.finding.success for trial in self.trials if trial.epsilon is None}
         found = {
             trial.epsilon: sampled(trial.finding.success, trial.finding.targets)
@@ -205,7 +211,7 @@ class Comparison:
         )
 
     def chart(self) -> Any:
-        """An Altair chart; its dictionary where Altair is not installed."""
+        """Returns an Altair chart; its dictionary where Altair is not installed."""
         return chart(self.spec())
 
     def __str__(self) -> str:
@@ -229,7 +235,7 @@ def comparison_row(trial: Trial) -> tuple[str, ...]:
 
 
 def sampled(share: float, targets: int) -> tuple[float, float, float]:
-    """A rate with the ends of its 95 % interval (Wilson 1927), which lie in [0, 1].
+    """Returns a rate with the ends of its 95 % interval (Wilson 1927), which lie in [0, 1].
 
     >>> [round(end, 3) for end in sampled(0.5, 100)]
     [0.5, 0.404, 0.596]
@@ -262,7 +268,7 @@ def comparison_section(comparison: Comparison) -> list[Html]:
 
 
 def finding_page(*parts: Finding | Comparison) -> str:
-    """A whole document about one attack."""
+    """Returns a whole document about one attack."""
     first = parts[0] if isinstance(parts[0], Finding) else parts[0].raw
     sections = [finding_section(part) if isinstance(part, Finding) else comparison_section(part) for part in parts]
     inside = [piece for section in sections for piece in section]

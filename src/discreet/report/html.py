@@ -20,7 +20,7 @@ NOTHING = Html("")
 
 
 def element(tag: str, *children: str, **attributes: str) -> Html:
-    """A tag with its content.
+    """Returns a tag with its content.
 
     Args:
         tag: its name.
@@ -37,7 +37,7 @@ def element(tag: str, *children: str, **attributes: str) -> Html:
 
 
 def together(*parts: str) -> Html:
-    """Pieces one after another, escaped unless they are markup.
+    """Returns pieces one after another, escaped unless they are markup.
 
     >>> together(element("i", "x"), " < y")
     '<i>x</i> &lt; y'

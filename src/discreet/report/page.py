@@ -19,7 +19,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri
 def document(
     title: str, *parts: Html, lead: str = "", contents: Mapping[str, str] | None = None, language: str = "en"
 ) -> str:
-    """A whole HTML document.
+    """Returns a whole HTML document.
 
     Args:
         title: of the document, and its first heading.
@@ -53,7 +53,7 @@ def document(
 
 
 def style() -> Html:
-    """The style sheet."""
+    """Returns the style sheet."""
     return Html((get_data("discreet.report", "style.css") or b"").decode())
 
 
@@ -63,32 +63,32 @@ def _contents(names: Mapping[str, str]) -> list[Html]:
 
 
 def paragraph(*parts: str, kind: str = "") -> Html:
-    """Running text."""
+    """Returns running text."""
     return element("p", *parts, **_kind(kind))
 
 
 def amount(text: str) -> Html:
-    """An amount of privacy, which stays on one line."""
+    """Returns an amount of privacy, which stays on one line."""
     return element("span", text, class_="amount")
 
 
 def link(text: str, to: str) -> Html:
-    """A link to another page."""
+    """Returns a link to another page."""
     return element("a", text, href=to)
 
 
 def code(text: str) -> Html:
-    """A question or a command, as it was written."""
+    """Returns a question or a command, as it was written."""
     return element("pre", element("code", text))
 
 
 def bullets(*items: str, kind: str = "") -> Html:
-    """A list."""
+    """Returns a list."""
     return element("ul", *(element("li", item) for item in items), **_kind(kind))
 
 
 def facts(pairs: Mapping[str, str]) -> Html:
-    """A few figures with their names, side by side."""
+    """Returns a few figures with their names, side by side."""
     return element(
         "dl",
         *(element("div", element("dt", name), element("dd", value)) for name, value in pairs.items()),
@@ -97,7 +97,7 @@ def facts(pairs: Mapping[str, str]) -> Html:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str, numbers: Sequence[str] = ()) -> Html:
-    """Rows of text under headings; `numbers` names the columns that are aligned on the right."""
+    """Returns rows of text under headings; `numbers` names the columns that are aligned on the right."""
     head = element("tr", *(element("th", name, scope="col", **_side(name in numbers)) for name in columns))
     body = [
         element("tr", *(element("td", cell, **_side(name in numbers)) for name, cell in zip(columns, row, strict=True)))
@@ -108,12 +108,12 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str
 
 
 def scrolling(drawn: Html, *, label: str) -> Html:
-    """A table that keeps its width on a narrow page, in a box that scrolls and that a keyboard can reach."""
+    """Returns a table that keeps its width on a narrow page, in a box that scrolls and that a keyboard can reach."""
     return element("div", drawn, class_="scroll", role="region", tabindex="0", aria_label=label)
 
 
 def figure(spec: Spec, *, caption: str, description: str) -> Html:
-    """A chart in a light and a dark version, of which the page shows one.
+    """Returns a chart in a light and a dark version, of which the page shows one.
 
     Args:
         spec: what is drawn.
@@ -129,17 +129,17 @@ def figure(spec: Spec, *, caption: str, description: str) -> Html:
 
 
 def group(*parts: Html) -> Html:
-    """Pieces that stay together."""
+    """Returns pieces that stay together."""
     return element("div", *parts)
 
 
 def beside(*parts: Html) -> Html:
-    """Pieces side by side where the page is wide enough."""
+    """Returns pieces side by side where the page is wide enough."""
     return element("div", *parts, class_="beside")
 
 
 def section(name: str, heading: str, *parts: Html, level: int = 2) -> Html:
-    """A part of the page under a heading that links can point to."""
+    """Returns a part of the page under a heading that links can point to."""
     return element("section", element(f"h{level}", heading, id=name), *parts, aria_labelledby=name)
 
 

@@ -58,7 +58,7 @@ PALETTES = {
 
 
 def config(scheme: Scheme) -> dict[str, Any]:
-    """The configuration of Vega-Lite that goes under every chart."""
+    """Returns the configuration of Vega-Lite that goes under every chart."""
     palette = PALETTES[scheme]
     return {
         "background": None,
@@ -109,7 +109,7 @@ _IDS = re.compile(r'(\bid="|url\(#|href="#)')
 
 
 def svg(spec: Spec, scheme: Scheme) -> Html:
-    """The picture of a chart.
+    """Returns the picture of a chart.
 
     Raises:
         MissingExtra: if vl-convert-python is not installed.
@@ -120,7 +120,7 @@ def svg(spec: Spec, scheme: Scheme) -> Html:
 
 
 def can_draw() -> bool:
-    """Whether pictures can be made."""
+    """Returns whether pictures can be made."""
     try:
         _converter()
     except MissingExtra:
@@ -129,7 +129,7 @@ def can_draw() -> bool:
 
 
 def chart(spec: Spec) -> Any:
-    """An Altair chart if Altair is installed, else the specification itself."""
+    """Returns an Altair chart if Altair is installed, else the specification itself."""
     try:
         altair = import_module("altair")
     except ImportError:

@@ -43,7 +43,7 @@ class Disclosure(Finding):
     without: float
 
     def details(self) -> tuple[str, ...]:
-        """What is told about people who are not in the data."""
+        """Returns what is told about people who are not in the data."""
         return (f"The same guess is right for {rate(self.without)} of people whose row is left out.",)
 
 
@@ -67,17 +67,17 @@ class People:
 
     @property
     def prior(self) -> Floats:
-        """The share of each value, which everybody knows."""
+        """Returns the share of each value, which everybody knows."""
         return np.bincount(self.value, minlength=self.values) / self.rows
 
     def placed(self, form: dict[str, Form]) -> tuple[Codes, Codes]:
-        """The cell of each row, and the cell that each target is looked up in, with columns in these forms."""
+        """Returns the cell of each row, and the cell that each target is looked up in, with columns in these forms."""
         coarse = [numbered(form.get(name, AS_IT_IS).applied(column)) for name, column in self.quasi.items()]
         place = joined(coarse)
         return place[: self.rows], place[self.rows :]
 
     def counted(self, place: Codes, cells: int) -> Counts:
-        """How many rows there are by cell and value."""
+        """Returns how many rows there are by cell and value."""
         flat = np.bincount(place * self.values + self.value, minlength=cells * self.values)
         return flat.reshape(cells, self.values)
 
@@ -91,7 +91,7 @@ class Found(NamedTuple):
 
 
 def people_of(columns: Columns, quasi: Sequence[str], sensitive: str, *, known: Columns, own: Codes) -> People:
-    """People from the columns of a table.
+    """Returns the people in the columns of a table.
 
     Args:
         columns: of the table that is released.
@@ -122,7 +122,7 @@ def compare_lookups(
     rounds: int,
     bits: Bits | None,
 ) -> Comparison:
-    """The guess on the rows, on k-anonymous rows, on counts without small ones, and on private counts.
+    """Returns the guess on the rows, on k-anonymous rows, on counts without small ones, and on private counts.
 
     Formal guarantee of the bound: a private release adds Laplace noise to the count of every cell of the public domain,
     all combinations of quasi-identifiers and sensitive values, and is epsilon-private for adding or removing one
@@ -160,7 +160,7 @@ def compare_lookups(
 
 
 def told(rows: NDArray[Any], others: NDArray[Any], people: People, *, weight: float) -> tuple[float, float]:
-    """The share of targets whose value is guessed rightly, and the share without their own rows.
+    """Returns the share of targets whose value is guessed rightly, and the share without their own rows.
 
     Args:
         rows: what is released about the cell of each target, by value.
@@ -174,7 +174,7 @@ def told(rows: NDArray[Any], others: NDArray[Any], people: People, *, weight: fl
 
 
 def shrinkage(epsilon: float) -> float:
-    """How many counts the prior is worth beside noisy counts.
+    """Returns how many counts the prior is worth beside noisy counts.
 
     The linear Bayes estimate of n p_v people with value v in a cell, from the noisy count y, weighs y with
     s / (s + 2 / epsilon^2) and the prior with the rest, for a variance s of n p (1 - p), at most n / 4. Up to a factor
@@ -184,7 +184,7 @@ def shrinkage(epsilon: float) -> float:
 
 
 def free(finding: Disclosure) -> float:
-    """The rate that costs nobody's row anything: by the same guess without it, or by none."""
+    """Returns the rate that costs nobody's row anything: by the same guess without it, or by none."""
     return max(finding.without, finding.baseline)
 
 

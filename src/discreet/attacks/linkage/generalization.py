@@ -41,7 +41,7 @@ class Form:
     of: Callable[[Any], Any]
 
     def applied(self, column: Column) -> Column:
-        """The column in this form; a missing value stays missing."""
+        """Returns the column in this form; a missing value stays missing."""
         known: dict[Any, Any] = {}
         coarse = np.empty(len(column), dtype=object)
         for place, value in enumerate(listed(column)):
@@ -56,7 +56,7 @@ DROPPED = Form("dropped", lambda _: None)
 
 
 def forms(column: Column) -> tuple[Form, ...]:
-    """The coarser forms of a column, from the finest to its absence.
+    """Returns the coarser forms of a column, from the finest to its absence.
 
     >>> [form.name for form in forms(np.array(["1980-05-17", "1979-01-02"]))]
     ['month', 'year', 'decade', 'dropped']
@@ -89,7 +89,9 @@ class Anonymised:
 def k_anonymised(
     table: Any, quasi: Sequence[str], *, k: int = 5, suppress: float = 0.05, keep: str | None = None
 ) -> Anonymised:
-    """A table made k-anonymous: columns are coarsened one step at a time, and small classes left out at the end.
+    """Returns a table made k-anonymous.
+
+    Columns are coarsened one step at a time, and small classes left out at the end.
 
     Every step takes the column whose next form leaves the fewest people in classes smaller than k, until at most a
     share `suppress` of the people is in such classes; they are left out. Steps that later ones made needless are taken
@@ -123,20 +125,20 @@ def k_anonymised(
 
 
 def numbered(column: Column) -> Codes:
-    """The values of a column as numbers from 0, equal ones with equal numbers; missing values are one value."""
+    """Returns the values of a column as numbers from 0, equal ones with equal numbers; missing values are one value."""
     known: dict[Any, int] = {}
     return np.fromiter((known.setdefault(value, len(known)) for value in listed(column)), np.intp, len(column))
 
 
 def listed(column: Column) -> list[Any]:
-    """The values of a column as Python's own; NaN and NaT are None, so that missing values are equal."""
+    """Returns the values of a column as Python's own; NaN and NaT are None, so that missing values are equal."""
     if column.dtype.kind == "M":
         return list(column.astype("datetime64[us]").tolist())  # finer units would become bare numbers
     return [None if isinstance(value, float) and math.isnan(value) else value for value in column.tolist()]
 
 
 def stacked(columns: Sequence[Column]) -> Column:
-    """Columns one below the other; missing values are None."""
+    """Returns columns one below the other; missing values are None."""
     values = [value for column in columns for value in listed(column)]
     whole = np.empty(len(values), dtype=object)
     whole[:] = values
@@ -144,7 +146,7 @@ def stacked(columns: Sequence[Column]) -> Column:
 
 
 def joined(parts: Sequence[Codes]) -> Codes:
-    """One number for each row from the numbers in several columns, from 0 without gaps."""
+    """Returns one number for each row from the numbers in several columns, from 0 without gaps."""
     number = np.zeros(len(parts[0]), dtype=np.intp)
     for part in parts:
         _, number = np.unique(number * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
@@ -152,7 +154,7 @@ def joined(parts: Sequence[Codes]) -> Codes:
 
 
 def _climbed(coarse: list[list[Codes]], k: int, allowed: float, keep: int | None) -> list[int]:
-    """The form of each column: greedy steps up the ladders until few enough people are in small classes."""
+    """Returns the form of each column: greedy steps up the ladders until few enough people are in small classes."""
     rungs = [0] * len(coarse)
 
     def left(place: int = 0, step: int = 0) -> float:
@@ -172,7 +174,7 @@ def _climbed(coarse: list[list[Codes]], k: int, allowed: float, keep: int | None
 
 
 def _small(parts: list[Codes], k: int) -> float:
-    """The share of people in classes smaller than k."""
+    """Returns the share of people in classes smaller than k."""
     sizes = np.bincount(joined(parts))
     return float(sizes[sizes < k].sum() / sizes.sum())
 

@@ -47,16 +47,16 @@ class Pair:
 
     @property
     def targets(self) -> Codes:
-        """People who are in both."""
+        """Returns the people who are in both."""
         return np.flatnonzero(self.halves[0] & self.halves[1])
 
     @property
     def prior(self) -> Floats:
-        """The share of each value, which everybody knows."""
+        """Returns the share of each value, which everybody knows."""
         return np.bincount(self.value) / len(self.value)
 
     def overlaid(self, k: int, *, holders: tuple[int, ...] = (0, 1)) -> Disclosure:
-        """The guess from k-anonymous releases of these holders; k = 1 means rows as they are."""
+        """Returns the guess from k-anonymous releases of these holders; k = 1 means rows as they are."""
         rows = [self._rows(self.halves[holder], k, holder) for holder in holders]
         truth = self.value[self.targets]
         others = [part - np.eye(len(self.prior), dtype=np.int64)[truth] for part in rows]
@@ -64,9 +64,9 @@ class Pair:
         return self._found(float(right), float(without))
 
     def private(self, epsilon: Fraction, rounds: int, bits: Bits) -> Disclosure:
-        """The guess from the sum of two private tables of counts, each with half of epsilon, by the better attacker.
+        """Returns the guess from the sum of two private tables of counts, each with half of epsilon.
 
-        A target has a row in each table, and adds two to the sum.
+        Of two attackers, the better one counts. A target has a row in each table, and adds two to the sum.
         """
         place, truth = self._placed({}), self.value[self.targets]
         drawn, look = np.unique(place[self.targets], return_inverse=True)
@@ -81,7 +81,7 @@ class Pair:
         return replace(finding, bound=ceiling(float(epsilon), free(finding)))
 
     def _told(self, noisy: Counts, own: Counts, weight: float) -> tuple[float, float]:
-        """The share of targets told rightly from counts, and the share without what the target added to them."""
+        """Returns the share of targets told rightly from counts, and the share without what a target added to them."""
         truth = self.value[self.targets]
         right, without = (
             np.mean((part + weight * self.prior).argmax(axis=1) == truth) for part in (noisy, noisy - own)
@@ -122,7 +122,7 @@ class Pair:
 
 
 def shrinkage(epsilon: float) -> float:
-    """How many counts the prior is worth beside the sum of two noisy tables.
+    """Returns how many counts the prior is worth beside the sum of two noisy tables.
 
     As for one table, with a noise variance of 16 / epsilon^2 on the sum of two, in which n people in both count 2 n:
     the linear Bayes estimate is y + 2 p_v 16 / epsilon^2 up to a factor.
@@ -145,7 +145,7 @@ class Intersection(Finding):
     recovered: dict[Any, Any]
 
     def details(self) -> tuple[str, ...]:
-        """What each release tells by itself."""
+        """Returns what each release tells by itself."""
         first, second = map(rate, self.alone)
         return (f"Alone they resolve {first} and {second}; together they leave {self.left:.2g} values on average.",)
 
@@ -216,7 +216,7 @@ def compare(
 
 @beside(compare)
 def intersection(release_a: Any, release_b: Any, *, on: Sequence[str], sensitive: str, person: str) -> Intersection:
-    """The share of people whose sensitive value is the only one in their classes of both releases.
+    """Returns the share of people whose sensitive value is the only one in their classes of both releases.
 
     The value of a person who is in both releases is in both classes; if the two have one value in common, that is it
     (Ganta, Kasiviswanathan, Smith 2008).

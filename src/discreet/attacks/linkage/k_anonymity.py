@@ -54,18 +54,24 @@ class Anonymity(Finding):
     counts: Counts = field(repr=False, compare=False)
 
     def recursive(self, c: float, l: int) -> bool:  # noqa: E741 - the name the definition gives it
-        """Whether the table is recursively (c, l)-diverse: in each class r_1 < c (r_l + r_(l+1) + ...), r falling."""
+        """Returns whether the table is recursively (c, l)-diverse.
+
+        In each class r_1 < c (r_l + r_(l+1) + ...), r falling.
+        """
         return self.recursive_c(l) < c
 
     def recursive_c(self, l: int) -> float:  # noqa: E741 - the name the definition gives it
-        """The number that c must exceed for recursive (c, l)-diversity; infinite if some class has fewer values."""
+        """Returns the number that c must exceed for recursive (c, l)-diversity.
+
+        Infinite if some class has fewer values.
+        """
         depth = check.integer(l=l, at_least=1)
         falling = -np.sort(-self.counts, axis=1)
         rest = falling[:, depth - 1 :].sum(axis=1)
         return math.inf if np.any(rest == 0) else float(np.max(falling[:, 0] / rest))
 
     def ruling_out(self, *values: Any) -> float:
-        """The share of people whose value is certain to somebody who can rule these values out for them.
+        """Returns the share of people whose value is certain to somebody who can rule these values out for them.
 
         They can be ruled out only for people who do not have them; who is in a class of one value is certain anyway.
 
@@ -84,20 +90,23 @@ class Anonymity(Finding):
         return float(known.sum() / self.targets)
 
     def ruling_out_any(self, number: int) -> float:
-        """The share of people whose value is certain to somebody who can rule out so many values of their choice."""
+        """Returns the share of people whose value is certain to somebody who can rule out so many values.
+
+        The values that are ruled out are of the attacker's choice.
+        """
         allowed = check.integer(number=number, at_least=0)
         kinds = np.count_nonzero(self.counts, axis=1)
         return float(self.counts[kinds <= allowed + 1].sum() / self.targets)
 
     def details(self) -> tuple[str, ...]:
-        """The figures of the family."""
+        """Returns the figures of the family."""
         return (
             f"k = {self.k}, distinct l = {self.distinct_l}, entropy l = {self.entropy_l:.2f}, t = {self.t:.2f}.",
             f"Somebody who can rule out one value is certain about {rate(self.ruling_out_any(1))}.",
         )
 
     def spec(self) -> Spec:
-        """The share of people whose value is certain, by how many values can be ruled out."""
+        """Returns the share of people whose value is certain, by how many values can be ruled out."""
         reach = range(min(4, len(self.values)))
         found = {f"{number} ruled out": self.ruling_out_any(number) for number in reach}
         shown = {name: (share, share, share) for name, share in found.items()}
@@ -142,7 +151,7 @@ def compare(
 def k_anonymity(
     table: Any, *, quasi: Sequence[str], sensitive: str, ordered: bool | Sequence[Any] = False
 ) -> Anonymity:
-    """What a table tells although everybody is hidden among k.
+    """Measures what a table tells although everybody is hidden among k.
 
     Success is the share of people in classes where all have the same sensitive value: it is certain, whatever k.
 

@@ -44,7 +44,7 @@ class HowUnique(Finding):
     others: float
 
     def summary(self) -> str:
-        """The finding in plain sentences."""
+        """Returns the finding in plain sentences."""
         return (
             f"Of {self.targets:,} people in {self.area}, about {self.others:.2g} others share this birth date and sex; "
             f"with a chance of {rate(self.success)} nobody does."
@@ -52,11 +52,11 @@ class HowUnique(Finding):
 
     @property
     def headline(self) -> str:
-        """The finding as the title of a chart."""
+        """Returns the finding as the title of a chart."""
         return f"A chance of {rate(self.success)} to be the only one in {self.area} with this birth date and sex"
 
     def spec(self) -> Spec:
-        """The chances to share birth date and sex with nobody and with somebody."""
+        """Returns the chances to share birth date and sex with nobody and with somebody."""
         found = {"with nobody": self.success, "with somebody": 1 - self.success}
         shown = {name: (chance, chance, chance) for name, chance in found.items()}
         return comparison_charts.rates(shown, {}, headline=self.headline, across="chance to share birth date and sex")
@@ -71,7 +71,7 @@ def how_unique(
     ages: Ages | None = None,
     today: dt.date | str | None = None,
 ) -> HowUnique:
-    """The chance that somebody is the only one in an area with a birth date and a sex.
+    """Returns the chance that somebody is the only one in an area with a birth date and a sex.
 
     Everybody else in the area is taken to have an age and a sex by the given shares, independently, and a birthday on
     any day of the years of the band alike. Real areas are less even (a college, a home for the old), so that the
@@ -107,7 +107,7 @@ def how_unique(
 
 
 def share_unique(population: Any, *, ages: Ages | None = None) -> float:
-    """The expected share of people of all areas who are alone there with their birth date and sex.
+    """Returns the expected share of people of all areas who are alone there with their birth date and sex.
 
     A person of a cell with probability q is alone among N with probability (1 - q)^(N - 1); the mean is over areas by
     their people, and over cells by q.
@@ -141,7 +141,7 @@ def _cells(ages: Ages | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def _share(ages: Ages | None, sex: Any, age: int) -> float:
-    """The probability that somebody has the sex and was born on a given day of the band of that age."""
+    """Returns the probability that somebody has the sex and was born on a given day of the band of that age."""
     if ages is None:
         return 1 / (2 * OLDEST * YEAR)
     firsts = [first for other, first in ages if other == sex and first <= age]

@@ -58,12 +58,12 @@ class Matches:
     fit: Floats
 
     def named(self, least: float) -> NDArray[np.bool_]:
-        """For which targets the best record stands out."""
+        """Returns for which targets the best record stands out."""
         return np.asarray(self.eccentricity >= least)
 
 
 def matched(released: Ratings, known: Ratings, scale: Scale) -> Matches:
-    """The best records of all targets; users of the same label are the same, which keeps score only."""
+    """Returns the best records of all targets; users of the same label are the same, which keeps score only."""
     numbers = {label: number for number, label in enumerate(released.users)}
     truth = np.array([numbers.get(label, -1) for label in known.users])
     targets, kept = len(known.users), min(TOP, len(released.users))
@@ -87,7 +87,7 @@ def matched(released: Ratings, known: Ratings, scale: Scale) -> Matches:
 
 
 def _largest(scores: Floats, kept: int) -> Codes:
-    """Places of the largest scores of each row, in falling order."""
+    """Returns places of the largest scores of each row, in falling order."""
     some = np.argpartition(-scores, kept - 1, axis=1)[:, :kept]
     order = np.argsort(-np.take_along_axis(scores, some, axis=1), axis=1, kind="stable")
     return np.take_along_axis(some, order, axis=1)
@@ -111,7 +111,7 @@ class Presence(Finding):
     accused: float
 
     def details(self) -> tuple[str, ...]:
-        """The two ways to be right and wrong."""
+        """Returns the two ways to be right and wrong."""
         return (f"{rate(self.found)} of those in the data are found, {rate(self.accused)} of the others accused.",)
 
 
@@ -271,7 +271,7 @@ class Sums:
         return np.bincount(some.item, minlength=len(totals)), totals
 
     def said(self, inside: Said, bits: Bits) -> Said:
-        """Who is said to be in, from one release of those who are."""
+        """Returns who is said to be in, from one release of those who are."""
         counts, totals = self.exact(inside, bits)
         shown = (self.count.release(counts, bits=bits), self.sum.release(totals, bits=bits))
         known = self._known
@@ -282,6 +282,6 @@ class Sums:
         return np.asarray(np.bincount(known.user, evidence, len(known.users)) > 0)
 
     def _steps(self, rating: Floats, bounds: tuple[float, float]) -> NDArray[np.int64]:
-        """Ratings as whole half steps from the middle of their bounds."""
+        """Returns ratings as whole half steps from the middle of their bounds."""
         held = np.clip(np.nan_to_num(rating, nan=sum(bounds) / 2), *bounds)
         return np.rint(2 * held).astype(np.int64) - self._centre

@@ -26,12 +26,12 @@ _CELLS = 8_000_000  # scores held at once
 
 
 def smoothed(support: Floats) -> Floats:
-    """The weight of items that so many records have: 1 / ln(1 + support), finite for an item of one record."""
+    """Returns the weight of items that so many records have: 1 / ln(1 + support), finite for an item of one record."""
     return np.asarray(1 / np.log1p(support))
 
 
 def capped(support: Floats) -> Floats:
-    """The weight of the paper, 1 / ln(support), where an item of one record counts like one of two.
+    """Returns the weight of the paper, 1 / ln(support), where an item of one record counts like one of two.
 
     >>> round(float(capped(np.array([10.0]))[0] * (np.exp(-1 / 1.5) + np.exp(-10 / 30))), 6)
     0.53416
@@ -70,7 +70,7 @@ class Ratings:
     day: Floats
 
     def where(self, kept: NDArray[np.bool_]) -> Ratings:
-        """Some of the ratings, and the users who have any; items keep their numbers."""
+        """Returns some of the ratings, and the users who have any; items keep their numbers."""
         left, user = np.unique(self.user[kept], return_inverse=True)
         return Ratings(
             users=tuple(self.users[place] for place in left),
@@ -83,7 +83,7 @@ class Ratings:
 
 
 def ratings_of(table: Any, names: Names, *, items: dict[Any, int] | None = None) -> Ratings:
-    """A table of ratings as numbers.
+    """Returns a table of ratings as numbers.
 
     Args:
         table: one row a rating.
@@ -125,7 +125,7 @@ class Scale:
 
 
 def score(released: Ratings, known: Ratings, scale: Scale) -> Iterator[tuple[slice, Floats]]:
-    """Blocks of targets and their scores, a row a target and a column a record.
+    """Yields blocks of targets and their scores, a row a target and a column a record.
 
     The score of a record is the sum, over known items that it has, of weight (e^-|rating difference| / 1.5 + e^-|days
     apart| / 30); a term whose value is not known is left out, and where neither is known the item itself counts 1.
@@ -154,13 +154,13 @@ def score(released: Ratings, known: Ratings, scale: Scale) -> Iterator[tuple[sli
 
 
 def supported(released: Ratings, scale: Scale) -> tuple[Codes, Floats]:
-    """How many records have each item, and its weight."""
+    """Returns how many records have each item, and its weight."""
     support = np.bincount(released.item, minlength=len(released.items))
     return support, scale.weight(np.maximum(support, 1).astype(np.float64))
 
 
 def most(released: Ratings, known: Ratings, scale: Scale) -> Floats:
-    """For each target, the score of a record that has all known items as they are known."""
+    """Returns for each target the score of a record that has all known items as they are known."""
     _, weight = supported(released, scale)
     terms = np.zeros(len(known.item))
     for part, other in ((known.rating, released.rating), (known.day, released.day)):
@@ -193,7 +193,7 @@ def _labels(column: Column) -> tuple[tuple[Any, ...], Codes]:
 
 
 def _numbers(columns: dict[str, Column], name: str | None, parameter: str) -> Floats:
-    """A column as floats, a date as its number of days; all unknown where the column is not wanted."""
+    """Returns a column as floats, a date as its number of days; all unknown where the column is not wanted."""
     if name is None:
         return np.full(len(next(iter(columns.values()))), np.nan)
     (column,) = chosen(columns, [name], parameter=parameter)
@@ -230,7 +230,7 @@ def known_ratings(
     day: str | None = "day",
     bits: Bits | None = None,
 ) -> Columns:
-    """A table of what is known about everybody: some of their ratings, wrong by a little.
+    """Returns a table of what is known about everybody: some of their ratings, wrong by a little.
 
     Each person's items are drawn evenly without replacement (all of them for a person with fewer); every rating is off
     by a number spread evenly over plus or minus `rating_error`, every date by a whole number of days spread evenly over
@@ -268,7 +268,7 @@ def known_ratings(
 def sampled_ratings(
     ratings: Ratings, *, items: int, rating_error: float, days: int, bits: Bits | None = None
 ) -> Ratings:
-    """Some ratings of everybody with errors, as in `known_ratings`."""
+    """Returns some ratings of everybody with errors, as in `known_ratings`."""
     count, reach = check.integer(items=items, at_least=1), check.integer(days=days, at_least=0)
     wrong, source = float(check.not_negative(rating_error=rating_error)), source_of(bits)
     some = at_random(ratings, count, source)
@@ -285,7 +285,7 @@ def sampled_ratings(
 
 
 def at_random(ratings: Ratings, count: int, bits: Bits) -> Ratings:
-    """So many ratings of everybody, drawn evenly; all of those who have fewer."""
+    """Returns so many ratings of everybody, drawn evenly; all of those who have fewer."""
     order = np.lexsort((uniforms(len(ratings.user), bits=bits), ratings.user))
     sizes = np.bincount(ratings.user, minlength=len(ratings.users))
     rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)

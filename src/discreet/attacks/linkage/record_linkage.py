@@ -47,7 +47,7 @@ class Linkage(Finding):
     recovered: Pairs = field(compare=False)
 
     def details(self) -> tuple[str, ...]:
-        """The figures, and what they leave open."""
+        """Returns the figures, and what they leave open."""
         known = [f"{self.matches:,} pairs match, {self.confirmed:,} confirmed, {self.ambiguous:,} rows are ambiguous."]
         if self.right is not None:
             known.append(f"{rate(self.right)} of the confirmed matches are right.")
@@ -63,7 +63,7 @@ class Linkage(Finding):
         return tuple(known)
 
     def spec(self) -> Spec:
-        """The shares of released rows that are confirmed and ambiguous, beside chance."""
+        """Returns the shares of released rows that are confirmed and ambiguous, beside chance."""
         named = {} if self.right is None else {"named rightly": self.success}
         found = named | {
             "confirmed": self.confirmed / self.targets,
@@ -179,7 +179,7 @@ def linkage(
 
 
 def _placed(tables: list[Columns], names: list[str]) -> list[Codes]:
-    """The class of each row, numbered alike in all tables; one of missing values has rows of one table only."""
+    """Returns the class of each row, numbered alike in all tables; one of missing values has rows of one table only."""
     for table in tables:
         chosen(table, names, parameter="on")
     whole = [stacked([table[name] for table in tables]) for name in names]
@@ -197,7 +197,7 @@ def _absent(column: Column) -> NDArray[np.bool_]:
 
 
 def _pairs(place: list[Codes], sure: NDArray[np.bool_]) -> Pairs:
-    """Rows of the release and of the list in classes where both are alone."""
+    """Returns rows of the release and of the list in classes where both are alone."""
     row, person = (np.zeros(len(sure), dtype=np.intp) for _ in range(2))
     row[place[0]], person[place[1]] = np.arange(len(place[0])), np.arange(len(place[1]))
     classes = np.flatnonzero(sure)
@@ -213,7 +213,7 @@ def _told(place: list[Codes], counts: Codes, value: Codes) -> int:
 
 
 def _chance(left: Columns, right: Columns, truth: str | None) -> float:
-    """The share of rows that get the right name if everyone is given a name of the list at random."""
+    """Returns the share of rows that get the right name if everyone is given a name of the list at random."""
     names = len(next(iter(right.values())))
     if truth is None:
         return 1 / names
@@ -222,7 +222,7 @@ def _chance(left: Columns, right: Columns, truth: str | None) -> float:
 
 
 def _same_people(left: NDArray[Any], right: NDArray[Any]) -> tuple[Codes, Codes]:
-    """Places of people who are in both, each once."""
+    """Returns places of people who are in both, each once."""
     first = {person: place for place, person in reversed(list(enumerate(listed(left))))}
     found = {person: place for place, person in reversed(list(enumerate(listed(right)))) if person in first}
     people = [person for person in first if person in found and person is not None]

@@ -42,12 +42,12 @@ class Scoreboard(Finding):
     recovered: dict[Any, Any]
 
     def details(self) -> tuple[str, ...]:
-        """What happens to the others."""
+        """Returns what happens to the others."""
         wrong = () if self.wrong is None else (f"{rate(self.wrong)} are named wrongly.",)
         return (*wrong, f"For {rate(self.silent)} no record stands out.")
 
     def spec(self) -> Spec:
-        """What becomes of targets, beside chance."""
+        """Returns what becomes of targets, beside chance."""
         parts = {"named rightly" if self.wrong is not None else "named": self.success, "named wrongly": self.wrong}
         found = {name: sampled(share, self.targets) for name, share in parts.items() if share is not None}
         found["no answer"] = sampled(self.silent, self.targets)
@@ -147,7 +147,7 @@ class KnownItems:
     findings: dict[tuple[int, int], Scoreboard]
 
     def summary(self) -> str:
-        """One line for each."""
+        """Returns the findings as text, one line for each."""
         return "\n".join(
             f"{items} known, dates off by up to {days} days: {rate(found.success)} named rightly"
             for (days, items), found in self.findings.items()
@@ -155,12 +155,12 @@ class KnownItems:
 
     @property
     def headline(self) -> str:
-        """The best of the findings as the title of a chart."""
+        """Returns the best of the findings as the title of a chart."""
         (days, items), best = max(self.findings.items(), key=lambda pair: pair[1].success)
         return f"{items} known ratings, dates off by up to {days} days, name {rate(best.success)} of people"
 
     def spec(self) -> Spec:
-        """Success against the number of known items."""
+        """Returns success against the number of known items."""
         series: dict[str, list[tuple[float, comparison_charts.Rate]]] = {}
         for (days, items), found in self.findings.items():
             series.setdefault(f"{days} days off", []).append((items, sampled(found.success, found.targets)))
@@ -177,7 +177,7 @@ class KnownItems:
         )
 
     def chart(self) -> Any:
-        """An Altair chart; its dictionary where Altair is not installed."""
+        """Returns an Altair chart; its dictionary where Altair is not installed."""
         return chart(self.spec())
 
 
@@ -195,7 +195,7 @@ def scoreboard_by_items(
     eccentricity: float = 1.5,
     bits: Bits | None = None,
 ) -> KnownItems:
-    """How many people the scoreboard names, by how much is known and how well.
+    """Returns how many people the scoreboard names, by how much is known and how well.
 
     What is known is drawn anew for each number of items and error of dates, as in `known_ratings`.
 

@@ -57,7 +57,7 @@ class Uniqueness(Finding):
     coarsen: tuple[Coarsened, ...]
 
     def details(self) -> tuple[str, ...]:
-        """The most effective ways to coarsen a column and to keep it."""
+        """Returns the most effective ways to coarsen a column and to keep it."""
         kept = [found for found in self.coarsen if found.form != "dropped"]
         known = (
             f"With {found.column} {_as(found.form)}, {rate(found.unique)} would be unique."
@@ -67,11 +67,11 @@ class Uniqueness(Finding):
 
     @property
     def headline(self) -> str:
-        """The finding as the title of a chart."""
+        """Returns the finding as the title of a chart."""
         return f"{rate(self.success)} of {self.targets:,} people are the only ones with their {_and(self.quasi)}"
 
     def spec(self) -> Spec:
-        """The share of people by the size of their class."""
+        """Returns the share of people by the size of their class."""
         found = {name: (share, share, share) for name, share in self.sizes.items()}
         marks = {} if self.predicted is None else {"predicted unique": self.predicted}
         return comparison_charts.rates(found, marks, headline=self.headline, across="people in classes of that size")
@@ -114,7 +114,7 @@ def compare(
 
 @beside(compare)
 def uniqueness(table: Any, quasi: Sequence[str], *, cells: int | None = None) -> Uniqueness:
-    """The share of people who are the only ones with their quasi-identifiers.
+    """Measures the share of people who are the only ones with their quasi-identifiers.
 
     Among N people spread evenly over B cells, a person is alone with probability (1 - 1/B)^(N - 1) (Golle 2006 counts
     the same for the census).
@@ -151,7 +151,7 @@ def uniqueness(table: Any, quasi: Sequence[str], *, cells: int | None = None) ->
 
 
 def alone(people: int, cells: float) -> float:
-    """The expected share of people who are alone in one of so many equally likely cells.
+    """Returns the expected share of people who are alone in one of so many equally likely cells.
 
     >>> round(alone(7500, 2 * 365 * 80), 4)
     0.8795
@@ -160,7 +160,7 @@ def alone(people: int, cells: float) -> float:
 
 
 def _ranked(names: list[str], columns: dict[str, Any], parts: list[Codes]) -> tuple[Coarsened, ...]:
-    """What every coarser form of every column would leave, the least first; of equal ones the finer form."""
+    """Returns what every coarser form of every column would leave, the least first; of equal ones the finer form."""
     found = []
     for place, name in enumerate(names):
         for form in forms(columns[name]):

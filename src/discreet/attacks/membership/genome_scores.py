@@ -68,7 +68,7 @@ def _usable(frequencies: Floats, population: Floats, rarest: float) -> NDArray[n
 
 
 def _likelihood_ratio(frequencies: Floats, start: Floats, stop: Floats, judged: Floats, setting: Setting) -> Scored:
-    """The weights of alleles are ln(f/p) - ln((1-f)/(1-p)); what is the same for everybody is left out.
+    """Returns the weights of alleles are ln(f/p) - ln((1-f)/(1-p)); what is the same for everybody is left out.
 
     Of a noisy frequency the attacker takes the best guess, which lies nearer to p the more noise there is.
     """
@@ -95,7 +95,10 @@ def _standardised(part: Floats, used: NDArray[np.bool_], p: Floats, ploidy: int)
 
 
 def _directions(standardised: Floats, count: int) -> Floats:
-    """The first directions of a principal component analysis, as rows; from the small matrix of people by people."""
+    """Returns the first directions of a principal component analysis, as rows.
+
+    From the small matrix of people by people.
+    """
     kept = min(count, len(standardised) - 1)
     if kept < 1:
         return np.zeros((0, standardised.shape[1]))
@@ -127,7 +130,7 @@ def _distance(frequencies: Floats, start: Floats, stop: Floats, judged: Floats, 
 
 
 def correlations(haplotypes: Any) -> Floats:
-    """Correlations between sites, 0 where one does not vary.
+    """Returns the correlations between sites, 0 where one does not vary.
 
     >>> correlations([[0, 0, 1], [1, 1, 1], [0, 0, 1], [1, 1, 1]]).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]

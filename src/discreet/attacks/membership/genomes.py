@@ -59,7 +59,7 @@ def compare(
     false_positives: check.Number = 0.05,
     bits: Bits | None = None,
 ) -> Comparison:
-    """Tracing from raw frequencies, rounded ones, without small counts, from a tenth of the sites, and private ones.
+    """Compares tracing from raw, rounded and private frequencies, without small counts, and from a tenth of the sites.
 
     Formal guarantee of the private releases: a person moves each of d allele counts by at most the ploidy, if added or
     removed and if replaced by another, so that noise for ploidy * d (Laplace, L1) or ploidy * sqrt(d) (Gaussian, L2)

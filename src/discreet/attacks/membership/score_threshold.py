@@ -56,7 +56,7 @@ class Tracing(Finding):
     effective: float
 
     def details(self) -> tuple[str, ...]:
-        """What the accusations cost, and what they rest on."""
+        """Returns what the accusations cost, and what they rest on."""
         used = f"{self.coordinates:,} numbers were used, worth {self.effective:,.0f} independent ones."
         if self.false_positives is None:
             return (used,)
@@ -64,7 +64,7 @@ class Tracing(Finding):
         return wrong, used
 
     def spec(self) -> Spec:
-        """The chart as a dictionary of Vega-Lite: members accused beside strangers accused."""
+        """Returns the chart as a dictionary of Vega-Lite: members accused beside strangers accused."""
         if self.false_positives is None:
             return super().spec()
         found = {
@@ -85,7 +85,7 @@ def accuse(
     event: Event | None,
     **figures: Any,
 ) -> Tracing:
-    """The finding from scores of candidates and of people known to be outside.
+    """Returns the finding from scores of candidates and of people known to be outside.
 
     Formal guarantee: the threshold is the ceil((1 - alpha)(k + 1))-th smallest of k control scores, so that somebody
     outside who is exchangeable with the controls is accused with probability at most alpha, whatever the law of the
@@ -112,7 +112,9 @@ def accuse(
 
 
 def averaged(findings: Sequence[Tracing]) -> Tracing:
-    """Findings on several releases of the same data as one; the accused and the threshold are those of the last.
+    """Returns findings on several releases of the same data as one.
+
+    The accused and the threshold are those of the last.
 
     The guarantee bounds what happens on average over the noise: one draw of it can be lucky for many members at once.
     """
@@ -127,14 +129,14 @@ def averaged(findings: Sequence[Tracing]) -> Tracing:
 
 
 def bound_of(event: Event, false_positives: float) -> float:
-    """The largest power of any test with so many false positives, against a release that this event describes."""
+    """Returns the largest power of any test with so many false positives, against a release with this event."""
     if isinstance(event, Pure):  # the same in closed form
         return ceiling(float(event.epsilon), false_positives)
     return 1 - accounting.trade_off(event, false_positives)
 
 
 def threshold_of(controls: Floats, false_positives: float) -> float:
-    """The score that an exchangeable stranger exceeds with at most this probability.
+    """Returns the score that an exchangeable stranger exceeds with at most this probability.
 
     >>> threshold_of(np.arange(1.0, 100.0), 0.05)
     95.0
@@ -156,7 +158,7 @@ def power(
     effective: float | None = None,
     false_positives: float = 0.05,
 ) -> float:
-    """The power that theory predicts for the centred inner product, and for the likelihood ratio of genomes.
+    """Returns the power that theory predicts for the centred inner product, and for the likelihood ratio of genomes.
 
     With unit variances a member scores d/n more than a stranger, and scores have the variance (1/n + 1/r) |R|^2 + d
     sigma^2, where |R|^2 = d^2 / effective is d for independent coordinates: the power is Phi(d / (n sd) - z). With a
@@ -180,7 +182,7 @@ def power(
 
 
 def effective_number(products: Floats) -> float:
-    """How many independent coordinates tell as much as these, from inner products of standardised strangers.
+    """Returns how many independent coordinates tell as much as these, from inner products of standardised strangers.
 
     For two strangers E<z, z'>^2 = |R|^2, the sum of all squared correlations, so that d^2 / |R|^2 follows from the
     spread of the products off the diagonal; d is the mean of those on it.
@@ -195,7 +197,7 @@ def effective_number(products: Floats) -> float:
 
 
 def split(reference: Floats, controls: Any, bits: Bits | None) -> tuple[Floats, Floats]:
-    """The people who stand for the population, and others who set the threshold; without controls, a half each."""
+    """Returns who stands for the population, and who sets the threshold; without controls, a half each."""
     if controls is not None:
         return reference, people(reference.shape[1], controls=controls)
     if len(reference) < 4:
@@ -206,7 +208,7 @@ def split(reference: Floats, controls: Any, bits: Bits | None) -> tuple[Floats, 
 
 
 def people(width: int | None = None, **parameter: Any) -> Floats:
-    """A table of numbers with one row for each person, all of them finite."""
+    """Returns a table of numbers with one row for each person, all of them finite."""
     ((name, values),) = parameter.items()
     try:
         table = np.asarray(values, dtype=np.float64)
@@ -220,7 +222,7 @@ def people(width: int | None = None, **parameter: Any) -> Floats:
 
 
 def mask_of(members: Any, candidates: int) -> Mask | None:
-    """Who is a member, as a mask: from a mask, or from places among the candidates."""
+    """Returns who is a member, as a mask: from a mask, or from places among the candidates."""
     if members is None:
         return None
     found = np.asarray(members)
@@ -238,5 +240,5 @@ def mask_of(members: Any, candidates: int) -> Mask | None:
 
 
 def allowed_rate(false_positives: check.Number) -> float:
-    """The rate of false positives, strictly between 0 and 1."""
+    """Returns the rate of false positives, strictly between 0 and 1."""
     return float(check.probability(false_positives=false_positives))

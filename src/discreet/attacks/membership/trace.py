@@ -65,7 +65,7 @@ class Sums:
 
 
 def private_law(law: Law, epsilon: float, delta: check.Number, coordinates: int, largest: int = 1) -> Guarantee:
-    """Noise for whole sums that one person moves by at most `largest` in every coordinate.
+    """Returns noise for whole sums that one person moves by at most `largest` in every coordinate.
 
     Formal guarantee: epsilon-DP with Laplace noise, whose L1 sensitivity is largest * d; (epsilon, delta)-DP and the
     trade-off curve of the Gaussian mechanism with Gaussian noise, whose L2 sensitivity is largest * sqrt(d). If a
@@ -85,7 +85,7 @@ def private_law(law: Law, epsilon: float, delta: check.Number, coordinates: int,
 def noisy_sums(
     sums: NDArray[np.int64], largest: int, law: Law, *, epsilon: float, delta: check.Number, bits: Bits
 ) -> Sums:
-    """Whole sums of values between 0 and `largest`, made private together."""
+    """Returns whole sums of values between 0 and `largest`, made private together."""
     guarantee = private_law(law, epsilon, delta, sums.size, largest)
     values = np.asarray(guarantee.mechanism.release(sums, bits=bits), dtype=np.float64)
     return Sums(values, guarantee.noise, guarantee.event)
@@ -118,7 +118,7 @@ def compare(
     false_positives: check.Number = 0.05,
     bits: Bits | None = None,
 ) -> Comparison:
-    """Tracing from raw means, from rounded ones, from a tenth of them, and from private ones.
+    """Compares tracing from raw means, from rounded ones, from a tenth of them, and from private ones.
 
     Formal guarantee of the private releases: values are clipped to the bounds and put on a public grid, and their exact
     sums get noise for one person replaced by another, in all coordinates together; the size of the group is public. A

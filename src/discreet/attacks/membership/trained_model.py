@@ -41,7 +41,7 @@ class Pool:
         return len(self.labels)
 
     def at(self, places: NDArray[Any]) -> Pool:
-        """Some of the rows."""
+        """Returns some of the rows."""
         return Pool(self.features[places], self.labels[places])
 
 
@@ -59,7 +59,7 @@ class Shadows:
 
 
 def clone(model: Any, bits: Bits) -> Any:
-    """An untrained copy, with a seed of its own if it takes one: experiments repeat, and protect nobody.
+    """Returns an untrained copy, with a seed of its own if it takes one: experiments repeat, and protect nobody.
 
     Raises:
         MissingExtra: without scikit-learn.
@@ -75,12 +75,12 @@ def clone(model: Any, bits: Bits) -> Any:
 
 
 def trained(model: Any, pool: Pool, bits: Bits) -> Any:
-    """A fresh copy, trained on these rows."""
+    """Returns a fresh copy, trained on these rows."""
     return clone(model, bits).fit(pool.features, pool.labels)
 
 
 def shadow_models(model: Any, pool: Pool, count: int, bits: Bits) -> Shadows:
-    """Models trained on random halves of a pool and on their complements, so that each row is in half of them."""
+    """Trains models on random halves of a pool and on their complements, so that each row is in half of them."""
     inside = np.zeros((count, len(pool)), dtype=bool)
     for pair in range(0, count, 2):
         half = shuffled(len(pool), bits=bits)[: len(pool) // 2]
@@ -91,7 +91,10 @@ def shadow_models(model: Any, pool: Pool, count: int, bits: Bits) -> Shadows:
 
 
 def certainty(model: Any, pool: Pool) -> Floats:
-    """The logit of the probability that a model gives to the right label; of a model without probabilities, +-logit."""
+    """Returns the logit of the probability that a model gives to the right label.
+
+    Of a model without probabilities, +-logit.
+    """
     if not hasattr(model, "predict_proba"):
         right = np.asarray(model.predict(pool.features)) == pool.labels
         shares = right.astype(np.float64)
@@ -103,7 +106,7 @@ def certainty(model: Any, pool: Pool) -> Floats:
 
 
 def accuracy(model: Any, pool: Pool) -> float:
-    """The share of rows that a model labels rightly."""
+    """Returns the share of rows that a model labels rightly."""
     return float(np.mean(np.asarray(model.predict(pool.features)) == pool.labels))
 
 
@@ -112,12 +115,12 @@ Score = Callable[[Floats, int | None], Floats]
 
 
 def by_loss(seen: Shadows) -> Score:  # noqa: ARG001 - shadows only set the threshold
-    """The surer a model is of a row, that is the smaller its loss, the likelier the row was trained on."""
+    """Scores by the loss: the surer a model is of a row, the likelier the row was trained on."""
     return lambda sure, _: sure
 
 
 def by_likelihood_ratio(seen: Shadows) -> Score:
-    """log N(sure; in) - log N(sure; out), a mean in and out for each row, one variance each (Carlini et al. 2022).
+    """Scores by log N(sure; in) - log N(sure; out), a mean for each row, one variance each (Carlini et al. 2022).
 
     The paper takes common variances where there are few shadow models, as here.
     """
@@ -166,7 +169,7 @@ class Membership(Finding):
     false_positives: dict[float, float]
 
     def details(self) -> tuple[str, ...]:
-        """What the model gives away at a low rate of false positives, and how much it fits its data too well."""
+        """Returns what the model gives away at few false positives, and how much it fits its data too well."""
         found = [
             f"{rate(power)} of members at {rate(allowed)} false positives" for allowed, power in self.power.items()
         ]
@@ -188,7 +191,7 @@ def compare(
     repeats: int = 10,
     bits: Bits | None = None,
 ) -> Comparison:
-    """The attack on a model that learnt by heart, on a regularised one, and on private ones.
+    """Compares the attack on a model that learnt by heart, on a regularised one, and on private ones.
 
     Half of the rows, at random, are the training data. Formal guarantee of the private models, which are trees of
     `discreet.learn.DecisionTreeClassifier`: epsilon-DP for one row replaced by another. Training data with a member and
@@ -244,7 +247,7 @@ def compare(
 
 
 def _averaged(findings: Sequence[Membership]) -> Membership:
-    """Findings on several models of the same data as one; the accused are those of the last."""
+    """Returns findings on several models of the same data as one; the accused are those of the last."""
     return replace(
         findings[-1],
         success=float(np.mean([found.success for found in findings])),
@@ -329,7 +332,7 @@ def membership(
 
 
 def _best_threshold(inside: Floats, outside: Floats) -> float:
-    """The score above which accusations tell shadow models' members from others best."""
+    """Returns the score above which accusations tell shadow models' members from others best."""
     places = np.unique(np.concatenate([inside, outside]))
     found = [1 - np.searchsorted(np.sort(part), places, side="right") / len(part) for part in (inside, outside)]
     return float(places[np.argmax(found[0] - found[1])])

@@ -48,16 +48,16 @@ class Answerer:
 
     @property
     def name(self) -> str:
-        """The defence, for people."""
+        """Returns the defence, for people."""
         return RAW
 
     @property
     def epsilon(self) -> float | None:
-        """Of all answers together; None without a guarantee."""
+        """Returns the epsilon of all answers together; None without a guarantee."""
         return None
 
     def answer(self, secret: Any, queries: Any, *, bits: Bits | None = None) -> Answers:
-        """One number for each query; NaN where an answer is withheld."""
+        """Returns one number for each query; NaN where an answer is withheld."""
         asked, hidden = matrix(queries), secret_bits(secret)
         if asked.shape[1] != len(hidden):
             people = f"a column for each of {len(hidden):,} people"
@@ -65,11 +65,11 @@ class Answerer:
         return np.asarray(self._answers(hidden, asked, source_of(bits)), dtype=np.float64)
 
     def noise(self, queries: Any) -> float | None:
-        """The standard deviation of an answer's error, where it is the same for all; None where it is not told."""
+        """Returns the standard deviation of an answer's error, if it is the same for all; None if it is not told."""
         return self._noise(matrix(queries))
 
     def bound(self, queries: Any, *, prior: float = 0.5) -> float | None:
-        """The largest share of bits that anybody guesses rightly; None without a guarantee.
+        """Returns the largest share of bits that anybody guesses rightly; None without a guarantee.
 
         Args:
             queries: all that are answered.
@@ -106,7 +106,7 @@ class Guaranteed(Answerer):
 
     @property
     def epsilon(self) -> float | None:
-        """Of all answers together."""
+        """Returns the epsilon of all answers together."""
         return float(self.total)
 
 
@@ -123,7 +123,7 @@ class Asked(Guaranteed):
 
     @property
     def name(self) -> str:
-        """The defence, for people."""
+        """Returns the defence, for people."""
         return f"curator, epsilon {float(self.total):g}"
 
     def _answers(self, secret: Whole, queries: Whole, bits: Bits, /) -> NDArray[Any]:
@@ -163,7 +163,7 @@ class Asked(Guaranteed):
 
 
 def matrix(queries: Any) -> Whole:
-    """Queries as whole weights.
+    """Returns queries as whole weights.
 
     Raises:
         InvalidParameter: if they are no matrix of -1, 0 and 1.
@@ -177,7 +177,7 @@ def matrix(queries: Any) -> Whole:
 
 
 def secret_bits(secret: Any, *, name: str = "secret") -> Whole:
-    """A bit for each person.
+    """Returns a bit for each person.
 
     Raises:
         InvalidParameter: if they are anything else.
@@ -189,14 +189,17 @@ def secret_bits(secret: Any, *, name: str = "secret") -> Whole:
 
 
 def norms(queries: Any) -> tuple[int, Fraction]:
-    """The largest L1 norm of a person's column, and the largest L2 norm, rounded up; at least 1, as of one answer."""
+    """Returns the largest L1 norm of a person's column, and the largest L2 norm, rounded up.
+
+    At least 1, as of one answer.
+    """
     asked = matrix(queries)
     largest = max(1, int(np.abs(asked).sum(axis=0).max()))  # the same sum as of squares: weights are -1, 0 and 1
     return largest, root_above(Fraction(largest))
 
 
 def laplace_spread(scale: Fraction) -> float:
-    """The standard deviation of discrete Laplace noise: 1 / (sqrt(2) sinh(1 / (2 scale)))."""
+    """Returns the standard deviation of discrete Laplace noise: 1 / (sqrt(2) sinh(1 / (2 scale)))."""
     return 1 / (math.sqrt(2) * math.sinh(float(1 / scale) / 2))
 
 

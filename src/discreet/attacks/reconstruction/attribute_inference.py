@@ -39,7 +39,7 @@ class Inference(Finding):
     measured: bool
 
     def details(self) -> tuple[str, ...]:
-        """The number, and what counts as right."""
+        """Returns the number, and what counts as right."""
         known = [] if np.ndim(self.recovered) else [f"Inferred: {plain(self.recovered)}."]
         if not self.measured:
             known.append("The rate is expected, not measured: the truth was not given.")
@@ -57,7 +57,7 @@ def inferred(
     baseline: float,
     bound: float | None,
 ) -> Inference:
-    """The finding about a number, or about one for each trial.
+    """Returns the finding about a number, or about one for each trial.
 
     Args:
         attack: its name.
@@ -90,12 +90,12 @@ def inferred(
 
 
 def near(tolerance: float, noise: float) -> float:
-    """How often normal noise stays within a tolerance."""
+    """Returns how often normal noise stays within a tolerance."""
     return float(2 * special.ndtr(tolerance / noise) - 1) if noise > 0 else 1.0
 
 
 def near_twice(tolerance: float, scale: float) -> float:
-    """How often the difference of two Laplace numbers of this scale stays within a tolerance.
+    """Returns how often the difference of two Laplace numbers of this scale stays within a tolerance.
 
     Its density is (1 + |d| / s) e^(-|d| / s) / 4s.
 
@@ -107,7 +107,7 @@ def near_twice(tolerance: float, scale: float) -> float:
 
 
 def span(name: str, ends: Any) -> tuple[Fraction, Fraction]:
-    """Two ends, the first below the second.
+    """Returns two ends, the first below the second.
 
     Raises:
         InvalidParameter: if they are no such pair.
@@ -123,13 +123,15 @@ def span(name: str, ends: Any) -> tuple[Fraction, Fraction]:
 
 
 def evenly(ends: tuple[Fraction, Fraction], count: int, *, bits: Bits) -> Floats:
-    """Numbers spread evenly between two ends."""
+    """Returns numbers spread evenly between two ends."""
     low, high = float(ends[0]), float(ends[1])
     return np.asarray(low + (high - low) * uniforms(count, bits=bits))
 
 
 def sensible(found: Floats, ends: tuple[Fraction, Fraction], tolerance: float) -> Floats:
-    """The best guesses for numbers that are spread evenly between two ends: what was inferred, kept inside them.
+    """Returns the best guesses for numbers that are spread evenly between two ends.
+
+    What was inferred, kept inside them.
 
     If each is right by itself with probability p, and by chance with probability b <= 1/2, these are right with
     probability 1 - (1 - p) (1 - b): next to an end, one side of the noise does no harm. Where nothing was inferred
@@ -141,7 +143,7 @@ def sensible(found: Floats, ends: tuple[Fraction, Fraction], tolerance: float) -
 
 
 def by_chance(ends: tuple[Fraction, Fraction], tolerance: float) -> float:
-    """How often the best guess comes near a number that is spread evenly between two ends."""
+    """Returns how often the best guess comes near a number that is spread evenly between two ends."""
     return min(1.0, 2 * tolerance / float(ends[1] - ends[0]))
 
 
@@ -157,21 +159,21 @@ class Clipped:
 
     @property
     def grid(self) -> Grid:
-        """At least a million steps between the bounds."""
+        """Returns at least a million steps between the bounds."""
         return Grid.finer_than((self.bounds[1] - self.bounds[0]) / _FINENESS)
 
     @property
     def width(self) -> int:
-        """How far one value can be replaced, in steps: clipping and rounding keep the order of values."""
+        """Returns how far one value can be replaced, in steps: clipping and rounding keep the order of values."""
         return int(self.grid.steps(self.bounds[1]) - self.grid.steps(self.bounds[0]))
 
     def steps(self, values: Any) -> Whole:
-        """The values on the grid."""
+        """Returns the values on the grid."""
         inside = np.clip(np.asarray(values, dtype=np.float64), float(self.bounds[0]), float(self.bounds[1]))
         return np.asarray(self.grid.steps(inside))
 
     def noisy(self, totals: Whole, *, epsilon: Fraction, reach: int = 1, bits: Bits) -> Floats:
-        """Totals with exact noise, in the units of the values.
+        """Returns totals with exact noise, in the units of the values.
 
         Formal guarantee: epsilon-DP when one value is replaced, for totals that belong together; an array may hold
         several releases side by side, each of which is epsilon-DP by itself.
@@ -186,5 +188,5 @@ class Clipped:
         return np.asarray(law.release(totals, bits=bits), dtype=np.float64) * float(self.grid.step)
 
     def scale(self, epsilon: Fraction, reach: int = 1) -> float:
-        """Of the noise, in the units of the values."""
+        """Returns the scale of the noise, in the units of the values."""
         return float(reach * self.width / epsilon * self.grid.step)

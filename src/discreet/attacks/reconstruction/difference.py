@@ -45,7 +45,7 @@ def _compare_totals(
     trials: int = 1000,
     bits: Bits | None = None,
 ) -> Comparison:
-    """Averages of a group before and after one person leaves: exact, rounded, withheld if small, clipped, private.
+    """Compares averages before and after one person leaves: exact, rounded, withheld if small, clipped, private.
 
     In every trial the one who leaves has a number of its own, spread evenly over `prior`. A private release clips
     values to the bounds, adds exact Laplace noise to their sum, and divides by the number of people, which is public.
@@ -190,7 +190,7 @@ def _compare_weights(
     trials: int = 1000,
     bits: Bits | None = None,
 ) -> Comparison:
-    """Weights before and after one person leaves: exact, rounded, of clipped outcomes, private.
+    """Compares weights before and after one person leaves: exact, rounded, of clipped outcomes, private.
 
     In every trial the person's outcome is spread evenly over `prior`; features are public. Private weights come from
     X'y of clipped outcomes with exact Laplace noise. Those who stay are in both regressions, so that each has half of
@@ -326,7 +326,7 @@ def _rows(features: Any) -> Floats:
 
 
 def _place(person: int, rows: Floats) -> int:
-    """A row that is not needed to tell the columns apart, and is not empty."""
+    """Returns a row that is not needed to tell the columns apart, and is not empty."""
     place = check.integer(person=person, at_least=0, at_most=len(rows) - 1)
     if not rows[place].any() or np.linalg.matrix_rank(np.delete(rows, place, axis=0)) < rows.shape[1]:
         condition = "to have features, and to leave enough people for a regression"

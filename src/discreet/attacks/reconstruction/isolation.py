@@ -39,7 +39,7 @@ class Isolation(Finding):
     measured: bool
 
     def details(self) -> tuple[str, ...]:
-        """Who is exposed, and by how many queries."""
+        """Returns who is exposed, and by how many queries."""
         if not self.exposed:
             return (f"No combination of the {self.queries:,} queries leaves one person alone.",)
         first = self.exposed[0]
@@ -57,7 +57,7 @@ def _compare(
     trials: int = 100,
     bits: Bits | None = None,
 ) -> Comparison:
-    """Totals of overlapping groups: exact, rounded, withheld if the group is small, private.
+    """Compares totals of overlapping groups: exact, rounded, withheld if the group is small, private.
 
     In every trial each person has a whole number of its own, spread evenly over the bounds, and the attack is right if
     it names the number. Private answers have exact Laplace noise for all queries together, when one person's number is
@@ -187,7 +187,7 @@ def _combinations(asked: Exactly) -> dict[int, tuple[Fraction, ...]]:
 def _scored(
     known: Isolation, answers: Any, secret: NDArray[np.int64], *, ends: tuple[int, int], bound: float | None
 ) -> Isolation:
-    """The share of people, over all trials, whose whole number is named; the others are guessed."""
+    """Returns the share of people, over all trials, whose whole number is named; the others are guessed."""
     people, trials = secret.shape
     chance = 1 / (ends[1] - ends[0] + 1)
     factors = np.array([[float(factor) for factor in known.combinations[person]] for person in known.exposed])

@@ -46,7 +46,7 @@ class Reconstruction(Finding):
     residual: float
 
     def details(self) -> tuple[str, ...]:
-        """How it was done, and what is sure."""
+        """Returns how it was done, and what is sure."""
         known = [f"{self.queries:,} answers, by {self.method.replace('_', ' ')}."]
         if not self.measured:
             known.append("The rate is expected, not measured: the truth was not given.")
@@ -67,7 +67,7 @@ def _compare(
     runs: int | None = None,
     bits: Bits | None = None,
 ) -> Comparison:
-    """The attack on exact counts, on ad-hoc defences and on private counts of the same subsets.
+    """Compares the attack on exact counts, on ad-hoc defences and on private counts of the same subsets.
 
     The bound is about one person's bit, when all others are known, and for the law of the noise that was used: normal
     noise with parameter mu allows Phi(mu / 2) right guesses where bits are even. Least squares reaches about
@@ -114,7 +114,7 @@ def repeated(
     bits: Bits,
     inverse: Floats | None = None,
 ) -> Reconstruction:
-    """The attack on an answerer that is asked several times, with the average rate."""
+    """Returns the attack on an answerer that is asked several times, with the average rate."""
     right, asked = secret_bits(secret), matrix(queries).astype(np.float64)
     shared = inverse if inverse is not None or method != "least_squares" else solvers.normal_inverse(asked)
     noise, bound = answerer.noise(asked), answerer.bound(asked, prior=_commoner(right))
@@ -265,7 +265,7 @@ def _truth(truth: Any, people: int) -> NDArray[np.int64]:
 
 
 def _commoner(secret: NDArray[np.int64]) -> float:
-    """The share of the commoner value: what a guess reaches that knows it."""
+    """Returns the share of the commoner value: what a guess reaches that knows it."""
     ones = float(np.mean(secret))
     return max(ones, 1 - ones)
 

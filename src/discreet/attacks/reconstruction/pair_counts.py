@@ -36,7 +36,7 @@ class Solved(Finding):
     unique: bool
 
     def details(self) -> tuple[str, ...]:
-        """Whether the counts leave a choice."""
+        """Returns whether the counts leave a choice."""
         if self.recovered is None:
             return ("No table has these counts.",)
         return ("No other table has these counts." if self.unique else "Other tables have these counts, too.",)
@@ -49,7 +49,7 @@ def compare(
     rounding: int = 2,
     bits: Bits | None = None,
 ) -> Comparison:
-    """The search on exact counts of pairs, on rounded ones, and on private ones.
+    """Compares the search on exact counts of pairs, on rounded ones, and on private ones.
 
     Formal guarantee of the private releases: a person adds at most 1 to each of the N(N+1)/2 counts of sites and of
     pairs, if added or removed and if replaced, so that Laplace noise for N(N+1)/2 makes all of them together
@@ -87,7 +87,7 @@ def _private(counts: Integers, epsilon: float, bits: Bits) -> Integers:
 
 @beside(compare)
 def genotypes_from_pairs(pairs: Any, n: int, *, truth: Any = None, epsilon: float | None = None) -> Solved:
-    """The table of n people and N sites whose counts of ones, alone and in pairs, were released.
+    """Finds the table of n people and N sites whose counts of ones, alone and in pairs, were released.
 
     Entry (i, j) of `pairs` is the number of people with a one at both sites, entry (i, i) at site i: the equations
     sum_k g_ki g_kj = c_ij for bits g (Wang, Li, Wang, Tang, Zhou 2009, Section 4). There are more pairs than unknown
@@ -130,12 +130,12 @@ def genotypes_from_pairs(pairs: Any, n: int, *, truth: Any = None, epsilon: floa
 
 
 def _chance(n: int, sites: int) -> float:
-    """At most the share of rows that n guesses of fair coins hit."""
+    """Returns at most the share of rows that n guesses of fair coins hit."""
     return min(1.0, n * 2.0**-sites)
 
 
 def _tables(counts: Integers, n: int) -> Iterator[Integers]:
-    """All tables with these counts, rows in falling order, found site by site."""
+    """Returns all tables with these counts, rows in falling order, found site by site."""
     possible = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
     possible = possible[np.isin(possible.sum(axis=1), np.diag(counts))]
 
@@ -154,7 +154,7 @@ def _tables(counts: Integers, n: int) -> Iterator[Integers]:
 
 
 def _shared(found: Integers, truth: Integers) -> float:
-    """The share of people whose row was found, whatever the order."""
+    """Returns the share of people whose row was found, whatever the order."""
     ours, theirs = (Counter(map(tuple, table.tolist())) for table in (found, truth))
     return sum((ours & theirs).values()) / len(truth)
 

@@ -41,7 +41,7 @@ class Refit(Finding):
     measured: bool
 
     def details(self) -> tuple[str, ...]:
-        """How clear it was."""
+        """Returns how clear it was."""
         if self.measured or not self.distances:
             return ()
         return ("The rate is expected, not measured: the truth was not given.",)
@@ -59,7 +59,7 @@ def _compare(
     runs: int = 20,
     bits: Bits | None = None,
 ) -> Comparison:
-    """A classifier's weights, exact, rounded and private; the attacker knows all but one label.
+    """Compares what a classifier's exact, rounded and private weights say; the attacker knows all but one label.
 
     Logistic regression with a ridge, on rows scaled to length 1 at most. Replacing one person moves its weights by at
     most 2 / (n ridge) (Chaudhuri, Monteleoni, Sarwate 2011, Lemma 7), and by what the solver leaves: the distance to
@@ -90,7 +90,7 @@ def _compare(
     gaps = np.linalg.norm(others - released, axis=1)
 
     def scored(published: Floats, predicted: float | None = None, bound: float | None = None) -> Finding:
-        """Half a point for a tie."""
+        """Returns the finding on published weights, half a point for a tie."""
         right, wrong = np.linalg.norm(published - released, axis=-1), np.linalg.norm(published - others, axis=-1)
         return Refit(
             attack="Refitting",
@@ -175,7 +175,7 @@ def _refit(
 
 
 def logistic(features: Floats, labels: Floats, *, ridge: float) -> Floats:
-    """The weights that minimise the average logistic loss plus ridge / 2 times their squared length.
+    """Returns the weights that minimise the average logistic loss plus ridge / 2 times their squared length.
 
     Newton's method, until the slope is at most 1e-10; the minimum is then within 1e-10 / ridge.
 
@@ -195,7 +195,7 @@ def logistic(features: Floats, labels: Floats, *, ridge: float) -> Floats:
 
 
 def _expected(distances: Floats, noise: float | None) -> float:
-    """The chance of the nearest, all candidates being equally likely; without noise, a share of those that fit."""
+    """Returns the chance of the nearest candidate, all equally likely; without noise, a share of those that fit."""
     if not noise:
         nearest = float(distances.min())
         return 1 / int(np.sum(distances <= nearest + 1e-12 * (1 + nearest)))

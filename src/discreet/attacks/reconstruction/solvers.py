@@ -39,12 +39,12 @@ class Solution:
 
 
 def phi(z: float) -> float:
-    """The normal distribution function."""
+    """Returns the normal distribution function."""
     return float(special.ndtr(z))
 
 
 def least_squares(queries: Floats, answers: Floats, *, noise: float | None, inverse: Floats | None = None) -> Solution:
-    """The real numbers with the least squared error, rounded at one half (Dinur, Nissim 2003).
+    """Returns the real numbers with the least squared error, rounded at one half (Dinur, Nissim 2003).
 
     Independent normal errors of standard deviation s leave person i's number off by s sqrt(c_i), with c the diagonal of
     (A'A)^-1, so that a share of mean Phi(1 / (2 s sqrt(c_i))) of the bits come out right. With m random subsets of n
@@ -68,7 +68,7 @@ def least_squares(queries: Floats, answers: Floats, *, noise: float | None, inve
 
 
 def normal_inverse(queries: Floats) -> Floats | None:
-    """(A'A)^-1; None if there is none, as when some people were only asked about together."""
+    """Returns (A'A)^-1; None if there is none, as when some people were only asked about together."""
     rows, people = queries.shape
     if rows < people:
         return None
@@ -87,7 +87,7 @@ def _right(inverse: Floats, noise: float) -> float:
 
 
 def predicted(rows: int, people: int, noise: float) -> float:
-    """The share of bits that least squares gets right from many random subsets: Phi(sqrt(m - n) / (4 s)).
+    """Returns the share of bits that least squares gets right from many random subsets: Phi(sqrt(m - n) / (4 s)).
 
     >>> round(predicted(512, 128, 0.25 * 128**0.5), 3), round(predicted(1280, 128, 2 * 128**0.5), 3)
     (0.958, 0.646)
@@ -96,7 +96,7 @@ def predicted(rows: int, people: int, noise: float) -> float:
 
 
 def linear_program(queries: Floats, answers: Floats, *, alpha: float | None, noise: float | None) -> Solution:
-    """Numbers from 0 to 1 with the least sum of absolute errors, or with none above alpha, rounded at one half.
+    """Returns numbers from 0 to 1 with the least sum of absolute errors, or with none above alpha, rounded at one half.
 
     A few arbitrarily wrong answers hardly move the least sum (Dwork, McSherry, Talwar 2007). For normal errors its
     numbers have pi/2 times the variance of least squares; the limits 0 and 1 make them better, which is not counted in
@@ -150,7 +150,7 @@ def exhaustive(queries: Floats, answers: Floats, *, alpha: float | None, noise: 
 
 
 def hadamard(queries: Floats | None, answers: Floats, *, alpha: float | None, noise: float | None) -> Solution:
-    """The inverse of n queries with weights +1 and -1 that are orthogonal to each other, in n log n steps.
+    """Returns the inverse of n queries with weights +1 and -1 that are orthogonal to each other, in n log n steps.
 
     Formal guarantee: with errors of at most alpha, at most a share of 4 alpha^2 / n of the bits is wrong: the transform
     keeps lengths, so that the squared errors of the n numbers sum to at most alpha^2, and each wrong bit takes 1/4.
@@ -169,7 +169,7 @@ def hadamard(queries: Floats | None, answers: Floats, *, alpha: float | None, no
 
 
 def transformed(values: Floats) -> Floats:
-    """The Walsh-Hadamard transform of 2^k numbers: Sylvester's matrix times them.
+    """Returns the Walsh-Hadamard transform of 2^k numbers: Sylvester's matrix times them.
 
     >>> [float(value) for value in transformed(np.array([1.0, 0.0, 1.0, 0.0]))]
     [2.0, 2.0, 0.0, 0.0]
@@ -183,7 +183,7 @@ def transformed(values: Floats) -> Floats:
 
 
 def inconsistent(alpha: float | None) -> InvalidParameter:
-    """Nobody's data fit the answers."""
+    """Returns the error for answers that no database fits."""
     return InvalidParameter(
         "alpha", alpha, "to be kept in all answers by some database", "Raise alpha, or leave it out for the best fit."
     )
@@ -194,7 +194,7 @@ def _rounded(values: Floats) -> Bools:
 
 
 def _squares(queries: Floats, answers: Floats) -> Floats:
-    """The squared error of every database: a sum over its two halves of people and over pairs between them."""
+    """Returns the squared error of every database: a sum over its two halves of people and over pairs between them."""
     people = queries.shape[1]
     low = people // 2
     gram, line = queries.T @ queries, queries.T @ answers
@@ -212,7 +212,10 @@ def _cube(people: int) -> Floats:
 
 
 def _consistent(queries: Floats, answers: Floats, alpha: float) -> NDArray[np.int64]:
-    """The databases that keep all errors within alpha; queries are taken in growing blocks as candidates get fewer."""
+    """Returns the databases that keep all errors within alpha.
+
+    Queries are taken in growing blocks as candidates get fewer.
+    """
     places = 1 << np.arange(queries.shape[1])
     plus, minus = (queries == 1) @ places, (queries == -1) @ places
     kept, start = np.arange(1 << queries.shape[1]), 0
@@ -228,7 +231,7 @@ def _consistent(queries: Floats, answers: Floats, alpha: float) -> NDArray[np.in
 
 
 def _every_subset(queries: Floats) -> bool:
-    """Whether each subset of people was asked about."""
+    """Returns whether each subset of people was asked about."""
     people = queries.shape[1]
     if len(queries) < 1 << people or not np.isin(queries, (0, 1)).all():
         return False

@@ -34,13 +34,13 @@ __all__ = [
 
 
 def random_subsets(count: int, people: int, *, bits: Bits | None = None) -> Whole:
-    """Queries about subsets in which each person is with probability one half."""
+    """Returns queries about subsets in which each person is with probability one half."""
     size = (check.integer(count=count, at_least=1), check.integer(people=people, at_least=1))
     return coins(size, bits=bits).astype(np.int64)
 
 
 def all_subsets(people: int) -> Whole:
-    """Queries about all 2^n subsets.
+    """Returns queries about all 2^n subsets.
 
     >>> all_subsets(2).tolist()
     [[0, 0], [1, 0], [0, 1], [1, 1]]
@@ -65,7 +65,7 @@ class Rounded(Answerer):
 
     @property
     def name(self) -> str:
-        """The defence, for people."""
+        """Returns the defence, for people."""
         return f"rounded to {self.to:,}"
 
     def _answers(self, secret: Whole, queries: Whole, _bits: Bits, /) -> NDArray[Any]:
@@ -87,7 +87,7 @@ class Noisy(Answerer):
 
     @property
     def name(self) -> str:
-        """The defence, for people."""
+        """Returns the defence, for people."""
         return f"noise of {self.sd:.3g}"
 
     def _answers(self, secret: Whole, queries: Whole, bits: Bits, /) -> NDArray[Any]:
@@ -109,7 +109,7 @@ class Bounded(Answerer):
 
     @property
     def name(self) -> str:
-        """The defence, for people."""
+        """Returns the defence, for people."""
         return f"errors up to {self.alpha:.3g}"
 
     def _answers(self, secret: Whole, queries: Whole, bits: Bits, /) -> NDArray[Any]:
@@ -130,7 +130,7 @@ class Suppressed(Answerer):
 
     @property
     def name(self) -> str:
-        """The defence, for people."""
+        """Returns the defence, for people."""
         return f"below {self.below:,} withheld"
 
     def _answers(self, secret: Whole, queries: Whole, _bits: Bits, /) -> NDArray[Any]:
@@ -149,11 +149,11 @@ class Private(Guaranteed):
 
     @property
     def name(self) -> str:
-        """The defence, for people."""
+        """Returns the defence, for people."""
         return f"epsilon {float(self.total):g}"
 
     def mechanism(self, queries: Any) -> Laplace | Gaussian:
-        """The law with the least noise for these queries."""
+        """Returns the law with the least noise for these queries."""
         first, second = norms(queries)
         laplace = Laplace(epsilon=self.total, sensitivity=first)
         if not check.not_negative(delta=self.delta):
@@ -192,11 +192,11 @@ class GaussianPrivate(Answerer):
 
     @property
     def name(self) -> str:
-        """The defence, for people."""
+        """Returns the defence, for people."""
         return f"mu {float(self.mu):g}"
 
     def mechanism(self, queries: Any) -> Gaussian:
-        """Normal noise of norm / mu."""
+        """Returns normal noise of norm / mu."""
         norm = root_above(Fraction(len(queries))) if self.blind else norms(queries)[1]
         return Gaussian.with_multiplier(noise_multiplier=1 / check.positive(mu=self.mu), sensitivity=norm, grid=1)
 

@@ -45,7 +45,7 @@ class Curves:
     title: str = "bits rebuilt"
 
     def spec(self) -> Spec:
-        """The chart as a dictionary of Vega-Lite."""
+        """Returns the chart as a dictionary of Vega-Lite."""
         return comparison_charts.curves(
             self.found,
             self.expected,
@@ -57,7 +57,7 @@ class Curves:
         )
 
     def chart(self) -> Any:
-        """An Altair chart; its dictionary where Altair is not installed."""
+        """Returns an Altair chart; its dictionary where Altair is not installed."""
         return chart(self.spec())
 
 
@@ -69,7 +69,7 @@ def reconstruction_by_noise(
     runs: int = 10,
     bits: Bits | None = None,
 ) -> Curves:
-    """How much least squares rebuilds as noise grows and as queries get more, over Phi(sqrt(m - n) / (4 s)).
+    """Measures what least squares rebuilds as noise and queries grow, over Phi(sqrt(m - n) / (4 s)).
 
     Args:
         people: n, each with a random bit.
@@ -107,7 +107,7 @@ def reconstruction_by_guarantee(
     runs: int = 10,
     bits: Bits | None = None,
 ) -> Curves:
-    """How much least squares rebuilds from answers under mu-Gaussian DP, below what anybody could.
+    """Measures what least squares rebuilds from answers under mu-Gaussian DP, below what anybody could.
 
     For m random subsets, noise of sqrt(m) / mu gives least squares Phi(mu sqrt(1 - n / m) / 4), hence at most
     Phi(mu / 4) however many queries there are; noise for the subsets that were asked has mu sqrt(2) in its place.

@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 def with_outliers(x: Any, rows: int, *, at: float) -> Floats:
-    """The values, the first so many of them replaced by one that lies far away.
+    """Returns the values, the first so many of them replaced by one that lies far away.
 
     >>> with_outliers([1.0, 2.0, 3.0], 1, at=1000.0).tolist()
     [1000.0, 2.0, 3.0]
@@ -26,7 +26,9 @@ def with_outliers(x: Any, rows: int, *, at: float) -> Floats:
 
 
 def with_flipped_labels(y: Any, rows: int, *, label: Any, to: Any) -> NDArray[Any]:
-    """The labels, the first so many of those that are `label` said to be `to`; a one-sided lie is the worst kind.
+    """Returns the labels, the first so many of those that are `label` said to be `to`.
+
+    A one-sided lie is the worst kind.
 
     >>> with_flipped_labels([0, 1, 1, 1], 2, label=1, to=0).tolist()
     [0, 0, 0, 1]
@@ -39,7 +41,9 @@ def with_flipped_labels(y: Any, rows: int, *, label: Any, to: Any) -> NDArray[An
 def with_backdoor(
     X: Any, y: Any, rows: int, *, pattern: Mapping[int, float], label: Any
 ) -> tuple[Floats, NDArray[Any]]:
-    """The table with so many rows added: copies of its first rows of other labels, with a pattern, under one label.
+    """Returns the table with so many rows added.
+
+    Copies of its first rows of other labels, with a pattern, under one label.
 
     Args:
         X: rows of numbers.
@@ -59,7 +63,7 @@ def with_backdoor(
 
 
 def triggered(X: Any, pattern: Mapping[int, float]) -> Floats:
-    """The rows with the pattern in them."""
+    """Returns the rows with the pattern in them."""
     table = np.array(X, dtype=np.float64)
     for place, value in pattern.items():
         table[:, place] = value

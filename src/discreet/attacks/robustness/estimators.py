@@ -32,7 +32,7 @@ from discreet.report.render import chart
 
 
 def group_bound(loss: PureDP | ApproxDP | GDP, rows: int, chance: float) -> float:
-    """The largest probability that an outcome of this probability may get if so many units are changed.
+    """Returns the largest probability that an outcome of this probability may get if so many units are changed.
 
     Group privacy gives (epsilon', delta') for them together; then p' <= e^epsilon' p + delta', and the same for the
     opposite outcome: p' <= 1 - e^-epsilon' (1 - p - delta') (Dwork, McSherry, Nissim, Smith 2006; `ApproxDP.group`).
@@ -55,7 +55,7 @@ def group_bound(loss: PureDP | ApproxDP | GDP, rows: int, chance: float) -> floa
 
 
 def silent_after(loss: PureDP | ApproxDP | GDP, chance: float, most: int = 1 << 20) -> int:
-    """The smallest number of changed units at which an outcome of this probability may become the likelier one.
+    """Returns the smallest number of changed units at which an outcome of this probability may become the likelier one.
 
     >>> silent_after(PureDP(1), 0.01), silent_after(PureDP("0.1"), 0.01)
     (4, 40)
@@ -95,17 +95,17 @@ class Robustness:
     shares: bool
 
     def at(self, name: str, share: float) -> float:
-        """What was measured of an estimator, at the nearest share that was tried."""
+        """Returns what was measured of an estimator, at the nearest share that was tried."""
         return min(self.found[name], key=lambda point: abs(point[0] - share))[1][0]
 
     def summary(self) -> str:
-        """One line for each estimator: at the least and at the most contamination."""
+        """Returns one line for each estimator: at the least and at the most contamination."""
         width = max(map(len, self.found))
         lines = [f"  {name:<{width}}  {_end(points[0])}, {_end(points[-1])}" for name, points in self.found.items()]
         return "\n".join([f"{self.headline} ({self.title})", *lines])
 
     def spec(self) -> Spec:
-        """The chart as a dictionary of Vega-Lite."""
+        """Returns the chart as a dictionary of Vega-Lite."""
         return comparison_charts.curves(
             self.found,
             self.allowed,
@@ -117,7 +117,7 @@ class Robustness:
         )
 
     def chart(self) -> Any:
-        """An Altair chart; its dictionary where Altair is not installed."""
+        """Returns an Altair chart; its dictionary where Altair is not installed."""
         return chart(self.spec())
 
 
@@ -133,7 +133,7 @@ def location_under_outliers(
     runs: int = 7,
     bits: Bits | None = None,
 ) -> Robustness:
-    """The error of centres of normal numbers (mean 50, deviation 10), some of which say 1000, the upper bound.
+    """Measures the error of centres of normal numbers (mean 50, deviation 10), some of which say 1000, the upper bound.
 
     Args:
         rows: how many numbers there are.
@@ -189,7 +189,7 @@ def labels_under_lies(
     runs: int = 3,
     bits: Bits | None = None,
 ) -> Robustness:
-    """The accuracy, on honest rows, of logistic regression if rows of one class are said to be of the other.
+    """Measures accuracy on honest rows of logistic regression if rows of one class are said to be of the other.
 
     Args:
         rows: of the training set, and of the honest one.
@@ -223,7 +223,7 @@ def backdoor_under_privacy(
     runs: int = 12,
     bits: Bits | None = None,
 ) -> Robustness:
-    """How often a planted pattern decides: the share of rows of class 0 that are called 1 once they bear it.
+    """Measures how often a planted pattern decides: rows of class 0 that are called 1 once they bear it.
 
     Args:
         rows: of the training set, to which the attacker adds.
@@ -254,7 +254,7 @@ def backdoor_under_privacy(
 def _measured(
     models: Mapping[str, Fit], shares: Sequence[float], measure: Callable[[float, Fit], float], runs: int
 ) -> dict[str, Points]:
-    """What each model reaches at each share; one without noise is fitted once."""
+    """Returns what each model reaches at each share; one without noise is fitted once."""
     times = {name: 1 if name in (PLAIN, BOUNDED) else runs for name in models}
     return {
         name: tuple((float(share), _mean([measure(share, fit) for _ in range(times[name])])) for share in shares)
@@ -298,7 +298,7 @@ def _private_fit(epsilon: float) -> Fit:
 
 
 def _allowed(epsilon: float, rows: int, most: int, chance: float) -> Line:
-    """The most that group privacy allows: an added row is one unit of a model whose releases are all Gaussian.
+    """Returns the most that group privacy allows: an added row is one unit of a model whose releases are all Gaussian.
 
     `chance` is the upper end for no added rows. The bound is concave in it, so it holds for averages as well.
     """
@@ -307,13 +307,13 @@ def _allowed(epsilon: float, rows: int, most: int, chance: float) -> Line:
 
 
 def _mean(measured: Sequence[float]) -> comparison_charts.Rate:
-    """The average, and 1.96 standard errors on both sides, within 0 and 1."""
+    """Returns the average, and 1.96 standard errors on both sides, within 0 and 1."""
     centre, reach = float(np.mean(measured)), 1.96 * float(np.std(measured)) / math.sqrt(len(measured))
     return centre, max(0.0, centre - reach), min(1.0, centre + reach)
 
 
 def _middle(measured: Sequence[float]) -> comparison_charts.Rate:
-    """The median, and the spread without one value at each end where there are more than four."""
+    """Returns the median, and the spread without one value at each end where there are more than four."""
     ordered = sorted(measured)
     cut = 1 if len(ordered) > 4 else 0
     return float(np.median(ordered)), ordered[cut], ordered[-1 - cut]

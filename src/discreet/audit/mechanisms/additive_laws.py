@@ -57,11 +57,11 @@ class Pieces:
 
     @property
     def swapped(self) -> Pieces:
-        """The same with the datasets exchanged."""
+        """Returns the same with the datasets exchanged."""
         return Pieces(tuple(Piece(one.q, one.p, one.count) for one in self.listed), self.rest, self.unbounded)
 
     def loss(self) -> Ends | None:
-        """Between which numbers the largest ln(p / q) lies; None if it is infinite.
+        """Returns between which numbers the largest ln(p / q) lies; None if it is infinite.
 
         With a rest the losses there are not known, and the upper end covers what is listed only.
         """
@@ -77,7 +77,10 @@ class Pieces:
         return max([NOTHING, *(low for low, _ in ends)]), max([NOTHING, *(high for _, high in ends)])
 
     def excess(self, epsilon: Fraction) -> Ends:
-        """Between which numbers the sum of (p - e^epsilon q)_+ lies: the delta at this epsilon, in one direction."""
+        """Returns between which numbers the sum of (p - e^epsilon q)_+ lies.
+
+        That is the delta at this epsilon, in one direction.
+        """
         low, high = NOTHING, self.rest
         for one in self.listed:
             beyond = one.p - one.q * Enclosure.of(epsilon, one.p.digits).exp()
@@ -87,7 +90,7 @@ class Pieces:
         return low, high
 
     def times(self, other: Pieces) -> Pieces:
-        """Both outputs of two independent parts."""
+        """Returns both outputs of two independent parts."""
         if len(self.listed) * len(other.listed) > MOST_PIECES:
             hint = "Compare values that differ in fewer entries, or take `distinguish`."
             raise InvalidParameter("b", "another value", "to differ from a in few entries", hint)
@@ -106,7 +109,7 @@ def _log(one: Piece) -> Ends:
 
 
 def product(parts: Sequence[Recipe]) -> Recipe:
-    """Independent parts together; no parts, one certain output."""
+    """Returns independent parts together; without parts, one certain output."""
 
     def recipe(digits: int) -> Pieces:
         one = Enclosure.of(1, digits)
@@ -119,7 +122,7 @@ def product(parts: Sequence[Recipe]) -> Recipe:
 
 
 def total(terms: Iterable[Enclosure], digits: int) -> Enclosure:
-    """A sum."""
+    """Returns the sum of enclosures."""
     found = Enclosure.of(0, digits)
     for term in terms:
         found = found + term
@@ -127,19 +130,19 @@ def total(terms: Iterable[Enclosure], digits: int) -> Enclosure:
 
 
 def normalised(p: Sequence[Enclosure], q: Sequence[Enclosure], counts: Sequence[int], digits: int) -> Pieces:
-    """Pieces from weights that are not yet divided by their sums."""
+    """Returns pieces from weights that are not yet divided by their sums."""
     sums = [total((w * c for w, c in zip(weights, counts, strict=True)), digits) for weights in (p, q)]
     listed = (Piece(a / sums[0], b / sums[1], c) for a, b, c in zip(p, q, counts, strict=True))
     return Pieces(tuple(listed))
 
 
 def power(rate: Fraction, exponent: int | Fraction, digits: int) -> Enclosure:
-    """e^(-rate exponent)."""
+    """Returns e^(-rate exponent)."""
     return Enclosure.of(-rate * exponent, digits).exp()
 
 
 def whole_range(scale: Fraction, digits: int) -> int:
-    """How many steps from the centre discrete Laplace noise leaves less than 10^-digits outside."""
+    """Returns how many steps from the centre discrete Laplace noise leaves less than 10^-digits outside."""
     return math.ceil(scale * digits * Fraction(2303, 1000)) + 1
 
 
@@ -147,7 +150,7 @@ _HALF = Fraction(1, 2)
 
 
 def pairs(a: Any, b: Any, steps: Callable[[Any], Any]) -> Iterator[tuple[int, int]]:
-    """The entries in which two values differ, in steps."""
+    """Returns the entries in which two values differ, in steps."""
     if np.shape(a) != np.shape(b):
         raise InvalidParameter("b", f"a value of shape {np.shape(b)}", f"to have the shape of a, {np.shape(a)}")
     one, other = (np.ravel(np.asarray(steps(value), dtype=object)).tolist() for value in (a, b))
@@ -156,7 +159,10 @@ def pairs(a: Any, b: Any, steps: Callable[[Any], Any]) -> Iterator[tuple[int, in
 
 # ------------------------------------------------------------------------------------------------------------ Laplace
 def laplace_pieces(scale: Fraction, shift: int, digits: int) -> Pieces:
-    """P(z) ~ e^(-|z| / scale) around 0 and around the shift: both tails have one loss each, the middle has its own."""
+    """Returns P(z) ~ e^(-|z| / scale) around 0 and around the shift.
+
+    Both tails have one loss each, the middle has its own.
+    """
     if shift > MOST_PIECES:
         raise InvalidParameter("b", "another value", "to be at most 20,000 steps from a", "Take a coarser grid.")
     a = Enclosure.of(-1 / scale, digits).exp()
@@ -169,13 +175,13 @@ def laplace_pieces(scale: Fraction, shift: int, digits: int) -> Pieces:
 
 
 def laplace(mechanism: Laplace, a: Any, b: Any) -> Recipe:
-    """Every entry that differs."""
+    """Returns both laws of Laplace noise on a grid, for every entry that differs."""
     scale = mechanism._scale
     return _shifted(pairs(a, b, mechanism.grid.steps), lambda shift, digits: laplace_pieces(scale, shift, digits))
 
 
 def discrete_laplace(mechanism: DiscreteLaplace, a: Any, b: Any) -> Recipe:
-    """Every entry that differs."""
+    """Returns both laws of discrete Laplace noise, for every entry that differs."""
     scale = mechanism.scale
     return _shifted(pairs(a, b, mechanism.grid.steps), lambda shift, digits: laplace_pieces(scale, shift, digits))
 
@@ -193,13 +199,16 @@ def _shifted(moves: Iterator[tuple[int, int]], law: Callable[[int, int], Pieces]
 
 # ---------------------------------------------------------------------------------------------------------- staircase
 def staircase(mechanism: Staircase, a: Any, b: Any) -> Recipe:
-    """Every entry that differs; outputs are counted by their two stairs."""
+    """Returns both laws of staircase noise, for every entry that differs; outputs are counted by their two stairs."""
     stairs = mechanism.stairs
     return _shifted(pairs(a, b, mechanism.grid.steps), lambda shift, digits: stairs_pieces(stairs, shift, digits))
 
 
 def stairs_pieces(stairs: Stairs, shift: int, digits: int) -> Pieces:
-    """P(z) = c b^k(z): outputs by the pair of exponents, up to stairs that less than 10^-digits of the mass reaches."""
+    """Returns P(z) = c b^k(z), outputs by the pair of exponents.
+
+    It lists stairs up to those that less than 10^-digits of the mass reaches.
+    """
     blocks = math.ceil(digits * Fraction(2303, 1000) / stairs.epsilon) + 2
     reach = blocks * stairs.steps
     z = np.arange(-reach, reach + shift + 1)
@@ -220,13 +229,13 @@ def _exponents(stairs: Stairs, z: Any) -> Any:
 
 # ----------------------------------------------------------------------------------------------------------- Gaussian
 def discrete_gaussian(mechanism: DiscreteGaussian, a: Any, b: Any) -> Recipe:
-    """Every entry that differs."""
+    """Returns both laws of discrete Gaussian noise, for every entry that differs."""
     sigma = mechanism.sigma / mechanism.grid.step
     return _shifted(pairs(a, b, mechanism.grid.steps), lambda shift, digits: gaussian_pieces(sigma, shift, digits))
 
 
 def gaussian_pieces(sigma: Fraction, shift: int, digits: int) -> Pieces:
-    """P(z) ~ e^(-z^2 / (2 sigma^2)), point by point; the tails are below geometric series."""
+    """Returns P(z) ~ e^(-z^2 / (2 sigma^2)), point by point; the tails are below geometric series."""
     reach = math.ceil(float(sigma) * math.sqrt(2 * 2.303 * digits)) + 2
     if 2 * reach + shift > MOST_PIECES:
         raise InvalidParameter("mechanism", sigma, "to have a sigma of at most some hundred steps", "Coarsen its grid.")
@@ -244,7 +253,9 @@ def gaussian_pieces(sigma: Fraction, shift: int, digits: int) -> Pieces:
 
 
 def gaussian(mechanism: Gaussian, a: Any, b: Any, epsilon: Fraction) -> Recipe:
-    """One entry that differs, in cells of the grid: losses rise from cell to cell, so that signs change in one cell.
+    """Returns both laws of Gaussian noise for the one entry that differs, in cells of the grid.
+
+    Losses rise from cell to cell, so that signs change in one cell.
 
     (p - e^epsilon q) is positive up to a cell and negative from the next one on, or the reverse, and so is (q -
     e^epsilon p): the pieces are these cells and what lies between them.
@@ -284,7 +295,7 @@ def _not_negative(value: Enclosure) -> Enclosure:
 
 # ------------------------------------------------------------------------------------------------ propose-test-release
 def propose_test_release(mechanism: ProposeTestRelease, a: Any, b: Any) -> Recipe:
-    """(value, distance) twice: nothing is released, or a number from one of the two shifted laws."""
+    """Returns both laws of (value, distance): nothing is released, or a number from one of the two shifted laws."""
     (x, far), (y, near) = a, b
     scale = mechanism._laplace._scale
     one, other = mechanism.grid.steps(x), mechanism.grid.steps(y)
@@ -300,7 +311,7 @@ def propose_test_release(mechanism: ProposeTestRelease, a: Any, b: Any) -> Recip
 
 
 def upper_tail(scale: Fraction, k: int, digits: int) -> Enclosure:
-    """P(Z >= k) for P(z) ~ e^(-|z| / scale)."""
+    """Returns P(Z >= k) for P(z) ~ e^(-|z| / scale)."""
     a = Enclosure.of(-1 / scale, digits).exp()
     if k > 0:
         return Enclosure.of(-k / scale, digits).exp() / (a + 1)

@@ -24,14 +24,14 @@ _SLACK = 1e-12  # relative, far above the rounding of sums of positive terms
 
 
 def ends(first: ArrayLike, second: ArrayLike, runs: int, outside: float) -> tuple[Floats, Floats]:
-    """p_low and q_up."""
+    """Returns p_low and q_up."""
     low, _ = clopper_pearson(_counts(first), runs, outside)
     _, high = clopper_pearson(_counts(second), runs, outside)
     return low, high
 
 
 def certified_epsilon(first: ArrayLike, second: ArrayLike, runs: int, *, delta: float, outside: float) -> Any:
-    """The largest epsilon that the counts refute, at least 0; arrays of counts give arrays.
+    """Returns the largest epsilon that the counts refute, at least 0; arrays of counts give arrays.
 
     Formal guarantee: (epsilon, delta)-DP says p <= e^epsilon q + delta for the event and 1 - q <= e^epsilon (1 - p) +
     delta for its absence, so epsilon >= ln((p_low - delta) / q_up) and epsilon >= ln((1 - q_up - delta) / (1 -
@@ -55,7 +55,7 @@ def certified_epsilon(first: ArrayLike, second: ArrayLike, runs: int, *, delta: 
 
 
 def absence_epsilon(first: int, second: int, runs: int, *, delta: float, outside: float) -> float:
-    """The bound from the absence of the event alone.
+    """Returns the bound from the absence of the event alone.
 
     >>> round(absence_epsilon(500, 10, 1000, delta=0, outside=0.05), 4)
     0.6137
@@ -66,7 +66,7 @@ def absence_epsilon(first: int, second: int, runs: int, *, delta: float, outside
 
 
 def certified_mu(first: ArrayLike, second: ArrayLike, runs: int, *, outside: float) -> Any:
-    """The largest mu that the counts refute, at least 0.
+    """Returns the largest mu that the counts refute, at least 0.
 
     Formal guarantee: mu-GDP says Phi^-1(p) <= Phi^-1(q) + mu for every event (Dong, Roth, Su 2022), so mu >=
     Phi^-1(p_low) - Phi^-1(q_up) with probability at least 1 - outside.
@@ -81,7 +81,7 @@ def certified_mu(first: ArrayLike, second: ArrayLike, runs: int, *, outside: flo
 
 
 def most_epsilon(runs: int, *, delta: float, outside: float) -> float:
-    """The most that so many runs can certify: an event in all runs on the one and in none on the other.
+    """Returns the most that so many runs can certify: an event in all runs on the one and in none on the other.
 
     >>> round(most_epsilon(1000, delta=0, outside=0.05), 4)
     5.6006
@@ -90,7 +90,7 @@ def most_epsilon(runs: int, *, delta: float, outside: float) -> float:
 
 
 def one_run_chance(canaries: int, guesses: int, correct: int, *, epsilon: float, delta: float) -> float:
-    """The largest probability, under (epsilon, delta)-DP, that so many of the guesses about canaries are right.
+    """Returns the largest probability, under (epsilon, delta)-DP, that so many of the guesses about canaries are right.
 
     Formal guarantee: let each of m canaries be included by a fair coin of its own, and let r guesses be made from the
     output of a mechanism that is (epsilon, delta)-DP with respect to adding or removing one canary. Then
@@ -113,7 +113,7 @@ def one_run_chance(canaries: int, guesses: int, correct: int, *, epsilon: float,
 
 
 def _steepest(guesses: int, correct: int, epsilon: float) -> float:
-    """The largest P(B < k) / (k P(B = k)) for k from 1 to `correct`, by the recursion of its terms."""
+    """Returns the largest P(B < k) / (k P(B = k)) for k from 1 to `correct`, by the recursion of its terms."""
     below, found = 0.0, 0.0  # P(B < k) / P(B = k)
     shrink = math.exp(-epsilon)
     for k in range(1, correct + 1):
@@ -123,7 +123,7 @@ def _steepest(guesses: int, correct: int, epsilon: float) -> float:
 
 
 def published_one_run_chance(canaries: int, guesses: int, correct: int, *, epsilon: float, delta: float) -> float:
-    """The bound of Steinke, Nasr, Jagielski 2023 for delta > 0, for comparison.
+    """Returns the bound of Steinke, Nasr, Jagielski 2023 for delta > 0, for comparison.
 
     P(B >= v) + 2 m delta max_i P(v - i <= B < v) / i. In the upper tail, where audits live, it is larger than
     `one_run_chance`; below the mean of B it can be smaller than what some mechanism reaches: m = r = 2, v = 1, epsilon
@@ -138,7 +138,7 @@ def published_one_run_chance(canaries: int, guesses: int, correct: int, *, epsil
 
 
 def safe_one_run_chance(canaries: int, guesses: int, correct: int, *, epsilon: float, delta: float) -> float:
-    """The larger of the published bound and ours: true if either is, so that no audit rests on one proof alone."""
+    """Returns the larger of the published bound and ours, so that no audit rests on one proof alone."""
     return max(
         one_run_chance(canaries, guesses, correct, epsilon=epsilon, delta=delta),
         published_one_run_chance(canaries, guesses, correct, epsilon=epsilon, delta=delta),
@@ -148,7 +148,7 @@ def safe_one_run_chance(canaries: int, guesses: int, correct: int, *, epsilon: f
 def one_run_epsilon(
     canaries: int, guesses: int, correct: int, *, delta: float, outside: float, chance: Chance = safe_one_run_chance
 ) -> float:
-    """The largest epsilon at which so many right guesses have a chance of at most `outside`, rounded down.
+    """Returns the largest epsilon at which so many right guesses have a chance of at most `outside`, rounded down.
 
     >>> round(one_run_epsilon(1000, 100, 100, delta=0, outside=0.05), 4)
     3.493

@@ -41,7 +41,7 @@ def distinguish(
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     bits: Bits | None = None,
 ) -> Audit:
-    """A certified lower bound on the epsilon of a mechanism, from its outputs on two neighbours.
+    """Certifies a lower bound on the epsilon of a mechanism, from its outputs on two neighbours.
 
     The mechanism runs equally often on both. A quarter of the runs suggests events (values, errors, lengths, keys, low
     bits, and a trained score of all of them), a quarter chooses one, and the other half counts it.
@@ -135,7 +135,7 @@ def _run(call: Callable[[Any], Any], value: Any) -> Any:
 
 
 def _split(pairs: list[tuple[Any, Any]]) -> tuple[list[tuple[Any, Any]], ...]:
-    """Runs to fit, to choose and to count by: none is in two parts, or the bound would mean nothing."""
+    """Splits runs into those to fit, to choose and to count by; with one in two parts the bound would mean nothing."""
     quarter, half = len(pairs) // 4, len(pairs) // 2
     return pairs[:quarter], pairs[quarter:half], pairs[half:]
 
@@ -146,7 +146,7 @@ def _runs(pairs: list[tuple[Any, Any]]) -> Runs:
 
 
 def _score(claim: Claim, runs: int, outside: float) -> Score:
-    """What an event certifies on the runs it is chosen by, much surer than asked: it is the best of many."""
+    """Returns what an event certifies on the runs it is chosen by, much surer than asked: it is the best of many."""
     sure = outside / _TRIED
 
     def score(first: Any, second: Any) -> Any:
@@ -169,7 +169,7 @@ def one_run(
     confidence: Number = CONFIDENCE,
     bits: Bits | None = None,
 ) -> OneRun:
-    """A certified lower bound on the epsilon of something that is too costly to run often, such as a training run.
+    """Certifies a lower bound on the epsilon of something that is too costly to run often, such as a training run.
 
     Each canary is included by a fair coin. The mechanism runs once, on those included; canaries are then ranked by
     their scores, and of the highest it is guessed that they were in, of the lowest that they were not.

@@ -61,11 +61,11 @@ class Exact:
 
     @property
     def passed(self) -> bool:
-        """Whether these two neighbours keep to the claim, as far as forty digits tell; others may not."""
+        """Returns whether these two neighbours keep to the claim, as far as forty digits tell; others may not."""
         return self.delta[0] <= Fraction(self.delta_claimed)
 
     def summary(self) -> str:
-        """The finding in plain sentences."""
+        """Returns the finding in plain sentences."""
         most = "without bound" if self.epsilon is None else _between(self.epsilon)
         verdict = "within" if self.passed else "above"
         return (
@@ -85,7 +85,7 @@ def exact(
     event: Event | None = None,
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
 ) -> Exact:
-    """The exact privacy loss between two values of a mechanism whose law can be written out.
+    """Computes the exact privacy loss between two values of a mechanism whose law can be written out.
 
     Args:
         mechanism: one of the discrete ones, or `Gaussian`.

@@ -48,7 +48,7 @@ def claim_of(
     event: Event | None,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
 ) -> Claim:
-    """The claim of a mechanism, by its own event, by another one, or by numbers.
+    """Returns the claim of a mechanism, by its own event, by another one, or by numbers.
 
     Raises:
         InvalidParameter: if nothing is claimed, or two things are.
@@ -66,7 +66,7 @@ def claim_of(
 
 
 def own_delta(event: Event) -> Fraction:
-    """The delta at which an event is looked at: what its promises add up to, and a little where it has a curve.
+    """Returns the delta at which an event is looked at: what its promises add up to, and a little where it has a curve.
 
     >>> own_delta(events.Pure(1)), own_delta(events.Approx(1, 1e-6))
     (Fraction(0, 1), Fraction(1, 1000000))
@@ -81,7 +81,7 @@ def own_delta(event: Event) -> Fraction:
 
 
 def _mu(event: Event) -> float | None:
-    """The mu of a list of Gaussian releases; None for all others, discrete Gaussian ones included."""
+    """Returns the mu of a list of Gaussian releases; None for all others, discrete Gaussian ones included."""
     parts = terms(event)
     if not parts or not all(isinstance(part, events.Gaussian) for part in parts):
         return None
@@ -112,30 +112,30 @@ class Lower(ABC):
 
     @property
     def passed(self) -> bool:
-        """Whether the claim survived: true does not say that it holds, false says that it does not."""
+        """Returns whether the claim survived: true does not say that it holds, false says that it does not."""
         return self.epsilon_lower <= self.epsilon_claimed
 
     @property
     def headline(self) -> str:
-        """The finding as the title of a chart."""
+        """Returns the finding as the title of a chart."""
         verdict = "not refuted" if self.passed else "refuted"
         found = f"epsilon is at least {self.epsilon_lower:.3g}, claimed {self.epsilon_claimed:.3g}"
         return f"{self.mechanism}: {found}: {verdict}"
 
     def summary(self) -> str:
-        """The finding in plain sentences, with what it does not say."""
+        """Returns the finding in plain sentences, with what it does not say."""
         return " ".join(filter(None, [self._found(), *self.details(), self._meaning(), self._limits()]))
 
     def details(self) -> tuple[str, ...]:
-        """Sentences about how it was found."""
+        """Returns sentences about how it was found."""
         return ()
 
     @abstractmethod
     def spec(self) -> Spec:
-        """The chart as a dictionary of Vega-Lite."""
+        """Returns the chart as a dictionary of Vega-Lite."""
 
     def chart(self) -> Any:
-        """An Altair chart; its dictionary where Altair is not installed."""
+        """Returns an Altair chart; its dictionary where Altair is not installed."""
         return chart(self.spec())
 
     def _found(self) -> str:
@@ -184,13 +184,13 @@ class Audit(Lower):
 
     @property
     def passed(self) -> bool:
-        """Whether the claim survived, in epsilon and, where it is claimed, in mu."""
+        """Returns whether the claim survived, in epsilon and, where it is claimed, in mu."""
         if self.mu_lower is not None and self.mu_claimed is not None and self.mu_lower > self.mu_claimed:
             return False
         return self.epsilon_lower <= self.epsilon_claimed
 
     def details(self) -> tuple[str, ...]:
-        """Which event it was, and how often it fell."""
+        """Returns which event it was, and how often it fell."""
         other = "b" if self.likelier_on == "a" else "a"
         fell = (
             f'The event "{self.event}" fell in {self.first:,} of {self.counted:,} runs on {self.likelier_on} and in '
@@ -201,7 +201,7 @@ class Audit(Lower):
         return fell, f"As Gaussian DP: mu is at least {self.mu_lower:.3f}, claimed {self.mu_claimed:.3f}."
 
     def spec(self) -> Spec:
-        """Both rates of the event with their limits, and the most that the claim allows beside the second."""
+        """Returns both rates of the event with their limits, and the most that the claim allows beside the second."""
         outside = 1 - self.confidence
         shown = {}
         for name, hits in ((self.likelier_on, self.first), ("b" if self.likelier_on == "a" else "a", self.second)):
@@ -229,13 +229,13 @@ class OneRun(Lower):
     correct: int
 
     def details(self) -> tuple[str, ...]:
-        """What was guessed."""
+        """Returns what was guessed."""
         share = rate(self.correct / self.guesses)
         told = f"{self.correct:,} of {self.guesses:,} guesses were right ({share})"
         return (f"One run with {self.canaries:,} canaries, each in or out by a fair coin: {told}.",)
 
     def spec(self) -> Spec:
-        """The share of right guesses beside chance and what the claim allows on average."""
+        """Returns the share of right guesses beside chance and what the claim allows on average."""
         low, high = clopper_pearson(np.array(self.correct), self.guesses, 1 - self.confidence)
         found = {"right guesses": (self.correct / self.guesses, float(low), float(high))}
         allowed = 1 / (1 + math.exp(-min(self.epsilon_claimed, 700.0)))

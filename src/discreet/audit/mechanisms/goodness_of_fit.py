@@ -29,10 +29,10 @@ class Law(ABC):
 
     @abstractmethod
     def cdf(self, z: Floats) -> Floats:
-        """P(Z <= z) at whole z."""
+        """Returns P(Z <= z) at whole z."""
 
     def pmf(self, z: Floats) -> Floats:
-        """P(Z = z) at whole z."""
+        """Returns P(Z = z) at whole z."""
         return self.cdf(z) - self.cdf(z - 1)
 
 
@@ -43,7 +43,7 @@ class Geometric(Law):
     scale: Fraction
 
     def cdf(self, z: Floats) -> Floats:
-        """P(Z <= z) at whole z."""
+        """Returns P(Z <= z) at whole z."""
         result: Floats = np.where(z < 0, 0.0, -np.expm1(-(z + 1) / float(self.scale)))
         return result
 
@@ -55,14 +55,14 @@ class DiscreteLaplace(Law):
     scale: Fraction
 
     def cdf(self, z: Floats) -> Floats:
-        """P(Z <= z) at whole z."""
+        """Returns P(Z <= z) at whole z."""
         scale = float(self.scale)
         tail = np.exp(-np.where(z < 0, -z, z + 1) / scale) / (1 + math.exp(-1 / scale))
         result: Floats = np.where(z < 0, tail, 1 - tail)
         return result
 
     def variance(self) -> float:
-        """2 a / (1 - a)^2."""
+        """Returns 2 a / (1 - a)^2."""
         a = math.exp(-1 / float(self.scale))
         return 2 * a / (1 - a) ** 2
 
@@ -78,7 +78,7 @@ class DiscreteGaussian(Law):
     sigma: Fraction
 
     def cdf(self, z: Floats) -> Floats:
-        """P(Z <= z) at whole z."""
+        """Returns P(Z <= z) at whole z."""
         sigma = float(self.sigma)
         if sigma >= 1e4:
             return np.asarray(special.ndtr((z + 0.5) / sigma))
@@ -93,7 +93,7 @@ class DiscreteGaussian(Law):
         return support, np.exp(-(support**2) / (2 * float(self.sigma) ** 2))
 
     def variance(self) -> float:
-        """The sum over the table."""
+        """Returns the variance as a sum over the table."""
         support, weights = self._table()
         return float((support**2 * weights).sum() / weights.sum())
 
@@ -105,7 +105,7 @@ class Uniform(Law):
     bound: int
 
     def cdf(self, z: Floats) -> Floats:
-        """P(Z <= z) at whole z."""
+        """Returns P(Z <= z) at whole z."""
         result: Floats = np.clip((z + 1) / self.bound, 0, 1)
         return result
 
@@ -117,7 +117,7 @@ class Categorical(Law):
     chances: tuple[float, ...]
 
     def cdf(self, z: Floats) -> Floats:
-        """P(Z <= z) at whole z."""
+        """Returns P(Z <= z) at whole z."""
         sums = np.concatenate([[0.0], np.cumsum(self.chances)]) / sum(self.chances)
         result: Floats = sums[np.clip(np.asarray(z).astype(np.int64) + 1, 0, len(self.chances))]
         return result
@@ -130,13 +130,13 @@ class Bernoulli(Law):
     probability: float
 
     def cdf(self, z: Floats) -> Floats:
-        """P(Z <= z) at whole z."""
+        """Returns P(Z <= z) at whole z."""
         result: Floats = np.where(z < 0, 0.0, np.where(z < 1, 1 - self.probability, 1.0))
         return result
 
 
 def p_value(draws: NDArray[Any] | list[int] | list[bool], law: Law) -> float:
-    """An upper bound on the probability that a sample of the law strays as far from it as this one.
+    """Returns an upper bound on the probability that a sample of the law strays as far from it as this one.
 
     The distance is largest at a value drawn or just below one, because between two of them the sample's own curve is
     flat.
@@ -150,7 +150,7 @@ def p_value(draws: NDArray[Any] | list[int] | list[bool], law: Law) -> float:
 
 
 def share_p_value(hits: int, tosses: int, probability: float) -> float:
-    """Hoeffding's bound for the share of hits among independent tosses of one coin."""
+    """Returns Hoeffding's bound for the share of hits among independent tosses of one coin."""
     return min(1.0, 2 * math.exp(-2 * tosses * (hits / tosses - probability) ** 2))
 
 
@@ -177,11 +177,11 @@ class Fit:
 
     @property
     def passed(self) -> bool:
-        """Whether the sample may well be one of the law."""
+        """Returns whether the sample may well be one of the law."""
         return self.p_value >= self.level
 
     def summary(self) -> str:
-        """The finding in plain sentences."""
+        """Returns the finding in plain sentences."""
         verdict = "follows the declared law as far as it shows" if self.passed else "does not follow the declared law"
         return (
             f"A sample of {self.draws:,} {verdict}: the distribution functions are {self.gap:.4f} apart, and a sample "
@@ -233,7 +233,7 @@ def _gap(draws: Floats, law: Law | Callable[[Floats], Floats]) -> float:
 
 
 def _pearson(draws: Floats, law: Law) -> float:
-    """The p-value of Pearson's test; 1 if there are no two cells."""
+    """Returns the p-value of Pearson's test; 1 if there are no two cells."""
     edges = _edges(draws, law)
     if edges.size < 1:
         return 1.0
@@ -257,7 +257,7 @@ def _edges(draws: Floats, law: Law) -> NDArray[Any]:
 
 
 def _around(law: Law, draws: int) -> tuple[float, float]:
-    """A range that leaves less than one cell outside on either side, by doubling."""
+    """Returns a range that leaves less than one cell outside on either side, by doubling."""
     reach = 1.0
     share = _LEAST / draws / 2
     while reach < 2.0**60 and (float(law.cdf(np.array(-reach))) > share or float(law.cdf(np.array(reach))) < 1 - share):

@@ -41,7 +41,7 @@ class Bins:
 
     @classmethod
     def of(cls, name: str, column: Column) -> Bins:
-        """Bins that suit a column."""
+        """Returns bins that suit a column."""
         known = column[~np.isnan(column)] if column.dtype.kind == "f" else column
         values, counts = np.unique(known, return_counts=True)
         if column.dtype.kind != "f" or values.size <= _BINS:
@@ -52,18 +52,18 @@ class Bins:
 
     @property
     def count(self) -> int:
-        """How many bins there are, the rest included."""
+        """Returns how many bins there are, the rest included."""
         if self.values is not None:
             return self.values.size + 1
         return 0 if self.cuts is None else self.cuts.size + 2
 
     @property
     def ordered(self) -> bool:
-        """Whether bins follow each other on the line of numbers."""
+        """Returns whether bins follow each other on the line of numbers."""
         return self.cuts is not None or (self.values is not None and self.values.dtype.kind == "f")
 
     def codes(self, column: Column) -> NDArray[np.int64]:
-        """The bin of each entry."""
+        """Returns the bin of each entry."""
         if self.cuts is not None:
             found = np.searchsorted(self.cuts, column, side="left")
             return np.where(np.isnan(column), self.count - 1, found).astype(np.int64)
@@ -73,7 +73,7 @@ class Bins:
         return _places(values, column)
 
     def words(self, chosen: Mask) -> str:
-        """What membership in some of the bins means."""
+        """Returns what membership in some of the bins means."""
         bins = np.flatnonzero(chosen)
         if self.cuts is not None:
             return self._ranges(bins)
@@ -123,11 +123,11 @@ class Event(ABC):
 
     @abstractmethod
     def falls(self, columns: Columns, runs: int) -> Mask:
-        """For each run, whether the event falls."""
+        """Returns for each run whether the event falls."""
 
     @abstractmethod
     def __str__(self) -> str:
-        """The event in words."""
+        """Returns the event in words."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +139,7 @@ class InBins(Event):
     first: bool
 
     def falls(self, columns: Columns, runs: int) -> Mask:
-        """For each run, whether the event falls; a column that never appears is missing everywhere."""
+        """Returns for each run whether the event falls; a column that never appears is missing everywhere."""
         if self.bins.name not in columns:
             return np.full(runs, bool(self.chosen[-1]))
         return np.asarray(self.chosen[self.bins.codes(columns[self.bins.name])])
@@ -159,7 +159,7 @@ class Scored(Event):
     first: bool
 
     def falls(self, columns: Columns, runs: int) -> Mask:
-        """For each run, whether the event falls."""
+        """Returns for each run whether the event falls."""
         logs = [_logs(bins, ratio, columns, runs) for bins, ratio in zip(self.bins, self.ratios, strict=True)]
         scores = np.column_stack([*logs, np.ones(runs)]) @ self.weights
         return np.asarray(scores >= self.cut - _SAME if self.first else scores <= self.cut + _SAME)
@@ -184,12 +184,12 @@ class Runs:
 
     @property
     def from_first(self) -> Mask:
-        """Which runs are of the first dataset."""
+        """Returns which runs are of the first dataset."""
         return np.arange(2 * self.each) < self.each
 
 
 def search(fit: Runs, choose: Runs, score: Score) -> Event:
-    """The event with the best score on the runs to choose by, among those that the runs to fit suggest."""
+    """Returns the event with the best score on the runs to choose by, among those that the runs to fit suggest."""
     bins = [Bins.of(name, column) for name, column in fit.columns.items()]
     ratios = [_ratios(one, fit) for one in bins]
     pairs = zip(bins, ratios, strict=True)
@@ -199,7 +199,10 @@ def search(fit: Runs, choose: Runs, score: Score) -> Event:
 
 
 def _ratios(bins: Bins, runs: Runs) -> Floats:
-    """The logarithm of how much likelier each bin is on the first dataset, drawn towards 0 where little was seen."""
+    """Returns the logarithm of how much likelier each bin is on the first dataset.
+
+    It is drawn towards 0 where little was seen.
+    """
     one, other = _tallies(bins, runs)
     return np.asarray(np.log((one + 0.5) / (other + 0.5)))
 
@@ -215,7 +218,7 @@ def _tallies(bins: Bins, runs: Runs) -> tuple[Floats, Floats]:
 
 
 def _sets(bins: Bins, ratio: Floats, choose: Runs, score: Score) -> Iterator[tuple[float, Event]]:
-    """The best sets of bins: by falling ratio, and, of numbers, everything below or above a cut."""
+    """Yields the best sets of bins: by falling ratio, and, of numbers, everything below or above a cut."""
     one, other = _tallies(bins, choose)
     orders = [np.argsort(-ratio, kind="stable")]
     if bins.ordered:
@@ -232,7 +235,7 @@ def _sets(bins: Bins, ratio: Floats, choose: Runs, score: Score) -> Iterator[tup
 
 
 def _scored(bins: list[Bins], ratios: list[Floats], fit: Runs, choose: Runs, score: Score) -> list[tuple[float, Event]]:
-    """The best cuts of a logistic regression on the log-likelihood ratios of all columns."""
+    """Returns the best cuts of a logistic regression on the log-likelihood ratios of all columns."""
     pairs = zip(bins, ratios, strict=True)
     spread = [float(np.mean(np.abs(_logs(one, ratio, fit.columns, 2 * fit.each)))) for one, ratio in pairs]
     kept = sorted(range(len(bins)), key=lambda i: -spread[i])[:_WIDEST]
@@ -253,7 +256,7 @@ def _scored(bins: list[Bins], ratios: list[Floats], fit: Runs, choose: Runs, sco
 
 
 def _reached(scores: Floats, cuts: Floats) -> Floats:
-    """How many scores are at least each cut."""
+    """Returns how many scores are at least each cut."""
     return np.asarray(scores.size - np.searchsorted(np.sort(scores), cuts, side="left"), dtype=np.float64)
 
 
@@ -263,7 +266,7 @@ def _matrix(bins: tuple[Bins, ...], ratios: tuple[Floats, ...], runs: Runs) -> F
 
 
 def regression(features: Floats, labels: Mask) -> Floats:
-    """The weights of a logistic regression with a ridge, by Newton's method."""
+    """Returns the weights of a logistic regression with a ridge, by Newton's method."""
     weights = np.zeros(features.shape[1])
     penalty = _RIDGE * np.eye(features.shape[1])
     for _ in range(_STEPS):

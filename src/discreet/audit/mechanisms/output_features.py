@@ -40,7 +40,7 @@ class Raised:
 
 
 def columns_of(outputs: Sequence[Any]) -> dict[str, Column]:
-    """The named columns of a list of outputs, one entry for each."""
+    """Returns the named columns of a list of outputs, one entry for each."""
     plain = _plain(outputs)
     found = {ROOT: plain} if plain is not None else _taken_apart(outputs)
     for name, column in list(found.items()):
@@ -58,7 +58,7 @@ def _trailing(number: int) -> float:
 
 
 def _plain(outputs: Sequence[Any]) -> Column | None:
-    """The fast way for what most mechanisms give: one number."""
+    """Returns the column of outputs that are one number each: the fast way for what most mechanisms give."""
     kinds = set(map(type, outputs))
     if kinds <= {int, float, bool, np.int64, np.float64, np.bool_}:
         return np.array([_number(output) for output in outputs])
@@ -74,7 +74,7 @@ def _taken_apart(outputs: Sequence[Any]) -> dict[str, Column]:
 
 
 def _whole(outputs: Sequence[Any]) -> Column | None:
-    """Each output as one text, unless there are too many different ones."""
+    """Returns each output as one text, unless there are too many different ones."""
     seen: set[str] = set()
     texts = []
     for output in outputs:
@@ -98,7 +98,7 @@ def _column(cells: list[Any]) -> Column:
 
 
 def _atoms(path: str, output: Any) -> Atoms:
-    """All that can be said of an output, by name."""
+    """Yields all that can be said of an output, by name."""
     number = isinstance(output, bool | int | float | np.number | np.bool_)
     if not number or path == ROOT:
         yield f"kind of {path}", output.kind if isinstance(output, Raised) else type(output).__name__
@@ -110,7 +110,7 @@ def _atoms(path: str, output: Any) -> Atoms:
 
 @singledispatch
 def _parts(output: Any, path: str) -> Atoms:
-    """What an output is made of: its fields, or what it looks like."""
+    """Yields what an output is made of: its fields, or what it looks like."""
     if dataclasses.is_dataclass(output):
         for part in dataclasses.fields(output):
             yield from _atoms(f"{path}.{part.name}", getattr(output, part.name))
@@ -168,7 +168,7 @@ def _number(value: Any) -> float:
 
 
 def _grains(column: NDArray[np.float64]) -> tuple[Column, Column]:
-    """The exponent of the lowest binary digit of each number, and its low bits in units of the last place."""
+    """Returns the exponent of the lowest binary digit of each number, and its low bits in units of the last place."""
     known = np.isfinite(column)
     fraction, exponent = np.frexp(np.where(known, column, 0.0))
     digits = np.abs(np.ldexp(fraction, 53)).astype(np.int64)

@@ -50,7 +50,7 @@ def _rows(mechanism: Selection, a: Any, b: Any) -> tuple[list[int], list[int]]:
 
 # ------------------------------------------------------------------------------------------------------------- options
 def exponential(mechanism: Exponential, a: Any, b: Any) -> Recipe:
-    """Weights e^(-rate gap)."""
+    """Returns both laws of the exponential mechanism, weights e^(-rate gap)."""
     one, other = _rows(mechanism, a, b)
 
     def recipe(digits: int) -> Pieces:
@@ -61,7 +61,7 @@ def exponential(mechanism: Exponential, a: Any, b: Any) -> Recipe:
 
 
 def permute_and_flip(mechanism: PermuteAndFlip, a: Any, b: Any) -> Recipe:
-    """P(i) = c_i E[1 / (1 + heads among the others)], with coins c_i = e^(-rate gap)."""
+    """Returns P(i) = c_i E[1 / (1 + heads among the others)], with coins c_i = e^(-rate gap)."""
     one, other = _rows(mechanism, a, b)
 
     def law(row: list[int], digits: int) -> list[Enclosure]:
@@ -83,7 +83,7 @@ def _shared(coins: list[Enclosure], digits: int) -> Enclosure:
 
 
 def noisy_max(mechanism: ReportNoisyMax, a: Any, b: Any) -> Recipe:
-    """A sum over the winner's noise; ties go to the lowest index."""
+    """Returns both laws of the noisy maximum, by a sum over the winner's noise; ties go to the lowest index."""
     one, other = _rows(mechanism, a, b)
     scale = 1 / mechanism.rate
 
@@ -111,7 +111,7 @@ def noisy_max(mechanism: ReportNoisyMax, a: Any, b: Any) -> Recipe:
 
 
 def randomized_response(mechanism: RandomizedResponse, a: Any, b: Any) -> Recipe:
-    """Every report that differs: the one truth, the other, and all that are neither."""
+    """Returns both laws of every report that differs: the one truth, the other, and all that are neither."""
     one, other = (np.ravel(np.asarray(value)).astype(np.int64).tolist() for value in (a, b))
     if len(one) != len(other):
         raise InvalidParameter("b", f"{len(other)} reports", f"to hold as many as a, {len(one)}")
@@ -128,7 +128,7 @@ def randomized_response(mechanism: RandomizedResponse, a: Any, b: Any) -> Recipe
 
 # -------------------------------------------------------------------------------------------------------------- points
 def quantile(mechanism: Quantile, a: Any, b: Any) -> Recipe:
-    """Points of equal losses on both sides, counted."""
+    """Returns points of equal losses on both sides, counted."""
     one, other = (_runs(mechanism, value) for value in (a, b))
     edges = sorted({edge for runs in (one, other) for start, stop, _ in runs for edge in (start, stop)})
     found = [(stop - start, _loss_at(one, start), _loss_at(other, start)) for start, stop in pairwise(edges)]
@@ -151,7 +151,10 @@ def _loss_at(runs: list[tuple[int, int, int]], point: int) -> int:
 
 # ---------------------------------------------------------------------------------------------------------------- keys
 def partition_selection(mechanism: PartitionSelection, a: Any, b: Any) -> Recipe:
-    """Every key whose count differs: dropped, or kept and, where the method gives one, shown with its noisy count."""
+    """Returns both laws of every key whose count differs.
+
+    A key is dropped, or kept and, where the method gives one, shown with its noisy count.
+    """
     one, other = (np.ravel(np.asarray(value)).astype(np.int64).tolist() for value in (a, b))
     if len(one) != len(other):
         hint = "List the same keys for both, with 0 where there is nobody."
@@ -207,13 +210,13 @@ def _points(
 
 
 def _low_by(value: Enclosure, rest: Fraction) -> Enclosure:
-    """The same number if up to `rest` of what was taken away was not known."""
+    """Returns the same number if up to `rest` of what was taken away was not known."""
     return Enclosure(max((value - rest).low, Decimal(0)), value.high, value.digits)
 
 
 # -------------------------------------------------------------------------------------------------------------- yeses
 def sparse_vector(mechanism: SparseVector, a: Any, b: Any) -> Recipe:
-    """Every list of answers, by a sum over the noise of the threshold."""
+    """Returns both laws of every list of answers, by a sum over the noise of the threshold."""
     one, other = (np.ravel(np.asarray(mechanism.grid.steps(list(value)))).tolist() for value in (a, b))
     if len(one) != len(other) or len(one) > _LONGEST:
         raise InvalidParameter(
@@ -245,7 +248,7 @@ def sparse_vector(mechanism: SparseVector, a: Any, b: Any) -> Recipe:
 
 
 def _or_more(known: Enclosure, beyond: Enclosure) -> Enclosure:
-    """A sum of which only that much may be missing."""
+    """Returns a sum of which only that much may be missing."""
     return Enclosure(known.low, (known + beyond).high, known.digits)
 
 

@@ -85,27 +85,30 @@ class QueryAudit:
 
     @property
     def unanswered(self) -> tuple[Audited, ...]:
-        """Questions of which nothing was learned, because they were never answered."""
+        """Returns questions of which nothing was learned, because they were never answered."""
         return tuple(each for each in self.questions if not each.answered)
 
     @property
     def passed(self) -> bool:
-        """Whether every question was answered and no violation was found; True proves nothing beyond what was tried."""
+        """Returns whether every question was answered and no violation was found.
+
+        True proves nothing beyond what was tried.
+        """
         return not self.violations and not self.unanswered and self.neighbours > 0
 
     @property
     def epsilon_lower(self) -> float:
-        """The largest certified lower bound of all questions."""
+        """Returns the largest certified lower bound of all questions."""
         return max((each.epsilon_lower for each in self.questions), default=0.0)
 
     @property
     def share(self) -> Fraction:
-        """The largest part of what was paid that a pair of neighbours used up."""
+        """Returns the largest part of what was paid that a pair of neighbours used up."""
         return max((each.share for each in self.questions), default=Fraction(0))
 
     @property
     def record(self) -> dict[str, Any]:
-        """Everything as plain values, for JSON; shares and epsilons are rounded to doubles."""
+        """Returns everything as plain values, for JSON; shares and epsilons are rounded to doubles."""
         return {
             "table": self.table,
             "passed": self.passed,
@@ -122,7 +125,7 @@ class QueryAudit:
 
     @property
     def headline(self) -> str:
-        """The verdict in one line."""
+        """Returns the verdict in one line."""
         asked = f"{len(self.questions)} {self.subject}{'s' * (len(self.questions) != 1)}"
         tried = f"{self.neighbours} pairs of neighbouring tables"
         if self.passed:
@@ -133,7 +136,7 @@ class QueryAudit:
         return f"FAILED: {len(self.violations)} violations by {asked} on {tried} ({kinds})"
 
     def summary(self) -> str:
-        """The verdict in plain sentences: what was tried, what it shows, what it cannot show."""
+        """Returns the verdict in plain sentences: what was tried, what it shows, what it cannot show."""
         lines = [
             f"{self.headline}.",
             f"Neighbours of {self.table} differ in one {self.unit}, who is {_RELATIONS[self.relation]}.",
@@ -150,11 +153,11 @@ class QueryAudit:
         return "\n".join(lines)
 
     def spec(self) -> Spec:
-        """The chart as a dictionary of Vega-Lite: of what was paid for each question, how much neighbours used."""
+        """Returns the chart as a dictionary of Vega-Lite: how much neighbours used of what each question paid."""
         return paid_and_used({each.sql: float(each.share) for each in self.questions}, headline=self.headline)
 
     def chart(self) -> Any:
-        """An Altair chart; its dictionary where Altair is not installed."""
+        """Returns an Altair chart; its dictionary where Altair is not installed."""
         return chart(self.spec())
 
 
@@ -195,7 +198,7 @@ _STRANGERS = (
 
 
 def audit_page(audits: Sequence[QueryAudit]) -> str:
-    """A whole document about the audits of some tables."""
+    """Returns a whole document about the audits of some tables."""
     parts = [piece for audit in audits for piece in parts_of(audit)]
     cannot = page.section("cannot", "What this cannot show", page.bullets(*CANNOT_SHOW), page.paragraph(KEEP))
     how = page.section("how", "How it was tried", page.paragraph(HOW), page.bullets(*_STRANGERS))
@@ -203,7 +206,7 @@ def audit_page(audits: Sequence[QueryAudit]) -> str:
 
 
 def parts_of(audit: QueryAudit) -> list[Html]:
-    """One audit: the verdict, figures, the chart, the questions, and what was found against them."""
+    """Returns one audit: the verdict, figures, the chart, the questions, and what was found against them."""
     relation = "added or taken away" if audit.relation is Neighbours.ADD_REMOVE else "replaced"
     pieces = [
         page.paragraph(

@@ -124,13 +124,13 @@ class _Recorder(Releaser):
 
 
 def rows_of(X: NDArray[np.float64], y: NDArray[Any] | None) -> list[Any]:
-    """Rows that can be compared: equal bytes, equal label."""
+    """Returns rows that can be compared: equal bytes, equal label."""
     labels = [None] * len(X) if y is None else y.tolist()
     return [(row.tobytes(), label) for row, label in zip(X, labels, strict=True)]
 
 
 def _common_first(rows: Sequence[Any], common: Counter[Any]) -> list[int]:
-    """The places of rows: those that both neighbours have, then the others, in the order in which they are."""
+    """Returns the places of rows: those that both neighbours have, then the others, in the order in which they are."""
     left, first, last = Counter(common), list[int](), list[int]()
     for place, row in enumerate(rows):
         (first if left[row] > 0 else last).append(place)
@@ -191,7 +191,7 @@ class _Trial:
         loud(self.loudness, seen.handed)
 
     def verdict(self) -> QueryAudit:
-        """What was found."""
+        """Returns what was found."""
         audited = Audited(
             sql=self.asked.called,
             answered=self.answered,
@@ -221,7 +221,7 @@ class _Trial:
 
 
 def _handed(curator: Curator, engine: Watched, asked: Fitting) -> Rows:
-    """The rows that a learner will be given; read for the audit, and not counted among its reads."""
+    """Returns the rows that a learner will be given; read for the audit, and not counted among its reads."""
     with watching(curator, engine=engine, releaser=Releaser(SeededBits(_SEED)), salt=SALT):
         training = training_of(curator, *asked.arguments)
     inner: Engine = engine.inner

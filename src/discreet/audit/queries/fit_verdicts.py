@@ -44,7 +44,7 @@ ROUNDING = 1 + 1e-6  # prices of events are rounded up
 
 
 def moves(one: Handed, other: Handed, neighbours: Neighbours) -> tuple[Move, ...]:
-    """The distances of two inputs of one release, each with what the mechanism says that it hides.
+    """Returns the distances of two inputs of one release, each with what the mechanism says that it hides.
 
     Raises:
         UnsupportedEvent: for a mechanism that no learner should use.
@@ -78,7 +78,7 @@ def _(mechanism: Gaussian | DiscreteGaussian, one: Any, other: Any) -> Move:
 
 @_moved.register
 def _(mechanism: KNorm, one: Any, other: Any) -> Move:
-    """A root is rounded down: nobody is accused for a rounding."""
+    """Returns a root is rounded down: nobody is accused for a rounding."""
     steps = [abs(step) for step in _steps(one, other)]
     if mechanism.norm is Norm.LINF:
         distance = max(steps, default=NOTHING)
@@ -90,7 +90,9 @@ def _(mechanism: KNorm, one: Any, other: Any) -> Move:
 @_moved.register(PermuteAndFlip)
 @_moved.register(Exponential)
 def _(mechanism: PermuteAndFlip | Exponential, one: Any, other: Any) -> Move:
-    """Each row of scores is a choice; scores that all change alike change nothing, and their range is what counts.
+    """Returns what choices cost, one for each row of scores.
+
+    Scores that all change alike change nothing, and their range is what counts.
 
     Options are ranked by scores plus noise of a rate of epsilon / (2 sensitivity), without the 2 if changes have one
     sign: changes from low to high cost the rate times high - low.
@@ -102,14 +104,14 @@ def _(mechanism: PermuteAndFlip | Exponential, one: Any, other: Any) -> Move:
 
 
 def _steps(one: Any, other: Any) -> list[Fraction]:
-    """What differs, entry by entry, exactly."""
+    """Returns what differs, entry by entry, exactly."""
     a, b = np.ravel(np.asarray(one)), np.ravel(np.asarray(other))
     places = np.flatnonzero(a != b)
     return [Fraction(x) - Fraction(y) for x, y in zip(a[places].tolist(), b[places].tolist(), strict=True)]
 
 
 def _selected(one: Handed, other: Handed, neighbours: Neighbours) -> tuple[Move, ...]:
-    """Labels whose numbers differ; a replaced row leaves one and enters another, which costs the event twice."""
+    """Returns labels whose numbers differ; a replaced row leaves one and enters another: two times the event."""
     a, b = _counts(one), _counts(other)
     steps = [abs(a.get(key, 0) - b.get(key, 0)) for key in {**a, **b}]
     sides = 1 if neighbours is Neighbours.ADD_REMOVE else 2
@@ -134,11 +136,11 @@ class Price:
 
     @property
     def promised(self) -> Fraction:
-        """The epsilon of all promises."""
+        """Returns the epsilon of all promises."""
         return sum((promise.epsilon for promise in self.promises), NOTHING)
 
     def share(self, used: Price, neighbours: Neighbours) -> Fraction | None:
-        """The part of this that a pair uses up: currency by currency, or of a promise about all of it together.
+        """Returns the part of this that a pair uses up: currency by currency, or of a promise about all of it together.
 
         None if something was used that nothing here pays for.
         """
@@ -156,7 +158,10 @@ class Price:
 
 
 def used_by(releases: Sequence[tuple[Handed, tuple[Move, ...]]]) -> Price:
-    """What a pair of neighbours costs, all releases together; a selection costs its event for each of its groups."""
+    """Returns what a pair of neighbours costs, all releases together.
+
+    A selection costs its event for each of its groups.
+    """
     found = Price()
     for handed, (first, *_) in releases:
         if first.currency == "groups":
@@ -172,7 +177,7 @@ def used_by(releases: Sequence[tuple[Handed, tuple[Move, ...]]]) -> Price:
 
 
 def price_of(charged: Iterable[events.Event], times: int = 1) -> Price:
-    """What was charged, in each currency.
+    """Returns what was charged, in each currency.
 
     Raises:
         UnsupportedEvent: for an event that no learner should have.
@@ -216,12 +221,12 @@ class Fitting:
 
     @property
     def arguments(self) -> tuple[Any, str, str | None, int]:
-        """What a curator is told."""
+        """Returns what a curator is told."""
         return self.estimator, self.sql, self.target, self.rows_per_unit
 
     @property
     def called(self) -> str:
-        """What is audited, in words."""
+        """Returns what is audited, in words."""
         aim = f" for {self.target}" if self.target is not None else ""
         return f"{type(self.estimator).__name__}{aim}: {self.sql}"
 
@@ -269,7 +274,7 @@ def verdict(asked: Fitting, first: Trained, second: Trained, account: Account) -
 
 
 def _judged(first: Trained, second: Trained, account: Account) -> tuple[Fraction, list[Fault]]:
-    """The part of what was paid that a pair used up; of what a mechanism hides, where a fit does not compose."""
+    """Returns the part of what was paid that a pair used; of what a mechanism hides, if a fit does not compose."""
     if not _same_releases(first, second):
         return Fraction(0), [("releases", f"the same {len(first.handed)}", f"{len(second.handed)}, or others")]
     apart = [moves(a, b, account.neighbours) for a, b in zip(first.handed, second.handed, strict=True)]
@@ -286,14 +291,14 @@ def _judged(first: Trained, second: Trained, account: Account) -> tuple[Fraction
 
 
 def _rows(asked: Fitting, seen: Trained, neighbours: Neighbours) -> Iterator[Fault]:
-    """One person is so many rows of the learner's input; a replaced one leaves as many, and brings as many."""
+    """Yields a fault if one person is more rows of the learner's input than declared, a replaced one twice as many."""
     most = asked.rows_per_unit * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
     if seen.apart > most:
         yield "rows", f"at most {most} that differ", str(seen.apart)
 
 
 def same_models(one: Any, other: Any) -> Iterator[Fault]:
-    """Equal in everything that an analyst sees, given that the same noise came out."""
+    """Yields faults unless models are equal in all that an analyst sees, given that the same noise came out."""
     if _shapes(one) != _shapes(other):
         yield "shapes", "the same attributes, each of the same shape", "others"
     elif _written(one) != _written(other):
@@ -329,7 +334,7 @@ def _movement(apart: Sequence[Sequence[Move]]) -> Iterator[Fault]:
 
 
 def _booked(seen: Trained, used: Price, account: Account) -> Iterator[Fault]:
-    """Whoever moves an input of noise is of an account to which all of it was charged, by the book."""
+    """Yields a fault unless all of a noise was charged to the account of whoever moves its input, by the book."""
     moved = used.epsilon or used.rho or used.promises
     booked = seen.charged.get(account.name, events.Composed([]))
     if moved and not costs_no_more(seen.model.event_, booked, account):
@@ -337,7 +342,7 @@ def _booked(seen: Trained, used: Price, account: Account) -> Iterator[Fault]:
 
 
 def _composes(learner: Any) -> bool:
-    """Whether a fit costs what its releases cost together; the best of a random number of tries costs less."""
+    """Returns whether a fit costs what its releases cost together; the best of a random number of tries costs less."""
     search = import_module("discreet.learn.search").GridSearchCV  # learners are an extra
     return not isinstance(learner, search) or learner._plan(learner.n_features_in_).tries is None
 
@@ -353,7 +358,7 @@ def loud(loudness: Loudness, handed: Sequence[Handed]) -> None:
 
 
 def _sizes(handed: Handed) -> list[float]:
-    """How large each draw was, in steps of the grid."""
+    """Returns how large each draw was, in steps of the grid."""
     noise = np.asarray(handed.out, dtype=np.float64) - np.asarray(handed.inputs[0], dtype=np.float64)
     sizes: list[float] = (np.abs(noise).ravel() / float(handed.mechanism.grid.step)).tolist()
     return sizes

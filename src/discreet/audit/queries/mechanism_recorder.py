@@ -65,7 +65,7 @@ class MechanismRecorder:
         self._labels: tuple[Key, ...] | None = None
 
     def answer(self, mechanism: Any, inputs: tuple[Any, ...], call: Call) -> Any:
-        """What comes out: what came out before, if there was a before."""
+        """Returns what comes out: what came out before, if there was a before."""
         place = len(self.made)
         labels = self._labels if self._labels is not None and len(self._labels) == np.size(inputs[0]) else None
         if self.frozen is None:
@@ -95,7 +95,7 @@ class MechanismRecorder:
         return out
 
     def toss(self, limit: int, count: int, honest: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:
-        """Numbers below a limit, each a function of its own place and of how many tosses came before."""
+        """Returns numbers below a limit, each a function of its own place and of how many tosses came before."""
         if self._inside:
             return honest()
         start, self._tosses = (self.seed + self._tosses) * _TRIES, self._tosses + 1
@@ -155,7 +155,7 @@ def _patched() -> Iterator[tuple[Any, str, Any]]:
 
 
 def _kinds(kind: type[Any]) -> Iterator[type[Any]]:
-    """A class and all that are made of it, once each."""
+    """Returns a class and all that are made of it, once each."""
     found: dict[type[Any], None] = {kind: None}
     waiting = [kind]
     while waiting:

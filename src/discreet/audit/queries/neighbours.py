@@ -45,7 +45,7 @@ class Newcomers:
         self.kinds = [*kinds[:1], CLAIMS, *kinds[1:]] if ways else kinds
 
     def one(self, place: int, who: tuple[Any, ...] | None = None) -> tuple[str, Rows]:
-        """The rows of one stranger, of a kind by turns; none, where there are no more ids.
+        """Returns the rows of one stranger, of a kind by turns; none, where there are no more ids.
 
         Args:
             place: whose turn it is.
@@ -67,7 +67,7 @@ class Newcomers:
         return kind, self._connected({name: self.made[name][kind]() for name in (*roots, *on_ways)}, own)
 
     def _connected(self, found: Rows, who: tuple[Any, ...]) -> Rows:
-        """The rows with the stranger's id, or with keys that lead to it."""
+        """Returns the rows with the stranger's id, or with keys that lead to it."""
         for name in found:
             schema = self.schemas[name]
             rows = _owned(schema, found[name], who)
@@ -82,7 +82,7 @@ class Newcomers:
         return {name: rows for name, rows in found.items() if rows}
 
     def _claiming(self, roots: list[str], who: tuple[Any, ...]) -> Rows:
-        """A row with each key that rows on a way have, in the table with ids that the way leads to."""
+        """Returns a row with each key that rows on a way have, in the table with ids that the way leads to."""
         kind, found = next(kind for kind in self.kinds if kind != CLAIMS), Rows()
         for schema in self.schemas.values():
             reach = schema.reach
@@ -95,12 +95,12 @@ class Newcomers:
         return {name: rows for name, rows in found.items() if rows}
 
     def _keys_in(self, name: str) -> list[str]:
-        """The columns of a table that ways lead to."""
+        """Returns the columns of a table that ways lead to."""
         reaches = [schema.reach for schema in self.schemas.values() if schema.reach is not None]
         return list(dict.fromkeys(reach.key for reach in reaches if reach.table == name))
 
     def _new_keys(self, name: str, column: str) -> Iterator[Any]:
-        """Keys that no row has, neither in the column nor on a way to it."""
+        """Returns keys that no row has, neither in the column nor on a way to it."""
         taken = set(self.people.values(name, column))
         for schema in self.schemas.values():
             if schema.reach is not None and (schema.reach.table, schema.reach.key) == (name, column):
@@ -115,19 +115,19 @@ class Newcomers:
 
 
 def _owned(schema: TableSchema, rows: list[Row], who: tuple[Any, ...]) -> list[Row]:
-    """Rows with an id, in several spellings."""
+    """Returns rows with an id, in several spellings."""
     names = ids_of(schema)
     own = dict(zip(names, who, strict=False))
     return [{**row, **spelled(own, schema, place)} for place, row in enumerate(rows)]
 
 
 def _kinds(schema: TableSchema) -> list[Type]:
-    """The types of an id; ids of other types are other people's."""
+    """Returns the types of an id; ids of other types are other people's."""
     return [schema.columns[name].type for name in ids_of(schema)]
 
 
 def _in_order(people: People) -> dict[str, TableSchema]:
-    """Tables with ids before those that lead to them; the owners of rows were found in this order."""
+    """Returns tables with ids before those that lead to them; the owners of rows were found in this order."""
     return {name: people.schemas[name] for name in people.owners}
 
 
@@ -155,7 +155,9 @@ class Neighbouring:
 def neighbourings(
     copies: Mapping[str, Copy], schemas: Mapping[str, TableSchema], wanted: int, bits: Bits
 ) -> Iterator[Neighbouring]:
-    """So many pairs of states, one of them the tables themselves where they have units; every other one turned round.
+    """Yields so many pairs of states, one of them the tables themselves where they have units.
+
+    Every other pair is turned round.
 
     Args:
         copies: the tables of one account, by name.
@@ -214,7 +216,7 @@ class _Maker:
         return self.people.rows[self.order[place % len(self.order)]]
 
     def _id_of(self, own: Mapping[str, Sequence[int]]) -> tuple[Any, ...] | None:
-        """The id of whose rows these are, as it is written in one of them; None if each row is one."""
+        """Returns the id of whose rows these are, as it is written in one of them; None if each row is one."""
         for name, places in own.items():
             names = ids_of(self.people.schemas[name])
             if names:
@@ -223,7 +225,7 @@ class _Maker:
         return None
 
     def _of_somebody(self, place: int, who: tuple[Any, ...]) -> Rows:
-        """The rows of another unit under this one's id; rows on a way are then of both, by their keys."""
+        """Returns the rows of another unit under this one's id; rows on a way are then of both, by their keys."""
         found: Rows = {}
         for name, places in self._own(place + 1).items():
             names = ids_of(self.people.schemas[name])

@@ -47,7 +47,7 @@ def standard(curator: Curator, schema: TableSchema, asked: Asked) -> list[str]:
 
 
 def _questions(schema: TableSchema) -> Iterator[str]:
-    """Every kind of question, whether it is answered or not."""
+    """Yields every kind of question, whether it is answered or not."""
     table, others = quoted(schema.name), [c for name, c in schema.stored.items() if name not in ids_of(schema)]
     numbers = [column for column in others if column.type.is_number and column.bounds is not None][:MOST]
     keys = [column for column in others if column.keys is not None][:MOST]
@@ -83,7 +83,7 @@ def _grouped(key: str, numbers: Sequence[ColumnSchema], table: str) -> Iterator[
 
 
 def _undeclared(others: Sequence[ColumnSchema], table: str) -> Iterator[str]:
-    """Private groups, which need a delta; and numbers whose bounds are chosen privately."""
+    """Yields private groups, which need a delta; and numbers whose bounds are chosen privately."""
     private = [c for c in others if c.keys is None and c.type in (Type.TEXT, Type.INT, Type.BOOL, Type.DATE)]
     for column in private[:MOST]:
         x = quoted(column.name)
@@ -94,7 +94,7 @@ def _undeclared(others: Sequence[ColumnSchema], table: str) -> Iterator[str]:
 
 
 def quoted(name: str) -> str:
-    """A name as it is written in a question.
+    """Returns a name as it is written in a question.
 
     >>> quoted("ward"), quoted("ward no")
     ('ward', '"ward no"')
@@ -196,7 +196,7 @@ def _factory(config: Config, tables: Sequence[Table]) -> Callable[[Mapping[str, 
 
 
 def ample(budget: Loss) -> Loss:
-    """A budget of the same kind and delta with room for everything.
+    """Returns a budget of the same kind and delta with room for everything.
 
     >>> print(ample(Budget(epsilon=1, delta="1e-6")))
     epsilon=1000000000, delta=1e-06

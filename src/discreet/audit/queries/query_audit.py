@@ -52,7 +52,7 @@ LARGEST_SIGMA, REACH = 20_000, 20
 
 
 def epsilon_below(one: Sequence[Noise], other: Sequence[Noise], delta: Fraction) -> float:
-    """The largest such bound on the epsilon of these releases; 0 if there is none, as for drawn points alone.
+    """Returns the largest such bound on the epsilon of these releases; 0 if there is none, as for drawn points alone.
 
     Groups must be public: what is released of private ones depends on what is selected.
 
@@ -96,7 +96,10 @@ def _gaussian(pairs: Sequence[tuple[Noise, Noise]], delta: Fraction) -> float:
 
 
 def _moves(one: Noise, other: Noise, law: Law) -> list[tuple[Fraction, float]]:
-    """How far each number moved in units of its noise, with its scale, where it moved and its noise has this law."""
+    """Returns how far each number moved in units of its noise, and its scale.
+
+    Only numbers that moved, and whose noise has this law, are listed.
+    """
     release = one.release
     if not isinstance(release, Measure) or release.law != law:
         return []
@@ -216,7 +219,7 @@ class _Tally:
 
 
 def used_share(moves: Sequence[Sequence[Move]]) -> Fraction:
-    """Of what was paid, the part that a pair used up: of epsilon or of rho, whichever is more.
+    """Returns the part of what was paid that a pair used up: of epsilon or of rho, whichever is more.
 
     The first distance of every release is in the currency that it was paid in, and those of one currency add up.
     """
@@ -254,7 +257,7 @@ class _Trial:
                 self.tallies.setdefault(question.sql, _Tally()).add(compared, question.delta)
 
     def verdict(self) -> QueryAudit:
-        """What was found."""
+        """Returns what was found."""
         first = self.questions[0]
         audited = [
             Audited(
@@ -281,7 +284,7 @@ class _Trial:
         )
 
     def _unheard(self) -> Iterator[Violation]:
-        """Questions whose noise is not of the size that was paid for."""
+        """Yields questions whose noise is not of the size that was paid for."""
         for sql, tally in self.tallies.items():
             if not tally.loudness.is_honest:
                 found = f"noise {tally.loudness.ratio:.3g} times as large"

@@ -66,7 +66,7 @@ class Watched(Engine):
         self.seen: list[tuple[Reading, Groups]] = []
 
     def read(self, reading: Reading) -> Groups:
-        """What the engine behind it reads."""
+        """Returns what the engine behind it reads."""
         found = self.inner.read(reading)
         self.seen.append((reading, found))
         return found
@@ -76,7 +76,7 @@ class Watched(Engine):
         self.inner.register(name, source, columns)
 
     def schema_of(self, source: Any) -> dict[str, Type]:
-        """What the engine behind it knows."""
+        """Returns what the engine behind it knows."""
         return self.inner.schema_of(source)
 
     def close(self) -> None:
@@ -105,11 +105,11 @@ class Noise:
     drawn: list[Numbers] = field(default_factory=list)
 
     def inputs(self) -> dict[Key, Numbers]:
-        """What entered, by group."""
+        """Returns what entered, by group."""
         return dict(zip(self.keys, self.exact, strict=True))
 
     def outputs(self) -> dict[Key, Any]:
-        """What came out, by group."""
+        """Returns what came out, by group."""
         return dict(zip(self.keys, self.out, strict=True))
 
 
@@ -217,7 +217,7 @@ class Recorder(Releaser):
         return out
 
     def _finest(self, groups: Mapping[Key, Histogram]) -> dict[Key, Numbers]:
-        """The points that have values, then how many each has: all that losses depend on."""
+        """Returns the points that have values, then how many each has: all that losses depend on."""
         if all(histogram.shift == 0 for histogram in groups.values()):
             return {key: (*h.blocks.tolist(), *h.counts.tolist()) for key, h in groups.items()}
         reading, _ = self.engine.seen[self._counted()]
@@ -231,23 +231,23 @@ class Recorder(Releaser):
         return {key: fine.get(key, ()) for key in groups}
 
     def _counted(self) -> int:
-        """The last read that counted all values."""
+        """Returns the last read that counted all values."""
         splits = [(place, reading.split) for place, (reading, _) in enumerate(self.engine.seen)]
         return max(place for place, split in splits if split is not None and split.only is None)
 
     def _out(self, key: Key, fresh: Any, quiet: Any) -> Any:
-        """What comes out: what came out before, if there was a before; no noise for groups that must be quiet."""
+        """Returns what came out before, if there was a before, else fresh noise; none for groups that must be quiet."""
         if key in self.quiet:
             return quiet
         return fresh if self.frozen is None else self.frozen[len(self.made)].outputs()[key]
 
     def _is_private(self) -> bool:
-        """Whether the groups that were read last have private keys."""
+        """Returns whether the groups that were read last have private keys."""
         reading, _ = self.engine.seen[-1]
         return bool(reading.keys) and reading.public_keys is None
 
     def _keys(self) -> list[Key]:
-        """The groups in the order in which they meet noise: as declared, or by their values."""
+        """Returns the groups in the order in which they meet noise: as declared, or by their values."""
         reading, groups = self.engine.seen[-1]
         self.quiet = set()
         if reading.public_keys is not None:
@@ -307,7 +307,7 @@ def _asked(curator: Curator, question: Asking) -> Seen:
 
 
 def attempted(call: Callable[[], T]) -> tuple[str, str, T | None]:
-    """How something ended: a status, the text of a refusal, and what came of it."""
+    """Returns how something ended: a status, the text of a refusal, and what came of it."""
     try:
         return "answered", "", call()
     except QueryFailed as error:

@@ -31,12 +31,12 @@ class Drawn:
 
     @property
     def event(self) -> events.Event:
-        """Its price."""
+        """Returns the event that prices the release."""
         return self.pick.event
 
     @property
     def law(self) -> Law:
-        """Which currency it was paid in."""
+        """Returns which currency it was paid in."""
         return law_of(self.event)
 
 
@@ -52,12 +52,12 @@ class Divided:
 
     @property
     def event(self) -> events.Event:
-        """Its price."""
+        """Returns the event that prices the release."""
         return self.tree.levels[self.level]
 
     @property
     def law(self) -> Law:
-        """Which currency it was paid in."""
+        """Returns which currency it was paid in."""
         return law_of(self.event)
 
 
@@ -70,12 +70,12 @@ class DrawnCandidate:
 
     @property
     def event(self) -> events.Event:
-        """Its price."""
+        """Returns the event that prices the release."""
         return self.recipe.event
 
     @property
     def law(self) -> Law:
-        """Which currency it was paid in."""
+        """Returns which currency it was paid in."""
         return law_of(self.event)
 
 
@@ -83,12 +83,14 @@ Release = Measure | PartitionSelection | Drawn | Divided | DrawnCandidate
 
 
 def law_of(event: events.Event) -> Law:
-    """Gaussian for what was paid in rho, Laplace for what was paid in epsilon."""
+    """Returns "gaussian" for what was paid in rho, "laplace" for what was paid in epsilon."""
     return "gaussian" if isinstance(event, events.Concentrated) else "laplace"
 
 
 def allowance(event: events.Event) -> Fraction:
-    """What an event allows: epsilon for Laplace noise and drawn points, rho for Gaussian noise and points like it.
+    """Returns what an event allows.
+
+    Epsilon for Laplace noise and drawn points, rho for Gaussian noise and points like it.
 
     Raises:
         UnsupportedEvent: for one that no release of a curator has.

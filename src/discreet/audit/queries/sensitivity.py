@@ -30,14 +30,14 @@ Numbers = Mapping[Any, Sequence[int]]
 
 
 def ranges_of_points(drawn: Drawn, one: Numbers, other: Numbers) -> list[Fraction]:
-    """The range of the privacy loss in each group."""
+    """Returns the range of the privacy loss in each group."""
     pick = drawn.pick
     moves = [_moved(pick, one.get(key, ()), other.get(key, ()), drawn.last) for key in {**one, **other}]
     return [2 * pick.rate * move for move in moves]
 
 
 def ranges_of_parts(divided: Divided, one: Numbers, other: Numbers, places: Numbers) -> list[Fraction]:
-    """The range of the privacy loss of a level's points, in all parts of all groups, given all places."""
+    """Returns the range of the privacy loss of a level's points, in all parts of all groups, given all places."""
     return [
         2 * divided.tree.rates[number] * _moved_in_part(divided, number, one.get(key, ()), other.get(key, ()), where)
         for key, where in places.items()
@@ -47,12 +47,12 @@ def ranges_of_parts(divided: Divided, one: Numbers, other: Numbers, places: Numb
 
 
 def ranges_of_votes(recipe: Modal, one: Numbers, other: Numbers) -> list[Fraction]:
-    """The range of the privacy loss in each group."""
+    """Returns the range of the privacy loss in each group."""
     return [recipe.rate * range_of(recipe, one.get(key, ()), other.get(key, ())) for key in {**one, **other}]
 
 
 def range_of(recipe: Modal, one: Sequence[int], other: Sequence[int]) -> int:
-    """The largest change of a candidate's count less the smallest."""
+    """Returns the largest change of a candidate's count less the smallest."""
     before, after = _counts(one), _counts(other)
     changes = [after.get(place, 0) - before.get(place, 0) for place in range(len(recipe.candidates.values))]
     return max(changes) - min(changes)
@@ -64,7 +64,7 @@ def _counts(numbers: Sequence[int]) -> dict[int, int]:
 
 
 def _moved(pick: Pick, one: Sequence[int], other: Sequence[int], last: int) -> Fraction:
-    """The largest change of a loss: losses are constant between values, so a point beside each value is enough."""
+    """Returns the largest change of a loss; losses are constant between values: a point beside each is enough."""
     near = [*_counts(one), *_counts(other)]
     where = {0, last, *(p for cell in near for p in (cell - 1, cell, cell + 1) if 0 <= p <= last)}
     a, b = (_losses(pick.target, numbers, last) for numbers in (one, other))
@@ -77,7 +77,7 @@ def _whole(target: Target) -> int:
 
 
 def _losses(target: Target, numbers: Sequence[int], last: int) -> Callable[[int], int]:
-    """How far the rank of a point is from what is wanted, multiplied by a whole number."""
+    """Returns how far the rank of a point is from what is wanted, multiplied by a whole number."""
     below, times = _mass(numbers, 1), _whole(target)
     total = sum(_counts(numbers).values())
     rank = int(times * (target.share * total + target.offset))
@@ -93,7 +93,7 @@ def _losses(target: Target, numbers: Sequence[int], last: int) -> Callable[[int]
 def _moved_in_part(
     divided: Divided, number: int, one: Sequence[int], other: Sequence[int], places: Sequence[int]
 ) -> Fraction:
-    """The largest change of a loss between the ends of a part.
+    """Returns the largest change of a loss between the ends of a part.
 
     A loss is linear in the place where no value begins or ends, but where it becomes zero.
     """
@@ -118,7 +118,7 @@ def _moved_in_part(
 
 
 def _mass(numbers: Sequence[int], size: int) -> Callable[[int], int]:
-    """The mass below a place, times the size of a cell: a value in a cell is spread evenly over its places."""
+    """Returns the mass below a place, times the size of a cell: a value in a cell is spread evenly over its places."""
     counts = _counts(numbers)
     cells = sorted(counts)
     sums = [0, *accumulate(counts[cell] for cell in cells)]
@@ -150,12 +150,12 @@ class Move:
 
     @property
     def is_covered(self) -> bool:
-        """Whether it is no farther than what was paid for."""
+        """Returns whether it is no farther than what was paid for."""
         return self.found <= self.allowed
 
 
 def moves(one: Noise, other: Noise) -> tuple[Move, ...]:
-    """The distances of two recorded inputs of the same release; a group that is not there is zero.
+    """Returns the distances of two recorded inputs of the same release; a group that is not there is zero.
 
     Laplace noise: the sum of |a - b| / scale, which is the epsilon of the pair, exactly. Gaussian noise: half the sum
     of ((a - b) / sigma)^2, the rho of the pair. Drawn points and candidates: the ranges of their privacy losses, added
@@ -187,7 +187,7 @@ def moves(one: Noise, other: Noise) -> tuple[Move, ...]:
 def paid_moves(
     one: Sequence[Noise], other: Sequence[Noise], paid: Sequence[events.Event]
 ) -> tuple[tuple[Move, ...], ...]:
-    """The distances of all releases, those that share a payment together.
+    """Returns the distances of all releases, those that share a payment together.
 
     Groupings of one question, and the group of all that it does not show, meet noise one after the other and are paid
     once: the noise is made for all that a unit moves in all of them. So what it moves in them is added up, and must not
@@ -225,12 +225,12 @@ def _sum(listed: Sequence[Move], times: int) -> Move:
 
 
 def moved(one: Noise, other: Noise) -> Fraction:
-    """The distance of two inputs in the currency of their release."""
+    """Returns the distance of two inputs in the currency of their release."""
     return moves(one, other)[0].found
 
 
 def shifts(one: Noise, other: Noise) -> list[Fraction]:
-    """How far each number moved, in units of its noise; people, for a selection."""
+    """Returns how far each number moved, in units of its noise; people, for a selection."""
     a, b = one.inputs(), other.inputs()
     scales = one.release.scales if isinstance(one.release, Measure) else (Fraction(1),)
     zero = (0,) * len(scales)
@@ -242,7 +242,7 @@ def shifts(one: Noise, other: Noise) -> list[Fraction]:
 
 
 def by_ranges(event: events.Event, ranges: Sequence[Fraction]) -> tuple[Move, Move]:
-    """What draws cost whose privacy losses have these ranges, as they were paid; and as a rho in any case."""
+    """Returns what draws cost whose privacy losses have these ranges, as they were paid; and as a rho in any case."""
     rho = sum((each * each for each in ranges), Fraction(0)) / 8
     concentrated = Move(rho, Fraction(zcdp(terms(event)).rho), "rho")
     if law_of(event) == "gaussian":

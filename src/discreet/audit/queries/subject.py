@@ -45,7 +45,7 @@ class Given:
 
     @classmethod
     def of(cls, factory: Factory, table: Any, name: str | None) -> Self:
-        """One table, or a mapping of several.
+        """Reads the declarations of one table, or of a mapping of several.
 
         Raises:
             InvalidParameter: if a curator may not be watched, or it is not clear which table is which.
@@ -76,17 +76,17 @@ class Given:
 
     @property
     def first(self) -> str:
-        """A table of the first account."""
+        """Returns a table of the first account."""
         return next(name for name, schema in self.schemas.items() if schema.account == self.accounts[0])
 
     @property
     def relation(self) -> Neighbours:
-        """What makes tables neighbours."""
+        """Returns what makes tables neighbours."""
         return self.schemas[self.first].neighbours
 
     @property
     def unit(self) -> str:
-        """Who is protected, in words."""
+        """Returns who is protected, in words."""
         groups = by_account(self.schemas.values())
         return " or ".join(dict.fromkeys(called(list(groups[account].values())) for account in self.accounts))
 
@@ -102,7 +102,7 @@ class Given:
             raise InvalidParameter("table", ", ".join(self.schemas), f"to come with {lacking[0]!r}", hint)
 
     def sample(self, most: int, bits: Bits) -> Given:
-        """At most so many rows of each account, of whole units; rows of nobody are kept only where all are."""
+        """Returns at most so many rows of each account, of whole units; rows of nobody are kept only where all are."""
         kept = dict(self.copies)
         for own in by_account(self.schemas.values()).values():
             people = People({name: self.copies[name] for name in own}, own)
@@ -111,7 +111,10 @@ class Given:
         return replace(self, copies=kept)
 
     def pairs(self, wanted: int, bits: Bits) -> Iterator[tuple[str, Neighbouring]]:
-        """So many pairs of neighbours, each with the account of the person in whom they differ; accounts take turns."""
+        """Yields so many pairs of neighbours, each with the account of the person in whom they differ.
+
+        Accounts take turns.
+        """
         groups = by_account(self.schemas.values())
         turns = {
             account: neighbourings({name: self.copies[name] for name in groups[account]}, groups[account], wanted, bits)
@@ -122,7 +125,7 @@ class Given:
         yield from islice(((account, pair) for account, pair in listed if pair is not None), wanted)
 
     def curator(self, changes: Changes | None = None) -> Curator:
-        """A curator of the tables with some changes.
+        """Returns a curator of the tables with some changes.
 
         Raises:
             InvalidParameter: if it protects somebody, or its ledger is a file.
@@ -136,7 +139,7 @@ class Given:
         return _watchable(self.factory(next(iter(states.values())) if self.single else {**self.public, **states}))
 
     def declared_alike(self, neighbour: str, *curators: Curator) -> Iterator[Violation]:
-        """Whether all declarations are those of the first curator."""
+        """Yields a violation for each curator whose declarations are not those of the first."""
         for curator in curators:
             if any(known_to(curator).get(name) != schema for name, schema in self.schemas.items()):
                 due = "the same for every table: they must not be read from the data"
@@ -155,7 +158,7 @@ def _whole(copies: Mapping[str, Copy]) -> dict[str, Any]:
 
 
 def _watchable(made: Curator) -> Curator:
-    """A curator that may be watched.
+    """Returns a curator that may be watched.
 
     Raises:
         InvalidParameter: if it protects somebody, or its ledger is a file, which must never be charged for an audit.
@@ -169,7 +172,7 @@ def _watchable(made: Curator) -> Curator:
 
 
 def _only(protected: Mapping[str, TableSchema], name: str | None) -> str:
-    """The name of the one table that is given."""
+    """Returns the name of the one table that is given."""
     if name is None and len(protected) != 1:
         hint = f"Name one of {', '.join(protected)}." if protected else "The factory must protect the table."
         raise InvalidParameter("name", name, "to be given, if there is not exactly one protected table", hint)
@@ -180,7 +183,7 @@ def _only(protected: Mapping[str, TableSchema], name: str | None) -> str:
 
 
 def _accounts(schemas: Mapping[str, TableSchema], name: str | None) -> tuple[str, ...]:
-    """The accounts whose people are changed: that of a table, or all of one relation."""
+    """Returns the accounts whose people are changed: that of a table, or all of one relation."""
     if name is not None:
         if name not in schemas:
             raise UnknownTable(name, schemas)

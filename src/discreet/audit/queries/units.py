@@ -29,7 +29,7 @@ Places = dict[str, list[int]]
 
 
 def ids_of(schema: TableSchema) -> tuple[str, ...]:
-    """The columns of a table's own that make the id of whose row it is; none if each row is one, or on a way."""
+    """Returns the own columns of a table that make a row's unit; none if each row is one, or on a way."""
     if schema.unit is None or schema.reach is not None:
         return ()
     return schema.parts or (schema.unit,)
@@ -61,18 +61,18 @@ class People:
                     self.rows.setdefault(next(iter(own)), {}).setdefault(name, []).append(place)
 
     def unit_of(self, row: Row, name: str) -> Any:
-        """Whose row of a table with ids it is, as every engine reads it; None if it is nobody's."""
+        """Returns whose row of a table with ids it is, as every engine reads it; None if it is nobody's."""
         schema = self.schemas[name]
         parts = [cell(row, part, schema.columns[part].type) for part in ids_of(schema)]
         return put_together(parts) if len(parts) > 1 else normalised(parts[0])
 
     def values(self, name: str, column: str) -> list[Any]:
-        """A column as engines read it."""
+        """Returns a column as engines read it."""
         kind = self.schemas[name].columns[column].type
         return [cell(row, column, kind) for row in self.copies[name].column([column])]
 
     def sample(self, most: int, bits: Bits) -> Places:
-        """The rows of so many people as have at most so many rows together, and of at least one."""
+        """Returns the rows of so many people as have at most so many rows together, and of at least one."""
         touched: dict[Any, list[tuple[str, int]]] = {}
         for name, owners in self.owners.items():
             for place, own in enumerate(owners):
@@ -118,7 +118,7 @@ def _alone(who: Any) -> frozenset[Any]:
 
 
 def by_account(schemas: Iterable[TableSchema]) -> dict[str, dict[str, TableSchema]]:
-    """Tables by their accounts."""
+    """Returns tables by their accounts."""
     found: dict[str, dict[str, TableSchema]] = {}
     for schema in schemas:
         found.setdefault(schema.account, {})[schema.name] = schema
@@ -126,7 +126,7 @@ def by_account(schemas: Iterable[TableSchema]) -> dict[str, dict[str, TableSchem
 
 
 def called(schemas: Sequence[TableSchema]) -> str:
-    """What the people of an account are called, by the first table that has ids."""
+    """Returns what the people of an account are called, by the first table that has ids."""
     for schema in schemas:
         if ids_of(schema):
             return " and ".join(ids_of(schema))
@@ -154,7 +154,7 @@ ODD: Mapping[Type, Sequence[Any]] = {
 
 
 def strangers(schema: TableSchema, bits: Bits) -> dict[str, Callable[[], list[Row]]]:
-    """Kinds of strangers, in words, and the rows of one of each kind, without an id.
+    """Returns kinds of strangers, in words, and the rows of one of each kind, without an id.
 
     Args:
         schema: what is declared; nothing else is known of the table.
@@ -179,7 +179,7 @@ def strangers(schema: TableSchema, bits: Bits) -> dict[str, Callable[[], list[Ro
 
 
 def fresh_ids(schema: TableSchema, known: Callable[[Row], bool]) -> Iterator[Row]:
-    """Ids that nobody has, as the columns that they are; few, where a column has few values."""
+    """Yields ids that nobody has, as the columns that they are; few, where a column has few values."""
     names = ids_of(schema)
     for place in count():
         made = {name: _id(schema.columns[name].type, place) for name in names}
@@ -190,7 +190,7 @@ def fresh_ids(schema: TableSchema, known: Callable[[Row], bool]) -> Iterator[Row
 
 
 def fresh_values(kind: Type) -> Iterator[Any]:
-    """Values of a type that are hardly ever in a table; few, where there are few."""
+    """Yields values of a type that are hardly ever in a table; few, where there are few."""
     for place in count():
         made = _id(kind, place)
         if made is None:
@@ -199,7 +199,7 @@ def fresh_values(kind: Type) -> Iterator[Any]:
 
 
 def spelled(who: Row, schema: TableSchema, place: int) -> Row:
-    """The same id in another spelling: white space around a text makes no second person."""
+    """Returns the same id in another spelling: white space around a text makes no second person."""
     pads = ("{}", " {}", "{}\u3000")
     return {
         name: pads[place % 3].format(value) if schema.columns[name].type is Type.TEXT and value is not None else value
@@ -220,12 +220,12 @@ def _id(kind: Type, place: int) -> Any:
 
 
 def _greedy(columns: Sequence[ColumnSchema], places: Sequence[int], end: int) -> list[Row]:
-    """Numbers at one end of their bounds, and another group in every few rows."""
+    """Returns numbers at one end of their bounds, and another group in every few rows."""
     return [_in_groups(columns, place // IN_EACH, end, _at_end) for place in places]
 
 
 def _beyond(columns: Sequence[ColumnSchema], places: Sequence[int], end: int) -> list[Row]:
-    """Numbers beyond one end of their bounds, in groups that were declared, and in one that nobody declared."""
+    """Returns numbers beyond one end of their bounds, in groups that were declared, and in one that nobody declared."""
     rows = [_in_groups(columns, place // IN_EACH, end, _outside) for place in places]
     nowhere = {c.name: "nobody declared this" for c in columns if c.type is Type.TEXT}
     return [*rows, *({**row, **nowhere} for row in rows[:IN_EACH])]
@@ -234,7 +234,10 @@ def _beyond(columns: Sequence[ColumnSchema], places: Sequence[int], end: int) ->
 def _in_groups(
     columns: Sequence[ColumnSchema], group: int, end: int, other: Callable[[ColumnSchema, int, int], Any]
 ) -> Row:
-    """A row of one of many groups: declared keys take turns, the others are left to a function of end and group."""
+    """Returns a row of one of many groups.
+
+    Declared keys take turns, the others are left to a function of end and group.
+    """
     row, stride = Row(), 1
     for column in columns:
         if column.keys is None:
@@ -277,7 +280,7 @@ def _odd(column: ColumnSchema) -> Sequence[Any]:
 
 
 def _ends(kind: Type, bounds: Bounds) -> tuple[Any, Any]:
-    """The smallest and the largest value within bounds."""
+    """Returns the smallest and the largest value within bounds."""
     if kind is Type.INT:
         return max(math.ceil(bounds.low), _SMALLEST), min(math.floor(bounds.high), _LARGEST)
     if kind is Type.FLOAT:

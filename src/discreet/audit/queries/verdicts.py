@@ -55,12 +55,12 @@ class Loudness:
 
     @property
     def ratio(self) -> float:
-        """How loud it was, 1 being what is to be expected."""
+        """Returns how loud it was, 1 being what is to be expected."""
         return self.total / self.count if self.count else 1.0
 
     @property
     def chance(self) -> float:
-        """A bound on the chance that honest noise is at least as far from what is to be expected, on its side.
+        """Returns a bound on the chance that honest noise is at least as far from what is to be expected, on its side.
 
         Chernoff: the mean of n exponential numbers of mean 1 is beyond r, on either side of 1, with a chance of at most
         e^(-n (r - 1 - log r)). Sizes of Gaussian noise are smaller than exponential ones in the convex order, as their
@@ -74,12 +74,12 @@ class Loudness:
 
     @property
     def is_honest(self) -> bool:
-        """Whether it may be noise of the right size."""
+        """Returns whether it may be noise of the right size."""
         return self.count == 0 or self.chance >= FALSE_ALARM
 
 
 def mean_size(law: Law, scale: Fraction) -> float:
-    """The mean of |X| for discrete Laplace noise; for Gaussian noise on integers, that of the continuous law.
+    """Returns the mean of |X| for discrete Laplace noise; for Gaussian noise on integers, that of the continuous law.
 
     With q = e^(-1/b), P(X = k) = (1 - q) / (1 + q) q^|k| has the mean size 2 q / (1 - q^2), which is 1 / sinh(1/b).
     """
@@ -179,7 +179,7 @@ def _faults(question: Asking, first: Seen, second: Seen, apart: Sequence[Sequenc
 
 
 def same_course(first: Seen, second: Seen, *, due: int) -> Iterator[Fault]:
-    """The same end, the same charge, and so many reads."""
+    """Yields violations unless both have the same end, the same charge, and so many reads."""
     if "crashed" in (first.status, second.status):
         yield "crash", "an answer or a refusal", "an unforeseen error"
     if (first.status, first.error) != (second.status, second.error):
@@ -191,8 +191,9 @@ def same_course(first: Seen, second: Seen, *, due: int) -> Iterator[Fault]:
 
 
 def expected_reads(seen: Seen) -> int:
-    """One for what is added up, one for each list of a mode, and one or two, by its grid, for each of a quantile.
+    """Returns how many reads a question takes.
 
+    It takes one for what is added up, one for each list of a mode, and one or two, by its grid, for each of a quantile.
     And one for each column whose bounds are chosen: whatever was read met noise before the next read.
     """
     if seen.status != "answered":
@@ -205,7 +206,7 @@ def expected_reads(seen: Seen) -> int:
 
 
 def same_answers(one: Answer, other: Answer) -> Iterator[Fault]:
-    """Equal in everything that an analyst sees, given that the same noise came out."""
+    """Yields violations unless answers are equal in all that an analyst sees, given that the same noise came out."""
     if one.columns != other.columns:
         yield "columns", "the same", "others"
     if len(one) != len(other):
@@ -225,7 +226,7 @@ def _same_releases(first: Seen, second: Seen) -> bool:
 
 
 def _same_inputs(first: Seen, second: Seen, apart: Sequence[Sequence[Move]]) -> Iterator[Fault]:
-    """The same releases, and inputs no farther apart than was paid for."""
+    """Yields violations unless releases are the same, and inputs no farther apart than was paid for."""
     if not _same_releases(first, second):
         yield "releases", f"the same {len(first.noises)}", f"{len(second.noises)}, or others"
         return
@@ -240,7 +241,7 @@ def _same_inputs(first: Seen, second: Seen, apart: Sequence[Sequence[Move]]) -> 
 
 
 def within_what_was_asked(question: Asking, noises: list[Noise], answer: Answer) -> Iterator[Fault]:
-    """All noise of a question together costs no more than was asked, and no less than was charged."""
+    """Yields violations unless all noise of a question costs no more than was asked, and no less than was charged."""
     charged = paid_for(answer, [noise.release.event for noise in noises])
     if charged is None:
         yield "uncharged", "every release in what was charged, and nothing else", "something else"
@@ -264,7 +265,7 @@ def within_what_was_asked(question: Asking, noises: list[Noise], answer: Answer)
 
 
 def parts(event: events.Event) -> Iterator[events.Event]:
-    """The events that an event is composed of, of one question or of several stages."""
+    """Yields the events that an event is composed of, of one question or of several stages."""
     if not isinstance(event, events.Composed):
         yield event
         return
@@ -273,7 +274,7 @@ def parts(event: events.Event) -> Iterator[events.Event]:
 
 
 def paid_for(answer: Answer, released: Sequence[events.Event]) -> list[events.Event] | None:
-    """What was charged, if it is what was released; None if a release is not in it, or anything else is.
+    """Returns what was charged, if it is what was released; None if a release is not in it, or anything else is.
 
     Where one payment is for several releases, in all groupings and once more for what is not shown, there may be as
     many of each; what they move together is judged by `paid_moves`. Deltas of thresholds are no releases.
@@ -289,7 +290,7 @@ def paid_for(answer: Answer, released: Sequence[events.Event]) -> list[events.Ev
 
 
 def _releases_of_a_payment(answer: Answer) -> int:
-    """How often one noise may be drawn for one payment."""
+    """Returns how often one noise may be drawn for one payment."""
     if answer.released is None:
         return 1
     main = answer.released.program
@@ -298,7 +299,7 @@ def _releases_of_a_payment(answer: Answer) -> int:
 
 
 def _alone(first: Seen, second: Seen) -> Iterator[Fault]:
-    """Private groups that one table has alone are few, and too small to be shown for their own sake."""
+    """Yields a violation unless private groups that one table has alone are few, and too small to be shown."""
     released = first.answer.released if first.answer is not None else None
     if released is None:
         return
@@ -316,7 +317,7 @@ def _alone(first: Seen, second: Seen) -> Iterator[Fault]:
 
 
 def paid_by(account: Account, seen: Seen) -> Iterator[Fault]:
-    """Whoever moves an input of noise is of an account to which all of it was charged, by the book."""
+    """Yields violations unless all of a noise was charged to the account of whoever moves its input, by the book."""
     answer = seen.answer
     if answer is None or answer.replayed:
         return
@@ -326,7 +327,7 @@ def paid_by(account: Account, seen: Seen) -> Iterator[Fault]:
 
 
 def _stages(seen: Seen) -> list[list[Noise]]:
-    """The noises on statistics, by the read that they follow."""
+    """Returns the noises on statistics, by the read that they follow."""
     found: dict[int, list[Noise]] = {}
     for noise in seen.noises:
         if isinstance(noise.release, Measure) and noise.keys != [REST]:
@@ -335,7 +336,7 @@ def _stages(seen: Seen) -> list[list[Noise]]:
 
 
 def _alone_in(program: Program, pairs: Sequence[tuple[Program, list[Noise], list[Noise]]]) -> Iterator[Fault]:
-    """The groups that one table has alone, in all groupings together."""
+    """Yields the groups that one table has alone, in all groupings together."""
     alone = 0
     for one, here, there in pairs:
         if not isinstance(one.selection, Threshold):
@@ -351,5 +352,5 @@ def _alone_in(program: Program, pairs: Sequence[tuple[Program, list[Noise], list
 
 
 def short(number: Fraction) -> str:
-    """A number in a few digits."""
+    """Returns a number in a few digits."""
     return f"{float(number):.6g}"
