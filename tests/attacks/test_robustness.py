@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.attacks.robustness import estimators as robustness
+from discreet.attacks.robustness import estimators
 from discreet.attacks.robustness.contamination import triggered, with_backdoor, with_flipped_labels, with_outliers
 from discreet.attacks.robustness.estimators import (
     PLAIN,
@@ -116,7 +116,7 @@ def test_a_backdoor_needs_more_rows_against_a_small_epsilon_and_stays_under_the_
 
 
 def test_an_estimator_that_is_said_to_be_robust_and_is_not_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    centres: dict[str, Any] = dict(robustness._CENTRES)
-    monkeypatch.setattr(robustness, "_CENTRES", centres | {"private median": centres["mean"]})
+    centres: dict[str, Any] = dict(estimators._CENTRES)
+    monkeypatch.setattr(estimators, "_CENTRES", centres | {"private median": centres["mean"]})
     found = location_under_outliers(200, shares=(0, 0.3), runs=3, bits=SeededBits(1))
     assert found.at("private median", 0.3) > 12

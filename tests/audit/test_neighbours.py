@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from discreet.audit.queries.neighbours import Change, Changes, Neighbouring, neighbourings
-from discreet.audit.queries.units import People, fresh_ids, strangers
+from discreet.audit.queries.units import UnitRows, fresh_ids, invented_units
 from discreet.curator.observation import schema_of
 from discreet.engines import Memory
 from discreet.engines.duckdb.copies import Copy, copy_of
@@ -35,8 +35,8 @@ def schema(relation: Neighbours = Neighbours.ADD_REMOVE, **declared: Any) -> Tab
     return schema_of(clinic(neighbours=relation, **declared)([]), "visits")
 
 
-def of_visits(rows: list[Row], described: TableSchema) -> People:
-    return People({"visits": copy_of(rows)}, {"visits": described})
+def of_visits(rows: list[Row], described: TableSchema) -> UnitRows:
+    return UnitRows({"visits": copy_of(rows)}, {"visits": described})
 
 
 def pairs(rows: list[Row], described: TableSchema, wanted: int, seed: int) -> Iterator[Neighbouring]:
@@ -49,7 +49,7 @@ def changed(rows: list[Row], changes: Changes) -> list[Row]:
     return found
 
 
-def by_unit(rows: list[Row], people: People) -> dict[Any, Counter[str]]:
+def by_unit(rows: list[Row], people: UnitRows) -> dict[Any, Counter[str]]:
     found: dict[Any, Counter[str]] = {}
     for row in rows:
         found.setdefault(people.unit_of(row, "visits"), Counter())[repr(sorted(row.items(), key=str))] += 1
@@ -94,7 +94,7 @@ def test_names_of_neighbours_hold_no_values() -> None:
 
 def test_strangers_reach_the_ends_and_go_beyond() -> None:
     described = schema()
-    made = {kind: rows() for kind, rows in strangers(described, SeededBits(4)).items()}
+    made = {kind: rows() for kind, rows in invented_units(described, SeededBits(4)).items()}
     every = [row for rows in made.values() for row in rows]
     assert all(set(row) == set(described.stored) - {"patient"} for row in every)
     ages, charges = ({row[name] for row in every} for name in ("age", "charge"))
@@ -136,7 +136,7 @@ def test_somebody_with_more_rows_than_the_sample_is_kept_alone() -> None:
 def test_a_table_on_a_way_needs_the_table_that_tells() -> None:
     described = shop.schemas(Limits(1, 1))
     with pytest.raises(InvalidParameter) as refused:
-        People({"items": copy_of([])}, {"items": described["items"]})
+        UnitRows({"items": copy_of([])}, {"items": described["items"]})
     assert "'orders'" in refused.value.hint
 
 
@@ -153,7 +153,7 @@ def shopping(seed: int) -> tuple[dict[str, list[Row]], dict[str, TableSchema]]:
 @pytest.mark.parametrize("seed", range(4))
 def test_rows_on_a_way_are_those_of_whoever_has_their_key(seed: int) -> None:
     rows, described = shopping(seed)
-    people = People({name: copy_of(listed) for name, listed in rows.items()}, described)
+    people = UnitRows({name: copy_of(listed) for name, listed in rows.items()}, described)
     engine = shop.loaded(Memory(), {**shop.data(seed), **rows})
     for name in SHOP:
         read = Reading(
@@ -194,7 +194,7 @@ def _state(copies: dict[str, Copy], changes: Changes) -> dict[str, list[Row]]:
 
 def _owned(state: dict[str, list[Row]], described: dict[str, TableSchema]) -> dict[Any, Counter[str]]:
     """What each person has, in all tables."""
-    people = People({name: copy_of(rows) for name, rows in state.items()}, described)
+    people = UnitRows({name: copy_of(rows) for name, rows in state.items()}, described)
     found: dict[Any, Counter[str]] = {}
     for name, owners in people.owners.items():
         for row, own in zip(state[name], owners, strict=True):
@@ -205,7 +205,7 @@ def _owned(state: dict[str, list[Row]], described: dict[str, TableSchema]) -> di
 
 def test_a_sample_of_several_tables_is_of_whole_people() -> None:
     rows, described = shopping(5)
-    people = People({name: copy_of(listed) for name, listed in rows.items()}, described)
+    people = UnitRows({name: copy_of(listed) for name, listed in rows.items()}, described)
     kept = people.sample(20, SeededBits(5))
     assert 1 <= sum(map(len, kept.values())) <= 20
     chosen = {who for place in kept["customers"] for who in people.owners["customers"][place]}

@@ -9,8 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet import mechanisms
-from discreet.audit.mechanisms import additive_laws as additive
-from discreet.audit.mechanisms import selection_laws as selecting
+from discreet.audit.mechanisms import additive_laws, selection_laws
 from discreet.audit.mechanisms.additive_laws import Ends, Recipe
 from discreet.audit.mechanisms.finding import claim_of
 from discreet.check import Number
@@ -19,23 +18,24 @@ from discreet.exact import float_above, float_below, settle
 from discreet.mechanisms import Mechanism
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
+from discreet.report.display import Display
 
 _DIGITS = 40
 _SHOWN = Fraction(1, 10**12)
 
 LAWS: dict[type[Mechanism], Callable[[Any, Any, Any], Recipe]] = {
-    mechanisms.Laplace: additive.laplace,
-    mechanisms.DiscreteLaplace: additive.discrete_laplace,
-    mechanisms.Staircase: additive.staircase,
-    mechanisms.DiscreteGaussian: additive.discrete_gaussian,
-    mechanisms.ProposeTestRelease: additive.propose_test_release,
-    mechanisms.Exponential: selecting.exponential,
-    mechanisms.PermuteAndFlip: selecting.permute_and_flip,
-    mechanisms.ReportNoisyMax: selecting.noisy_max,
-    mechanisms.RandomizedResponse: selecting.randomized_response,
-    mechanisms.Quantile: selecting.quantile,
-    mechanisms.PartitionSelection: selecting.partition_selection,
-    mechanisms.SparseVector: selecting.sparse_vector,
+    mechanisms.Laplace: additive_laws.laplace,
+    mechanisms.DiscreteLaplace: additive_laws.discrete_laplace,
+    mechanisms.Staircase: additive_laws.staircase,
+    mechanisms.DiscreteGaussian: additive_laws.discrete_gaussian,
+    mechanisms.ProposeTestRelease: additive_laws.propose_test_release,
+    mechanisms.Exponential: selection_laws.exponential,
+    mechanisms.PermuteAndFlip: selection_laws.permute_and_flip,
+    mechanisms.ReportNoisyMax: selection_laws.noisy_max,
+    mechanisms.RandomizedResponse: selection_laws.randomized_response,
+    mechanisms.Quantile: selection_laws.quantile,
+    mechanisms.PartitionSelection: selection_laws.partition_selection,
+    mechanisms.SparseVector: selection_laws.sparse_vector,
 }
 """Which mechanisms have a law that can be written out. `Gaussian` has one for each epsilon, see `exact`."""
 
@@ -73,6 +73,23 @@ class Exact:
             f"{self.epsilon_claimed:.6g} delta is {_between(self.delta)}, {verdict} the claimed "
             f"{self.delta_claimed:.3g}. Other neighbours may cost more."
         )
+
+    def __str__(self) -> str:
+        return self._display().text()
+
+    def _repr_html_(self) -> str:
+        return self._display().html()
+
+    def _display(self) -> Display:
+        rows = [
+            ("largest privacy loss", "without bound" if self.epsilon is None else _between(self.epsilon)),
+            ("epsilon, claimed", f"{self.epsilon_claimed:.6g}"),
+            ("delta at that epsilon", _between(self.delta)),
+            ("delta, claimed", f"{self.delta_claimed:.3g}"),
+            ("verdict", "within the claim on these two neighbours" if self.passed else "above the claim"),
+        ]
+        notes = ("Other neighbours may cost more.",)
+        return Display(title=f"{self.mechanism}, exactly", columns=("", ""), rows=rows, notes=notes)
 
 
 def exact(
@@ -140,7 +157,7 @@ the claimed 0. Other neighbours may cost more.
 
 def _law(mechanism: Mechanism, a: Any, b: Any, epsilon: Fraction) -> Recipe:
     if isinstance(mechanism, mechanisms.Gaussian):
-        return additive.gaussian(mechanism, a, b, epsilon)
+        return additive_laws.gaussian(mechanism, a, b, epsilon)
     for kind in type(mechanism).__mro__:
         if kind in LAWS:
             return LAWS[kind](mechanism, a, b)

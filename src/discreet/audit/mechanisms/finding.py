@@ -25,7 +25,7 @@ from discreet.privacy import Neighbours, events
 from discreet.privacy.events import Event
 from discreet.report import comparison_charts
 from discreet.report.charts import Spec
-from discreet.report.display import rate
+from discreet.report.display import Display, rate
 from discreet.report.render import chart
 
 DELTA = Fraction(1, 10**5)  # at which a curve without a delta of its own is looked at
@@ -89,7 +89,7 @@ def _mu(event: Event) -> float | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lower(ABC):
+class LowerBound(ABC):
     """A certified lower bound on epsilon, beside the claim.
 
     Attributes:
@@ -138,6 +138,22 @@ class Lower(ABC):
         """Returns an Altair chart; its dictionary where Altair is not installed."""
         return chart(self.spec())
 
+    def __str__(self) -> str:
+        return self._display().text()
+
+    def _repr_html_(self) -> str:
+        return self._display().html()
+
+    def _display(self) -> Display:
+        at = f" at delta {self.delta:.3g}" if self.delta else ""
+        rows = [
+            ("epsilon, certified", f"at least {self.epsilon_lower:.3f}{at}, with confidence {self.confidence:.6g}"),
+            ("epsilon, claimed", f"{self.epsilon_claimed:.3f}"),
+            ("runs", f"{self.runs:,}, which could have certified at most {self.most:.2f}"),
+            ("verdict", "the claim is not refuted" if self.passed else "the claim is refuted"),
+        ]
+        return Display(title=self.mechanism, columns=("", ""), rows=rows, notes=(*self.details(), self._meaning()))
+
     def _found(self) -> str:
         at = f" at delta {self.delta:.3g}" if self.delta else ""
         return (
@@ -161,7 +177,7 @@ class Lower(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audit(Lower):
+class Audit(LowerBound):
     """Two datasets, many runs on each, one event: see `distinguish`.
 
     Attributes:
@@ -215,7 +231,7 @@ class Audit(Lower):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneRun(Lower):
+class OneRun(LowerBound):
     """Many canaries in one run: see `one_run`.
 
     Attributes:

@@ -20,6 +20,7 @@ from discreet import check
 from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.lazy import special
+from discreet.report.display import Display
 
 Floats = NDArray[np.float64]
 
@@ -187,6 +188,20 @@ class Fit:
             f"A sample of {self.draws:,} {verdict}: the distribution functions are {self.gap:.4f} apart, and a sample "
             f"of the law strays as far with a chance of at most {self.p_value:.2g}."
         )
+
+    def __str__(self) -> str:
+        return self._display().text()
+
+    def _repr_html_(self) -> str:
+        return self._display().html()
+
+    def _display(self) -> Display:
+        rows = [
+            ("distance of the distribution functions", f"{self.gap:.4f}"),
+            ("p-value", f"{self.p_value:.2g}, refused below {self.level:.2g}"),
+            ("verdict", "follows the declared law" if self.passed else "does not follow the declared law"),
+        ]
+        return Display(title=f"A sample of {self.draws:,} draws", columns=("", ""), rows=rows)
 
 
 def fits(sample: ArrayLike, law: Law | Callable[[Floats], Floats], *, level: Number = LEVEL) -> Fit:

@@ -17,7 +17,7 @@ from discreet.privacy import Neighbours
 from discreet.report import page
 from discreet.report.charts import Spec
 from discreet.report.comparison_charts import paid_and_used
-from discreet.report.display import percent, plain
+from discreet.report.display import Display, percent, plain
 from discreet.report.html import Html
 from discreet.report.render import chart
 
@@ -31,6 +31,12 @@ CANNOT_SHOW = (
     "How long answers take, and what else leaves by another way than the answer.",
     "That what you declared is wise: who one unit is, whether bounds and keys were known before anybody saw the data.",
 )
+_COLUMNS = ("question", "outcome", "used of what was paid", "epsilon at least")
+_MOST_SHOWN = 10  # violations in a text
+_RELATIONS = {
+    Neighbours.ADD_REMOVE: "there in one table and not in the other",
+    Neighbours.REPLACE: "replaced by another one",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +150,8 @@ class QueryAudit:
             + (f" and delta {_number(self.delta_claimed)}. " if self.delta_claimed else ". ")
             + f"The pair that was farthest apart used {percent(self.share)} of what was paid"
             + (f"; epsilon is certainly at least {self.epsilon_lower:.3g}." if self.subject == "question" else "."),
-            *(f"- {violation}" for violation in self.violations[:10]),
-            *(["- and more"] if len(self.violations) > 10 else []),
+            *(f"- {violation}" for violation in self.violations[:_MOST_SHOWN]),
+            *(["- and more"] if len(self.violations) > _MOST_SHOWN else []),
             *(f"- never answered ({each.status}): {each.sql}" for each in self.unanswered),
             "What this shows: " + SHOWS,
             "What it cannot show: " + " ".join(CANNOT_SHOW),
@@ -160,11 +166,23 @@ class QueryAudit:
         """Returns an Altair chart; its dictionary where Altair is not installed."""
         return chart(self.spec())
 
+    def __str__(self) -> str:
+        return self._display().text()
 
-_RELATIONS = {
-    Neighbours.ADD_REMOVE: "there in one table and not in the other",
-    Neighbours.REPLACE: "replaced by another one",
-}
+    def _repr_html_(self) -> str:
+        return self._display().html()
+
+    def _display(self) -> Display:
+        more = len(self.violations) - _MOST_SHOWN
+        notes = [
+            f"Each {self.subject} claims epsilon {_number(self.epsilon_claimed)}"
+            + (f" and delta {_number(self.delta_claimed)}." if self.delta_claimed else "."),
+            *map(str, self.violations[:_MOST_SHOWN]),
+            *([f"and {more} more violations"] if more > 0 else []),
+            "Only these pairs of tables were tried; summary() tells what an audit cannot show.",
+        ]
+        title = f"{self.table}: {self.headline}"
+        return Display(title=title, columns=_COLUMNS, rows=_rows(self), numbers=_COLUMNS[2:], notes=notes)
 
 
 def _number(value: Fraction) -> str:
@@ -187,7 +205,6 @@ EPSILON = (
     "where one can be told from these pairs; it must not be larger than what the question may cost."
 )
 KEEP = "This page depends on the data, if only a little: it is for those who look after them, and not for publication."
-_COLUMNS = ("question", "outcome", "used of what was paid", "epsilon at least")
 _FAULTS = ("what", "expected", "found", "the two tables", "question")
 _STRANGERS = (
     "real people taken away from the data, or replaced",
@@ -234,7 +251,11 @@ def parts_of(audit: QueryAudit) -> list[Html]:
 
 def _questions(audit: QueryAudit) -> Html:
     claimed = f"Questions; each may cost epsilon {float(audit.epsilon_claimed):g}"
-    rows = [
+    return page.table(_COLUMNS, _rows(audit), caption=claimed, numbers=_COLUMNS[2:])
+
+
+def _rows(audit: QueryAudit) -> list[tuple[str, ...]]:
+    return [
         (
             plain(each.sql),
             "answered" if each.answered == audit.neighbours else f"{each.status}, {each.answered} times answered",
@@ -243,4 +264,3 @@ def _questions(audit: QueryAudit) -> Html:
         )
         for each in audit.questions
     ]
-    return page.table(_COLUMNS, rows, caption=claimed, numbers=_COLUMNS[2:])

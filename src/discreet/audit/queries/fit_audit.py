@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.audit.queries.finding import Audited, QueryAudit
-from discreet.audit.queries.fit_verdicts import Compared, Fitting, Trained, loud, verdict
+from discreet.audit.queries.fit_verdicts import Compared, Fitting, Trained, include_all, verdict
 from discreet.audit.queries.mechanism_recorder import Handed, MechanismRecorder, watched
 from discreet.audit.queries.neighbours import Neighbouring
 from discreet.audit.queries.query_audit import NEIGHBOURS, ROWS, Progress
 from discreet.audit.queries.recorder import SALT, Watched, account, attempted
-from discreet.audit.queries.subject import Given
-from discreet.audit.queries.verdicts import Loudness, Violation
+from discreet.audit.queries.subject import Subject
+from discreet.audit.queries.verdicts import NoiseSize, Violation
 from discreet.curator import Curator
 from discreet.curator.observation import engine_of, training_of, watching
 from discreet.engines import Engine
@@ -80,7 +80,7 @@ def fit(
     wanted = check.integer(neighbours=neighbours, at_least=1, at_most=10**6)
     most = check.integer(rows=rows, at_least=1, at_most=10**7)
     source = SeededBits(_SEED) if bits is None else bits
-    given = Given.of(curator_factory, table, name)
+    given = Subject.of(curator_factory, table, name)
     asked = Fitting(estimator=estimator, sql=sql, target=target, rows_per_unit=rows_per_unit)
     with given.curator() as curator:
         training = training_of(curator, *asked.arguments)
@@ -142,7 +142,7 @@ def _common_first(rows: Sequence[Any], common: Counter[Any]) -> list[int]:
 class _Trial:
     """Pairs of neighbours, one after the other."""
 
-    given: Given
+    given: Subject
     asked: Fitting
     bits: Bits
     violations: list[Violation] = field(default_factory=list)
@@ -151,7 +151,7 @@ class _Trial:
     status: str = "answered"
     releases: int = 0
     share: Fraction = field(default_factory=Fraction)
-    loudness: Loudness = field(default_factory=Loudness)
+    noise_size: NoiseSize = field(default_factory=NoiseSize)
 
     def take(self, account_name: str, pair: Neighbouring) -> None:
         """Makes both curators, and has them fit."""
@@ -160,7 +160,7 @@ class _Trial:
             self.violations += self.given.declared_alike(pair.name, one, other)
             first, second = self._fitted(one, other)
             compared = verdict(self.asked, first, second, one.account(account_name))
-        named = self.asked.called
+        named = self.asked.name
         self.violations += [Violation(kind, pair.name, due, found, named) for kind, due, found in compared.faults]
         self._note(compared)
 
@@ -188,12 +188,12 @@ class _Trial:
         self.answered += 1
         self.releases = max(self.releases, len(seen.handed))
         self.share = max(self.share, compared.share)
-        loud(self.loudness, seen.handed)
+        include_all(self.noise_size, seen.handed)
 
     def verdict(self) -> QueryAudit:
         """Returns what was found."""
         audited = Audited(
-            sql=self.asked.called,
+            sql=self.asked.name,
             answered=self.answered,
             replayed=0,
             status=self.status,
@@ -209,15 +209,15 @@ class _Trial:
             relation=self.given.relation,
             unit=self.given.unit,
             table=", ".join(self.given.schemas),
-            violations=(*self.violations, *self._unheard()),
+            violations=(*self.violations, *self._wrong_sizes()),
             subject="fit",
         )
 
-    def _unheard(self) -> Iterator[Violation]:
-        if not self.loudness.is_honest:
-            found = f"noise {self.loudness.ratio:.3g} times as large"
+    def _wrong_sizes(self) -> Iterator[Violation]:
+        if not self.noise_size.is_plausible:
+            found = f"noise {self.noise_size.ratio:.3g} times as large"
             due = "noise of the size that was paid for"
-            yield Violation("noise", "all pairs together", due, found, self.asked.called)
+            yield Violation("noise", "all pairs together", due, found, self.asked.name)
 
 
 def _handed(curator: Curator, engine: Watched, asked: Fitting) -> Rows:

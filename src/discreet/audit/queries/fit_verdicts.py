@@ -20,7 +20,7 @@ from discreet import accounting
 from discreet.audit.queries.mechanism_recorder import Handed
 from discreet.audit.queries.recorder import Seen
 from discreet.audit.queries.sensitivity import Move
-from discreet.audit.queries.verdicts import Fault, Loudness, same_course, short
+from discreet.audit.queries.verdicts import Fault, NoiseSize, same_course, short
 from discreet.curator.asking.performer import costs_no_more
 from discreet.errors import UnsupportedEvent
 from discreet.exact import root_above, root_below
@@ -225,7 +225,7 @@ class Fitting:
         return self.estimator, self.sql, self.target, self.rows_per_unit
 
     @property
-    def called(self) -> str:
+    def name(self) -> str:
         """Returns what is audited, in words."""
         aim = f" for {self.target}" if self.target is not None else ""
         return f"{type(self.estimator).__name__}{aim}: {self.sql}"
@@ -347,14 +347,14 @@ def _composes(learner: Any) -> bool:
     return not isinstance(learner, search) or learner._plan(learner.n_features_in_).tries is None
 
 
-def loud(loudness: Loudness, handed: Sequence[Handed]) -> None:
-    """Listens to all noise that was added to numbers."""
+def include_all(noise_size: NoiseSize, handed: Sequence[Handed]) -> None:
+    """Includes all noise that was added to numbers."""
     for each in handed:
         mechanism = each.mechanism
         if isinstance(mechanism, Laplace | DiscreteLaplace):
-            loudness.hear("laplace", mechanism.event.scale, _sizes(each))
+            noise_size.include("laplace", mechanism.event.scale, _sizes(each))
         elif isinstance(mechanism, Gaussian | DiscreteGaussian):
-            loudness.hear("gaussian", mechanism.sigma / mechanism.grid.step, _sizes(each))
+            noise_size.include("gaussian", mechanism.sigma / mechanism.grid.step, _sizes(each))
 
 
 def _sizes(handed: Handed) -> list[float]:

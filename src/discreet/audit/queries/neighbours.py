@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
 
-from discreet.audit.queries.units import VERY_MANY, People, Row, fresh_ids, fresh_values, ids_of, spelled, strangers
+from discreet.audit.queries.units import (
+    VERY_MANY,
+    Row,
+    UnitRows,
+    fresh_ids,
+    fresh_values,
+    ids_of,
+    invented_units,
+    spelled,
+)
 from discreet.engines.duckdb.copies import Copy
 from discreet.noise import Bits, uniform_below
 from discreet.noise.experiment import shuffled
@@ -24,8 +33,8 @@ Rows = dict[str, list[Row]]
 CLAIMS = "a stranger who claims the keys of other people's rows"
 
 
-class Newcomers:
-    """Kinds of strangers for the tables of an account.
+class InventedUnits:
+    """Kinds of invented units for the tables of an account.
 
     A stranger has rows of one kind in every table. Where a table is on a way, the rows that it leads to get keys that
     nobody else has, one each, and its own rows take turns with these keys: all of them are the stranger's alone. One
@@ -36,10 +45,10 @@ class Newcomers:
         bits: of the choices.
     """
 
-    def __init__(self, people: People, bits: Bits) -> None:
+    def __init__(self, people: UnitRows, bits: Bits) -> None:
         self.people, self.bits = people, bits
         self.schemas = _in_order(people)
-        self.made = {name: strangers(schema, bits) for name, schema in self.schemas.items()}
+        self.made = {name: invented_units(schema, bits) for name, schema in self.schemas.items()}
         kinds: list[str] = list(next(iter(self.made.values())))
         ways = any(schema.reach is not None for schema in self.schemas.values())
         self.kinds = [*kinds[:1], CLAIMS, *kinds[1:]] if ways else kinds
@@ -126,7 +135,7 @@ def _kinds(schema: TableSchema) -> list[Type]:
     return [schema.columns[name].type for name in ids_of(schema)]
 
 
-def _in_order(people: People) -> dict[str, TableSchema]:
+def _in_order(people: UnitRows) -> dict[str, TableSchema]:
     """Returns tables with ids before those that lead to them; the owners of rows were found in this order."""
     return {name: people.schemas[name] for name in people.owners}
 
@@ -165,14 +174,14 @@ def neighbourings(
         wanted: how many pairs.
         bits: of the choices.
     """
-    found = _Maker(People(copies, schemas), bits).pairs()
+    found = _Maker(UnitRows(copies, schemas), bits).pairs()
     for place, pair in enumerate(islice(found, wanted)):
         yield pair if place % 2 == 0 else Neighbouring(pair.name, pair.other, pair.one)
 
 
 class _Maker:
-    def __init__(self, people: People, bits: Bits) -> None:
-        self.people, self.newcomers = people, Newcomers(people, bits)
+    def __init__(self, people: UnitRows, bits: Bits) -> None:
+        self.people, self.invented = people, InventedUnits(people, bits)
         units = list(people.rows)
         self.order = [units[index] for index in shuffled(len(units), bits=bits)]
 
@@ -183,28 +192,28 @@ class _Maker:
         while True:
             yield from step(place)
             place += 1
-            if not self.order and place >= 2 * len(self.newcomers.kinds):
-                return  # empty tables have no more neighbours than there are kinds of strangers
+            if not self.order and place >= 2 * len(self.invented.kinds):
+                return  # empty tables have no more neighbours than there are kinds of invented units
 
     def _added_or_removed(self, place: int) -> Iterator[Neighbouring]:
         if self.order:
             gone = _changes(self._own(place))
             yield Neighbouring("the table without one unit", {}, gone)
-        kind, rows = self.newcomers.one(place)
+        kind, rows = self.invented.one(place)
         if rows:
             yield Neighbouring(f"the table with {kind}", {}, _changes({}, rows))
 
     def _replaced(self, place: int) -> Iterator[Neighbouring]:
         if not self.order:
-            (_, before), (kind, after) = self.newcomers.one(place), self.newcomers.one(place + 1)
+            (_, before), (kind, after) = self.invented.one(place), self.invented.one(place + 1)
             yield Neighbouring(f"a stranger replaced by {kind}", _changes({}, before), _changes({}, after))
             return
         own = self._own(place)
         same = self._id_of(own) if place % 3 else None
-        kind, rows = self.newcomers.one(place, same)
+        kind, rows = self.invented.one(place, same)
         if rows:
             yield Neighbouring(f"one unit replaced by {kind}", {}, _changes(own, rows))
-        next_kind, others = self.newcomers.one(place + 1, same)
+        next_kind, others = self.invented.one(place + 1, same)
         if rows and others:
             yield Neighbouring(f"{kind} replaced by {next_kind}", _changes(own, rows), _changes(own, others))
         if same is not None:

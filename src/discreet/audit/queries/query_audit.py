@@ -35,8 +35,8 @@ from discreet.audit.queries.finding import Audited, QueryAudit
 from discreet.audit.queries.neighbours import Neighbouring
 from discreet.audit.queries.recorder import Asking, Noise, Watched
 from discreet.audit.queries.sensitivity import Move
-from discreet.audit.queries.subject import Given
-from discreet.audit.queries.verdicts import Compared, Loudness, Pair, Violation
+from discreet.audit.queries.subject import Subject
+from discreet.audit.queries.verdicts import Compared, NoiseSize, Pair, Violation
 from discreet.curator import Curator
 from discreet.curator.asking.planner import LimitsWish
 from discreet.curator.catalog.terms import terms
@@ -154,8 +154,8 @@ def query(
         other: as for `Curator.ask`.
         name: of the table, if it is one and the curator protects several. Of several tables with several accounts, one
             whose people neighbours differ in; people of each account by turns unless it is given.
-        neighbours: how many pairs are tried: units taken away, strangers added, units replaced, by the relation of the
-            account.
+        neighbours: how many pairs are tried: units taken away, invented ones added, units replaced, by the
+            relation of the account.
         rows: of larger tables so many rows of each account, of whole units, are taken at random.
         bits: of these choices; seeded unless they are given.
         progress: told after every pair.
@@ -171,7 +171,7 @@ def query(
     listed = [sql] if isinstance(sql, str) else list(sql)
     if not listed:
         raise InvalidParameter("sql", sql, "to be one question or more", "Pass a SELECT.")
-    given = Given.of(curator_factory, table, name)
+    given = Subject.of(curator_factory, table, name)
     with given.curator() as curator:
         asked = terms(epsilon, delta, curator.budget(given.first).total)
         for text in listed:
@@ -200,7 +200,7 @@ class _Tally:
     releases: int = 0
     epsilon_lower: float = 0.0
     share: Fraction = field(default_factory=Fraction)
-    loudness: Loudness = field(default_factory=Loudness)
+    noise_size: NoiseSize = field(default_factory=NoiseSize)
 
     def add(self, compared: Compared, delta: Fraction) -> None:
         answer = compared.seen.answer
@@ -212,7 +212,7 @@ class _Tally:
         self.releases = max(self.releases, len(compared.seen.noises))
         self.share = max(self.share, used_share(compared.moves))
         for noise in (*compared.seen.noises, *compared.other.noises):
-            self.loudness.add(noise)
+            self.noise_size.add(noise)
         if compared.moves and not compared.seen.selects:
             lower = epsilon_below(compared.seen.noises, compared.other.noises, delta)
             self.epsilon_lower = max(self.epsilon_lower, lower)
@@ -237,7 +237,7 @@ def used_share(moves: Sequence[Sequence[Move]]) -> Fraction:
 class _Trial:
     """Pairs of neighbours, one after the other."""
 
-    given: Given
+    given: Subject
     questions: Sequence[Asking]
     bits: Bits
     violations: list[Violation] = field(default_factory=list)
@@ -280,12 +280,12 @@ class _Trial:
             relation=self.given.relation,
             unit=self.given.unit,
             table=", ".join(self.given.schemas),
-            violations=(*self.violations, *self._unheard()),
+            violations=(*self.violations, *self._wrong_sizes()),
         )
 
-    def _unheard(self) -> Iterator[Violation]:
+    def _wrong_sizes(self) -> Iterator[Violation]:
         """Yields questions whose noise is not of the size that was paid for."""
         for sql, tally in self.tallies.items():
-            if not tally.loudness.is_honest:
-                found = f"noise {tally.loudness.ratio:.3g} times as large"
+            if not tally.noise_size.is_plausible:
+                found = f"noise {tally.noise_size.ratio:.3g} times as large"
                 yield Violation("noise", "all pairs together", "noise of the size that was paid for", found, sql)

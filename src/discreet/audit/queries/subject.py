@@ -8,7 +8,7 @@ from itertools import cycle, islice
 from typing import Any, Self
 
 from discreet.audit.queries.neighbours import Change, Changes, Neighbouring, neighbourings
-from discreet.audit.queries.units import People, by_account, called
+from discreet.audit.queries.units import UnitRows, by_account, unit_name
 from discreet.audit.queries.verdicts import Violation
 from discreet.curator import Curator
 from discreet.curator.observation import check_watchable, is_play, known_to
@@ -22,7 +22,7 @@ Factory = Callable[[Any], Curator]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class Subject:
     """Tables and the curators that are made of them.
 
     Attributes:
@@ -88,7 +88,7 @@ class Given:
     def unit(self) -> str:
         """Returns who is protected, in words."""
         groups = by_account(self.schemas.values())
-        return " or ".join(dict.fromkeys(called(list(groups[account].values())) for account in self.accounts))
+        return " or ".join(dict.fromkeys(unit_name(list(groups[account].values())) for account in self.accounts))
 
     def check_read(self, tables: Iterable[str]) -> None:
         """Refuses a question whose neighbours would differ in a part of one person's rows only, or in nobody's.
@@ -101,11 +101,11 @@ class Given:
             hint = "Pass a mapping of all protected tables that the questions read, and make the curator of it."
             raise InvalidParameter("table", ", ".join(self.schemas), f"to come with {lacking[0]!r}", hint)
 
-    def sample(self, most: int, bits: Bits) -> Given:
+    def sample(self, most: int, bits: Bits) -> Subject:
         """Returns at most so many rows of each account, of whole units; rows of nobody are kept only where all are."""
         kept = dict(self.copies)
         for own in by_account(self.schemas.values()).values():
-            people = People({name: self.copies[name] for name in own}, own)
+            people = UnitRows({name: self.copies[name] for name in own}, own)
             if sum(bool(owners) for listed in people.owners.values() for owners in listed) > most:
                 kept |= {name: self.copies[name].keep(places) for name, places in people.sample(most, bits).items()}
         return replace(self, copies=kept)

@@ -35,7 +35,7 @@ def ids_of(schema: TableSchema) -> tuple[str, ...]:
     return schema.parts or (schema.unit,)
 
 
-class People:
+class UnitRows:
     """The people of one account, and the rows that are theirs in all of its tables.
 
     A row on a way belongs to everybody who has a row with its key in the table that the way leads to, as every engine
@@ -125,7 +125,7 @@ def by_account(schemas: Iterable[TableSchema]) -> dict[str, dict[str, TableSchem
     return found
 
 
-def called(schemas: Sequence[TableSchema]) -> str:
+def unit_name(schemas: Sequence[TableSchema]) -> str:
     """Returns what the people of an account are called, by the first table that has ids."""
     for schema in schemas:
         if ids_of(schema):
@@ -153,8 +153,8 @@ ODD: Mapping[Type, Sequence[Any]] = {
 """Values at which carelessness shows, by type."""
 
 
-def strangers(schema: TableSchema, bits: Bits) -> dict[str, Callable[[], list[Row]]]:
-    """Returns kinds of strangers, in words, and the rows of one of each kind, without an id.
+def invented_units(schema: TableSchema, bits: Bits) -> dict[str, Callable[[], list[Row]]]:
+    """Returns kinds of invented units, in words, and the rows of one of each kind, without an id.
 
     Args:
         schema: what is declared; nothing else is known of the table.

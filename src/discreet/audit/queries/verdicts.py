@@ -34,28 +34,28 @@ FALSE_ALARM = 1e-12
 
 
 @dataclass
-class Loudness:
+class NoiseSize:
     """The sum of |noise| in units of its mean, over so many draws."""
 
     total: float = 0.0
     count: int = 0
 
     def add(self, noise: Noise) -> None:
-        """Listens to a release of statistics; others are not heard."""
+        """Includes the noise of a release of statistics; others are left out."""
         if not isinstance(noise.release, Measure):
             return
         for place, scale in enumerate(noise.release.scales):
-            self.hear(noise.release.law, scale, [abs(row[place]) for row in noise.drawn])
+            self.include(noise.release.law, scale, [abs(row[place]) for row in noise.drawn])
 
-    def hear(self, law: Law, scale: Fraction, sizes: Sequence[float]) -> None:
-        """Listens to noise of a law and a scale: how large each draw was, in the steps of the scale."""
+    def include(self, law: Law, scale: Fraction, sizes: Sequence[float]) -> None:
+        """Includes noise of a law and a scale: how large each draw was, in the steps of the scale."""
         if scale >= SMALLEST:
             self.total += sum(sizes) / mean_size(law, scale)
             self.count += len(sizes)
 
     @property
     def ratio(self) -> float:
-        """Returns how loud it was, 1 being what is to be expected."""
+        """Returns how large it was, 1 being what is to be expected."""
         return self.total / self.count if self.count else 1.0
 
     @property
@@ -73,7 +73,7 @@ class Loudness:
         return math.exp(-0.8 * self.count * (r - 1 - math.log(r)))
 
     @property
-    def is_honest(self) -> bool:
+    def is_plausible(self) -> bool:
         """Returns whether it may be noise of the right size."""
         return self.count == 0 or self.chance >= FALSE_ALARM
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.audit.queries.recorder import Noise
-from discreet.audit.queries.verdicts import Loudness, mean_size
+from discreet.audit.queries.verdicts import NoiseSize, mean_size
 from discreet.measurement.releases.additive import Measure
 from discreet.mechanisms.base import Law
 from discreet.noise import SeededBits, discrete_gaussian, discrete_laplace
@@ -27,13 +27,13 @@ def test_mean_sizes(scale: str) -> None:
         assert mean_size(chosen, Fraction(scale)) == pytest.approx(exact, rel=1e-12 if law == "laplace" else 0.06)
 
 
-def heard(law: Law, scale: str, size: int, factor: Fraction, seed: int) -> Loudness:
+def heard(law: Law, scale: str, size: int, factor: Fraction, seed: int) -> NoiseSize:
     draw = discrete_laplace if law == "laplace" else discrete_gaussian
     drawn: list[tuple[int, ...]] = [(int(n),) for n in draw(Fraction(scale) * factor, size, bits=SeededBits(seed))]
     made: Any = object.__new__(Measure)
     for name, value in {"form": None, "law": law, "scales": (Fraction(scale),), "event": None}.items():
         object.__setattr__(made, name, value)
-    found = Loudness()
+    found = NoiseSize()
     found.add(replace(Noise(made, [()] * size, [(0,)] * size, drawn, 1), drawn=drawn))
     return found
 
@@ -42,16 +42,16 @@ def heard(law: Law, scale: str, size: int, factor: Fraction, seed: int) -> Loudn
 @pytest.mark.parametrize("scale", ["2", "5/2", "300"])
 def test_honest_noise_is_accepted_and_other_noise_is_not(law: Law, scale: str) -> None:
     """A ratio of 1/3 has the exponent 0.8 * 100 * 0.43 = 34, one of 3 more: both beyond log(10^12) = 27.6."""
-    assert all(heard(law, scale, 100, Fraction(1), seed).is_honest for seed in range(40))
-    assert not any(heard(law, scale, 100, Fraction(1, 3), seed).is_honest for seed in range(5))
-    assert not any(heard(law, scale, 100, Fraction(3), seed).is_honest for seed in range(5))
+    assert all(heard(law, scale, 100, Fraction(1), seed).is_plausible for seed in range(40))
+    assert not any(heard(law, scale, 100, Fraction(1, 3), seed).is_plausible for seed in range(5))
+    assert not any(heard(law, scale, 100, Fraction(3), seed).is_plausible for seed in range(5))
 
 
 def test_silence() -> None:
-    assert Loudness().is_honest  # nothing was heard
-    assert not Loudness(total=0.0, count=1).is_honest
-    assert Loudness(total=100.0, count=100).chance == 1
-    assert math.isclose(Loudness(total=50.0, count=100).chance, math.exp(-80 * (-0.5 - math.log(0.5))))
+    assert NoiseSize().is_plausible  # nothing was heard
+    assert not NoiseSize(total=0.0, count=1).is_plausible
+    assert NoiseSize(total=100.0, count=100).chance == 1
+    assert math.isclose(NoiseSize(total=50.0, count=100).chance, math.exp(-80 * (-0.5 - math.log(0.5))))
 
 
 def test_small_scales_are_not_listened_to() -> None:
