@@ -17,10 +17,10 @@ import pytest
 
 from discreet.audit.queries.recorder import Seen, Watched, ask
 from discreet.engines import DuckDB, Memory
-from discreet.engines.ids import normalised
 from discreet.engines.memory import relations as gather_module
-from discreet.engines.memory import windows as places_module
+from discreet.engines.memory import relations as places_module
 from discreet.engines.memory.relations import folded, gather
+from discreet.engines.row_choice import normalised
 from discreet.measurement.intervals import sums_and_means as spread_module
 from discreet.measurement.program import program as program_module
 from discreet.mechanisms.ranks import Target

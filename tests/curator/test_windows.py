@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Engine, Memory
-from discreet.engines.memory import windows as places_module
+from discreet.engines.memory import relations as places_module
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.measurement.program.program import Program
 from discreet.noise import SeededBits

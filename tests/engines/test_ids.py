@@ -11,8 +11,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from discreet.engines import Memory, ids
-from discreet.engines.ids import FUNCTION, UNICODE, WHITE_SPACE, normalised, sql, text_of, unassigned
+from discreet.engines import Memory, row_choice
+from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
+from discreet.engines.row_choice import UNICODE, WHITE_SPACE, id_text, normalised, unassigned
 from discreet.noise import SeededBits, uniform_below
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import UNIT, Expression, Output, Relation
@@ -136,10 +137,13 @@ def test_units_found_on_a_way_are_normalised(bench: Bench) -> None:
 def in_sql(texts: Iterable[str], template: str | None = None) -> list[str | None]:
     """The ids as DuckDB finds them; the function is called only where the template calls it."""
     with duckdb.connect() as connection:
-        connection.create_function(FUNCTION, text_of, ["VARCHAR"], "VARCHAR")
+        connection.create_function(ID_FUNCTION, id_text, ["VARCHAR"], "VARCHAR")
         connection.register("given", pa.table({"x": pa.array(texts, pa.string())}))
         return [
-            text for (text,) in connection.execute(f"SELECT {(template or sql()).format('x')} FROM given").fetchall()
+            text
+            for (text,) in connection.execute(
+                f"SELECT {(template or DIALECT.normalised_id).format('x')} FROM given"
+            ).fetchall()
         ]
 
 
@@ -224,7 +228,7 @@ def test_what_is_not_assigned_stays_as_it_is_written(monkeypatch: pytest.MonkeyP
     assert normalised(f" {LATER}") == LATER
     bench.load([{"u": LATER}, {"u": later("NFC", LATER)}], {"u": T})
     assert bench.agreed(Reading(table="t", bounding=LIMITS, statistics=ROWS_AND_UNITS)) == {(): (2, 2)}
-    monkeypatch.setattr(ids, "_has_unassigned", lambda _: False)
+    monkeypatch.setattr(row_choice, "_has_unassigned", lambda _: False)
     assert normalised(LATER) != LATER  # so this test would notice
 
 
@@ -232,19 +236,19 @@ def test_what_is_not_assigned_stays_as_it_is_written(monkeypatch: pytest.MonkeyP
 
 
 def no_normal_form(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ids, "_composed", lambda text: text)
+    patch.setattr(row_choice, "_composed", lambda text: text)
 
 
 def compatible_form(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ids, "_composed", lambda text: unicodedata.normalize("NFKC", text))
+    patch.setattr(row_choice, "_composed", lambda text: unicodedata.normalize("NFKC", text))
 
 
 def spaces_only(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ids, "WHITE_SPACE", " ")
+    patch.setattr(row_choice, "WHITE_SPACE", " ")
 
 
 def space_of_no_width(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ids, "WHITE_SPACE", WHITE_SPACE + "\ufeff")
+    patch.setattr(row_choice, "WHITE_SPACE", WHITE_SPACE + "\ufeff")
 
 
 @pytest.mark.parametrize("mutate", [no_normal_form, compatible_form, spaces_only, space_of_no_width])
@@ -272,7 +276,7 @@ def test_mistakes_in_sql_are_noticed(right: str, wrong: str) -> None:
     points = active()
     texts = [*points, *(f"e{c}" for c in points), " p", "p ", "\tp", *PEOPLE]
     check_agreement(texts)
-    broken = sql().replace(right, wrong)
-    assert broken != sql()
+    broken = DIALECT.normalised_id.replace(right, wrong)
+    assert broken != DIALECT.normalised_id
     with pytest.raises(AssertionError):
         check_agreement(texts, broken)

@@ -10,9 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from discreet.engines import Memory, cells
-from discreet.engines.duckdb import arrow, parquet
-from discreet.engines.duckdb import stored_types as stored
+from discreet.engines import Memory, base
+from discreet.engines.duckdb import arrow, sources, tables
 from discreet.errors import QueryFailed
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
@@ -22,7 +21,7 @@ from tests.engines.test_raw import chosen, judge
 
 def a_plain_cast_of_seconds(patch: pytest.MonkeyPatch) -> None:
     plain = (Type.TIMESTAMP, "CAST({0} AS TIMESTAMP)")
-    patch.setattr(stored, "STORED", {**stored.STORED, "TIMESTAMP_S": plain})
+    patch.setattr(sources, "STORED", {**sources.STORED, "TIMESTAMP_S": plain})
 
 
 def zones_left_to_duckdb(patch: pytest.MonkeyPatch) -> None:
@@ -31,21 +30,21 @@ def zones_left_to_duckdb(patch: pytest.MonkeyPatch) -> None:
 
 
 def texts_taken_as_they_are(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(stored, "UNCHECKED_TEXT", "{0}")
+    patch.setattr(sources, "UNCHECKED_TEXT", "{0}")
 
 
 def files_read_without_care(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(parquet, "take_care", lambda *_: None)
+    patch.setattr(tables, "take_care", lambda *_: None)
 
 
 def broken_texts_replaced(patch: pytest.MonkeyPatch) -> None:
-    honest = parquet.scan
-    patch.setattr(parquet, "scan", lambda paths, utf8="replace": honest(paths, utf8))
+    honest = tables.scan
+    patch.setattr(tables, "scan", lambda paths, utf8="replace": honest(paths, utf8))
 
 
 def decimals_without_a_guard(patch: pytest.MonkeyPatch) -> None:
     plain: Any = lambda _: (Type.FLOAT, "CAST({0} AS DOUBLE)")  # noqa: E731
-    patch.setattr(stored, "_PARAMETRIC", {**stored._PARAMETRIC, "decimal": plain})
+    patch.setattr(sources, "_PARAMETRIC", {**sources._PARAMETRIC, "decimal": plain})
 
 
 def decimals_left_to_duckdb(patch: pytest.MonkeyPatch) -> None:
@@ -84,7 +83,7 @@ def test_a_row_notices_decimals_that_are_no_numbers(monkeypatch: pytest.MonkeyPa
     total = Statistic(kind="sum", argument=col("x", F), low=-9, high=9)
     rows = [{"x": Decimal(1)}, {"x": Decimal("NaN")}, {"x": Decimal("1e999999")}]
     assert _read(rows, total) == {(): (1,)}
-    monkeypatch.setattr(cells, "_STORED", (((Decimal,), (Type.FLOAT, float)),))
+    monkeypatch.setattr(base, "_STORED", (((Decimal,), (Type.FLOAT, float)),))
     with pytest.raises(QueryFailed):
         _read(rows, total)
 

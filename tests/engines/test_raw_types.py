@@ -19,7 +19,7 @@ import pytest
 from discreet.engines import DuckDB, Memory
 from discreet.engines.duckdb import arrow as arrow_module
 from discreet.engines.duckdb import engine as module
-from discreet.engines.duckdb import parquet as parquet_module
+from discreet.engines.duckdb import tables as tables_module
 from discreet.engines.duckdb.copies import copy_of
 from discreet.engines.duckdb.sources import FileTable
 from discreet.errors import InvalidParameter, QueryFailed
@@ -149,7 +149,7 @@ def test_milliseconds_are_refused_where_arrow_is_not_there(tmp_path: Path, monke
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"n": [1], "x": pa.array([1], pa.timestamp("ms"))}), path)
     assert DuckDB().schema_of(path) == {"n": N, "x": S}
-    monkeypatch.setattr(parquet_module, "find_spec", lambda _: None)
+    monkeypatch.setattr(tables_module, "find_spec", lambda _: None)
     assert DuckDB().schema_of(path) == {"n": N}
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.engines import DuckDB
-from discreet.engines.cells import steps
+from discreet.engines.base import steps
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.plan.model.nodes import Value

@@ -13,7 +13,8 @@ import pytest
 
 from discreet.engines import DuckDB
 from discreet.engines.duckdb import engine as duckdb
-from discreet.engines.duckdb.stoppable import stoppable
+from discreet.engines.duckdb import tables
+from discreet.engines.duckdb.engine import stoppable
 from discreet.errors import QueryFailed
 from discreet.plan.model.readings import Reading, Statistic
 from tests.engines.tables import N, col
@@ -95,7 +96,7 @@ def test_some_rows_are_not_taken_for_all(monkeypatch: pytest.MonkeyPatch) -> Non
 
     with DuckDB(threads=1) as engine:
         engine.register("t", pa.table({"n": list(range(100))}), {"n": N})
-        monkeypatch.setattr(duckdb, "_ROWS_AT_ONCE", 10)
+        monkeypatch.setattr(tables, "_ROWS_AT_ONCE", 10)
         assert len(engine.read(BY_NUMBER)) == 100
         monkeypatch.setattr(duckdb, "stoppable", lambda work, *_, **__: work(Stopped()))
         with pytest.raises(QueryFailed):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from discreet.engines.cells import steps as on_grid
+from discreet.engines.base import steps as on_grid
 from discreet.measurement.aggregates import Form, Steps
 from discreet.measurement.aggregates import variance as spread_module
 from discreet.measurement.aggregates.covariance import Pair, Side

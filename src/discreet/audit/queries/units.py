@@ -13,9 +13,8 @@ from itertools import count
 from typing import Any
 
 from discreet.engines.duckdb.copies import Copy
-from discreet.engines.ids import normalised
 from discreet.engines.memory.engine import cell
-from discreet.engines.row_choice import put_together
+from discreet.engines.row_choice import normalised, put_together
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, uniform_below
 from discreet.noise.experiment import shuffled

@@ -14,7 +14,7 @@ from discreet.curator.catalog.stewardship import Stewardship
 from discreet.curator.catalog.terms import terms
 from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner, relation_of
 from discreet.engines.base import Engine
-from discreet.engines.duckdb.files import files_of
+from discreet.engines.duckdb.sources import files_of
 from discreet.errors import InvalidParameter, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
 from discreet.ledger.stewardship import Origin, require_one_budget

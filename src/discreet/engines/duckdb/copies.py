@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 import duckdb
 
-from discreet.engines.duckdb.engine import described, fetched, hardened, put
+from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.sources import Stream, source_of
-from discreet.engines.sql.expressions import quoted
+from discreet.engines.duckdb.tables import described, fetched, hardened, put
 
 Row = dict[str, Any]
 
@@ -80,7 +80,7 @@ class _Stored:
         connection.execute("SET preserve_insertion_order = true")  # so that a seed tries the same again
         known = {n: column for n, column in described(source).items() if columns is None or n in columns}
         put(connection, (source, known), "given")
-        sql = f"CREATE TABLE whole AS SELECT row_number() OVER () - 1 AS {quoted(_PLACE)}, * FROM given"
+        sql = f"CREATE TABLE whole AS SELECT row_number() OVER () - 1 AS {DIALECT.quoted(_PLACE)}, * FROM given"
         fetched(connection, {"given": (source, known)}, sql, {})
         return cls(connection, list(known), "whole")
 
@@ -89,11 +89,11 @@ class _Stored:
 
     def rows(self, places: Iterable[int]) -> list[Row]:
         listed = ", ".join(str(int(place)) for place in places)
-        return self._fetched(self._names, f"WHERE {quoted(_PLACE)} IN ({listed})") if listed else []
+        return self._fetched(self._names, f"WHERE {DIALECT.quoted(_PLACE)} IN ({listed})") if listed else []
 
     def keep(self, places: Collection[int]) -> _Stored:
         listed = ", ".join(str(int(place)) for place in places) or "-1"
-        place, name = quoted(_PLACE), f"{self._table}_kept"
+        place, name = DIALECT.quoted(_PLACE), f"{self._table}_kept"
         self._connection.execute(
             f"CREATE TABLE {name} AS SELECT * REPLACE (row_number() OVER (ORDER BY {place}) - 1 AS {place}) "
             f"FROM {self._table} WHERE {place} IN ({listed})"
@@ -102,7 +102,7 @@ class _Stored:
 
     def changed(self, without: Collection[int] = (), more: Sequence[Row] = ()) -> Stream:
         self._made += 1
-        extra, shown = f"{self._table}_{self._made}", ", ".join(map(quoted, self._names))
+        extra, shown = f"{self._table}_{self._made}", ", ".join(map(DIALECT.quoted, self._names))
         self._connection.execute(f"CREATE TABLE {extra} AS SELECT {shown} FROM {self._table} LIMIT 0")
         kinds = [kind for _, kind, *_ in self._connection.execute(f"DESCRIBE {extra}").fetchall()]
         cells = "(" + ", ".join(f"TRY_CAST(? AS {kind})" for kind in kinds) + ")"
@@ -111,12 +111,12 @@ class _Stored:
             self._connection.execute(f"INSERT INTO {extra} VALUES {', '.join([cells] * len(more))}", values)
         listed = ", ".join(str(int(place)) for place in without) or "-1"
         sql = (
-            f"SELECT {shown} FROM {self._table} WHERE {quoted(_PLACE)} NOT IN ({listed}) "
+            f"SELECT {shown} FROM {self._table} WHERE {DIALECT.quoted(_PLACE)} NOT IN ({listed}) "
             f"UNION ALL SELECT {shown} FROM {extra}"
         )
         return Stream(lambda: self._connection.sql(sql))
 
     def _fetched(self, names: Sequence[str], where: str) -> list[Row]:
-        shown = ", ".join(map(quoted, names))
-        sql = f"SELECT {shown or '1'} FROM {self._table} {where} ORDER BY {quoted(_PLACE)}"
+        shown = ", ".join(map(DIALECT.quoted, names))
+        sql = f"SELECT {shown or '1'} FROM {self._table} {where} ORDER BY {DIALECT.quoted(_PLACE)}"
         return [dict(zip(names, row, strict=False)) for row in self._connection.execute(sql).fetchall()]

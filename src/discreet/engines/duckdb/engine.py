@@ -7,25 +7,25 @@ stops it; sums come back as exact integers.
 
 from __future__ import annotations
 
-import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
 from discreet import check
-from discreet.engines import ids
 from discreet.engines.base import Engine, read_as
-from discreet.engines.duckdb import parquet
-from discreet.engines.duckdb.sources import Csv, FileTable, Frame, Parquet, Source, source_of
-from discreet.engines.duckdb.stoppable import stoppable
-from discreet.engines.duckdb.stored_types import Column, listed
-from discreet.engines.duckdb.stored_types import columns as columns_of
-from discreet.engines.sql.expressions import Dialect, Printer, quoted, text_literal
+from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
+from discreet.engines.duckdb.sources import Column, Csv, Frame, Source, paths_of, source_of
+from discreet.engines.duckdb.tables import Readable, described, fetched, hardened, put
+from discreet.engines.row_choice import id_text
+from discreet.engines.sql.expressions import Printer
 from discreet.engines.sql.join_census import heavy
 from discreet.engines.sql.relations import Rows, Stand
 from discreet.engines.sql.statement import Statement, statement
@@ -34,32 +34,8 @@ from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import tables
 from discreet.plan.model.types import Type
 
-_HARDENED = {
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "allow_community_extensions": False,
-    "python_enable_replacements": False,
-    "enable_external_file_cache": False,  # a file that changes under a view is read as it is
-    "preserve_insertion_order": False,
-}
 _FEW, _MANY, _BYTES_A_PLACE = 12, 22, 64
-_DESCRIBERS: dict[int, duckdb.DuckDBPyConnection] = {}  # by process
-_ROWS_AT_ONCE = 10_000  # handed over between two moments at which a read can be stopped
 _UNREADABLE = "Its type cannot be read, or not whatever is stored in it: convert the column, or see schema_of."
-_OF_RESOURCES = (duckdb.InterruptException, duckdb.OutOfMemoryException)
-
-
-Readable = tuple[Source, Mapping[str, Column]]
-"""A source, and its columns that questions see."""
-
-
-@dataclass(frozen=True)
-class DuckDBDialect(Dialect):
-    """What DuckDB does better than the general forms."""
-
-    def total(self, sql: str) -> str:
-        """SUM of BIGINT is a HUGEINT already."""
-        return f"SUM({sql})"
 
 
 @dataclass(frozen=True)
@@ -70,7 +46,7 @@ class _Table:
     @property
     def stored(self) -> dict[str, tuple[Type, str]]:
         """Columns as they are in the database, where their expressions have been applied."""
-        return {name: (column.type, quoted(name)) for name, column in self.columns.items()}
+        return {name: (column.type, DIALECT.quoted(name)) for name, column in self.columns.items()}
 
 
 class DuckDB(Engine):
@@ -83,12 +59,11 @@ class DuckDB(Engine):
         spill: a directory for what does not fit into memory; None keeps private rows off the disk, and the
             question fails.
 
-    >>> from discreet.plan.model.readings import Reading, Statistic
     >>> DuckDB(threads=1).dialect.total("x")
     'SUM(x)'
     """
 
-    dialect = DuckDBDialect()
+    dialect = DIALECT
 
     def __init__(
         self,
@@ -184,8 +159,8 @@ class DuckDB(Engine):
         """A database that holds the registered tables and can reach nothing else."""
         settings = {name: value for name, value in self._settings.items() if value is not None}
         settings["perfect_ht_threshold"] = max((_bits(table.source) for table in self._tables.values()), default=_FEW)
-        connection = duckdb.connect(config={**_HARDENED, **settings})
-        connection.create_function(ids.FUNCTION, ids.text_of, ["VARCHAR"], "VARCHAR")
+        connection = hardened(**settings)
+        connection.create_function(ID_FUNCTION, id_text, ["VARCHAR"], "VARCHAR")
 
         def filled(_stopped: threading.Event) -> duckdb.DuckDBPyConnection:
             try:
@@ -198,8 +173,8 @@ class DuckDB(Engine):
         return stoppable(filled, connection.interrupt)
 
     def _fill(self, connection: duckdb.DuckDBPyConnection) -> None:
-        paths = sorted({str(path) for table in self._tables.values() for path in _paths(table.source)})
-        connection.execute(f"SET allowed_paths = [{', '.join(text_literal(path) for path in paths)}]")
+        paths = sorted({str(path) for table in self._tables.values() for path in paths_of(table.source)})
+        connection.execute(f"SET allowed_paths = [{', '.join(DIALECT.text_literal(path) for path in paths)}]")
         for place, table in enumerate(self._tables.values()):
             put(connection, (table.source, table.columns), f"t{place}")
         connection.execute("SET enable_external_access = false")
@@ -212,139 +187,70 @@ def _bits(source: Source) -> int:
     Places for a million people are ten times faster than a hash table where there are ten million rows, and ten times
     slower where there are a thousand: a place for every so many bytes of a file is little beside reading it.
     """
-    size = sum(path.stat().st_size for path in _paths(source))
+    size = sum(path.stat().st_size for path in paths_of(source))
     return min(max((size // _BYTES_A_PLACE).bit_length(), _FEW), _MANY)
 
 
-def _paths(source: Source) -> tuple[Path, ...]:
-    if isinstance(source, Parquet | Csv):
-        return source.paths
-    return (source.path,) if isinstance(source, FileTable) else ()
+# ------------------------------------------------------------------------------------------------- Ctrl-C and deadline
+
+Result = TypeVar("Result")
+
+_AGAIN = 0.01  # seconds between interrupts: one that comes too early is forgotten
+_DEAF = 0.1  # seconds between two looks for a signal, which another thread may have received
+_PATIENCE = 0.5  # seconds that whoever pressed Ctrl-C waits for the end of the work
 
 
-def _parquet(connection: duckdb.DuckDBPyConnection, source: Parquet, name: str) -> str:
-    del connection, name
-    return parquet.scan(source.paths)
+def stoppable(
+    work: Callable[[threading.Event], Result], interrupt: Callable[[], None], *, deadline: float | None = None
+) -> Result:
+    """What the work returns, done in a thread of its own, so that the one that waits hears signals.
 
+    Python hears Ctrl-C in the main thread only, between two of its own steps, and so not before a long call into
+    another language returns. Whoever asks from another thread is stopped by the deadline alone.
 
-def _csv(connection: duckdb.DuckDBPyConnection, source: Csv, name: str) -> str:
-    del connection, name
-    columns = ", ".join(f"{text_literal(column)}: 'VARCHAR'" for column in source.header)
-    return (
-        f"read_csv([{', '.join(text_literal(str(path)) for path in source.paths)}], "
-        f"auto_detect = false, header = true, delim = {text_literal(source.delimiter)}, "
-        f"quote = '\"', escape = '\"', columns = {{{columns}}}, nullstr = '', allow_quoted_nulls = true, "
-        "ignore_errors = true, null_padding = true, parallel = false, strict_mode = false)"
-    )
-
-
-def _frame(connection: duckdb.DuckDBPyConnection, source: Frame, name: str) -> str:
-    connection.register(f"{name}_frame", source.stream)
-    return f"{name}_frame"
-
-
-def _file_table(connection: duckdb.DuckDBPyConnection, source: FileTable, name: str) -> str:
-    connection.execute(f"ATTACH {text_literal(str(source.path))} AS {name}_file (READ_ONLY)")
-    return f"{name}_file.{quoted(source.schema)}.{quoted(source.table)}"
-
-
-_PREPARE: Mapping[type, Callable[[duckdb.DuckDBPyConnection, Any, str], str]] = {
-    Parquet: _parquet,
-    Csv: _csv,
-    Frame: _frame,
-    FileTable: _file_table,
-}
-"""What stands after FROM, and what must be done before."""
-
-
-def hardened() -> duckdb.DuckDBPyConnection:
-    """An empty database in memory that loads nothing by itself."""
-    return duckdb.connect(config=dict(_HARDENED))
-
-
-def _describer() -> duckdb.DuckDBPyConnection:
-    """A place where frames are described: one database of each process, because opening one costs more than all else.
-
-    What is registered there is seen by nobody else, and nothing is read from it. It is never closed: after a fork it
-    would wait for threads that only the parent has.
-    """
-    process = os.getpid()
-    if process not in _DESCRIBERS:
-        _DESCRIBERS[process] = hardened()
-    return _DESCRIBERS[process].cursor()
-
-
-def described(source: Source) -> dict[str, Column]:
-    """The columns of a source that can be read whatever is in them, from its format.
+    Args:
+        work: what is done; it may look at an event that says when its result is not wanted any more, and raise.
+        interrupt: stops what is at work, if anything is; called again and again until the work ends.
+        deadline: seconds after which the work is stopped; what it raises then is raised.
 
     Raises:
-        InvalidParameter: if it cannot be opened.
+        KeyboardInterrupt: at once, or after half a second if the work does not end; it is stopped in the background.
+
+    >>> stoppable(lambda stopped: stopped.is_set(), lambda: None)
+    False
     """
-    with _describer() if isinstance(source, Frame) else hardened() as connection:
+    future: Future[Result] = Future()
+    stopped = threading.Event()
+
+    def run() -> None:
         try:
-            if isinstance(source, Parquet):
-                return parquet.described(connection, source)
-            text = _PREPARE[type(source)](connection, source, "t0")
-            if isinstance(source, FileTable):
-                _check_is_table(connection, source)
-            return columns_of(connection.sql(f"SELECT * FROM {text}"), checked=not isinstance(source, Frame))
-        except duckdb.Error:
-            pass
-    raise InvalidParameter("source", type(source).__name__, "to be a readable file or frame")
+            future.set_result(work(stopped))
+        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+            future.set_exception(error.with_traceback(None))  # whose frames would hold the connection
 
+    def stop() -> None:
+        stopped.set()
+        while not _ends(future, _AGAIN):
+            with suppress(Exception):  # nothing is at work any more, or its connection is closed
+                interrupt()
 
-def _check_is_table(connection: duckdb.DuckDBPyConnection, source: FileTable) -> None:
-    """A view computes, and nobody knows on which values its expressions fail."""
-    sql = "SELECT count(*) FROM duckdb_views() WHERE lower(schema_name) = lower(?) AND lower(view_name) = lower(?)"
-    row = connection.execute(f"{sql} AND database_name = 't0_file'", [source.schema, source.table]).fetchone()
-    if row != (0,):
-        hint = "Store what it computes: CREATE TABLE ... AS SELECT * FROM the view."
-        raise InvalidParameter("source", source.table, "to be a table, not a view", hint)
-
-
-def put(connection: duckdb.DuckDBPyConnection, readable: Readable, name: str) -> None:
-    """Makes columns readable under a name: a frame is copied, everything else stays where it is."""
-    source, columns = readable
-    text = _PREPARE[type(source)](connection, source, name)
-    kind = "TABLE" if isinstance(source, Frame) else "VIEW"
-    connection.execute(f"CREATE {kind} {name} AS SELECT {listed(columns.items())} FROM {text}")
-    if isinstance(source, Frame):
-        connection.unregister(text)
-
-
-def fetched(
-    connection: duckdb.DuckDBPyConnection,
-    asked: Mapping[str, Readable],
-    sql: str,
-    parameters: Mapping[str, Any],
-    stopped: threading.Event | None = None,
-) -> list[tuple[Any, ...]]:
-    """The rows of a statement over tables; where DuckDB fails, those of the same over files that are read with care.
-
-    No value of a row makes the second one fail. The first may have failed for one, so nothing of its cause is kept.
-
-    Raises:
-        TimeoutError: if the event was set before all rows were there.
-    """
+    threading.Thread(target=run, daemon=True).start()
     try:
-        return _all(connection, sql, parameters, stopped)
-    except _OF_RESOURCES:
+        if not _ends(future, deadline):
+            stop()
+    except BaseException:
+        threading.Thread(target=stop, daemon=True).start()
+        wait([future], _PATIENCE)
         raise
-    except duckdb.Error:
-        pass
-    for name, (source, columns) in asked.items():
-        if isinstance(source, Parquet):
-            parquet.take_care(connection, source, columns, name)
-    return _all(connection, sql, parameters, stopped)
+    return future.result()
 
 
-def _all(
-    connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any], stopped: threading.Event | None
-) -> list[tuple[Any, ...]]:
-    connection.execute(sql, dict(parameters))
-    rows: list[tuple[Any, ...]] = []
-    while some := connection.fetchmany(_ROWS_AT_ONCE):
-        if stopped is not None and stopped.is_set():  # what was fetched so far is not all
-            raise TimeoutError
-        rows += some
-    return rows
+def _ends(future: Future[Result], seconds: float | None) -> bool:
+    """Whether something ends in time; waits in slices, since a signal need not wake up whoever waits."""
+    end = None if seconds is None else time.monotonic() + seconds
+    while not future.done():
+        left = _DEAF if end is None else min(_DEAF, end - time.monotonic())
+        if left <= 0:
+            return False
+        wait([future], left)
+    return True

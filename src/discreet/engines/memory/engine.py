@@ -8,12 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from discreet.engines import cells
-from discreet.engines.base import READS, Engine, read_as
-from discreet.engines.cells import steps
-from discreet.engines.ids import normalised
+from discreet.engines.base import READS, Engine, read_as, read_value, steps, stored_value
 from discreet.engines.memory.relations import gather
-from discreet.engines.row_choice import Salt, stays
+from discreet.engines.row_choice import Salt, normalised, stays
 from discreet.errors import InvalidParameter
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.model.nodes import Expression, Value
@@ -65,10 +62,10 @@ class Memory(Engine):
 
 def cell(row: Mapping[str, Any], column: str, declared: Type) -> Value:
     """A cell read as the declared type; NULL where it cannot be."""
-    stored, value = cells.stored(row.get(column))
+    stored, value = stored_value(row.get(column))
     if value is None or (stored, declared) not in READS:
         return None
-    return cells.read(read_as(column, stored, declared), value)
+    return read_value(read_as(column, stored, declared), value)
 
 
 def _answer(reading: Reading, rows: Iterable[Row]) -> Groups:

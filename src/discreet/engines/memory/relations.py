@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import singledispatch
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cmp_to_key, partial, singledispatch
 from typing import Any
 
-from discreet.engines.cells import steps
-from discreet.engines.ids import normalised
-from discreet.engines.memory.windows import places
-from discreet.engines.row_choice import put_together
+from discreet.engines.base import steps
+from discreet.engines.row_choice import normalised, put_together
 from discreet.errors import InternalError
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, evaluate
-from discreet.plan.model.nodes import UNIT, Column, Expression, Relation, Value
+from discreet.plan.model.nodes import UNIT, Column, Expression, Order, Relation, Value
 from discreet.plan.model.relations import (
     Declared,
     Fold,
@@ -100,7 +98,7 @@ def _(relation: Windowed, tables: Tables, declared: Declared) -> list[Row]:
     names = [name for name in shape(relation.source, declared) if name != UNIT]
     made: list[Row] = [{} for _ in rows]
     for window in relation.windows:
-        for place, value in enumerate(places(window, rows, names, folded)):
+        for place, value in enumerate(places(window, rows, names)):
             made[place][window.name] = value
     return [{**row, **values} for row, values in zip(rows, made, strict=True)]
 
@@ -220,3 +218,74 @@ def _is_known(row: Row, on: Sequence[Expression]) -> bool:
 @gather.register
 def _(relation: Union, tables: Tables, declared: Declared) -> list[Row]:
     return [row for source in relation.sources for row in gather(source, tables, declared)]
+
+
+def places(window: Window, rows: Sequence[Row], columns: Sequence[str]) -> list[Value]:
+    """The value of a window for each row.
+
+    Args:
+        window: which one.
+        rows: all of them.
+        columns: by which rows are ordered where the window's own order leaves a choice.
+    """
+    groups: dict[tuple[Value, ...], list[int]] = defaultdict(list)
+    for place, row in enumerate(rows):
+        groups[(row[UNIT], *(evaluate(part, row) for part in window.partition))].append(place)
+    found: list[Value] = [None] * len(rows)
+    for group in groups.values():
+        by_rows = cmp_to_key(partial(_compare, window.order, columns))
+        ordered = sorted(group, key=lambda place: by_rows(rows[place]))
+        for place, value in zip(ordered, _values(window, [rows[place] for place in ordered]), strict=True):
+            found[place] = value
+    return found
+
+
+def _values(window: Window, rows: Sequence[Row]) -> Iterator[Value]:
+    """The values of rows of one group, which are in order."""
+    last = _last_peers(window, rows)
+    firsts = sorted({0, *(place + 1 for place in last)})
+    for place in range(len(rows)):
+        if window.kind == "row_number":
+            yield place + 1
+        elif window.kind == "rank":
+            yield max(first for first in firsts if first <= place) + 1
+        elif window.kind == "dense_rank":
+            yield sum(first <= place for first in firsts)
+        elif window.kind in ("lag", "lead", "first", "last"):
+            yield _elsewhere(window, rows, place)
+        else:
+            yield folded(window, rows[: last[place] + 1] if window.order else rows)
+
+
+def _elsewhere(window: Window, rows: Sequence[Row], place: int) -> Value:
+    there = {"lag": place - window.offset, "lead": place + window.offset, "first": 0, "last": len(rows) - 1}[
+        window.kind
+    ]
+    if window.argument is None or not 0 <= there < len(rows):
+        return None
+    value: Value = evaluate(window.argument, rows[there])
+    return value
+
+
+def _last_peers(window: Window, rows: Sequence[Row]) -> list[int]:
+    """For each row the place of the last one that is equal to it in the window's order."""
+    last = list(range(len(rows)))
+    for place in reversed(range(len(rows) - 1)):
+        if _compare(window.order, (), rows[place], rows[place + 1]) == 0:
+            last[place] = last[place + 1]
+    return last
+
+
+def _compare(order: Sequence[Order], columns: Sequence[str], one: Row, other: Row) -> int:
+    for part in order:
+        found = _sign(evaluate(part.expression, one), evaluate(part.expression, other), descending=part.descending)
+        if found:
+            return found
+    return next((found for name in columns if (found := _sign(one[name], other[name]))), 0)
+
+
+def _sign(a: Any, b: Any, *, descending: bool = False) -> int:
+    """NULL last, in both directions."""
+    if a is None or b is None:
+        return (a is None) - (b is None)
+    return int((a < b) - (a > b) if descending else (a > b) - (a < b))

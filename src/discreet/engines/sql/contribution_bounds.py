@@ -1,4 +1,4 @@
-"""The statement of a reading with bounded contributions: `choosing` in SQL, with work only where it is needed.
+"""The statement of a reading with bounded contributions: `row_choice` in SQL, with work only where it is needed.
 
     own        rows with a unit, and their keys and terms
     heavy      if rows are joined: units that may exceed their limits by a count of the sides; others' rows count as
@@ -26,7 +26,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from discreet.engines.row_choice import BUCKET, P, Salt
-from discreet.engines.sql.expressions import Dialect, Printer, Term
+from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.expressions import Printer, Term
 from discreet.engines.sql.parts import Parts, TermKind, nested, select
 from discreet.plan.model.nodes import UNIT, Column
 from discreet.plan.model.readings import Bounding
@@ -100,7 +101,8 @@ class Bounded:
         if not self._parts.keys:
             columns = ["u", f"{P} AS ceiling", "FALSE AS apart"]
             return select(*columns, source="base", group=["u"], having=f"COUNT(*) > {self._rows_apart}")
-        bits = f"bit_or({self._parts.dialect.bit.format('r')}) AS m1"
+        dialect = self._parts.dialect
+        bits = f"{dialect.bits.format(dialect.bucket_bit.format('r'))} AS m1"
         ranked = self._rank.of(self._rank.number("u"), "base", ["u"])
         counted = select("u", "COUNT(*) AS n", bits, source=ranked, group=["u"])
         text = select("*", source=nested(counted), where=f"NOT ({self._innocent()})")
@@ -195,7 +197,7 @@ class Bounded:
             f"ROW_NUMBER() OVER ({group} ORDER BY {self._order()}) - 1 AS place",
         )
         found = nested(select("u", *own, "r", count, place, source=ranked))
-        moved = f"{parts.dialect.wide.format('place') if rows > _SMALL else 'place'} * {rows}"
+        moved = f"{parts.dialect.widen('place') if rows > _SMALL else 'place'} * {rows}"
         kept = select("u", *own, source=found, where=f"n > {rows} AND ({moved} + r % n) % n >= n - {rows}")
         same = " AND ".join(["c.v = p.u", *parts.same_keys("c", "p")])
         return select(*own, source=nested(kept, "p"), where=f"EXISTS (SELECT 1 FROM crowded AS c WHERE {same})")
@@ -255,17 +257,17 @@ class Bounded:
 
 
 def unit_of(printer: Printer, column: str, kind: Type) -> Term:
-    """The id that counts (`ids.normalised`)."""
+    """The id that counts (`row_choice.normalised`)."""
     unit = printer.name(printer.print(Column(column, kind)))
     known = kind is not Type.TEXT or column == UNIT  # which was made by this function
-    return unit if known else printer.name(printer.fill(printer.dialect.normalised, unit))
+    return unit if known else printer.name(printer.fill(printer.dialect.normalised_id, unit))
 
 
 def _is_somebody(printer: Printer, column: str, kind: Type) -> Term:
     """That the id is not NULL, told by what is written: a database would compute the id once more to see it."""
     unit = printer.name(printer.print(Column(column, kind)))
     known = kind is not Type.TEXT or column == UNIT
-    return printer.fill("{0} IS NOT NULL" if known else printer.dialect.somebody, unit)
+    return printer.fill("{0} IS NOT NULL" if known else printer.dialect.is_id, unit)
 
 
 def _summed(term: str, kind: TermKind) -> str:
@@ -275,13 +277,14 @@ def _summed(term: str, kind: TermKind) -> str:
 
 
 def unit_of_parts(printer: Printer, columns: Sequence[tuple[str, Type]]) -> Term:
-    """The id that several columns make (`choosing.put_together`); whatever is joined to NULL is NULL."""
+    """The id that several columns make (`row_choice.put_together`); whatever is joined to NULL is NULL."""
     texts = []
     for column, kind in columns:
         part = unit_of(printer, column, kind)
-        text = printer.fill(printer.dialect.part[kind], part)
+        text = printer.fill(printer.dialect.id_parts[kind], part)
         texts.append(printer.name(text))
-    pieces = " || ".join(f"CAST(length({{{i}}}) AS VARCHAR) || ':' || {{{i}}}" for i in range(len(texts)))
+    lengths = (printer.dialect.cast(f"length({{{i}}})", Type.TEXT) for i in range(len(texts)))
+    pieces = " || ".join(f"{length} || ':' || {{{i}}}" for i, length in enumerate(lengths))
     return printer.name(printer.fill(pieces, *texts))
 
 
@@ -297,7 +300,7 @@ class _Rank:
 
     def number(self, unit: str) -> str:
         """The whole number of a unit."""
-        return self._dialect.whole[self._unit].format(unit)
+        return self._dialect.rank_numbers[self._unit].format(unit)
 
     def of(self, number: str, table: str, columns: list[str], only: str = "") -> str:
         """A table's columns and r, from the unit's number; where a condition is given, r is NULL for other rows."""
@@ -312,7 +315,7 @@ class _Rank:
         """Each key's number times its factor, one of them below 2^60 and the others below 2^30."""
         places = []
         for i, kind in enumerate(self._keys):
-            whole = f"coalesce({self._dialect.whole[kind].format(f'k{i}')}, {self._salt.null})"
+            whole = f"coalesce({self._dialect.rank_numbers[kind].format(f'k{i}')}, {self._salt.null})"
             place = f"{whole} * {self._salt.factor(i)}"
             places.append(f"({place}) % {P}" if i else place)
         return places

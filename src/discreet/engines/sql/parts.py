@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal as Choice
 
-from discreet.engines.sql.expressions import Dialect, Printer, Term
+from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.expressions import Printer, Term
 from discreet.plan.model.nodes import Value
 from discreet.plan.model.types import Type
 
@@ -73,7 +74,7 @@ class Parts:
 
     def same_keys(self, one: str, other: str) -> list[str]:
         """That two tables' rows are of the same group, NULL being like NULL."""
-        return [f"{one}.{k} IS NOT DISTINCT FROM {other}.{k}" for k in self.k]
+        return [self.dialect.same(f"{one}.{k}", f"{other}.{k}") for k in self.k]
 
     def public(self, table: str) -> str:
         """The condition to be among the public keys, "" if there are none; it passes them on, so it is used once."""
@@ -83,11 +84,12 @@ class Parts:
             return "TRUE" if self.public_keys else "FALSE"
         kinds = [kind for _, kind in self.keys]
         lists = [[values[i] for values in self.public_keys] for i in range(len(kinds))]
-        names = [self.printer.pass_on(values) for values in lists]
+        public = self.dialect.public_table(lists, kinds, self.printer.parameters)
         same = " AND ".join(
-            f"q.p{i} {'IS NOT DISTINCT FROM' if None in values else '='} {table}.k{i}" for i, values in enumerate(lists)
+            self.dialect.same(f"q.p{i}", f"{table}.k{i}") if None in values else f"q.p{i} = {table}.k{i}"
+            for i, values in enumerate(lists)
         )
-        return f"EXISTS (SELECT 1 FROM ({self.dialect.public_table(names, kinds)}) AS q WHERE {same})"
+        return f"EXISTS (SELECT 1 FROM ({public}) AS q WHERE {same})"
 
 
 def _aggregate(dialect: Dialect, kind: TermKind, term: str) -> str:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from discreet.engines.sql.contribution_bounds import unit_of, unit_of_parts
-from discreet.engines.sql.expressions import Dialect, Printer, Term
-from discreet.engines.sql.folds_and_windows import FOLDS, Frame, summed, term_of
+from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.expressions import Printer, Term, grid_steps
 from discreet.plan.model.nodes import UNIT, Column, Expression, Relation
+from discreet.plan.model.readings import Statistic
 from discreet.plan.model.relations import (
     Fold,
     Join,
@@ -25,11 +26,90 @@ from discreet.plan.model.relations import (
     Select,
     Table,
     Union,
+    Window,
     Windowed,
     besides_units,
     shape,
 )
 from discreet.plan.model.types import Type
+
+FOLDS = {"count_values": "COUNT({0})", "count_distinct": "COUNT(DISTINCT {0})", "min": "MIN({0})", "max": "MAX({0})"}
+"""Aggregates of a term {0} that need nothing but the values."""
+
+
+def term_of(printer: Printer, made: Fold | Window, argument: Term) -> Term:
+    """What is put into the aggregate: steps of the grid, or the value itself."""
+    if made.kind not in ("sum", "mean") or made.argument is None:
+        return argument
+    exponent, low, high = made.grid
+    statistic = Statistic(kind="sum", argument=made.argument, exponent=exponent, low=low, high=high)
+    return grid_steps(printer, statistic, argument, made.argument.type)
+
+
+def summed(printer: Printer, made: Fold | Window, over: str = "") -> str:
+    """A sum or a mean of steps {0}, of a group or over a window."""
+    dialect = printer.dialect
+    total = dialect.narrow(f"{dialect.total('{0}')}{over}")
+    if made.kind == "sum" and made.type is Type.INT:
+        return total
+    double, step = dialect.cast(total, Type.FLOAT), dialect.literal(2.0 ** made.grid[0], Type.FLOAT)
+    count = f"COUNT({{0}}){over}"
+    if made.kind == "sum":
+        return f"{double} * {step}"
+    return f"CASE WHEN {count} > 0 THEN {double} / {count} * {step} END"
+
+
+_PLACES = {"row_number": "ROW_NUMBER()", "rank": "RANK()", "dense_rank": "DENSE_RANK()", "count": "COUNT(*)"}
+_PEERS = ("rank", "dense_rank", "count", "count_values", "sum", "mean", "min", "max")
+_ALL_ROWS = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A window whose parts have names; the SQL over them."""
+
+    printer: Printer
+    window: Window
+    place: int
+    terms: dict[str, Term]
+
+    @classmethod
+    def of(cls, printer: Printer, window: Window, place: int) -> Frame:
+        """The window in this place of a list."""
+        terms: dict[str, Term] = {}
+        if window.argument is not None:
+            terms[f"w{place}"] = term_of(printer, window, printer.name(printer.print(window.argument)))
+        for i, part in enumerate(window.partition):
+            terms[f"w{place}p{i}"] = printer.print(part)
+        for i, order in enumerate(window.order):
+            terms[f"w{place}o{i}"] = printer.print(order.expression)
+        return cls(printer, window, place, terms)
+
+    def sql(self, unit: str, columns: Sequence[str]) -> str:
+        """The value for each row; where the order leaves a choice, columns decide."""
+        window, name = self.window, f"w{self.place}"
+        over = self._over(unit, columns)
+        if window.kind in ("lag", "lead"):
+            return f"{window.kind.upper()}({name}, {window.offset}){over}"
+        if window.kind in ("first", "last"):
+            return f"{window.kind.upper()}_VALUE({name}){over}"
+        if window.kind in ("sum", "mean"):
+            return summed(self.printer, window, over).format(name)
+        text = _PLACES.get(window.kind) or FOLDS[window.kind].format(name)
+        return f"{text}{over}"
+
+    def _over(self, unit: str, columns: Sequence[str]) -> str:
+        partition = ", ".join([unit, *(f"w{self.place}p{i}" for i in range(len(self.window.partition)))])
+        terms = [
+            f"w{self.place}o{i} {'DESC' if order.descending else 'ASC'} NULLS LAST"
+            for i, order in enumerate(self.window.order)
+        ]
+        if self.window.kind not in _PEERS:
+            terms += [f"{column} ASC NULLS LAST" for column in columns]
+        ordered = f" ORDER BY {', '.join(terms)}" if terms else ""
+        frame = f" {_ALL_ROWS}" if self.window.kind in ("first", "last") else ""
+        return f" OVER (PARTITION BY {partition}{ordered}{frame})"
+
 
 Stored = Mapping[str, tuple[Type, str]]
 
@@ -69,7 +149,7 @@ class Rows:
         """A printer over the rows of a relation."""
         types = self.shape(relation)
         stored = {name: (kind, f"x{i}") for i, (name, kind) in enumerate(types.items())}
-        rows, known = f"({self.sql(relation)})", _is_finite(relation)
+        rows, known = self.dialect.derived(self.sql(relation)), _is_finite(relation)
         return Printer(self.dialect, rows, stored, types, parameters=self.parameters, is_finite=known)
 
     def sql(self, relation: Relation) -> str:
@@ -92,7 +172,8 @@ class Rows:
         through = self.shape(relation.through)
         places = list(through)
         key, unit = f"x{places.index(relation.key)}", f"x{places.index(UNIT)}"
-        known = f"SELECT DISTINCT {key} AS k, {unit} AS u FROM ({self.sql(relation.through)}) WHERE {unit} IS NOT NULL"
+        source = self.dialect.derived(self.sql(relation.through))
+        known = f"SELECT DISTINCT {key} AS k, {unit} AS u FROM {source} WHERE {unit} IS NOT NULL"
         own = [f"a.x{i}" for i in range(len(declared))]
         listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate([*own, "b.u"]))
         rows, column = self._table(Table(relation.name, None)), own[list(declared).index(relation.column)]
@@ -121,7 +202,7 @@ class Rows:
         names = [f"k{i}" for i in range(len(keys))]
         columns = [*names, *(text.format(f"t{i}") for i, (text, _) in enumerate(folds)), "u"]
         listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
-        return f"SELECT {listed} FROM ({source}) GROUP BY {', '.join([*names, 'u'])}"
+        return f"SELECT {listed} FROM {self.dialect.derived(source)} GROUP BY {', '.join([*names, 'u'])}"
 
     def _windowed(self, relation: Windowed) -> str:
         """Columns, then what windows are made of, under names; the windows over those."""
@@ -134,7 +215,7 @@ class Rows:
         others = [f"x{place}" for place, name in enumerate(printer.declared) if name != UNIT]
         columns = [*others, *(frame.sql(unit, others) for frame in frames), unit]
         listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
-        return f"SELECT {listed} FROM ({source}) WHERE {unit} IS NOT NULL"
+        return f"SELECT {listed} FROM {self.dialect.derived(source)} WHERE {unit} IS NOT NULL"
 
     def _join(self, relation: Join) -> str:
         left, right = self._sides(relation.left, relation.right, relation.on)
@@ -226,19 +307,8 @@ def _extreme(printer: Printer, kind: str, value: Term, by: Term) -> tuple[str, T
 
     Of pairs with the same first part one with a value comes first: a NULL is never compared with a value.
     """
-    text, smallest = _PAIRS[kind]
-    pair = printer.fill(text, value, by)
-    return f"struct_extract({'MIN' if smallest else 'MAX'}({{0}}), 'b')", printer.name(pair)
-
-
-_KNOWN = "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN struct_pack(a := {1}, b := {0}) END"
-_PLACED = "CASE WHEN {{1}} IS NOT NULL THEN struct_pack(a := {{1}}, n := {{0}} IS {0}NULL, b := {{0}}) END"
-_PAIRS = {
-    "arg_min": (_KNOWN, True),
-    "arg_max": (_KNOWN, False),
-    "first": (_PLACED.format(""), True),
-    "last": (_PLACED.format("NOT "), False),
-}
+    term, aggregate = printer.dialect.extremes[kind]
+    return aggregate, printer.name(printer.fill(term, value, by))
 
 
 _PRINT: Mapping[type[Relation], Callable[[Rows, Any], str]] = {

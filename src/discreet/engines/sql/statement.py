@@ -10,15 +10,77 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from discreet.engines.sql import grid
 from discreet.engines.sql.contribution_bounds import Bounded
-from discreet.engines.sql.expressions import Printer, Term
+from discreet.engines.sql.expressions import Printer, Term, grid_steps
 from discreet.engines.sql.parts import Parts, TermKind, nested, select
-from discreet.engines.sql.split import split_sql
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import Expression, Value
-from discreet.plan.model.readings import Reading, Statistic
+from discreet.plan.model.readings import Only, Reading, Split, Statistic
 from discreet.plan.model.types import Type
+
+
+def split_sql(reading: Reading, split: Split, printer: Printer) -> str:
+    """The whole statement, for a reading that has been checked."""
+    keys = [printer.name(printer.print(key)) for key in reading.keys]
+    argument = printer.name(printer.print(split.argument))
+    parts = Parts(
+        printer=printer,
+        keys=tuple((key, node.type) for key, node in zip(keys, reading.keys, strict=True)),
+        where=None if reading.where is None else printer.print(reading.where),
+        terms=(("sum", grid_steps(printer, split.term, argument, split.argument.type)),),
+        public_keys=reading.public_keys,
+        counts_units=False,
+        made=reading.source is not None,
+    )
+    if reading.bounding is None:
+        return _listed(parts, split, _rows(parts))
+    bounded = Bounded(parts, reading.bounding)
+    return f"{bounded.tables()} {_listed(parts, split, nested(bounded.kept([*parts.k, *parts.t])))}"
+
+
+def _rows(parts: Parts) -> str:
+    """All rows: nobody has more than one."""
+    text = select(
+        *parts.keyed, *parts.termed, source=parts.printer.rows(), where=parts.where.sql if parts.where else ""
+    )
+    public = parts.public("b")
+    return nested(select("*", source=nested(text, "b"), where=public) if public else text)
+
+
+def _listed(parts: Parts, split: Split, rows: str) -> str:
+    """Cells and counts of each group, from the kept rows."""
+    found = nested(select(*parts.k, f"t0 - ({split.low}) AS s", source=rows, where="t0 IS NOT NULL"), "z")
+    if split.only is not None:
+        found = _only(parts, split.only, found)
+    shifted, ordered = parts.dialect.shifted, parts.dialect.ordered_list
+    counted = select(
+        *(f"z.{k}" for k in parts.k),
+        f"{shifted.format('z.s', split.shift)} AS c",
+        "COUNT(*) AS n",
+        source=found,
+        group=[str(i + 1) for i in range(len(parts.keys) + 1)],
+    )
+    cells = [f"{ordered.format('c', 'c')} AS cells", f"{ordered.format('n', 'c')} AS counts"]
+    having = "" if parts.keys else "COUNT(*) > 0"
+    return select(*parts.k, *cells, source=nested(counted), group=parts.k, having=having)
+
+
+def _only(parts: Parts, only: Only, rows: str) -> str:
+    """Rows in the cells that are listed: a join with each of them once, which is faster than EXISTS."""
+    kinds = [*(kind for _, kind in parts.keys), Type.INT, Type.INT]
+    lists = [list(values) for values in zip(*((*key, first, last) for key, first, last in only.places), strict=True)]
+    lists = lists or [[] for _ in kinds]
+    table = parts.dialect.public_table(lists, kinds, parts.printer.parameters)
+    keys = [f"p{i}" for i in range(len(parts.keys))]
+    first, last = f"p{len(keys)}", f"p{len(keys) + 1}"
+    cells = select(*keys, parts.dialect.run.format(first, last) + " AS w", source=nested(table))
+    same = [
+        parts.dialect.same(f"q.{p}", f"z.{k}") if None in values else f"q.{p} = z.{k}"
+        for p, k, values in zip(keys, parts.k, lists, strict=False)
+    ]
+    on = " AND ".join([*same, f"q.w = {parts.dialect.shifted.format('z.s', only.shift)}"])
+    return f"{rows} JOIN {nested(select('DISTINCT *', source=nested(cells)), 'q')} ON {on}"
+
 
 Finish = Callable[[tuple[Any, ...]], int]
 
@@ -106,7 +168,7 @@ def _argument(printer: Printer, statistic: Statistic) -> tuple[Expression, Term]
 def _term(printer: Printer, statistic: Statistic) -> Term:
     """What a row adds to a sum, before its shift."""
     argument, term = _argument(printer, statistic)
-    return grid.steps(printer, statistic, term, argument.type)
+    return grid_steps(printer, statistic, term, argument.type)
 
 
 def _sum(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:

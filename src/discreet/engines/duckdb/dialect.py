@@ -1,0 +1,261 @@
+"""DuckDB's SQL: its functions, types and lists, and ids as it finds them.
+
+Only the forms that DuckDB writes in its own way stand here; the others are those of `engines.sql.dialect`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from discreet.engines.row_choice import BUCKET, WHITE, P, Range
+from discreet.engines.sql.dialect import Dialect, Template, Templates
+from discreet.plan.expressions.evaluation import LAST_DAY
+from discreet.plan.expressions.functions import LONGEST_TEXT
+from discreet.plan.model.types import Type
+
+_LONGEST = (1 << 31) - 1  # positions beyond it are past the end of every text a database can hold
+_DAY = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}"
+_TIME = "([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{{1,6}})?)?)?"
+_FLOAT = "[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"
+
+
+def _matches(pattern: str, sql: str, *, infinite: bool = False) -> Template:
+    return Template(f"CASE WHEN regexp_full_match({{0}}, '{pattern}') THEN {sql} END", repeats=(0,), infinite=infinite)
+
+
+def _held(most: int) -> str:
+    """The second argument as a 32-bit number that no day within the years 1 to 9999 is carried out of range by."""
+    return f"CAST(greatest(least({{1}}, {most}), -{most}) AS INTEGER)"
+
+
+def _moved(place: str, last: int, sql: str, most: int) -> Template:
+    """A day or moment elsewhere, if the place, counted from the year 1, is in the years up to 9999."""
+    moved = sql.replace("{1}", _held(most))
+    return Template(f"CASE WHEN CAST({place} AS HUGEINT) + {{1}} BETWEEN 0 AND {last} THEN {moved} END", repeats=(0, 1))
+
+
+def _moved_days(sql: str) -> Template:
+    return _moved("(CAST({0} AS DATE) - DATE '0001-01-01')", LAST_DAY - 1, sql, LAST_DAY)
+
+
+def _moved_months(sql: str) -> Template:
+    return _moved("(year({0}) * 12 + month({0}) - 13)", 9999 * 12 - 1, sql, 9999 * 12)
+
+
+_FUNCTIONS: Templates = {
+    "integer_divide": Template(
+        "CASE WHEN {1} <> 0 THEN TRY_CAST(CAST({0} AS HUGEINT) // CAST({1} AS HUGEINT) AS BIGINT) END", repeats=(1,)
+    ),
+    "round": Template("round({0})"),
+    "floor": Template("floor({0})"),
+    "ceil": Template("ceil({0})"),
+    "like": Template("{0} LIKE {1}"),
+    ("to_int", Type.BOOL): Template("CAST({0} AS BIGINT)"),
+    ("to_int", Type.FLOAT): Template(
+        "CASE WHEN {0} >= -9223372036854775808e0 AND {0} < 9223372036854775808e0 THEN CAST(trunc({0}) AS BIGINT) END",
+        repeats=(0,),
+    ),
+    ("to_int", Type.TEXT): _matches("[+-]?[0-9]{{1,19}}", "TRY_CAST({0} AS BIGINT)"),
+    ("to_float", Type.TEXT): _matches(_FLOAT, "TRY_CAST({0} AS DOUBLE)", infinite=True),
+    ("to_date", Type.TEXT): Template(
+        f"CASE WHEN regexp_full_match({{0}}, '{_DAY}') AND {{0}} >= '0001' THEN TRY_CAST({{0}} AS DATE) END",
+        repeats=(0,),
+    ),
+    "read_timestamp": Template(
+        f"CASE WHEN regexp_full_match({{0}}, '{_DAY}{_TIME}') AND {{0}} >= '0001' "
+        "THEN TRY_CAST({0} AS TIMESTAMP) END",
+        repeats=(0,),
+    ),
+    "year": Template("year({0})"),
+    "quarter": Template("quarter({0})"),
+    "month": Template("month({0})"),
+    "day": Template("day({0})"),
+    "day_of_week": Template("isodow({0})"),
+    "hour": Template("hour({0})"),
+    "week": Template("week({0})"),
+    "day_of_year": Template("dayofyear({0})"),
+    "day_name": Template("dayname({0})"),
+    "month_name": Template("monthname({0})"),
+    "days_between": Template("{1} - {0}"),
+    ("add_days", Type.DATE): _moved_days("{0} + {1}"),
+    ("add_days", Type.TIMESTAMP): _moved_days("{0} + to_days({1})"),
+    ("add_months", Type.DATE): _moved_months("CAST({0} + to_months({1}) AS DATE)"),
+    ("add_months", Type.TIMESTAMP): _moved_months("{0} + to_months({1})"),
+    "end_of_month": Template("last_day({0})"),
+    "start_of_year": Template("CAST(date_trunc('year', {0}) AS DATE)"),
+    "start_of_quarter": Template("CAST(date_trunc('quarter', {0}) AS DATE)"),
+    "start_of_month": Template("CAST(date_trunc('month', {0}) AS DATE)"),
+    "start_of_week": Template("CAST(date_trunc('week', {0}) AS DATE)"),
+    "trim": Template("trim({0}, ' ')"),
+    "trim_left": Template("ltrim({0}, ' ')"),
+    "trim_right": Template("rtrim({0}, ' ')"),
+    # The text itself is left out where the result could be long, so that nothing long is ever made.
+    "replace": Template(
+        "replace(CASE WHEN length({2}) <= length({1})"
+        f" OR length({{0}}) * length({{2}}) <= {LONGEST_TEXT} THEN {{0}} END, {{1}}, {{2}})",
+        repeats=(0, 1, 2),
+    ),
+    "split_part": Template(
+        "CASE WHEN {1} <> '' AND {2} IS NOT NULL THEN split_part({0}, {1}, "
+        f"greatest(least({{2}}, {_LONGEST}), -{_LONGEST})) WHEN {{1}} = '' AND {{2}} IN (1, -1) THEN {{0}} "
+        "WHEN {0} IS NOT NULL AND {1} IS NOT NULL AND {2} IS NOT NULL THEN '' END",
+        repeats=(0, 1, 2),
+    ),
+    "position": Template("strpos({0}, {1})"),
+    "starts_with": Template("starts_with({0}, {1})"),
+    "ends_with": Template("ends_with({0}, {1})"),
+    "contains": Template("contains({0}, {1})"),
+    # From max(b, 1) up to, not including, b + max(c, 0), all held to positions that a text can have.
+    "substring": Template(
+        "CASE WHEN {1} IS NOT NULL AND {2} IS NOT NULL THEN "
+        f"substring({{0}}, least(greatest({{1}}, 1), {_LONGEST}), "
+        f"CAST(greatest(least(CAST({{1}} AS HUGEINT) + greatest({{2}}, 0), {_LONGEST})"
+        f" - least(greatest({{1}}, 1), {_LONGEST}), 0) AS BIGINT)) END",
+        repeats=(1, 2),
+    ),
+}
+
+# ------------------------------------------------------------------------------------------------------------------ ids
+
+_COMMON: tuple[Range, ...] = (
+    (0x0021, 0x0084),
+    (0x0086, 0x009F),
+    (0x00A1, 0x02FF),
+    (0x0388, 0x038A),
+    (0x038E, 0x03A1),
+    (0x03A3, 0x0482),
+    (0x048A, 0x052F),
+    (0x0561, 0x0588),
+    (0x05D0, 0x05EA),
+    (0x0620, 0x064A),
+    (0x0660, 0x066F),
+    (0x0671, 0x06D5),
+    (0x0904, 0x093B),
+    (0x093D, 0x094C),
+    (0x0E01, 0x0E37),
+    (0x10D0, 0x10FF),
+    (0x1E00, 0x1EFF),
+    (0x3041, 0x3096),
+    (0x30A1, 0x30FF),
+    (0x3220, 0xA48C),
+    (0xAC00, 0xD7A3),
+)
+"""Letters of several scripts, ideographs and Hangul, of which most ids are made. None is white space, and each has
+combining class 0 and NFC_Quick_Check=Yes, so that a text of them is in NFC."""
+
+_POINTS = r"\x{{{{{:x}}}}}-\x{{{{{:x}}}}}"
+
+ID_FUNCTION = "normalised_id"
+"""What SQL calls `row_choice.text_of`; the engine registers it."""
+
+
+def _class(ranges: Iterable[Range]) -> str:
+    """A set of code points as a regular expression, its braces doubled for a template."""
+    return "[" + "".join(_POINTS.format(first, last) for first, last in ranges) + "]"
+
+
+def _is_id() -> str:
+    """A condition on a text: that it is an id. Most are, by their first character."""
+    return f"({{0}} >= '!' AND {{0}} < chr(128)) OR NOT regexp_full_match({{0}}, '{_class(WHITE)}*')"
+
+
+def _normalised_id() -> str:
+    """`row_choice.normalised` of a text. The function in Python is called only where there may be something to do.
+
+    Cheaper questions come first: a text of ASCII that neither begins nor ends with white space or a control character
+    is an id as it is, and so are words of common letters. Where a text has as many bytes as characters, its last
+    character is the one in the place of the last byte; in the place of the last byte of other texts there is none.
+    """
+    words = f"{_class(_COMMON)}+"
+    return (
+        "CASE WHEN {0} >= '!' AND substr({0}, strlen({0})) >= '!' THEN {0} "
+        f"WHEN regexp_full_match({{0}}, '{words}( +{words})*') THEN {{0}} "
+        f"WHEN {_is_id()} THEN {ID_FUNCTION}({{0}}) END"
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- dialect
+
+_KNOWN = "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN struct_pack(a := {1}, b := {0}) END"
+_PLACED = "CASE WHEN {{1}} IS NOT NULL THEN struct_pack(a := {{1}}, n := {{0}} IS {0}NULL, b := {{0}}) END"
+_SMALLEST, _LARGEST = "struct_extract(MIN({0}), 'b')", "struct_extract(MAX({0}), 'b')"
+
+
+class DuckDBDialect(Dialect):
+    """DuckDB's SQL: HUGEINT sums, named parameters, lists and structs.
+
+    >>> DIALECT.total("x"), DIALECT.quoted('a"b')
+    ('SUM(x)', '"a""b"')
+    """
+
+    functions = _FUNCTIONS
+    types: ClassVar[Mapping[Type, str]] = {
+        Type.INT: "BIGINT",
+        Type.FLOAT: "DOUBLE",
+        Type.BOOL: "BOOLEAN",
+        Type.TEXT: "VARCHAR",
+        Type.DATE: "DATE",
+        Type.TIMESTAMP: "TIMESTAMP",
+    }
+    wide = "HUGEINT"
+    rank_numbers: ClassVar[Mapping[Type, str]] = {
+        Type.INT: f"({{0}} % {P})",
+        Type.BOOL: "CAST({0} AS BIGINT)",
+        Type.DATE: "({0} - DATE '1970-01-01')",
+        Type.TIMESTAMP: f"(epoch_us({{0}}) % {P})",
+        Type.TEXT: "TRY_CAST('0x' || substring(md5({0}), 1, 7) AS BIGINT)",
+    }
+    id_parts: ClassVar[Mapping[Type, str]] = {
+        **dict.fromkeys((Type.INT, Type.BOOL, Type.DATE), "CAST({0} AS VARCHAR)"),
+        Type.TIMESTAMP: "CAST(epoch_us({0}) AS VARCHAR)",
+        Type.TEXT: "{0}",
+    }
+    normalised_id = _normalised_id()
+    is_id = _is_id()
+    by_code_points = "{0}"
+    finite = "CASE WHEN isfinite({0}) THEN {0} END"
+    nearest = "CAST(floor({0}) AS BIGINT) + CAST({0} - floor({0}) >= CAST('0.5' AS DOUBLE) AS BIGINT)"
+    quotient = "{0} // {1}"
+    shifted = "{0} >> {1}"
+    bucket_bit = f"CAST(1 AS BIGINT) << ({{0}} >> {BUCKET.bit_length() - 1})"
+    bits = "bit_or({0})"
+    bit_count = "CAST(bit_count({0}) AS BIGINT)"
+    ordered_list = "list({0} ORDER BY {1})"
+    run = "unnest(range({0}, {1} + 1))"
+    extremes: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "arg_min": (_KNOWN, _SMALLEST),
+        "arg_max": (_KNOWN, _LARGEST),
+        "first": (_PLACED.format(""), _SMALLEST),
+        "last": (_PLACED.format("NOT "), _LARGEST),
+    }
+
+    def narrow(self, sql: str) -> str:
+        """Writes a HUGEINT as a BIGINT, NULL if that does not hold it."""
+        return f"TRY_CAST({sql} AS BIGINT)"
+
+    def total(self, sql: str) -> str:
+        """Writes an exact sum: SUM of BIGINT is a HUGEINT already."""
+        return f"SUM({sql})"
+
+    def passed(self, value: Any, kind: Type, parameters: dict[str, Any]) -> str:
+        """Writes a parameter."""
+        return self.cast(_name(value, parameters), kind)
+
+    def public_table(self, lists: Sequence[list[Any]], kinds: Sequence[Type], parameters: dict[str, Any]) -> str:
+        """Writes a query for lists that travel as parameters, unnested side by side."""
+        columns = (
+            f"unnest(CAST({_name(values, parameters)} AS {self.types[kind]}[])) AS p{i}"
+            for i, (values, kind) in enumerate(zip(lists, kinds, strict=True))
+        )
+        return f"SELECT {', '.join(columns)}"
+
+
+def _name(value: Any, parameters: dict[str, Any]) -> str:
+    """The name of a new parameter with this value."""
+    name = f"q{len(parameters)}"
+    parameters[name] = value
+    return f"${name}"
+
+
+DIALECT = DuckDBDialect()

@@ -1,0 +1,321 @@
+"""Sources as tables of DuckDB: what stands after FROM, which columns can be read, and reads that no value makes fail.
+
+DuckDB's reader of Parquet is fast, and gives up at a text that is not UTF-8 and at milliseconds that are no
+microseconds. Where it does, the question is asked again over a view that takes the place of the table and reads slowly
+what can be read: the same values in all other cells, NULL in those. Whether that was needed shows in the time alone.
+Columns of which this cannot be promised are left out by their type.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from discreet.engines.duckdb.dialect import DIALECT
+from discreet.engines.duckdb.sources import Column, Csv, FileTable, Frame, Parquet, Source, columns_of, listed
+from discreet.errors import InvalidParameter
+
+_HARDENED = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "python_enable_replacements": False,
+    "enable_external_file_cache": False,  # a file that changes under a view is read as it is
+    "preserve_insertion_order": False,
+}
+_DESCRIBERS: dict[int, duckdb.DuckDBPyConnection] = {}  # by process
+_ROWS_AT_ONCE = 10_000  # handed over between two moments at which a read can be stopped
+_OF_RESOURCES = (duckdb.InterruptException, duckdb.OutOfMemoryException)
+
+Readable = tuple[Source, Mapping[str, Column]]
+"""A source, and its columns that questions see."""
+
+
+def hardened(**settings: Any) -> duckdb.DuckDBPyConnection:
+    """Opens an empty database in memory that loads nothing by itself."""
+    return duckdb.connect(config={**_HARDENED, **settings})
+
+
+def _describer() -> duckdb.DuckDBPyConnection:
+    """A place where frames are described: one database of each process, because opening one costs more than all else.
+
+    What is registered there is seen by nobody else, and nothing is read from it. It is never closed: after a fork it
+    would wait for threads that only the parent has.
+    """
+    process = os.getpid()
+    if process not in _DESCRIBERS:
+        _DESCRIBERS[process] = hardened()
+    return _DESCRIBERS[process].cursor()
+
+
+def described(source: Source) -> dict[str, Column]:
+    """The columns of a source that can be read whatever is in them, from its format.
+
+    Raises:
+        InvalidParameter: if it cannot be opened.
+    """
+    with _describer() if isinstance(source, Frame) else hardened() as connection:
+        try:
+            if isinstance(source, Parquet):
+                return _described_parquet(connection, source)
+            text = _PREPARE[type(source)](connection, source, "t0")
+            if isinstance(source, FileTable):
+                _check_is_table(connection, source)
+            return columns_of(connection.sql(f"SELECT * FROM {text}"), checked=not isinstance(source, Frame))
+        except duckdb.Error:
+            pass
+    raise InvalidParameter("source", type(source).__name__, "to be a readable file or frame")
+
+
+def _check_is_table(connection: duckdb.DuckDBPyConnection, source: FileTable) -> None:
+    """A view computes, and nobody knows on which values its expressions fail."""
+    sql = "SELECT count(*) FROM duckdb_views() WHERE lower(schema_name) = lower(?) AND lower(view_name) = lower(?)"
+    row = connection.execute(f"{sql} AND database_name = 't0_file'", [source.schema, source.table]).fetchone()
+    if row != (0,):
+        hint = "Store what it computes: CREATE TABLE ... AS SELECT * FROM the view."
+        raise InvalidParameter("source", source.table, "to be a table, not a view", hint)
+
+
+def put(connection: duckdb.DuckDBPyConnection, readable: Readable, name: str) -> None:
+    """Makes columns readable under a name: a frame is copied, everything else stays where it is."""
+    source, columns = readable
+    text = _PREPARE[type(source)](connection, source, name)
+    kind = "TABLE" if isinstance(source, Frame) else "VIEW"
+    connection.execute(f"CREATE {kind} {name} AS SELECT {listed(columns.items())} FROM {text}")
+    if isinstance(source, Frame):
+        connection.unregister(text)
+
+
+def fetched(
+    connection: duckdb.DuckDBPyConnection,
+    asked: Mapping[str, Readable],
+    sql: str,
+    parameters: Mapping[str, Any],
+    stopped: threading.Event | None = None,
+) -> list[tuple[Any, ...]]:
+    """The rows of a statement over tables; where DuckDB fails, those of the same over files that are read with care.
+
+    No value of a row makes the second one fail. The first may have failed for one, so nothing of its cause is kept.
+
+    Raises:
+        TimeoutError: if the event was set before all rows were there.
+    """
+    try:
+        return _all(connection, sql, parameters, stopped)
+    except _OF_RESOURCES:
+        raise
+    except duckdb.Error:
+        pass
+    for name, (source, columns) in asked.items():
+        if isinstance(source, Parquet):
+            take_care(connection, source, columns, name)
+    return _all(connection, sql, parameters, stopped)
+
+
+def _all(
+    connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any], stopped: threading.Event | None
+) -> list[tuple[Any, ...]]:
+    connection.execute(sql, dict(parameters))
+    rows: list[tuple[Any, ...]] = []
+    while some := connection.fetchmany(_ROWS_AT_ONCE):
+        if stopped is not None and stopped.is_set():  # what was fetched so far is not all
+            raise TimeoutError
+        rows += some
+    return rows
+
+
+def _parquet(connection: duckdb.DuckDBPyConnection, source: Parquet, name: str) -> str:
+    del connection, name
+    return scan(source.paths)
+
+
+def _csv(connection: duckdb.DuckDBPyConnection, source: Csv, name: str) -> str:
+    del connection, name
+    columns = ", ".join(f"{DIALECT.text_literal(column)}: 'VARCHAR'" for column in source.header)
+    return (
+        f"read_csv([{', '.join(DIALECT.text_literal(str(path)) for path in source.paths)}], "
+        f"auto_detect = false, header = true, delim = {DIALECT.text_literal(source.delimiter)}, "
+        f"quote = '\"', escape = '\"', columns = {{{columns}}}, nullstr = '', allow_quoted_nulls = true, "
+        "ignore_errors = true, null_padding = true, parallel = false, strict_mode = false)"
+    )
+
+
+def _frame(connection: duckdb.DuckDBPyConnection, source: Frame, name: str) -> str:
+    connection.register(f"{name}_frame", source.stream)
+    return f"{name}_frame"
+
+
+def _file_table(connection: duckdb.DuckDBPyConnection, source: FileTable, name: str) -> str:
+    connection.execute(f"ATTACH {DIALECT.text_literal(str(source.path))} AS {name}_file (READ_ONLY)")
+    return f"{name}_file.{DIALECT.quoted(source.schema)}.{DIALECT.quoted(source.table)}"
+
+
+_PREPARE: Mapping[type, Callable[[duckdb.DuckDBPyConnection, Any, str], str]] = {
+    Parquet: _parquet,
+    Csv: _csv,
+    Frame: _frame,
+    FileTable: _file_table,
+}
+"""What stands after FROM, and what must be done before."""
+
+
+# -------------------------------------------------------------------------------------------------------------- parquet
+
+_WIDTHS = ((4, 2), (9, 4), (18, 8), (38, 16))  # digits of a decimal, and the bytes that DuckDB keeps it in
+_BYTES = {"INT32": 4, "INT64": 8}
+_PLACE = ("file_index", "file_row_number")  # DuckDB's own columns, which tell rows apart
+_ONE, _OTHER = '"#a"', '"#b"'  # no table of a question is called so
+_ALIKE = {
+    ("TIMESTAMP", "TIMESTAMP_MS"),
+    ("TIMESTAMP WITH TIME ZONE", "TIMESTAMP_MS"),
+    ("TIMESTAMP WITH TIME ZONE", "TIMESTAMP"),
+    ("TIMESTAMPTZ_NS", "TIMESTAMP_NS"),
+}
+"""Types of DuckDB's reader and of plain Arrow that hold the same moments."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """How a file stores a column."""
+
+    native: str
+    physical: str
+    length: int
+    precision: int
+    in_milliseconds: bool
+
+    @property
+    def kept_in(self) -> int:
+        """The bytes of a decimal in DuckDB."""
+        return next((size for digits, size in _WIDTHS if self.precision <= digits), 0)
+
+    @property
+    def is_total(self) -> bool:
+        """Whether no bytes make DuckDB's reader fail, milliseconds and texts apart, which are read in another way."""
+        return not self.native.startswith("DECIMAL") or self.physical in _BYTES or 0 < self.length <= self.kept_in
+
+    @property
+    def bytes(self) -> int:
+        return _BYTES.get(self.physical, self.length)
+
+
+def scan(paths: Iterable[Path], utf8: str = "strict") -> str:
+    """What stands after FROM to read files."""
+    names = ", ".join(DIALECT.text_literal(str(path)) for path in paths)
+    return f"read_parquet([{names}], hive_partitioning = false, utf8_validation = '{utf8}')"
+
+
+def _described_parquet(connection: duckdb.DuckDBPyConnection, source: Parquet) -> dict[str, Column]:
+    """The columns that can be read whatever is in them.
+
+    Raises:
+        InvalidParameter: if files do not store a column in the same way.
+    """
+    leaves = _leaves(connection, source.paths[0])
+    for path in source.paths[1:]:
+        other = _leaves(connection, path)
+        if any(other.get(name) != leaf for name, leaf in leaves.items()):
+            hint = "Write all files with the same columns and types."
+            raise InvalidParameter("source", path.name, f"to store columns as {source.paths[0].name} does", hint)
+    relation = connection.sql(f"SELECT * FROM {scan(source.paths)}")
+    found = {n: column for n, column in columns_of(relation).items() if n in leaves and leaves[n].is_total}
+    if any(name.lower() in _PLACE for name in relation.columns):
+        found = {name: column for name, column in found.items() if column.native != "VARCHAR"}
+    return _with_milliseconds(connection, source, leaves, found)
+
+
+def _with_milliseconds(
+    connection: duckdb.DuckDBPyConnection, source: Parquet, leaves: Mapping[str, _Leaf], found: dict[str, Column]
+) -> dict[str, Column]:
+    """Beside milliseconds, which may have to be read through Arrow, only columns in which that finds the same."""
+    if not any(leaves[name].in_milliseconds for name in found):
+        return found
+    if find_spec("pyarrow") is None:
+        return {name: column for name, column in found.items() if not leaves[name].in_milliseconds}
+    plain = _plain(connection, source, list(found), "plain")
+    return {n: column for n, column in found.items() if n in plain and _is_same(leaves[n], column, plain[n])}
+
+
+def _is_same(leaf: _Leaf, column: Column, plain: Column) -> bool:
+    """Whether both readers find the same in a column, also where there are values that it should not hold."""
+    if leaf.native.startswith("DECIMAL"):
+        return plain.native.startswith("DECIMAL") and leaf.bytes <= leaf.kept_in
+    return column.native == plain.native or (column.native, plain.native) in _ALIKE
+
+
+def take_care(connection: duckdb.DuckDBPyConnection, source: Parquet, chosen: Mapping[str, Column], name: str) -> None:
+    """Puts a temporary view in the place of a table, in which nothing fails, unless nothing can fail in it anyway."""
+    leaves = _leaves(connection, source.paths[0])
+    if any(leaves[column].in_milliseconds for column in chosen):
+        plain = _plain(connection, source, list(chosen), f"{name}_plain")
+        read = ((n, c if c.native.startswith("DECIMAL") else plain[n]) for n, c in chosen.items())
+        connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {listed(read)} FROM {name}_plain")
+    elif any(column.native == "VARCHAR" for column in chosen.values()):
+        _without_broken_texts(connection, source, chosen, name)
+
+
+def _plain(
+    connection: duckdb.DuckDBPyConnection, source: Parquet, names: Sequence[str], view: str
+) -> dict[str, Column]:
+    """Registers columns as a stream of plain Arrow batches."""
+    from discreet.engines.duckdb import arrow  # noqa: PLC0415 - optional: pyarrow
+
+    connection.register(view, arrow.parquet(source.paths, names))
+    return columns_of(connection.sql(f"SELECT * FROM {view}"), checked=False)
+
+
+def _without_broken_texts(
+    connection: duckdb.DuckDBPyConnection, source: Parquet, chosen: Mapping[str, Column], name: str
+) -> None:
+    """Bytes that are not UTF-8 are question marks in one scan and left out in another: a text that differs has some."""
+    texts = [DIALECT.quoted(n) for n, column in chosen.items() if column.native == "VARCHAR"]
+    marked, dropped = scan(source.paths, "replace"), scan(source.paths, "ignore")
+    place, shown = ", ".join(_PLACE), ", ".join(texts)
+    suspects = " OR ".join(f"contains({text}, '?')" for text in texts)
+    differ = [f"{_ONE}.{text} <> {_OTHER}.{text}" for text in texts]
+    flags = ", ".join(f"{test} AS b{i}" for i, test in enumerate(differ))
+    connection.execute(
+        f"CREATE TEMP TABLE {name}_broken AS SELECT {', '.join(f'{_ONE}.{part}' for part in _PLACE)}, {flags} "
+        f"FROM (SELECT {place}, {shown} FROM {marked} WHERE {suspects}) AS {_ONE} "
+        f"JOIN (SELECT {place}, {shown} FROM {dropped}) AS {_OTHER} USING ({place}) WHERE {' OR '.join(differ)}"
+    )
+    cells = [f"{_ONE}.{DIALECT.quoted(n)}" for n, column in chosen.items() if column.native != "VARCHAR"]
+    cells += [f"CASE WHEN {_OTHER}.b{i} THEN NULL ELSE {_ONE}.{t} END AS {t}" for i, t in enumerate(texts)]
+    connection.execute(
+        f"CREATE TEMP VIEW {name} AS SELECT {listed(chosen.items())} FROM (SELECT {', '.join(cells)} "
+        f"FROM (SELECT *, {place} FROM {marked}) AS {_ONE} LEFT JOIN {name}_broken AS {_OTHER} USING ({place}))"
+    )
+
+
+def _leaves(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, _Leaf]:
+    """The columns of a file that have no parts, from its footer."""
+    asked = "name, num_children, duckdb_type, type, type_length, precision, converted_type, logical_type"
+    rows = connection.execute(f"SELECT {asked} FROM parquet_schema({DIALECT.text_literal(str(path))})").fetchall()
+    found, place = {}, 1
+    while place < len(rows):
+        name, children, *facts = rows[place]
+        if not children:
+            found[name] = _leaf(*facts)
+        place += _size(rows, place)
+    return found
+
+
+def _size(rows: Sequence[tuple[Any, ...]], place: int) -> int:
+    """How many rows describe a column and its parts."""
+    size = 1
+    for _ in range(rows[place][1] or 0):
+        size += _size(rows, place + size)
+    return size
+
+
+def _leaf(native: str, physical: str, length: str | None, precision: int | None, *annotations: str | None) -> _Leaf:
+    converted, logical = annotations
+    in_milliseconds = converted == "TIMESTAMP_MILLIS" or "MILLIS=MilliSeconds" in (logical or "")
+    return _Leaf(native, physical, int(length or 0), precision or 0, in_milliseconds)

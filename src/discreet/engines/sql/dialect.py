@@ -1,0 +1,265 @@
+"""How a database writes SQL: everything in which databases differ, in one class with a subclass for each of them.
+
+The printers write SELECT, JOIN, GROUP BY, UNION ALL, CASE, comparisons and plain aggregates themselves, as all of them
+do, and ask the dialect for everything else. What has a form here is understood by DuckDB, PostgreSQL and Spark with the
+same meaning; what has none is abstract. A new database gets a folder beside `engines/duckdb` with a subclass that
+overrides what it writes, or means, in another way.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from discreet.engines.base import FALSE, TRUE
+from discreet.errors import InternalError, InvalidParameter
+from discreet.plan.expressions.functions import FUNCTIONS, LONGEST_TEXT
+from discreet.plan.model.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """SQL with {0}, {1}, ... for arguments, {all} for all and {rest} for all but the first, separated by commas.
+
+    Args:
+        text: the template.
+        repeats: the arguments that stand in it more than once.
+        infinite: whether the result may be NaN or infinite, and is NULL then.
+    """
+
+    text: str
+    repeats: tuple[int, ...] = ()
+    infinite: bool = False
+
+
+Templates = Mapping[str | tuple[str, Type], Template]
+"""Templates by function, or by function and the type of its first argument, which is looked up first."""
+
+
+class Dialect(ABC):
+    """What one database calls things, and how it writes them.
+
+    Class attributes are SQL with {0}, {1} for arguments, or tables of it. Every form is total: it has a value, or
+    NULL, for all rows.
+
+    Formal guarantees that a subclass owes: `wide` holds every sum and product of two 64-bit integers exactly;
+    `rank_numbers`, `by_code_points`, `normalised_id` and `is_id` mean to the bit what `engines.row_choice` defines.
+    """
+
+    functions: ClassVar[Templates]
+    """The templates of functions that it writes in its own way; they override the shared ones."""
+
+    types: ClassVar[Mapping[Type, str]]
+    """Its types for ours."""
+
+    wide: ClassVar[str]
+    """The type of exact sums and products of INTs."""
+
+    rank_numbers: ClassVar[Mapping[Type, str]]
+    """Ids and keys as numbers between -P and P, equal to `row_choice.Salt.whole` modulo P."""
+
+    id_parts: ClassVar[Mapping[Type, str]]
+    """A part of an id as text, equal to that of `row_choice.put_together`."""
+
+    normalised_id: ClassVar[str]
+    """A TEXT as the id that it is."""
+
+    is_id: ClassVar[str]
+    """Whether a TEXT is an id."""
+
+    by_code_points: ClassVar[str]
+    """A TEXT as it is sorted by its code points."""
+
+    finite: ClassVar[str]
+    """A double, NULL if it is NaN or infinite."""
+
+    nearest: ClassVar[str]
+    """The whole number nearest to a double that is in range, halves up, as an INT: exact, without adding a half."""
+
+    quotient: ClassVar[str]
+    """The quotient of two wide numbers that are not negative, rounded down."""
+
+    shifted: ClassVar[str]
+    """An INT that is not negative, divided by two to the power of another and rounded down."""
+
+    bucket_bit: ClassVar[str]
+    """An INT with the one bit that stands for the bucket of a rank."""
+
+    bits: ClassVar[str]
+    """An aggregate: all bits that are set in one of the rows."""
+
+    bit_count: ClassVar[str]
+    """How many bits of an INT are set."""
+
+    ordered_list: ClassVar[str]
+    """An aggregate: the values {0} in the order of {1}."""
+
+    run: ClassVar[str]
+    """A row for each whole number from one to another."""
+
+    extremes: ClassVar[Mapping[str, tuple[str, str]]]
+    """For each kind of extreme a term of a value {0} and what it is ordered by {1}, and the aggregate of terms {0}.
+
+    Of *first* and *last* the value may be NULL; of rows that are equal in the order, one with a value comes first.
+    """
+
+    once: ClassVar[str] = "AS MATERIALIZED"
+    """Introduces a common table expression that is computed once."""
+
+    inline: ClassVar[str] = "AS NOT MATERIALIZED"
+    """Introduces a common table expression that is read anew where it is named."""
+
+    def __init__(self) -> None:
+        self._templates = {**_shared(self), **self.functions}
+        known = {name if isinstance(name, str) else name[0] for name in self._templates}
+        if not FUNCTIONS.keys() <= known:
+            raise InternalError(f"No SQL for {sorted(FUNCTIONS.keys() - known)}.")
+
+    def template(self, function: str, first: Type) -> Template:
+        """Returns the template of a function, by its first argument's type where that matters.
+
+        Raises:
+            InvalidParameter: for a function that the dialect does not know.
+        """
+        found = self._templates.get((function, first)) or self._templates.get(function)
+        if found is None:
+            raise InvalidParameter("function", function, "to be known to this engine")
+        return found
+
+    def quoted(self, name: str) -> str:
+        """Writes a declared name as an identifier, such as "a""b".
+
+        Raises:
+            InvalidParameter: for a name with NUL.
+        """
+        if "\0" in name:
+            raise InvalidParameter("column", name, "to have a name without NUL")
+        return '"' + name.replace('"', '""') + '"'
+
+    def text_literal(self, text: str) -> str:
+        """Writes a text of the steward's, such as a path, as a literal.
+
+        Raises:
+            InvalidParameter: for a text with NUL.
+        """
+        if "\0" in text:
+            raise InvalidParameter("text", text, "to be without NUL")
+        return "'" + text.replace("'", "''") + "'"
+
+    def literal(self, value: Any, kind: Type) -> str:
+        """Writes a number, a truth value, a day or a moment; texts are passed beside the statement."""
+        if value is None:
+            return self.cast("NULL", kind)
+        if kind is Type.BOOL:
+            return "TRUE" if value else "FALSE"
+        if kind is Type.INT:
+            return self.cast(str(int(value)), kind)
+        return self.cast(f"'{_written(value)}'", kind)
+
+    @abstractmethod
+    def passed(self, value: Any, kind: Type, parameters: dict[str, Any]) -> str:
+        """Writes a place for a value that travels beside the text, and adds it to the parameters.
+
+        A database without parameters writes the value itself, as a literal that nothing can break out of.
+        """
+
+    @abstractmethod
+    def public_table(self, lists: Sequence[list[Any]], kinds: Sequence[Type], parameters: dict[str, Any]) -> str:
+        """Writes a query for a table of public values, which travel beside the text; its columns are p0, p1, ..."""
+
+    def cast(self, sql: str, kind: Type) -> str:
+        """Writes a conversion that never fails."""
+        return f"CAST({sql} AS {self.types[kind]})"
+
+    def widen(self, sql: str) -> str:
+        """Writes an INT as a number that can be added to others and multiplied by another exactly."""
+        return f"CAST({sql} AS {self.wide})"
+
+    @abstractmethod
+    def narrow(self, sql: str) -> str:
+        """Writes a wide number as an INT, NULL if 64 bits do not hold it."""
+
+    def total(self, sql: str) -> str:
+        """Writes an aggregate: the exact sum of INTs, without overflow up to 10^19 rows."""
+        return f"SUM({self.widen(sql)})"
+
+    def same(self, one: str, other: str) -> str:
+        """Writes that two values are equal, NULL being like NULL."""
+        return f"{one} IS NOT DISTINCT FROM {other}"
+
+    def derived(self, query: str) -> str:
+        """Writes a query as it stands after FROM, where its name is never used."""
+        return f"({query})"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, dt.datetime):
+        return value.isoformat(" ", "microseconds")
+    return value.isoformat() if isinstance(value, dt.date) else repr(float(value))
+
+
+_SMALL, _LARGE = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _words(words: tuple[str, ...]) -> str:
+    return ", ".join(f"'{word}'" for word in words)
+
+
+def _shared(dialect: Dialect) -> dict[str | tuple[str, Type], Template]:
+    """The templates that databases have in common, the three for reading included (`base.READS`)."""
+
+    def exact(text: str) -> str:
+        return dialect.narrow(text.replace("{0}", dialect.widen("{0}")).replace("{1}", dialect.widen("{1}")))
+
+    return {
+        ("add", Type.INT): Template(exact("{0} + {1}")),
+        ("subtract", Type.INT): Template(exact("{0} - {1}")),
+        ("multiply", Type.INT): Template(exact("{0} * {1}")),
+        ("negate", Type.INT): Template(exact("-{0}")),
+        ("absolute", Type.INT): Template(exact("abs({0})")),
+        ("add", Type.FLOAT): Template("{0} + {1}", infinite=True),
+        ("subtract", Type.FLOAT): Template("{0} - {1}", infinite=True),
+        ("multiply", Type.FLOAT): Template("{0} * {1}", infinite=True),
+        ("negate", Type.FLOAT): Template("-{0}"),
+        ("absolute", Type.FLOAT): Template("abs({0})"),
+        "divide": Template("CASE WHEN {1} <> 0 THEN {0} / {1} END", repeats=(1,), infinite=True),
+        "modulo": Template(f"CASE WHEN {{1}} <> 0 THEN {exact('{0} % {1}')} END", repeats=(1,)),
+        "square_root": Template("sqrt(CASE WHEN {0} >= 0 THEN {0} END)", repeats=(0,)),
+        "greatest": Template("greatest({all})"),
+        "least": Template("least({all})"),
+        "equal": Template("{0} = {1}"),
+        "not_equal": Template("{0} <> {1}"),
+        "less": Template("{0} < {1}"),
+        "less_equal": Template("{0} <= {1}"),
+        "greater": Template("{0} > {1}"),
+        "greater_equal": Template("{0} >= {1}"),
+        "and": Template("{0} AND {1}"),
+        "or": Template("{0} OR {1}"),
+        "not": Template("NOT {0}"),
+        "is_null": Template("{0} IS NULL"),
+        "in": Template("{0} IN ({rest})"),
+        "if": Template("CASE WHEN {0} THEN {1} ELSE {2} END"),
+        "coalesce": Template("coalesce({all})"),
+        "null_if": Template("CASE WHEN {0} = {1} THEN NULL ELSE {0} END", repeats=(0,)),
+        ("to_int", Type.INT): Template("{0}"),
+        ("to_float", Type.FLOAT): Template("{0}"),
+        ("to_float", Type.INT): Template(dialect.cast("{0}", Type.FLOAT)),
+        ("to_text", Type.TEXT): Template("{0}"),
+        "to_text": Template(dialect.cast("{0}", Type.TEXT)),
+        ("to_date", Type.DATE): Template("{0}"),
+        ("to_date", Type.TIMESTAMP): Template(dialect.cast("{0}", Type.DATE)),
+        "upper": Template(f"translate({{0}}, '{_SMALL}', '{_LARGE}')"),
+        "lower": Template(f"translate({{0}}, '{_LARGE}', '{_SMALL}')"),
+        "length": Template("length({0})"),
+        "concat": Template(
+            f"CASE WHEN length({{0}}) + length({{1}}) <= {LONGEST_TEXT} THEN {{0}} || {{1}} END", repeats=(0, 1)
+        ),
+        "read_bool": Template(
+            f"CASE WHEN {{0}} IN ({_words(TRUE)}) THEN TRUE WHEN {{0}} IN ({_words(FALSE)}) THEN FALSE END",
+            repeats=(0,),
+        ),
+        "midnight": Template(dialect.cast("{0}", Type.TIMESTAMP)),
+    }
