@@ -12,7 +12,7 @@ from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import DiscreetError, UnsupportedQuery
 from discreet.privacy import Budget, Loss
-from discreet.sql.text.examples import Examples
+from discreet.sql.examples import Examples
 from tests.corpus.questions import REALISTIC
 from tests.corpus.worlds.every import WORLDS
 from tests.plan.tables import BARE, ROWS, VISITS

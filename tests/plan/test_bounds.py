@@ -9,9 +9,9 @@ import pytest
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.schema import Bounds
 from discreet.sql.functions.grammar import read
+from discreet.sql.refusals import Source
 from discreet.sql.scope import Scope
 from discreet.sql.select import select
-from discreet.sql.text.source import Source
 from tests.plan.tables import SCHEMAS, VISITS
 
 

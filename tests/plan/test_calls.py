@@ -11,9 +11,9 @@ from discreet.plan.expressions.functions import FUNCTIONS
 from discreet.plan.model.nodes import Call, Column, Expression, Literal
 from discreet.plan.model.types import Type
 from discreet.sql.functions.grammar import read
+from discreet.sql.refusals import Source
 from discreet.sql.scope import Scope
 from discreet.sql.select import select
-from discreet.sql.text.source import Source
 from tests.plan.tables import SCHEMAS, VISITS
 
 TYPES = {

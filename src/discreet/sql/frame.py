@@ -17,11 +17,11 @@ from discreet.errors import InvalidParameter
 from discreet.plan.model.nodes import Question
 from discreet.plan.model.schema import TableSchema
 from discreet.sql.clauses.assembly import Asked, Piece, question
+from discreet.sql.functions import only
 from discreet.sql.functions.quantiles import FINEST
-from discreet.sql.functions.reader import only
+from discreet.sql.refusals import Source
 from discreet.sql.scope import Scope
 from discreet.sql.select import ordering, select
-from discreet.sql.text.source import Source
 
 _SELECT, _ORDER = "SELECT ", "SELECT 1 ORDER BY "
 

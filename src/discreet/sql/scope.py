@@ -29,8 +29,8 @@ from discreet.plan.model.nodes import (
 )
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
-from discreet.sql.text.examples import quoted
-from discreet.sql.text.source import Source
+from discreet.sql.examples import quoted
+from discreet.sql.refusals import Source
 
 T = TypeVar("T")
 

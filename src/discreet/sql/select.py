@@ -26,18 +26,17 @@ from discreet.plan.model.schema import TableSchema
 from discreet.plan.post.steps import Attach, noisy_columns
 from discreet.sql.clauses.assembly import Asked, Piece, question, typed
 from discreet.sql.clauses.from_clause import From, Origin
-from discreet.sql.clauses.grouping_sets import groupings, keys_of
 from discreet.sql.clauses.histograms import banded, counted, histogram
 from discreet.sql.clauses.in_and_exists import marked
-from discreet.sql.clauses.joined_questions import join_blocks, of_numbers
-from discreet.sql.clauses.outer_select import Columns, Parts, over
+from discreet.sql.clauses.outer_select import Columns, Parts, join_blocks, of_numbers, over
 from discreet.sql.clauses.row_selects import nested, releases
+from discreet.sql.clauses.select_lists import groupings, keys_of
 from discreet.sql.clauses.subqueries import Blocks
-from discreet.sql.functions.reader import only, read
+from discreet.sql.examples import DIALECT
+from discreet.sql.functions import only, read
+from discreet.sql.refusals import Source
 from discreet.sql.scope import Scope, lookup
-from discreet.sql.text.examples import DIALECT
-from discreet.sql.text.source import Source
-from discreet.sql.text.tokens import tokens
+from discreet.sql.tokens import tokens
 
 DEEPEST_TREE = 120
 CLAUSES = ("with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit")

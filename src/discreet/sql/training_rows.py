@@ -21,10 +21,10 @@ from discreet.plan.model.schema import ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from discreet.sql.clauses.from_clause import From
 from discreet.sql.clauses.row_selects import nested
-from discreet.sql.functions.reader import only
+from discreet.sql.examples import quoted
+from discreet.sql.functions import only
+from discreet.sql.refusals import Source
 from discreet.sql.select import CLAUSES, select
-from discreet.sql.text.examples import quoted
-from discreet.sql.text.source import Source
 
 _ROWS = ("with_", "expressions", "from_", "joins", "where")
 _REFUSED = {

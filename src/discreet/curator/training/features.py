@@ -25,7 +25,7 @@ from discreet.plan.expressions.evaluation import day_number
 from discreet.plan.model.nodes import Expression, Literal, Value
 from discreet.plan.model.schema import Bounds
 from discreet.plan.model.types import Type
-from discreet.sql.text.examples import quoted
+from discreet.sql.examples import quoted
 from discreet.sql.training_rows import RowColumn, RowSource
 
 Floats = NDArray[np.float64]

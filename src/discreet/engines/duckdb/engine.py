@@ -22,8 +22,8 @@ import duckdb
 from discreet import check
 from discreet.engines.base import Engine, read_as
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
-from discreet.engines.duckdb.sources import Column, Csv, Frame, Source, paths_of, source_of
-from discreet.engines.duckdb.tables import Readable, described, fetched, hardened, put
+from discreet.engines.duckdb.sources import Column, Csv, Frame, Source, source_of
+from discreet.engines.duckdb.tables import Readable, described, fetched, hardened, paths_of, put
 from discreet.engines.row_choice import id_text
 from discreet.engines.sql.expressions import Printer
 from discreet.engines.sql.join_census import heavy

@@ -9,7 +9,7 @@ What a source is depends on its kind and on the types of its columns, never on a
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,13 +73,6 @@ class Stream:
 
 
 Source = Parquet | Csv | Frame | FileTable
-
-
-def paths_of(source: Source) -> tuple[Path, ...]:
-    """Returns the files that a source is read from; what lies in memory has none."""
-    if isinstance(source, Parquet | Csv):
-        return source.paths
-    return (source.path,) if isinstance(source, FileTable) else ()
 
 
 def source_of(given: Any) -> Source:
@@ -255,11 +248,6 @@ def columns_of(relation: Any, *, checked: bool = True) -> dict[str, Column]:
             text = UNCHECKED_TEXT if str(kind) == "VARCHAR" and not checked else read[1]
             found[name] = Column(str(kind), read[0], text.replace("{0}", DIALECT.quoted(name)))
     return found
-
-
-def listed(chosen: Iterable[tuple[str, Column]]) -> str:
-    """What stands after SELECT to read columns under their names."""
-    return ", ".join(f"{column.sql} AS {DIALECT.quoted(name)}" for name, column in chosen)
 
 
 def _decimal(kind: Any) -> tuple[Type, str]:

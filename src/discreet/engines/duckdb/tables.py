@@ -19,7 +19,7 @@ from typing import Any
 import duckdb
 
 from discreet.engines.duckdb.dialect import DIALECT
-from discreet.engines.duckdb.sources import Column, Csv, FileTable, Frame, Parquet, Source, columns_of, listed
+from discreet.engines.duckdb.sources import Column, Csv, FileTable, Frame, Parquet, Source, columns_of
 from discreet.errors import InvalidParameter
 
 _HARDENED = {
@@ -81,6 +81,18 @@ def _check_is_table(connection: duckdb.DuckDBPyConnection, source: FileTable) ->
     if row != (0,):
         hint = "Store what it computes: CREATE TABLE ... AS SELECT * FROM the view."
         raise InvalidParameter("source", source.table, "to be a table, not a view", hint)
+
+
+def paths_of(source: Source) -> tuple[Path, ...]:
+    """Returns the files that a source is read from; what lies in memory has none."""
+    if isinstance(source, Parquet | Csv):
+        return source.paths
+    return (source.path,) if isinstance(source, FileTable) else ()
+
+
+def listed(chosen: Iterable[tuple[str, Column]]) -> str:
+    """What stands after SELECT to read columns under their names."""
+    return ", ".join(f"{column.sql} AS {DIALECT.quoted(name)}" for name, column in chosen)
 
 
 def put(connection: duckdb.DuckDBPyConnection, readable: Readable, name: str) -> None:

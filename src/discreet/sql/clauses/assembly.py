@@ -34,14 +34,13 @@ from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
 from discreet.plan.post.steps import Attach, Beside, Frames, Keep, called, mapped, needed, with_parts
 from discreet.plan.post.steps import parts as parts_of_step
-from discreet.sql.clauses.column_names import distinct, readable
-from discreet.sql.clauses.group_windows import GroupScope, puts_together
-from discreet.sql.clauses.quantile_lists import each
+from discreet.sql.clauses.select_lists import RESERVED_ENDS, distinct, each, may_be_shown, readable
 from discreet.sql.clauses.subqueries import Blocks
-from discreet.sql.functions.reader import read
+from discreet.sql.clauses.window_clause import GroupScope, puts_together
+from discreet.sql.examples import Examples, band, quoted
+from discreet.sql.functions import read
+from discreet.sql.refusals import Source
 from discreet.sql.scope import Names, Scope, lookup, same
-from discreet.sql.text.examples import RESERVED_ENDS, Examples, band, may_be_shown, quoted
-from discreet.sql.text.source import Source
 
 
 @dataclass(frozen=True, slots=True)

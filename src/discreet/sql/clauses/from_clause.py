@@ -15,9 +15,9 @@ from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Relation
 from discreet.plan.model.relations import Join, Marked, Matched, Select
 from discreet.plan.model.schema import TableSchema
 from discreet.sql.clauses.assembly import Piece, conjunction, truth
-from discreet.sql.functions.reader import only, read
+from discreet.sql.functions import only, read
+from discreet.sql.refusals import Source
 from discreet.sql.scope import Names, Scope, lookup, same
-from discreet.sql.text.source import Source
 
 MOST_READS = 64
 """Tables and names of WITH that a question reads, each as often as it is read: names that double end here."""

@@ -20,9 +20,9 @@ from discreet.plan.expressions.calls import NULL, call
 from discreet.plan.model.nodes import Bands, Column, Expression, Key, Literal, Output, Question, columns, fits
 from discreet.plan.model.schema import Bounds, TableSchema
 from discreet.plan.model.types import Type
+from discreet.sql.examples import quoted
 from discreet.sql.functions.grammar import only, read
 from discreet.sql.scope import Scope, same
-from discreet.sql.text.examples import quoted
 
 BANDS = 10
 """If nobody says how many."""

@@ -12,12 +12,11 @@ from discreet.plan.model.nodes import UNIT, AggregateKind, Column, Expression, E
 from discreet.plan.model.relations import Fold, PerUnit, Select, Union, Windowed
 from discreet.plan.model.types import Type
 from discreet.sql.clauses.assembly import Piece, conjunction, number, truth, typed
-from discreet.sql.clauses.column_names import distinct, readable
 from discreet.sql.clauses.from_clause import From, Origin
-from discreet.sql.clauses.grouping_sets import keys_of
 from discreet.sql.clauses.in_and_exists import marked
-from discreet.sql.clauses.row_windows import WindowScope, steps_of
-from discreet.sql.functions.reader import only, read
+from discreet.sql.clauses.select_lists import distinct, keys_of, readable
+from discreet.sql.clauses.window_clause import WindowScope, steps_of
+from discreet.sql.functions import only, read
 from discreet.sql.scope import Names, Scope, lookup, same
 
 _PARTS = ("with_", "expressions", "from_", "joins", "where", "group", "having", "distinct", "qualify")

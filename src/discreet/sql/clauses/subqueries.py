@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from discreet.plan.model.nodes import Column, Output, Question
 from discreet.plan.post.steps import Attach
-from discreet.sql.text.source import Source
+from discreet.sql.refusals import Source
 
 MOST_BLOCKS = 8
 """Questions that may share one budget."""

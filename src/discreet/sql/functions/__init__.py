@@ -1,1 +1,21 @@
-"""The functions and operators of SQL that a question may use, each read into an expression of the plan."""
+"""The functions and operators of SQL that a question may use, each read into an expression of the plan.
+
+Importing this package fills the table of `grammar`: every kind of node that a question may use is known then.
+"""
+
+from discreet.sql.functions import casts, dates, filters, moments, numbers, operators, quantiles, texts
+from discreet.sql.functions.grammar import only, read, refuse_node
+
+__all__ = [
+    "casts",
+    "dates",
+    "filters",
+    "moments",
+    "numbers",
+    "only",
+    "operators",
+    "quantiles",
+    "read",
+    "refuse_node",
+    "texts",
+]

@@ -1,8 +1,8 @@
 """The second gate: from the parser's tree to expressions of the plan, through a table of what is understood.
 
 A kind of node that is not in the table is refused, and so is a node of a known kind with a part that its entry does not
-name: what the parser understands beyond this table never reaches a plan. The entries stand in `operators` and
-`vocabulary`, whose import fills the table.
+name: what the parser understands beyond this table never reaches a plan. The entries stand in the modules beside this
+one, and importing the package fills the table.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from sqlglot import exp
 
 from discreet.plan.expressions.calls import Mismatch
 from discreet.plan.model.nodes import Expression, fits
+from discreet.sql.refusals import REFUSALS, UNKNOWN_WORD
 from discreet.sql.scope import Scope
-from discreet.sql.text.refused_words import REFUSALS, UNKNOWN_WORD
 
 Read = Callable[[exp.Expr, Scope], Expression]
 

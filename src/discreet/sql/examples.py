@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import TokenType
 
-from discreet import check
 from discreet.plan.analysis.group_keys import values
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Column, Expression, Literal
@@ -19,8 +18,6 @@ from discreet.plan.model.types import Type
 DIALECT = Dialect.get_or_raise("duckdb")
 """The dialect that questions are read in."""
 
-RESERVED_ENDS = ("_low", "_high")
-"""Ends of the names of interval columns; no other column of an answer may have them."""
 
 _SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -39,12 +36,6 @@ def quoted(name: str) -> str:
 
 
 _WORDS = {"order", "group", "by", "cast", "if", "extract", "try_cast", "nulls", "to", "at", "columns", "div"}
-
-
-def may_be_shown(name: str) -> bool:
-    """Whether a column of an answer may have this name; it is printed, so it must not steer a terminal."""
-    own = name.startswith("#") or name.casefold().endswith(RESERVED_ENDS)
-    return bool(name.strip()) and not own and not any(map(check.steers, name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,8 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token
 from sqlglot.tokenizer_core import TokenType as Kind
 
-from discreet.sql.text.examples import DIALECT
-from discreet.sql.text.refused_words import REFUSALS, UNKNOWN_FUNCTION, UNKNOWN_WORD, Refusal
-from discreet.sql.text.source import Source
+from discreet.sql.examples import DIALECT
+from discreet.sql.refusals import REFUSALS, UNKNOWN_FUNCTION, UNKNOWN_WORD, Refusal, Source
 
 LONGEST = 20_000  # characters
 MOST_TOKENS = 5_000

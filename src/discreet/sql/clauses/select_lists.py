@@ -1,0 +1,234 @@
+"""The lists of a SELECT: its columns with their names, quantiles by a list, and what GROUP BY lists.
+
+Columns keep the names that the author gave, or get readable ones. QUANTILE_CONT(x, [0.25, 0.5, 0.75]) is a column for
+each share. GROUP BY lists keys, ALL of them, or with ROLLUP, CUBE and GROUPING SETS several groupings of the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import singledispatch
+from itertools import chain, combinations, product
+
+from sqlglot import exp
+
+from discreet import check
+from discreet.plan.model.nodes import Aggregate, Call, Column, Expression
+from discreet.sql.refusals import Source
+
+RESERVED_ENDS = ("_low", "_high")
+"""Ends of the names of interval columns; no other column of an answer may have them."""
+
+_PREFIXES = {
+    "count": "count",
+    "count_values": "count",
+    "mean": "avg",
+    "min": "min",
+    "max": "max",
+    "var_samp": "variance",
+    "stddev_samp": "stddev",
+}
+_SHORT = {
+    "coalesce": "",
+    "to_int": "",
+    "to_float": "",
+    "to_text": "",
+    "to_date": "date",
+    "absolute": "abs",
+    "day_of_week": "isodow",
+}
+_OPERATORS = {"add", "subtract", "multiply", "divide", "integer_divide", "modulo", "negate", "if"}
+
+
+def may_be_shown(name: str) -> bool:
+    """Whether a column of an answer may have this name; it is printed, so it must not steer a terminal."""
+    own = name.startswith("#") or name.casefold().endswith(RESERVED_ENDS)
+    return bool(name.strip()) and not own and not any(map(check.steers, name))
+
+
+def readable(expression: Expression, aggregates: Mapping[str, Aggregate]) -> str:
+    """A name for a column of the answer that the author did not name.
+
+    >>> from discreet.plan.model.types import Type
+    >>> charge = Column("charge", Type.FLOAT)
+    >>> made = {"#1": Aggregate(name="#1", kind="mean", argument=charge)}
+    >>> readable(Column("#1", Type.FLOAT), made)
+    'avg_charge'
+    """
+    return _name(expression, aggregates) or "value"
+
+
+@singledispatch
+def _name(expression: Expression, aggregates: Mapping[str, Aggregate]) -> str:
+    del expression, aggregates
+    return ""
+
+
+@_name.register
+def _(expression: Column, aggregates: Mapping[str, Aggregate]) -> str:
+    if expression.name.startswith("#grouping"):
+        return "grouping"
+    made = aggregates.get(expression.name)
+    if made is None:
+        return "" if expression.name.startswith("#") else expression.name
+    about = [part for part in (made.argument, made.other) if part is not None]
+    return _joined(_prefix(made), *(_name(part, aggregates) for part in about))
+
+
+@_name.register
+def _(expression: Call, aggregates: Mapping[str, Aggregate]) -> str:
+    if expression.function in _OPERATORS:
+        return ""
+    own = _SHORT.get(expression.function, expression.function)
+    return _joined(own, _name(expression.arguments[0], aggregates))
+
+
+def _prefix(made: Aggregate) -> str:
+    if made.quantile is None:
+        return _PREFIXES.get(made.kind, made.kind)
+    return "median" if made.quantile == Fraction(1, 2) else f"p{percent(made.quantile)}"
+
+
+def percent(share: Fraction) -> str:
+    """A share in per cent, as a part of a name.
+
+    >>> percent(Fraction(1, 4)), percent(Fraction("0.999"))
+    ('25', '99_9')
+    """
+    return f"{float(100 * share):g}".replace(".", "_")
+
+
+def _joined(*parts: str) -> str:
+    return "_".join(part for part in parts if part)
+
+
+def distinct(name: str, taken: Iterable[str]) -> str:
+    """The name, with a number if another column has it.
+
+    >>> distinct("count", ["count", "Count_2"])
+    'count_3'
+    """
+    used = {other.casefold() for other in taken}
+    candidates = [name, *(f"{name}_{i}" for i in range(2, len(used) + 3))]
+    return next(candidate for candidate in candidates if candidate.casefold() not in used)
+
+
+_PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.Quantile: ("quantile",),
+    exp.ApproxQuantile: ("quantile",),
+    exp.PercentileCont: ("expression", "this"),
+}
+"""Where the list stands: PERCENTILE_CONT also takes it alone, before WITHIN GROUP."""
+
+
+def each(node: exp.Expr, name: str | None) -> list[tuple[exp.Expr, str | None]]:
+    """An output with its name, or if it asks for several quantiles, an output for each of them.
+
+    With a name, theirs are that name and the quantile in per cent.
+
+    >>> import sqlglot
+    >>> asked = sqlglot.parse_one("QUANTILE_CONT(x, [0.25, 0.999])", dialect="duckdb")
+    >>> [(one.sql(), name) for one, name in each(asked, "q")]
+    [('PERCENTILE_CONT(x, 0.25)', 'q_p25'), ('PERCENTILE_CONT(x, 0.999)', 'q_p99_9')]
+    """
+    shares = _shares(node)
+    if shares is None:
+        return [(node, name)]
+    return [
+        (_with(node, share), None if name is None else f"{name}_p{percent(Fraction(share.name))}") for share in shares
+    ]
+
+
+def _holder(node: exp.Expr) -> tuple[exp.Expr, str] | None:
+    """The quantile whose shares are a list, and the name of the part that they are."""
+    inner = node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node
+    found = (part for part in _PARTS.get(type(inner), ()) if isinstance(inner.args.get(part), exp.Array))
+    part = next(found, None)
+    return None if part is None else (inner, part)
+
+
+def _shares(node: exp.Expr) -> list[exp.Literal] | None:
+    """The numbers of the list; None if there is no list of numbers, which the reader refuses then."""
+    held = _holder(node)
+    listed = [] if held is None else held[0].args[held[1]].expressions
+    numbers = [share for share in listed if isinstance(share, exp.Literal) and not share.is_string]
+    return numbers if numbers and len(numbers) == len(listed) else None
+
+
+def _with(node: exp.Expr, share: exp.Literal) -> exp.Expr:
+    made = node.copy()
+    held = _holder(made)
+    if held is not None:
+        held[0].set(held[1], share.copy())
+    return made
+
+
+MOST_SETS = 32
+
+Set = tuple[exp.Expr, ...]
+
+
+def keys_of(tree: exp.Select) -> list[exp.Expr]:
+    """What GROUP BY lists; ALL stands for every output that reads columns and holds no aggregate."""
+    group = tree.args.get("group")
+    if group is None or not group.args.get("all"):
+        return [] if group is None else list(group.expressions)
+    outputs = [output.unalias() for output in tree.expressions]
+    return [node for node in outputs if node.find(exp.Column) is not None and node.find(exp.AggFunc) is None]
+
+
+def groupings(nodes: Sequence[exp.Expr], source: Source) -> tuple[list[exp.Expr], list[tuple[int, ...]]]:
+    """What rows are grouped by, and for each grouping the places of its keys; no groupings if there is but one.
+
+    As in SQL, several parts of GROUP BY multiply: each grouping of one goes with each of the others.
+
+    Raises:
+        UnsupportedQuery: if there are more than `MOST_SETS`.
+    """
+    if not any(isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets) for node in nodes):
+        return list(nodes), []
+    parts = [_sets(node, source) for node in nodes]
+    count = 1
+    for part, node in zip(parts, nodes, strict=True):
+        count *= len(part)
+        _check(count, node, source)
+    sets = [tuple(chain.from_iterable(combination)) for combination in product(*parts)]
+    keys: list[exp.Expr] = []
+    for node in chain.from_iterable(sets):
+        if node not in keys:
+            keys.append(node)
+    if not keys:
+        source.refuse("There is nothing to group by.", "Name a key: {grouped}.", nodes[0])
+    found = list(dict.fromkeys(tuple(sorted({keys.index(node) for node in one})) for one in sets))
+    return keys, found if len(found) > 1 else []
+
+
+def _check(count: int, node: exp.Expr, source: Source) -> None:
+    if count > MOST_SETS:
+        reason = f"The question has more than {MOST_SETS} groupings, and its budget would be shared among them."
+        source.refuse(reason, "Ask for fewer: {grouped}.", node)
+
+
+def _sets(node: exp.Expr, source: Source) -> list[Set]:
+    if isinstance(node, exp.Rollup):
+        parts = [_together(part) for part in node.expressions]
+        _check(len(parts) + 1, node, source)
+        return [tuple(chain.from_iterable(parts[:length])) for length in range(len(parts), -1, -1)]
+    if isinstance(node, exp.Cube):
+        parts = [_together(part) for part in node.expressions]
+        _check(2 ** min(len(parts), 64), node, source)
+        chosen = (combinations(parts, length) for length in range(len(parts), -1, -1))
+        return [tuple(chain.from_iterable(some)) for some in chain.from_iterable(chosen)]
+    if isinstance(node, exp.GroupingSets):
+        found = [one for part in node.expressions for one in _sets(part, source)]
+        _check(len(found), node, source)
+        return found
+    return [_together(node)]
+
+
+def _together(node: exp.Expr) -> Set:
+    """The keys of a list in brackets, or the one."""
+    if isinstance(node, exp.Tuple):
+        return tuple(node.expressions)
+    return (node.this,) if isinstance(node, exp.Paren) else (node,)

@@ -1,1 +1,0 @@
-"""The text of a question: its tokens, the words that are refused, and what is proposed instead."""
