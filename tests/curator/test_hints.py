@@ -16,7 +16,7 @@ from discreet.sql.examples import Examples
 from tests.corpus.questions import REALISTIC
 from tests.corpus.worlds.every import WORLDS
 from tests.plan.tables import BARE, ROWS, VISITS
-from tests.plan.test_refused import MARK, REFUSED
+from tests.sql.test_refused import MARK, REFUSED
 
 BUDGETS = {"pure": Budget(epsilon=10**6), "with delta": Budget(epsilon=10**6, delta="1e-3")}
 REFUSED_TEXTS = [marked.replace(MARK, "") for marked, _ in REFUSED]

@@ -1,0 +1,60 @@
+"""The import graph of src, from one pass over its syntax trees: no circle of files, and no crowded folder.
+
+Imports for annotations only (`if TYPE_CHECKING`) count as well: two files that need each other's names are one idea.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import discreet
+
+SOURCE = Path(discreet.__file__).parent
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """The syntax tree of every module, by its dotted name."""
+    return {_name(path): ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """What a module imports: `from a.b import c` is a.b.c if that is a module, else a.b."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in trees())
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in trees() else node.module
+
+
+def imports() -> dict[str, set[str]]:
+    """For each module the modules of ours that it imports."""
+    return {name: {other for other in _imported(tree) if other in trees()} - {name} for name, tree in trees().items()}
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """A circle of modules, empty if there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_circle_of_files() -> None:
+    assert circle(imports()) == []
+
+
+def test_a_circle_would_be_found() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) != []
