@@ -26,7 +26,7 @@ settings.load_profile(os.environ.get("DISCREET_HYPOTHESIS", "ci"))
 
 
 def pytest_collection_finish() -> None:
-    """Modules and collected tests stay to the end: looking through them again for garbage is a twentieth of the time."""
+    """Modules and collected tests stay to the end: looking through them for garbage would be a twentieth of it all."""
     gc.collect()
     gc.freeze()
 
