@@ -6,6 +6,7 @@ VENV    := .venv
 PEERS   := .venv-peers
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip install -qq --disable-pip-version-check
+COMPILE := $(BIN)/python -m compileall -q src # pip does it for what it copies, not for a source tree
 
 PYTEST  := $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
 
@@ -64,11 +65,13 @@ $(VENV)/.made:
 $(VENV)/.run: pyproject.toml | $(VENV)/.made
 	@echo "Setting up $(VENV)"
 	@$(PIP) -e '.[report]'
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.made
 	@echo "Setting up $(VENV) for development"
 	@$(PIP) -e '.[dev]'
+	@$(COMPILE)
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.bench: pyproject.toml | $(VENV)/.made

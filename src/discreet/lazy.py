@@ -21,9 +21,11 @@ from discreet.errors import MissingExtra
 if TYPE_CHECKING:
     import narwhals as nw
     import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
     from scipy import linalg, optimize, sparse, special, stats
 
-__all__ = ["extra", "linalg", "load", "nw", "optimize", "pa", "sparse", "special", "stats"]
+__all__ = ["EXTRAS", "extra", "linalg", "load", "nw", "optimize", "pa", "pc", "pq", "sparse", "special", "stats"]
 
 
 class Module:
@@ -43,11 +45,13 @@ if not TYPE_CHECKING:
     nw = Module("narwhals")
     optimize = Module("scipy.optimize")
     pa = Module("pyarrow")
+    pc = Module("pyarrow.compute")
+    pq = Module("pyarrow.parquet")
     sparse = Module("scipy.sparse")
     special = Module("scipy.special")
     stats = Module("scipy.stats")
 
-_EXTRAS = {"altair": "report", "pandas": "frames", "polars": "frames", "sklearn": "learn", "vl_convert": "report"}
+EXTRAS = {"altair": "report", "pandas": "frames", "polars": "frames", "sklearn": "learn", "vl_convert": "report"}
 """Optional modules, and the extra of this package that installs each."""
 
 
@@ -65,9 +69,9 @@ def extra(what: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
-        if missing not in _EXTRAS:
+        if missing not in EXTRAS:
             raise
-        raise MissingExtra(missing, what, _EXTRAS[missing]) from None
+        raise MissingExtra(missing, what, EXTRAS[missing]) from None
 
 
 def load(module: str, what: str) -> Any:

@@ -19,7 +19,6 @@ import pytest
 from discreet.engines import DuckDB, Memory
 from discreet.engines.duckdb import arrow as arrow_module
 from discreet.engines.duckdb import engine as module
-from discreet.engines.duckdb import tables as tables_module
 from discreet.engines.duckdb.copies import copy_of
 from discreet.engines.duckdb.sources import FileTable
 from discreet.errors import InvalidParameter, QueryFailed
@@ -143,14 +142,6 @@ def test_a_frame_is_read_in_batches_whatever_its_chunks_are(monkeypatch: pytest.
     cells = {name: [None if pd.isna(cell) else str(cell) for cell in frame[name]] for name in kinds}
     rows: list[dict[str, Any]] = [dict(zip(kinds, row, strict=True)) for row in zip(*cells.values(), strict=True)]
     same(frame, rows, kinds)
-
-
-def test_milliseconds_are_refused_where_arrow_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "x.parquet"
-    pq.write_table(pa.table({"n": [1], "x": pa.array([1], pa.timestamp("ms"))}), path)
-    assert DuckDB().schema_of(path) == {"n": N, "x": S}
-    monkeypatch.setattr(tables_module, "find_spec", lambda _: None)
-    assert DuckDB().schema_of(path) == {"n": N}
 
 
 def test_beside_milliseconds_only_what_both_readers_find_alike_is_read(tmp_path: Path) -> None:

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
+from discreet.lazy import nw
 
 Column = NDArray[Any]
 Columns = dict[str, Column]
@@ -103,8 +105,6 @@ def _file(path: Path) -> Columns:
 
 
 def _parquet(path: Path) -> Columns:
-    import duckdb  # noqa: PLC0415 - only for files in its format
-
     with duckdb.connect() as connection:
         relation = connection.read_parquet(str(path))
         rows = relation.fetchall()
@@ -113,14 +113,11 @@ def _parquet(path: Path) -> Columns:
 
 def _frame(table: Any) -> Columns:
     try:
-        import narwhals as nw  # noqa: PLC0415 - optional: frames only
-
         frame = nw.from_native(table, eager_only=True)
-    except (ImportError, TypeError) as error:
+    except TypeError as error:
         raise InvalidParameter(
             "table",
             type(table).__name__,
             "to be a path, a frame, a mapping of columns or a list of rows",
-            "Frames need the extra: pip install 'discreet[frames]'.",
         ) from error
     return {name: _column(frame[name].to_list()) for name in frame.columns}

@@ -11,10 +11,10 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
-from importlib import import_module
 from typing import Any
 
 from discreet.errors import MissingExtra
+from discreet.lazy import load
 from discreet.report.charts import Spec
 from discreet.report.html import Html
 
@@ -104,7 +104,6 @@ def _styles(palette: Palette) -> dict[str, Any]:
     }
 
 
-EXTRA = "report"
 _IDS = re.compile(r'(\bid="|url\(#|href="#)')
 
 
@@ -131,14 +130,11 @@ def can_draw() -> bool:
 def chart(spec: Spec) -> Any:
     """Returns an Altair chart if Altair is installed, else the specification itself."""
     try:
-        altair = import_module("altair")
-    except ImportError:
+        altair = load("altair", "A chart of Altair")
+    except MissingExtra:
         return spec
     return altair.Chart.from_dict(spec)
 
 
 def _converter() -> Any:
-    try:
-        return import_module("vl_convert")
-    except ImportError as error:
-        raise MissingExtra("vl_convert", "Drawing a chart", EXTRA) from error
+    return load("vl_convert", "Drawing a chart")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from discreet.curator.asking.interruption import Stopping
 from discreet.curator.replay.replay import Recalling
-from discreet.errors import InternalError, MissingExtra, QueryFailed, UnknownTable
+from discreet.errors import InternalError, QueryFailed, UnknownTable
+from discreet.lazy import load
 from discreet.ledger import OWNER, Receipt, Remaining
 from discreet.ledger.tallies import prices
 from discreet.measurement.program.readable import check_readable
@@ -199,10 +199,7 @@ class Fitting(Recalling):
 
     def _training(self, estimator: Any, question: str, target: str | None, rows_per_unit: int) -> Training:
         """A fit with everything it is chosen from."""
-        try:
-            learners = import_module("discreet.curator.training.learners")
-        except ModuleNotFoundError as missing:
-            raise MissingExtra(missing.name or "sklearn", "Fitting a learner", "learn") from None
+        learners = load("discreet.curator.training.learners", "Fitting a learner")
         try:
             rows = training_rows(question, self._known)
         except UnknownTable as unknown:
@@ -230,7 +227,7 @@ class Fitting(Recalling):
 
         None also if one of the two has seeded noise: what a test released must never come back as private.
         """
-        model = import_module("discreet.learn.store").from_json(payload)
+        model = load("discreet.learn.store", "A learner").from_json(payload)
         same = model.event_ == training.event and model.private_ is self._releaser.bits.private
         return model if same else None
 
@@ -246,7 +243,7 @@ class Fitting(Recalling):
         if payload is None:
             self._book.fail(receipt)
         elif self._book.store_answer(receipt, place, payload):
-            return import_module("discreet.learn.store").from_json(payload)
+            return load("discreet.learn.store", "A learner").from_json(payload)
         return self._ended(training, receipt)  # failed, or ended before by somebody else who claimed it
 
     def _ended(self, training: Training, receipt: Receipt) -> Any:
@@ -266,7 +263,7 @@ class Fitting(Recalling):
         model = self._releaser.fit(training.learner, X, y)
         if model.event_ != receipt.event or model.private_ is not self._releaser.bits.private:
             raise InternalError("A learner released something else than it planned.")
-        text: str = import_module("discreet.learn.store").to_json(model)
+        text: str = load("discreet.learn.store", "A learner").to_json(model)
         return text
 
 

@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from discreet.lazy import load, pa, pc, pq
 
 _ROWS = 1 << 16  # of a batch
 _DAY = 86_400_000  # milliseconds
@@ -105,16 +103,14 @@ def _pandas_type(kind: Any) -> Any | None:
 
 
 def _empty(kind: Any) -> Any:
-    import pandas as pd  # noqa: PLC0415 - optional: whose frame it is
-
-    return pd.Series([], dtype=kind)
+    return load("pandas", "A pandas frame").Series([], dtype=kind)
 
 
 def plain(kind: Any) -> tuple[Any, Convert] | None:
     """The plain type that stands for another, and how an array becomes one; None if there is none."""
     if _is_plain(kind) or (pa.types.is_dictionary(kind) and _is_text(kind.value_type)):
         return kind, _same
-    form = next((form(kind) for test, form in _FORMS if test(kind)), None)
+    form = next((form(kind) for name, form in _FORMS.items() if getattr(pa.types, name)(kind)), None)
     try:  # some conversions of rare types are not there yet
         return form if form is not None and form[1](pa.nulls(0, kind)).type == form[0] else None
     except pa.ArrowException:
@@ -122,7 +118,7 @@ def plain(kind: Any) -> tuple[Any, Convert] | None:
 
 
 def _is_plain(kind: Any) -> bool:
-    return any(test(kind) for test in _AS_THEY_ARE) or _is_text(kind) or bool(kind == pa.uuid())
+    return any(getattr(pa.types, name)(kind) for name in _AS_THEY_ARE) or _is_text(kind) or bool(kind == pa.uuid())
 
 
 def _is_text(kind: Any) -> bool:
@@ -177,17 +173,15 @@ def _written_out(kind: Any) -> tuple[Any, Convert] | None:
     return inner[0], lambda array: inner[1](decode(array))
 
 
-_AS_THEY_ARE = (
-    pa.types.is_integer,
-    pa.types.is_boolean,
-    pa.types.is_float32,
-    pa.types.is_float64,
-    pa.types.is_date32,
-)
-_FORMS: tuple[tuple[Callable[[Any], bool], Callable[[Any], tuple[Any, Convert] | None]], ...] = (
-    (pa.types.is_timestamp, _moment),
-    (lambda kind: pa.types.is_decimal(kind) and not pa.types.is_decimal256(kind), _decimal),
-    (pa.types.is_float16, _half),
-    (pa.types.is_date64, _day_of_milliseconds),
-    (lambda kind: pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind), _written_out),
-)
+_AS_THEY_ARE = ("is_integer", "is_boolean", "is_float32", "is_float64", "is_date32")
+_FORMS: dict[str, Callable[[Any], tuple[Any, Convert] | None]] = {
+    "is_timestamp": _moment,
+    "is_decimal32": _decimal,
+    "is_decimal64": _decimal,
+    "is_decimal128": _decimal,
+    "is_float16": _half,
+    "is_date64": _day_of_milliseconds,
+    "is_dictionary": _written_out,
+    "is_run_end_encoded": _written_out,
+}
+"""How other types are made plain, by the names of pyarrow's tests for them; what none of them is has no plain form."""

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from discreet.engines.base import text_of
+from discreet.engines.duckdb import arrow
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.errors import InvalidParameter
+from discreet.lazy import nw
 from discreet.plan.model.types import Type
 
 PARQUET, CSV = (".parquet", ".pq"), (".csv", ".tsv", ".txt")
 _GLOB = set("*?[]{}")
-_INSTALL = "Install what frames need: pip install 'discreet[frames]'."
 _DELIMITERS = ",;\t|"
 
 
@@ -127,12 +128,6 @@ def _first_line(path: Path) -> str:
 def _frame(given: Any) -> Frame:
     if isinstance(given, Stream):
         return Frame(given)
-    try:
-        import narwhals as nw  # noqa: PLC0415 - optional: frames only
-
-        from discreet.engines.duckdb import arrow  # noqa: PLC0415 - optional: pyarrow
-    except ImportError:
-        raise _refused(given, _INSTALL if hasattr(given, "__arrow_c_stream__") else "") from None
     native = nw.from_native(given, pass_through=True, allow_series=False)
     if isinstance(native, nw.LazyFrame):
         raise InvalidParameter("source", type(given).__name__, "not to be lazy", "Collect it first.")
@@ -146,8 +141,6 @@ def _frame(given: Any) -> Frame:
 
 def _streamed(given: Any) -> Frame:
     """Frames can be read as often as they are asked; a reader of batches only once."""
-    from discreet.engines.duckdb import arrow  # noqa: PLC0415 - optional: pyarrow
-
     if not hasattr(given, "__arrow_c_stream__") or hasattr(given, "read_next_batch"):
         raise _refused(given)
     try:

@@ -12,12 +12,12 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from discreet.engines.duckdb import arrow
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.sources import Column, Csv, FileTable, Frame, Parquet, Source, columns_of
 from discreet.errors import InvalidParameter
@@ -252,8 +252,6 @@ def _with_milliseconds(
     """Beside milliseconds, which may have to be read through Arrow, only columns in which that finds the same."""
     if not any(leaves[name].in_milliseconds for name in found):
         return found
-    if find_spec("pyarrow") is None:
-        return {name: column for name, column in found.items() if not leaves[name].in_milliseconds}
     plain = _plain(connection, source, list(found), "plain")
     return {n: column for n, column in found.items() if n in plain and _is_same(leaves[n], column, plain[n])}
 
@@ -280,8 +278,6 @@ def _plain(
     connection: duckdb.DuckDBPyConnection, source: Parquet, names: Sequence[str], view: str
 ) -> dict[str, Column]:
     """Registers columns as a stream of plain Arrow batches."""
-    from discreet.engines.duckdb import arrow  # noqa: PLC0415 - optional: pyarrow
-
     connection.register(view, arrow.parquet(source.paths, names))
     return columns_of(connection.sql(f"SELECT * FROM {view}"), checked=False)
 

@@ -1,0 +1,133 @@
+"""What is loaded when: help loads no library of numbers, a count no special function, and nothing needs an extra."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.lazy import EXTRAS
+from tests.cli.clinic import BY_WARD, COUNT, write
+
+LATE = {"scipy", "sklearn", "altair", "vl_convert", "pandas", "polars", "pyarrow", "narwhals"}
+EARLY = {"numpy", "duckdb", "sqlglot", "cryptography"}
+
+_BLOCK = """\
+import importlib.abc, json, sys
+
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in {names!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
+_COMMAND = """\
+sys.argv = ["discreet", *{arguments!r}]
+from discreet.cli import main
+try:
+    main()
+except SystemExit as end:
+    print(json.dumps([end.code, sorted({{name.partition(".")[0] for name in sys.modules}})]))
+"""
+
+
+def python(code: str, *, without: Iterable[str] = (), folder: Path | None = None) -> Any:
+    """The JSON that a fresh interpreter prints at last; some modules are not installed there."""
+    code = _BLOCK.format(names=set(without)) + code
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+def command(folder: Path, *arguments: str, without: Iterable[str] = ()) -> set[str]:
+    """The packages that a command has loaded until it ended well."""
+    code, loaded = python(_COMMAND.format(arguments=arguments), without=without, folder=folder)
+    assert not code
+    return set(loaded)
+
+
+def test_help_loads_neither_numbers_nor_databases(tmp_path: Path) -> None:
+    assert not command(tmp_path, "--help") & (LATE | EARLY)
+
+
+def test_questions_load_what_they_need_and_no_extra(tmp_path: Path) -> None:
+    write(tmp_path)
+    command(tmp_path, "protect", without=EXTRAS)
+    for question in (COUNT, BY_WARD):
+        assert command(tmp_path, "ask", question, "--epsilon", "0.1") & (LATE | EARLY) == EARLY
+
+
+def test_every_command_can_be_loaded_without_any_extra() -> None:
+    code = "from discreet.cli.app import COMMANDS, loaded\nprint(json.dumps([loaded(name).name for name in COMMANDS]))"
+    assert "attack" in python(code, without=EXTRAS)
+
+
+_CLINIC = """\
+import discreet, numpy as np
+curator = discreet.Curator(":memory:")
+curator.protect({source}, name="t", unit=None, budget=discreet.Budget(epsilon=9), bounds={{"x": (0, 9)}})
+answer = curator.ask("SELECT COUNT(*) AS n, AVG(x) AS m FROM t", epsilon=1)
+"""
+_DOORS = """\
+from discreet.errors import MissingExtra
+from discreet.report import charts, render
+X, y = np.zeros((40, 2)), np.arange(40) % 2
+model = type("Model", (), {"fit": None, "predict": None, "get_params": dict})()
+
+def told(door):
+    try:
+        eval(door) if not door.startswith("import") else exec(door)
+    except MissingExtra as missing:
+        return [missing.module, str(missing)]
+
+"""
+DOORS = {
+    "sklearn": (
+        "import discreet.learn",
+        "discreet.learn.LogisticRegression",
+        "curator.fit(model, 'SELECT x FROM t')",
+        "curator.plan_fit(model, 'SELECT x FROM t')",
+        "discreet.attacks.membership(model, (X, y), (X, y))",
+        "discreet.attacks.membership.compare(X, y, bounds=(0, 1), epsilons=[1.0])",
+    ),
+    "pandas": ("answer.to_pandas()",),
+    "polars": ("answer.to_polars()",),
+    "vl_convert": ("render.svg(charts.lengths({'a': 1.0}, title='x', digits='.1f'), render.Scheme.LIGHT)",),
+}
+
+
+def test_what_is_missing_is_named_with_the_line_that_installs_it() -> None:
+    doors = [(module, door) for module, found in DOORS.items() for door in found]
+    clinic = _CLINIC.format(source='__import__("pyarrow").table({"x": [1, 2, 3]})')
+    printed = f"print(json.dumps([told(door) for door in {[door for _, door in doors]!r}]))"
+    for (module, door), told in zip(doors, python(clinic + _DOORS + printed, without=EXTRAS), strict=True):
+        assert told is not None, door
+        assert told[0] == module, door
+        assert told[1].endswith(f"Get it with: pip install 'discreet[{EXTRAS[module]}]'")
+
+
+def test_a_chart_without_altair_is_a_dictionary() -> None:
+    clinic = _CLINIC.format(source='__import__("pyarrow").table({"x": [1, 2, 3]})')
+    assert python(clinic + "print(json.dumps(type(answer.chart()).__name__))", without=EXTRAS) == "dict"
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_frame_needs_its_own_library_and_no_extra(library: str) -> None:
+    clinic = f"import {library}\n" + _CLINIC.format(source=f"{library}.DataFrame({{'x': [1.5, 2, 3]}})")
+    assert python(clinic + "print(json.dumps(len(answer)))", without=EXTRAS.keys() - {library}) == 1
+
+
+def test_extras_hold_what_the_errors_promise_and_all_holds_every_one() -> None:
+    text = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    extras = tomllib.loads(text)["project"]["optional-dependencies"]
+    named = {"sklearn": "scikit-learn", "vl_convert": "vl-convert-python"}
+    for module, extra in EXTRAS.items():
+        assert any(line.startswith(named.get(module, module)) for line in extras[extra])
+    assert extras["all"] == [f"discreet[{','.join(sorted(set(EXTRAS.values())))}]"]
