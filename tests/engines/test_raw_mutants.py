@@ -7,7 +7,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from discreet.engines import Memory, base
@@ -25,8 +24,8 @@ def a_plain_cast_of_seconds(patch: pytest.MonkeyPatch) -> None:
 
 
 def zones_left_to_duckdb(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(arrow, "_FORMS", arrow._FORMS[1:])
-    patch.setattr(arrow, "_AS_THEY_ARE", (*arrow._AS_THEY_ARE, pa.types.is_timestamp))
+    patch.delitem(arrow._FORMS, "is_timestamp")
+    patch.setattr(arrow, "_AS_THEY_ARE", (*arrow._AS_THEY_ARE, "is_timestamp"))
 
 
 def texts_taken_as_they_are(patch: pytest.MonkeyPatch) -> None:
@@ -48,8 +47,9 @@ def decimals_without_a_guard(patch: pytest.MonkeyPatch) -> None:
 
 
 def decimals_left_to_duckdb(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(arrow, "_FORMS", (arrow._FORMS[0], *arrow._FORMS[2:]))
-    patch.setattr(arrow, "_AS_THEY_ARE", (*arrow._AS_THEY_ARE, pa.types.is_decimal))
+    for bits in (32, 64, 128):
+        patch.delitem(arrow._FORMS, f"is_decimal{bits}")
+    patch.setattr(arrow, "_AS_THEY_ARE", (*arrow._AS_THEY_ARE, "is_decimal"))
 
 
 def objects_as_they_print(patch: pytest.MonkeyPatch) -> None:
