@@ -15,9 +15,11 @@ from discreet.accounting.terms import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.audit.queries.sensitivity import range_of
 from discreet.measurement.program.program import Program
+from discreet.measurement.releases.draws import CandidateDraws
 from discreet.measurement.selection import Threshold
 from discreet.plan.model.readings import Groups
 from discreet.privacy import events
+from tests.measurement.draws import modes, readings
 
 Statistics = Mapping[Any, tuple[int, ...]]
 """The exact statistics that meet noise, by group; those of a group that is not there are zero."""
@@ -80,8 +82,8 @@ def check_modes(program: Program, one: Sequence[Groups], other: Sequence[Groups]
     For each list of candidates, `one` and `other` are how often each stands in each group. A loss is the rate times the
     change of a count plus a constant, so its range is that of the changes; a candidate without rows changes by nothing.
     """
-    for reading, before, after in zip(program.polls, one, other, strict=True):
-        for recipe in (recipe for recipe in program.modal if recipe.candidates.split == reading.split):
+    for reading, before, after in zip(readings(program, CandidateDraws), one, other, strict=True):
+        for recipe in (recipe for recipe in modes(program) if recipe.candidates.split == reading.split):
             moves = [range_of(recipe, before.get(key, ()), after.get(key, ())) for key in {**before, **after}]
             ranges = [recipe.rate * move for move in moves]
             rho = sum((each * each for each in ranges), Fraction(0)) / 8

@@ -21,7 +21,7 @@ from discreet.engines.memory import relations as gather_module
 from discreet.engines.memory import relations as places_module
 from discreet.engines.memory.relations import folded, gather
 from discreet.engines.row_choice import normalised
-from discreet.measurement.intervals import sums_and_means as spread_module
+from discreet.measurement.intervals import noise as spread_module
 from discreet.measurement.program import program as program_module
 from discreet.mechanisms.ranks import Target
 from discreet.mechanisms.sums import laplace_reaches

@@ -24,8 +24,8 @@ from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget
 from tests.curator.clinic import TYPES, Row, visits
 from tests.curator.spies import Spy, clinic
-from tests.curator.test_mode_laws import ADD, BY_WARD, QUESTIONS, plan
 from tests.curator.test_neighbours import schema
+from tests.measurement.test_mode_laws import ADD, BY_WARD, QUESTIONS, plan
 
 # ------------------------------------------------------------------------------------------------- answers and engines
 

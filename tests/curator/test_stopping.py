@@ -18,7 +18,7 @@ from discreet.errors import AccountLocked, LedgerError, NotPermitted, QueryFaile
 from discreet.ledger import FAILURE_CREDITS, Book
 from discreet.privacy import Budget, PureDP, events
 from tests.curator.spies import COUNT, Broken, Spy, clinic, filtered
-from tests.curator.test_rounding import as_before
+from tests.measurement.test_rounding import as_before
 
 pytestmark = pytest.mark.usefixtures("ctrl_c")
 

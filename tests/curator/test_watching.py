@@ -10,8 +10,7 @@ from discreet.curator import Curator
 from discreet.curator.observation import bits_of, engine_of, is_play, schema_of, watching
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter
-from discreet.measurement.intervals.variances import Integers
-from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.additive import Integers, Measure
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SecureBits, SeededBits
 from tests.curator.spies import COUNT, OPTIONS, Spy, clinic

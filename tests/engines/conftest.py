@@ -1,16 +1,15 @@
-"""All engines in one `bench`: every test body that takes it runs on each of them, side by side."""
+"""One `bench` per engine: every test body that takes it runs on all of them."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.engines.tables import ENGINES, Bench, bench_of
+from tests.engines.tables import ENGINES, Bench, benches
 
 
-@pytest.fixture
+@pytest.fixture(params=ENGINES)
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    made = bench_of(getattr(request, "param", ENGINES), tmp_path)
+    made = benches(tmp_path)[request.param]()
     yield made
-    for engine, _ in made.engines.values():
-        engine.close()
+    made.engine.close()

@@ -24,8 +24,8 @@ from discreet.measurement.probes.probes import (
     described,
     read_by,
 )
+from discreet.measurement.program.execution import answerable, exact_numbers
 from discreet.measurement.program.program import Program, choose
-from discreet.measurement.program.readable import answerable, exact_numbers
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.canonical import replay_order

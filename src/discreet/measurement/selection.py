@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.measurement.aggregates import Size
-from discreet.measurement.intervals.sums_and_means import Noise
-from discreet.measurement.intervals.variances import Integers
+from discreet.measurement.intervals.noise import Noise
+from discreet.measurement.releases.additive import Integers
+from discreet.measurement.releases.layouts import Size
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import PartitionSelection
 from discreet.mechanisms.partition_selection import share_of_delta

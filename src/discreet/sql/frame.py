@@ -14,11 +14,12 @@ from sqlglot import exp
 
 from discreet import check
 from discreet.errors import InvalidParameter
+from discreet.measurement.aggregates import aggregation
 from discreet.plan.model.nodes import Question
 from discreet.plan.model.schema import TableSchema
 from discreet.sql.clauses.assembly import Asked, Piece, question
 from discreet.sql.functions import only
-from discreet.sql.functions.quantiles import FINEST
+from discreet.sql.functions.aggregates import FINEST
 from discreet.sql.refusals import Source
 from discreet.sql.scope import Scope
 from discreet.sql.select import ordering, select
@@ -95,22 +96,22 @@ def mode(expression: str) -> Measure:
 
 def variance(expression: str) -> Measure:
     """The sample variance of an expression."""
-    return Measure("variance", expression)
+    return Measure("var_samp", expression)
 
 
 def stddev(expression: str) -> Measure:
     """The sample standard deviation of an expression."""
-    return Measure("stddev", expression)
+    return Measure("stddev_samp", expression)
 
 
 def covariance(one: str, other: str) -> Measure:
     """The sample covariance of two expressions, over rows where both have a value."""
-    return Measure("covariance", one, other=other)
+    return Measure("covar_samp", one, other=other)
 
 
 def correlation(one: str, other: str) -> Measure:
     """The correlation of two expressions, over rows where both have a value."""
-    return Measure("correlation", one, other=other)
+    return Measure("corr", one, other=other)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,12 +208,8 @@ class TableFrame:
             return self._piece(made, name)
         made = check.instance(Measure, **{name: made})
         inner = None if made.expression is None else self._piece(made.expression)
-        if inner is not None and made.other is not None:
-            other = self._piece(made.other).node
-            return Piece(_PAIRS[made.kind](this=inner.node, expression=other), inner.source, name)
-        node = _MEASURES[made.kind](inner.node if inner else None, self.schema)
-        if made.share is not None:
-            node.set("quantile", made.share)
+        other = None if made.other is None else self._piece(made.other)
+        node = _node(made, inner, other, self.schema)
         return Piece(node, inner.source if inner else Source("", {self.schema.name: self.schema}), name)
 
     def _source(self, before: str, text: str) -> Source:
@@ -231,18 +228,24 @@ def _units(node: exp.Expr | None, schema: TableSchema) -> exp.Expr:
     return exp.Count(this=exp.Distinct(expressions=columns), big_int=True)
 
 
-_MEASURES: dict[str, Callable[[exp.Expr | None, TableSchema], exp.Expr]] = {
+_SYNTAX: dict[str, Callable[[exp.Expr | None, TableSchema], exp.Expr]] = {
     "count": lambda node, _: exp.Count(this=node if node is not None else exp.Star(), big_int=True),
     "count_units": _units,
     "count_distinct": lambda node, _: exp.Count(this=exp.Distinct(expressions=[node]), big_int=True),
-    "sum": lambda node, _: exp.Sum(this=node),
-    "mean": lambda node, _: exp.Avg(this=node),
     "quantile": lambda node, _: exp.Quantile(this=node),
-    "min": lambda node, _: exp.Min(this=node),
-    "max": lambda node, _: exp.Max(this=node),
     "mode": lambda node, _: exp.Mode(this=node),
-    "variance": lambda node, _: exp.Variance(this=node),
-    "stddev": lambda node, _: exp.StddevSamp(this=node),
 }
+"""Aggregates with a syntax of their own; all others are the function that the registry names."""
 
-_PAIRS: dict[str, type[exp.Expr]] = {"covariance": exp.CovarSamp, "correlation": exp.Corr}
+
+def _node(made: Measure, inner: Piece | None, other: Piece | None, schema: TableSchema) -> exp.Expr:
+    argument = None if inner is None else inner.node
+    if made.kind in _SYNTAX:
+        node = _SYNTAX[made.kind](argument, schema)
+        if made.share is not None:
+            node.set("quantile", made.share)
+        return node
+    (function, *_) = aggregation(made.kind).functions
+    parts = {"this": argument} if other is None else {"this": argument, "expression": other.node}
+    made_node: exp.Expr = exp.FUNCTION_BY_NAME[function](**parts)
+    return made_node

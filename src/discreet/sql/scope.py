@@ -11,14 +11,14 @@ from typing import NoReturn, TypeVar
 
 from sqlglot import exp
 
-from discreet.measurement.aggregates.mode import MOST_CANDIDATES, MOST_LISTED, candidates_of
-from discreet.measurement.aggregates.steps import NAMES, PAIRS, SQUARED, squarable
+from discreet.measurement.aggregates import Aggregation, aggregation
+from discreet.measurement.releases.candidates import MOST_CANDIDATES, MOST_LISTED, candidates_of
+from discreet.measurement.releases.grids import multipliable
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import (
     UNIT,
     Aggregate,
-    AggregateKind,
     Call,
     Column,
     Expression,
@@ -83,30 +83,26 @@ class Scope:
 
     def aggregate(
         self,
-        kind: AggregateKind,
+        kind: str,
         argument: Expression | None,
         node: exp.Expr,
+        *,
         other: Expression | None = None,
+        share: Fraction | None = None,
+        written: exp.Expr | None = None,
     ) -> Expression:
-        """What an aggregate stands for; in a row, nothing."""
-        del kind, argument, other
-        self.refuse(
-            "An aggregate cannot stand inside WHERE, GROUP BY or another aggregate.",
-            "Filter groups with HAVING: {kept}.",
-            node,
-        )
+        """What an aggregate stands for; in a row, nothing.
 
-    def quantile(self, value: Expression, share: Fraction, node: exp.Expr, argument: exp.Expr) -> Expression:
-        """What a quantile stands for; in a row, nothing."""
-        del value, share, argument
-        self.refuse("A quantile stands in SELECT, HAVING or ORDER BY of a whole question.", "Ask a mean: {mean}.", node)
-
-    def mode(self, value: Expression, node: exp.Expr, argument: exp.Expr) -> Expression:
-        """What a mode stands for; in a row, nothing."""
-        del value, argument
-        self.refuse(
-            "A mode stands in SELECT, HAVING or ORDER BY of a whole question.", "Ask for the groups: {top}.", node
-        )
+        Args:
+            kind: of the registered ones.
+            argument: what it is about, None if about rows or units.
+            node: where it stands.
+            other: its second argument.
+            share: of a quantile.
+            written: the argument as it was written, where that is not the first part of the node.
+        """
+        del argument, other, share, written
+        self.refuse(*aggregation(kind).not_of_rows, node)
 
     def grouping(self, keys: Sequence[Expression], node: exp.Expr) -> Expression:
         """What GROUPING stands for; but in an answer of several groupings, nothing."""
@@ -165,10 +161,6 @@ class Scope:
         return near(name, [known for names in self.visible.values() for known in names])
 
 
-_BOUNDED = {**NAMES, "min": "MIN", "max": "MAX"}
-_OF_PAIRS = {NAMES[kind] for kind in PAIRS}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerScope(Scope):
     """Keys and aggregates: the scope of what is selected, of HAVING and ORDER BY.
@@ -199,40 +191,44 @@ class AnswerScope(Scope):
 
     def aggregate(
         self,
-        kind: AggregateKind,
+        kind: str,
         argument: Expression | None,
         node: exp.Expr,
+        *,
         other: Expression | None = None,
+        share: Fraction | None = None,
+        written: exp.Expr | None = None,
     ) -> Expression:
         """The column of the aggregate, made if it is new."""
-        if kind == "count_distinct" and argument is not None and argument.type is Type.FLOAT:
-            reason = "COUNT(DISTINCT ...) of doubles would count rounding errors."
-            self.refuse(reason, "Count different whole numbers, texts or dates: {varieties}.", node)
-        about, second = (self._about(kind, part, node) for part in (argument, other))
-        return self._numbered(kind, about, other=second)
+        registered, text = aggregation(kind), node.this if written is None else written
+        about, second = (
+            None if part is None else self._about(registered, part, node, text) for part in (argument, other)
+        )
+        name = f"#{len(self.aggregates) + 1}"
+        wanted = Aggregate(name=name, kind=kind, argument=about, other=second, quantile=share)
+        same = [made for made in self.aggregates if replace(made, name=wanted.name) == wanted]
+        if not same:
+            same = [wanted]
+            self.aggregates.extend(same)
+        return Column(same[0].name, registered.result_type(about))
 
-    def _about(self, kind: str, value: Expression | None, node: exp.Expr) -> Expression | None:
+    def _about(self, registered: Aggregation, value: Expression, node: exp.Expr, text: exp.Expr) -> Expression:
         """What an aggregate is about, held to bounds where it adds, and to what can be multiplied where it does."""
-        if kind not in _BOUNDED or value is None:
-            return value
-        self._bounded(_BOUNDED[kind], value, node)
-        return self._squarable(value, node) if kind in SQUARED else value
+        registered.check(value, self.schema)
+        if registered.listed:
+            self._listed(registered, value, node, text)
+        if registered.bounded:
+            self._bounded(registered, value, node, text)
+        return self._multipliable(value, node) if registered.power > 1 else value
 
-    def quantile(self, value: Expression, share: Fraction, node: exp.Expr, argument: exp.Expr) -> Expression:
-        """The column of the quantile, made if it is new."""
-        self._bounded("MEDIAN", value, node, argument)
-        return self._numbered("quantile", value, share)
-
-    def mode(self, value: Expression, node: exp.Expr, argument: exp.Expr) -> Expression:
-        """The column of the mode, made if it is new."""
+    def _listed(self, registered: Aggregation, value: Expression, node: exp.Expr, text: exp.Expr) -> None:
         if candidates_of(value, self.schema) is None:
             self.refuse(
-                f"MODE is drawn among public values: at most {MOST_LISTED:,} declared keys, "
+                f"{registered.word} is drawn among public values: at most {MOST_LISTED:,} declared keys, "
                 f"or {MOST_CANDIDATES:,} whole numbers or days between bounds.",
-                self._counted(value, argument),
+                self._counted(value, text),
                 node,
             )
-        return self._numbered("mode", value)
 
     def _counted(self, value: Expression, argument: exp.Expr) -> str:
         """What tells the most frequent value where the candidates are not public: their groups, the largest first."""
@@ -245,54 +241,32 @@ class AnswerScope(Scope):
         counted = f"SELECT {text} AS answer, COUNT(*) AS n {present} GROUP BY 1 ORDER BY n DESC LIMIT 1"
         return f"Ask the steward to declare its keys, or ask for the largest group: `{counted}`."
 
-    def _numbered(
-        self,
-        kind: AggregateKind,
-        value: Expression | None,
-        share: Fraction | None = None,
-        other: Expression | None = None,
-    ) -> Column:
-        name = f"#{len(self.aggregates) + 1}"
-        wanted = Aggregate(name=name, kind=kind, argument=value, other=other, quantile=share)
-        same = [made for made in self.aggregates if replace(made, name=wanted.name) == wanted]
-        if not same:
-            same = [wanted]
-            self.aggregates.extend(same)
-        return Column(same[0].name, result_type(kind, value))
-
-    def _bounded(self, word: str, value: Expression, node: exp.Expr, argument: exp.Expr | None = None) -> None:
+    def _bounded(self, registered: Aggregation, value: Expression, node: exp.Expr, text: exp.Expr) -> None:
         if not value.type.is_number:
             advice = "{conditional}" if value.type is Type.BOOL else "{grouped}"
-            self.refuse(f"{word} does not take {value.type.value}.", f"Count instead: {advice}.", node)
+            self.refuse(f"{registered.word} does not take {value.type.value}.", f"Count instead: {advice}.", node)
         if bounds(value, self.schema) is None:
             self.refuse(
-                f"One person could move this {word} by any amount: its values have no bounds.",
-                self._clip(word, argument or node.this),
+                f"One person could move this {registered.word} by any amount: its values have no bounds.",
+                self._clip(registered, text),
                 node,
             )
 
-    def _squarable(self, value: Expression, node: exp.Expr) -> Expression:
-        """The argument, as doubles if whole numbers between its bounds are too many to be squared exactly."""
+    def _multipliable(self, value: Expression, node: exp.Expr) -> Expression:
+        """The argument, as doubles if whole numbers between its bounds are too many to be multiplied exactly."""
         limits = bounds(value, self.schema)
-        if limits is None or squarable(limits, value.type):
+        if limits is None or multipliable(limits, value.type):
             return value
         if value.type is Type.FLOAT:
             self.refuse("Numbers of this size have no squares in doubles.", "Clip them: {mean}.", node)
         return Call("to_float", (value,), Type.FLOAT)
 
-    def _clip(self, word: str, argument: exp.Expr) -> str:
+    def _clip(self, registered: Aggregation, argument: exp.Expr) -> str:
         text, table = argument.sql(dialect="duckdb"), self.schema.name
-        if "`" in text or len(text) > 200 or self.alias != table or word in _OF_PAIRS:
+        if "`" in text or len(text) > 200 or self.alias != table or registered.arguments > 1:
             return "Clip the values to public limits of your choice with GREATEST and LEAST: {mean}."
-        clipped = f"SELECT {word}(GREATEST(LEAST({text}, 100), 0)) AS answer FROM {quoted(table)}"
+        clipped = f"SELECT {registered.word}(GREATEST(LEAST({text}, 100), 0)) AS answer FROM {quoted(table)}"
         return f"Ask the steward to declare bounds, or clip to public limits of your choice: `{clipped}`."
-
-
-def result_type(kind: AggregateKind, argument: Expression | None) -> Type:
-    """The type of an aggregate: counts are INT, sums, quantiles and modes what their argument is, the others FLOAT."""
-    if kind == "mean" or kind in SQUARED:
-        return Type.FLOAT
-    return Type.INT if argument is None or kind.startswith("count") else argument.type
 
 
 def lookup(name: str, known: Mapping[str, T]) -> T | None:

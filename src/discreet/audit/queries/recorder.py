@@ -20,9 +20,8 @@ from discreet.curator.asking.planner import LimitsWish
 from discreet.curator.observation import bits_of, watching
 from discreet.engines import Engine
 from discreet.errors import DiscreetError, InternalError, QueryFailed, UnsupportedQuery
-from discreet.measurement.intervals.variances import Integers
-from discreet.measurement.releases.additive import Measure
-from discreet.measurement.releases.mode import Modal
+from discreet.measurement.releases.additive import Integers, Measure
+from discreet.measurement.releases.candidates import CandidateDraw
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import PartitionSelection
 from discreet.mechanisms.quantile_tree import QuantileTree
@@ -206,7 +205,7 @@ class Recorder(Releaser):
             self.made.append(Noise(release, keys, [inputs[key] for key in keys], out, release.read))
         return dict(zip(keys, out, strict=True))
 
-    def candidates(self, recipe: Modal, groups: Groups, keys: Sequence[Key]) -> list[int]:
+    def candidates(self, recipe: CandidateDraw, groups: Groups, keys: Sequence[Key]) -> list[int]:
         """See `Releaser`."""
         inputs, fresh = [groups.get(key, ()) for key in keys], [0] * len(keys)
         if self.frozen is None:

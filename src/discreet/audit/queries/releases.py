@@ -9,7 +9,7 @@ from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
 from discreet.errors import UnsupportedEvent
 from discreet.measurement.releases.additive import Measure
-from discreet.measurement.releases.mode import Modal
+from discreet.measurement.releases.candidates import CandidateDraw
 from discreet.mechanisms import PartitionSelection
 from discreet.mechanisms.base import Law
 from discreet.mechanisms.quantile_tree import QuantileTree
@@ -65,7 +65,7 @@ class Divided:
 class DrawnCandidate:
     """One candidate in every group, from the counts of a read."""
 
-    recipe: Modal
+    recipe: CandidateDraw
     read: int
 
     @property

@@ -20,7 +20,7 @@ from discreet.accounting.zcdp import compose as zcdp
 from discreet.audit.queries.recorder import Noise
 from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, allowance, law_of
 from discreet.measurement.releases.additive import Measure
-from discreet.measurement.releases.mode import Modal
+from discreet.measurement.releases.candidates import CandidateDraw
 from discreet.mechanisms import PartitionSelection
 from discreet.mechanisms.ranks import Pick, Target
 from discreet.privacy import events
@@ -46,12 +46,12 @@ def ranges_of_parts(divided: Divided, one: Numbers, other: Numbers, places: Numb
     ]
 
 
-def ranges_of_votes(recipe: Modal, one: Numbers, other: Numbers) -> list[Fraction]:
+def ranges_of_votes(recipe: CandidateDraw, one: Numbers, other: Numbers) -> list[Fraction]:
     """Returns the range of the privacy loss in each group."""
     return [recipe.rate * range_of(recipe, one.get(key, ()), other.get(key, ())) for key in {**one, **other}]
 
 
-def range_of(recipe: Modal, one: Sequence[int], other: Sequence[int]) -> int:
+def range_of(recipe: CandidateDraw, one: Sequence[int], other: Sequence[int]) -> int:
     """Returns the largest change of a candidate's count less the smallest."""
     before, after = _counts(one), _counts(other)
     changes = [after.get(place, 0) - before.get(place, 0) for place in range(len(recipe.candidates.values))]

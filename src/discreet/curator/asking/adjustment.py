@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.measurement.aggregates import Total
 from discreet.measurement.program.execution import Released
 from discreet.plan.post.outputs import Cell, Noisy
 
@@ -49,13 +48,13 @@ class Adjusted(Released):
         """See `Released.groups`."""
         rows = list(self._raw.groups(outside))
         for aggregate in self.program.question.aggregates:
-            recipe = self.program.recipes[aggregate.name]
-            if not isinstance(recipe, Total):
+            total = self.program.estimators[aggregate.name].total
+            if total is None:
                 continue
             cells = [cell for row in rows if isinstance(cell := row[aggregate.name], Noisy)]
             if self._fit is not None and aggregate.kind in SUMS:
                 cells = _fitted(cells, self._fit)
-            if self._nonnegative and recipe.positive:
+            if self._nonnegative and total.positive:
                 cells = [_held(cell) for cell in cells]
             for row, cell in zip(rows, cells, strict=True):
                 row[aggregate.name] = cell

@@ -14,13 +14,10 @@ from discreet.curator.measurement_plan import Prepared
 from discreet.curator.replay.stored_releases import Asked
 from discreet.ledger import Account
 from discreet.ledger.tallies import prices
-from discreet.measurement.aggregates.ranked import Ranked
 from discreet.measurement.program.execution import Released
 from discreet.measurement.program.notes import notes
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.additive import Measure
-from discreet.measurement.releases.mode import Modal
-from discreet.mechanisms.base import CONFIDENCE
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.schema import Limits
 from discreet.plan.post.outputs import Cell, Noisy
@@ -159,8 +156,7 @@ def _imagined(program: Program, rows: int) -> Released:
     question = replace(program.question, having=None, order=(), limit=None, steps=joined)
     statistics = [number for measure in program.measures for number in _in_the_middle(measure, rows)]
     key = (None,) * len(question.labels)
-    statistics += [point for recipe in program.ranked for point in recipe.imagined(rows)]
-    statistics += [0] * len(program.modal)
+    statistics += [number for draws in program.draws for number in draws.imagined(rows)]
     beside = [_imagined(one, rows) for one in program.beside]
     return Released(replace(program, question=question), [key], np.array([statistics], dtype=object), beside)
 
@@ -194,20 +190,4 @@ def _pending(program: Program) -> str:
 
 
 def _noises(program: Program) -> list[str]:
-    return [*map(_noise, program.measures), *map(_ranked, program.ranked), *map(_modal, program.modal)]
-
-
-def _noise(measure: Measure) -> str:
-    name = "scale" if measure.law == "laplace" else "sigma"
-    scales = ", ".join(dict.fromkeys(f"{float(scale):,.6g}" for scale in measure.scales))
-    return f"discrete {measure.law.capitalize()}, {name} {scales} steps"
-
-
-def _ranked(recipe: Ranked) -> str:
-    far = recipe.point.reach(recipe.steps.width + 1, 1 - CONFIDENCE)
-    return f"exponential mechanism, within {far:,} ranks with {float(CONFIDENCE):.0%}"
-
-
-def _modal(recipe: Modal) -> str:
-    far = recipe.reach(1 - CONFIDENCE)
-    return f"exponential mechanism, within {far:,} rows of the most frequent value with {float(CONFIDENCE):.0%}"
+    return [*map(str, program.measures), *(law for draws in program.draws for law in draws.laws)]

@@ -21,7 +21,7 @@ from discreet.curator.replay.stored_releases import Asked, is_former, replay_key
 from discreet.engines.base import Engine
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.ledger import Book
-from discreet.measurement.aggregates import Linear, Ratio, Total
+from discreet.measurement.aggregates import aggregation
 from discreet.measurement.probes.probes import NOTHING, BoundsProbe, Fact, Facts, Probe
 from discreet.measurement.program.error_targets import COUNTED, Fewest, Target, check_plain, means, solve
 from discreet.measurement.program.execution import Released
@@ -174,9 +174,9 @@ class Preparing(Holdings):
         """
         needed = means(program)
         kinds = {aggregate.name: aggregate for aggregate in program.question.aggregates}
-        unknown = [name for name in needed if kinds[name].kind != "mean"]
-        if unknown:
-            raise UnsupportedQuery("within= knows COUNT, SUM and AVG.", "Ask with an epsilon instead.")
+        for registered in (aggregation(kinds[name].kind) for name in needed):
+            if not registered.targetable:
+                raise UnsupportedQuery(*registered.no_target)
         if needed and program.selection is not None:
             raise UnsupportedQuery(
                 "The error of a mean depends on how many values each group has, and the groups are private.",
@@ -240,19 +240,12 @@ def _least(released: Released, argument: object, outside: Fraction) -> int:
     """A number of values that every group has, but for this probability each."""
     program = released.program
     (linear, *_) = (
-        _values(program, aggregate)
+        program.estimators[aggregate.name].values
         for aggregate in program.question.aggregates
         if aggregate.argument == argument and aggregate.kind in ("mean", "count_values")
     )
+    if linear is None:
+        raise InternalError("A mean or a count does not tell the number of its values.")
     reach = program.noise.reach(linear, 2 * outside)  # one of the two sides
     numerators, denominator = linear.values(np.asarray(released.noisy))
     return min(int((Fraction(n, denominator) - reach).__floor__()) for n in numerators)
-
-
-def _values(program: Program, aggregate: Aggregate) -> Linear:
-    recipe = program.recipes[aggregate.name]
-    if isinstance(recipe, Total):
-        return recipe.linear
-    if not isinstance(recipe, Ratio):
-        raise InternalError("A mean is no ratio.")
-    return recipe.bottom

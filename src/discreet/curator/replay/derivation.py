@@ -13,17 +13,17 @@ of rows in each group.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
+from discreet.errors import InternalError
 from discreet.exact import float_above, float_below
-from discreet.measurement.aggregates import Linear, Recipe, Total
-from discreet.measurement.intervals.sums_and_means import Noise
+from discreet.measurement.aggregates import aggregation
+from discreet.measurement.intervals.estimators import Estimator, Ratio, summed
+from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.program.execution import Key, Released
 from discreet.measurement.program.program import Program
 from discreet.plan.expressions.evaluation import evaluate
@@ -47,51 +47,43 @@ class Source:
 
     Args:
         released: the release.
-        recipe: how the aggregate follows from its statistics, in one of its groups.
+        estimator: how the aggregate follows from its statistics, in one of its groups.
         parts: which of its groups make up each group of the question.
     """
 
     released: Released
-    recipe: Recipe
+    estimator: Estimator
     parts: Parts
 
     def variance(self) -> Fraction:
         """Of the aggregate's noise in the group of the question that is made of most."""
-        noise, recipe = self._joined(max([1, *(len(places) for places in self.parts)]))
-        return noise.variance(recipe)
+        noise, estimator = self._joined(max([1, *(len(places) for places in self.parts)]))
+        return estimator.variance(noise)
 
     def cells(self, outside: Fraction) -> list[Noisy]:
         """The aggregate of each group, with an interval that misses with at most this probability."""
         return [self._cell(places, outside) for places in self.parts]
 
     def _cell(self, places: Sequence[int], outside: Fraction) -> Noisy:
-        if not places and isinstance(self.recipe, Total):  # no row can be in this group
+        if not places and self.estimator.total is not None:  # no row can be in this group
             return Noisy(0, 0, 0)
         nothing = np.zeros((1, self._width), dtype=object)
         noisy = [self.released.noisy[[place], : self._width] for place in places] or [nothing]
-        noise, recipe = self._joined(len(noisy))
-        (cell,) = noise.finish(recipe, np.concatenate(noisy, axis=1), outside)
+        noise, estimator = self._joined(len(noisy))
+        (cell,) = estimator.cells(noise, np.concatenate(noisy, axis=1), outside)
+        if not isinstance(cell, Noisy):
+            raise InternalError("What is drawn was to be added up.")
         return cell
 
     @property
     def _width(self) -> int:
         return len(self.released.program.noise.scales)
 
-    def _joined(self, count: int) -> tuple[Noise, Recipe]:
-        """The noise of so many groups side by side, and the recipe that adds them up."""
+    def _joined(self, count: int) -> tuple[Noise, Estimator]:
+        """The noise of so many groups side by side, and the estimator that adds them up."""
         noise = self.released.program.noise
         shifts = [place * self._width for place in range(count)]
-        return noise.repeated(count), _summed(self.recipe, shifts)
-
-
-def _summed(recipe: Any, shifts: Sequence[int]) -> Any:
-    """A recipe whose every sum of statistics goes over several groups that stand side by side."""
-    if isinstance(recipe, Linear):
-        return Linear(tuple(sorted((place + shift, weight) for place, weight in recipe.weights for shift in shifts)))
-    if not dataclasses.is_dataclass(recipe) or isinstance(recipe, type):
-        return recipe
-    fields = {field.name: _summed(getattr(recipe, field.name), shifts) for field in dataclasses.fields(recipe)}
-    return type(recipe)(**fields)
+        return noise.repeated(count), summed(self.estimator, shifts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +150,7 @@ class Derived(Released):
     @property
     def excess(self) -> Fraction:
         """How many times larger the variance of its noise is than was asked for, at most; 1 or less serves."""
-        wanted: Any = self.program
-        noises = {name: wanted.noise.variance(wanted.recipes[name]) for name in self.sources}
+        noises = {name: self.program.estimators[name].variance(self.program.noise) for name in self.sources}
         return max((source.variance() / noises[name] for name, source in self.sources.items()), default=Fraction(0))
 
     @property
@@ -204,10 +195,9 @@ def may_follow(wanted: Question, given: Question) -> bool:
 def _source(aggregate: Aggregate, wanted: Program, alike: Sequence[tuple[Released, Parts]]) -> Source | Quotient | None:
     """The release that tells an aggregate most precisely, if any does."""
     told: list[Source | Quotient] = [*_telling(aggregate, alike)]
-    if aggregate.kind == "mean":
-        mean: Any = wanted.recipes[aggregate.name]
-        tops = [*_telling(replace(aggregate, kind="sum"), alike)]
-        bottoms = [*_telling(replace(aggregate, kind="count_values"), alike)]
+    mean, parts = wanted.estimators[aggregate.name], aggregation(aggregate.kind).quotient
+    if parts is not None and isinstance(mean, Ratio):
+        tops, bottoms = ([*_telling(replace(aggregate, kind=kind), alike)] for kind in parts)
         told += [Quotient(top, bottom, mean.low, mean.high) for top in tops for bottom in bottoms]
     return min(told, key=lambda source: source.variance(), default=None)
 
@@ -217,8 +207,7 @@ def _telling(aggregate: Aggregate, alike: Sequence[tuple[Released, Parts]]) -> I
     for release, parts in alike:
         for given in release.program.question.aggregates:
             if replace(given, name=aggregate.name) == aggregate:
-                recipe: Any = release.program.recipes[given.name]
-                yield Source(release, recipe, parts)
+                yield Source(release, release.program.estimators[given.name], parts)
 
 
 def _grouped(wanted: Program, release: Released) -> tuple[tuple[Key, ...], Parts] | None:
@@ -244,18 +233,14 @@ def _grouped(wanted: Program, release: Released) -> tuple[tuple[Key, ...], Parts
 def _alike(wanted: Program, release: Released, parts: Parts) -> bool:
     """Whether contributions are bounded alike, and aggregates of unions are sums."""
     alone = all(len(places) <= 1 for places in parts)
-    kinds = {aggregate.kind for aggregate in wanted.question.aggregates}
-    if kinds & _POINTS or not (alone or "count_distinct" not in kinds):
+    asked_for = [aggregation(aggregate.kind) for aggregate in wanted.question.aggregates]
+    if any(each.drawn or not (alone or each.adds_up(1)) for each in asked_for):
         return False
     if release.program.reading.bounding is None:
         return True
     given, asked = release.program.contribution, wanted.contribution
     complete = given.groups >= len(release.keys) and asked.groups >= len(parts)
     return alone and complete and given.limits.rows == asked.limits.rows
-
-
-_POINTS = frozenset({"quantile", "min", "max", "mode"})
-"""Aggregates that are drawn, not added up."""
 
 
 def _assigned(wanted: Question, given: Question, keys: Sequence[Key]) -> dict[Key, list[int]]:

@@ -117,9 +117,9 @@ def serves(released: Released, wanted: Program) -> bool:
     """Whether a release has, for each aggregate, noise no larger than the one asked for."""
     pairs = zip((released.program, *released.program.beside), (wanted, *wanted.beside), strict=True)
     return all(
-        given.noise.variance(given.recipes[name]) <= asked.noise.variance(recipe)
+        given.estimators[name].variance(given.noise) <= estimator.variance(asked.noise)
         for given, asked in pairs
-        for name, recipe in asked.recipes.items()
+        for name, estimator in asked.estimators.items()
     )
 
 

@@ -13,7 +13,7 @@ from discreet.errors import InternalError, QueryFailed, UnknownTable
 from discreet.lazy import load
 from discreet.ledger import OWNER, Receipt, Remaining
 from discreet.ledger.tallies import prices
-from discreet.measurement.program.readable import check_readable
+from discreet.measurement.program.execution import check_readable
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.sql.training_rows import training_rows

@@ -1,51 +1,58 @@
-"""Aggregations, one file each: what to compute, how far a row moves it, how to finish it; and all of a question's."""
+"""Aggregates that questions may ask for: one file each, which names needs and owns no noise; all are registered here.
 
-from discreet.measurement.aggregates.count import distinct_form, rows_form, units_form, values_form
-from discreet.measurement.aggregates.form import Form, Joint, Ratio, Recipe, Size, Total, Variance
-from discreet.measurement.aggregates.layout import Layout, Needs, centred, paired
-from discreet.measurement.aggregates.linear import Linear
-from discreet.measurement.aggregates.mean import centred_form, paired_form
-from discreet.measurement.aggregates.mode import (
-    Candidates,
-    candidates_of,
-    checked_candidates,
-    range_l1,
-    range_l2_squared,
-)
-from discreet.measurement.aggregates.quantile import counted, shift_of, steps_of
-from discreet.measurement.aggregates.steps import Steps
-from discreet.measurement.aggregates.sum import sum_form
-from discreet.measurement.aggregates.variance import centred_spread_form, paired_spread_form
+SQL, plans and programs know an aggregate by what it says of itself in `base`. A new one is a file and a line below.
+"""
 
-__all__ = [
-    "Candidates",
-    "Form",
-    "Joint",
-    "Layout",
-    "Linear",
-    "Needs",
-    "Ratio",
-    "Recipe",
-    "Size",
-    "Steps",
-    "Total",
-    "Variance",
-    "candidates_of",
-    "centred",
-    "centred_form",
-    "centred_spread_form",
-    "checked_candidates",
-    "counted",
-    "distinct_form",
-    "paired",
-    "paired_form",
-    "paired_spread_form",
-    "range_l1",
-    "range_l2_squared",
-    "rows_form",
-    "shift_of",
-    "steps_of",
-    "sum_form",
-    "units_form",
-    "values_form",
-]
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from discreet.errors import UnsupportedQuery
+from discreet.measurement.aggregates.base import Aggregation
+from discreet.measurement.aggregates.count import COUNTS
+from discreet.measurement.aggregates.covariance import PAIRS
+from discreet.measurement.aggregates.mean import MEAN
+from discreet.measurement.aggregates.mode import MODE
+from discreet.measurement.aggregates.quantile import QUANTILES
+from discreet.measurement.aggregates.sum import SUM
+from discreet.measurement.aggregates.variance import SPREADS
+from discreet.measurement.intervals.estimators import Estimator
+from discreet.measurement.releases.layouts import Sources
+from discreet.measurement.releases.needs import Need
+from discreet.plan.model.nodes import Aggregate
+
+AGGREGATIONS: dict[str, Aggregation] = {
+    registered.kind: registered for registered in (*COUNTS, SUM, MEAN, *SPREADS, *PAIRS, *QUANTILES, MODE)
+}
+"""By kind, as plans name them."""
+
+
+def aggregation(kind: str) -> Aggregation:
+    """Returns the aggregate of a kind.
+
+    Raises:
+        UnsupportedQuery: if none is registered.
+    """
+    found = AGGREGATIONS.get(kind)
+    if found is None:
+        raise UnsupportedQuery(
+            f"There is no aggregate of the kind {kind!r}.", f"Ask for one of {', '.join(sorted(AGGREGATIONS))}."
+        )
+    return found
+
+
+def needs(aggregates: Iterable[Aggregate]) -> list[Need]:
+    """Returns what must be released for aggregates, in their order; equal needs may occur several times.
+
+    Raises:
+        UnsupportedQuery: if one is not registered.
+    """
+    return [need for each in aggregates for need in aggregation(each.kind).needs(each)]
+
+
+def estimators(aggregates: Iterable[Aggregate], sources: Sources) -> dict[str, Estimator]:
+    """Returns how each aggregate follows from what was released, by name."""
+    return {each.name: aggregation(each.kind).estimator(each, sources) for each in aggregates}
+
+
+__all__ = ["AGGREGATIONS", "Aggregation", "aggregation", "estimators", "needs"]

@@ -2,34 +2,120 @@
 
 from __future__ import annotations
 
-from discreet.measurement.aggregates.form import Form
-from discreet.plan.model.nodes import Expression
-from discreet.plan.model.readings import Statistic
+from dataclasses import dataclass
+
+from discreet.errors import InternalError
+from discreet.measurement.aggregates.base import Aggregation, argument_of
+from discreet.measurement.intervals.estimators import Total
+from discreet.measurement.releases.additive import Linear
+from discreet.measurement.releases.layouts import Sources
+from discreet.measurement.releases.needs import Distinct, Moments, Need, Rows, Units
+from discreet.plan.expressions.calls import Mismatch
+from discreet.plan.model.nodes import Aggregate, Expression
+from discreet.plan.model.schema import TableSchema
+from discreet.plan.model.types import Type
 
 
-def rows_form() -> Form:
-    """Kept rows: each moves the count by one."""
-    return Form(statistics=(Statistic(kind="rows"),), corners=((1,),))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Count(Aggregation):
+    """A count of something: a whole number that is never negative but for noise."""
+
+    targetable: bool = True
+
+    def result_type(self, argument: Expression | None) -> Type:
+        """Returns INT."""
+        del argument
+        return Type.INT
 
 
-def values_form(argument: Expression, *, nulls: bool = False) -> Form:
-    """Kept rows whose argument is not NULL, and those where it is: a row moves one of the two counts by one."""
-    values = Statistic(kind="values", argument=argument)
-    if not nulls:
-        return Form(statistics=(values,), corners=((1,),))
-    return Form(statistics=(values, Statistic(kind="nulls", argument=argument)), corners=((1, 0), (0, 1)))
+class _RowCount(_Count):
+    """COUNT(*)."""
+
+    __slots__ = ()
+
+    def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
+        """Rows."""
+        del aggregate
+        return (Rows(),)
+
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> Total:
+        """Their number."""
+        del aggregate
+        return _number(sources.rows)
 
 
-def units_form() -> Form:
-    """Units with a kept row: one each per group, however many rows they have."""
-    return Form(statistics=(Statistic(kind="units"),), corners=((1,),), once=True)
+class _UnitCount(_Count):
+    """COUNT(DISTINCT unit): people, where a unit is one."""
+
+    __slots__ = ()
+
+    def adds_up(self, groups: int) -> bool:
+        """Only where nobody is in two groups."""
+        return groups == 1
+
+    def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
+        """Units."""
+        del aggregate
+        return (Units(),)
+
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> Total:
+        """Their number."""
+        del aggregate
+        return _number(sources.units)
 
 
-def distinct_form(argument: Expression) -> Form:
-    """Different values among kept rows.
+class _ValueCount(_Count):
+    """COUNT(x): rows where an argument is not NULL."""
 
-    A row more makes one value more at most, and none fewer, whatever the others hold: so the kept rows of a unit move
-    the number of values in their group by one each at most, as they move the number of rows. Values that a column's
-    public keys do not name are values like others.
-    """
-    return Form(statistics=(Statistic(kind="distinct", argument=argument),), corners=((1,),))
+    __slots__ = ()
+
+    def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
+        """The number of values."""
+        return (Moments(argument_of(aggregate), frozenset({0})),)
+
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> Total:
+        """That number."""
+        values = sources.moments[argument_of(aggregate)].power(0)
+        return Total(values, whole=True, values=values, positive=True)
+
+
+class _DistinctCount(_Count):
+    """COUNT(DISTINCT x): how many different values an argument has."""
+
+    __slots__ = ()
+
+    def check(self, argument: Expression, schema: TableSchema) -> None:
+        """Refuses doubles."""
+        del schema
+        if argument.type is Type.FLOAT:
+            raise Mismatch(
+                "COUNT(DISTINCT ...) of doubles would count rounding errors.",
+                "Count different whole numbers, texts or dates: {varieties}.",
+            )
+
+    def adds_up(self, groups: int) -> bool:
+        """Never: two groups may have the same values."""
+        del groups
+        return False
+
+    def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
+        """Different values."""
+        return (Distinct(argument_of(aggregate)),)
+
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> Total:
+        """Their number."""
+        return _number(sources.distinct[argument_of(aggregate)])
+
+
+def _number(linear: Linear | None) -> Total:
+    if linear is None:
+        raise InternalError("Nothing counts what was to be counted.")
+    return Total(linear, whole=True, positive=True)
+
+
+COUNTS = (
+    _RowCount(kind="count", arguments=0),
+    _ValueCount(kind="count_values", label="COUNT"),
+    _UnitCount(kind="count_units", arguments=0),
+    _DistinctCount(kind="count_distinct"),
+)

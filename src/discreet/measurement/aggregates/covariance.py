@@ -1,173 +1,250 @@
-"""COVAR, CORR and REGR_SLOPE: how two arguments go together, over rows where both have a value.
-
-With a and b counted from the middles of their bounds, a row that has both moves the number of pairs, the sums of a, of
-b and of a b, and where they are needed those of a^2 and b^2, less half of the largest (see `spread`). Each move lies
-between two ends, and a row at the right ends of both arguments has the longest move in every one of them at once: so
-the box of all ends has no longer diagonal, in any weighted norm, than such a row.
-"""
+"""COVAR, CORR and REGR_SLOPE: how two arguments go together, over rows where both have a value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 
-from discreet.measurement.aggregates.form import Form, Joint, Ratio, Variance
-from discreet.measurement.aggregates.linear import Linear
-from discreet.measurement.aggregates.steps import Steps
-from discreet.measurement.aggregates.sum import clipped_sum
-from discreet.measurement.aggregates.variance import half_square, product_error, square_sum
-from discreet.plan.model.nodes import Aggregate, Call, Expression, Literal
-from discreet.plan.model.readings import Statistic
-from discreet.plan.model.types import Type
+import numpy as np
 
-Ends = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """An argument, where the other one has a value too, and its grid."""
-
-    argument: Expression
-    steps: Steps
-    squared: bool
-
-    @property
-    def ends(self) -> Ends:
-        """The smallest and the largest value, from the middle."""
-        return self.steps.low - self.steps.middle, self.steps.high - self.steps.middle
+from discreet.errors import InternalError
+from discreet.measurement.aggregates.base import Aggregation, argument_of
+from discreet.measurement.aggregates.mean import mean_of
+from discreet.measurement.aggregates.variance import Variance, variance_of
+from discreet.measurement.intervals.arithmetic import ULPS, Ends, Floats, product, quotient
+from discreet.measurement.intervals.estimators import Estimator, Ratio, counts
+from discreet.measurement.intervals.noise import Noise
+from discreet.measurement.releases.additive import Integers
+from discreet.measurement.releases.layouts import Sources, in_order
+from discreet.measurement.releases.moments import PowerSums, product_error
+from discreet.measurement.releases.needs import Need, Products
+from discreet.measurement.releases.products import ProductSums
+from discreet.plan.model.nodes import Aggregate, Expression
+from discreet.plan.post.outputs import Noisy
 
 
-def _present(argument: Expression, other: Expression) -> Expression:
-    """The argument where the other has a value, NULL elsewhere."""
-    missing = Call("is_null", (other,), Type.BOOL)
-    return Call("if", (missing, Literal(None, argument.type), argument), argument.type)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joint(Estimator):
+    """A covariance.
 
+    Args:
+        first: the mean of the first argument, over the number of pairs; y of a regression.
+        second: the mean of the second; x of a regression.
+        product: the mean of (first - centre) (second - centre), over the same number.
+        sample: whether the products are shared among one pair less.
+    """
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two arguments whose products are asked for."""
-
-    one: Side
-    other: Side
+    first: Ratio
+    second: Ratio
+    product: Ratio
+    sample: bool = False
 
     @property
-    def _moves(self) -> tuple[tuple[Statistic, Ends, int], ...]:
-        """What is added up, between which ends a pair of values moves it, and the grain of its total."""
-        first, second = (clipped_sum(side.argument, side.steps, side.steps.middle) for side in (self.one, self.other))
-        products = [a * b for a in self.one.ends for b in self.other.ends]
-        fine = self.one.steps.finer, self.other.steps.finer
-        moves = [
-            (Statistic(kind="values", argument=self.one.argument), (1, 1), 0),
-            (first, self.one.ends, fine[0]),
-            (second, self.other.ends, fine[1]),
-            (replace(first, kind="product", factor=second), (min(products), max(products)), sum(fine)),
-        ]
-        for side in (self.one, self.other):
-            if side.squared:
-                less = half_square(side.steps)
-                ends = -less, side.ends[1] ** 2 - less
-                moves.append((square_sum(side.argument, side.steps), ends, 2 * side.steps.finer))
-        return tuple(moves)
+    def spreads(self) -> tuple[Variance, ...]:
+        """The variances that it is made of beside the covariance."""
+        return ()
 
     @property
-    def _times(self) -> tuple[int, ...]:
-        """What each counts for, so that all move about as far as the one that moves farthest."""
-        farthest = [max(map(abs, ends)) for _, ends, _ in self._moves]
-        return tuple(max(farthest) // far for far in farthest)
+    def _parts(self) -> tuple[tuple[Fraction, Ratio], ...]:
+        """The means it is made of, and how strongly it depends on each, in units of the bounds' widths."""
+        one, other = 1 / self.first.width, 1 / self.second.width
+        squares = [(1 / spread.mean.width**2, spread.squares) for spread in self.spreads]
+        return (one / 4, self.first), (other / 4, self.second), (one * other, self.product), *squares
 
-    def form(self) -> Form:
-        """All of them, with the corners of the box."""
-        moves = list(zip(self._moves, self._times, strict=True))
-        sides = [(times * low, times * high) for (_, (low, high), _), times in moves]
-        return Form(
-            statistics=tuple(replace(statistic, times=times) for (statistic, _, _), times in moves),
-            corners=tuple(dict.fromkeys(product(*sides))),
-            grains=tuple(grain for (_, _, grain), _ in moves),
+    def variance(self, noise: Noise) -> Fraction:
+        """Returns that of all means together."""
+        return sum((weight**2 * part.variance(noise) for weight, part in self._parts), Fraction(0))
+
+    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> list[Noisy]:
+        """Returns the aggregate of each row, with its interval; every mean has an equal share of the risk."""
+        share = outside / (len(self._parts) + self.sample)
+        found = self._covariance(noise, rows, float(share))
+        if self.sample:
+            found = _shared_by_one_less(found, *counts(noise, self.product.bottom, rows, share, fewest=2))
+        return self._finished(found, noise, rows, float(share))
+
+    def _covariance(self, noise: Noise, rows: Integers, outside: float) -> Ends:
+        """Covariances in units of both widths, between -1/4 and 1/4: the mean product less the product of means."""
+        one, other, together = (mean.ends(noise, rows, outside) for mean in (self.first, self.second, self.product))
+        area = self.first.width * self.second.width
+        scale, centre = float(self.product.width / area), float(self.product.centre / area)
+        means = product(one, other)
+        found = Ends(
+            centre + scale * together.value - means.value,
+            centre + scale * together.low - means.high - ULPS,
+            centre + scale * together.high - means.low + ULPS,
         )
+        return found.clipped(-0.25, 0.25)
 
-    def recipe(self, place: int, aggregate: Aggregate, *, swapped: bool) -> Joint:
-        """How an aggregate follows from the form at a place."""
-        sums = [Linear.at(place + i) * Fraction(1, times) for i, times in enumerate(self._times)]
-        means = [_mean(side, total, sums[0]) for side, total in zip((self.one, self.other), sums[1:3], strict=True)]
-        unit = self.one.steps.step * self.other.steps.step
-        low, high = self._moves[3][1]
-        together = Ratio(
-            top=sums[3] * unit,
-            bottom=sums[0],
-            centre=Fraction(0),
-            low=low * unit,
-            high=high * unit,
-            error=product_error(self.one.steps, self.other.steps),
-        )
-        squares = iter(sums[4:])
-        spreads = [
-            _spread(side, mean, next(squares)) if side.squared else None
-            for side, mean in zip((self.one, self.other), means, strict=True)
-        ]
-        first, second = (1, 0) if swapped else (0, 1)
-        return Joint(
-            kind=aggregate.kind,
-            first=means[first],
-            second=means[second],
-            product=together,
-            first_spread=spreads[first] if aggregate.kind == "corr" else None,
-            second_spread=spreads[second] if aggregate.kind not in ("covar_pop", "covar_samp") else None,
-        )
+    def _finished(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:
+        """What follows from the covariance."""
+        del noise, rows, outside
+        return found.listed(self.first.width * self.second.width)
 
 
-Arguments = tuple[Expression, Expression]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correlation(Joint):
+    """A covariance over the product of both standard deviations: it lies between -1 and 1."""
+
+    first_spread: Variance
+    second_spread: Variance
+
+    @property
+    def spreads(self) -> tuple[Variance, ...]:
+        """Both variances."""
+        return self.first_spread, self.second_spread
+
+    def _finished(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:
+        one, other = (spread.population(noise, rows, outside) for spread in self.spreads)
+        return quotient(found, _root_of_product(one, other)).clipped(-1.0, 1.0).listed(Fraction(1))
 
 
-def in_order(aggregate: Aggregate) -> Arguments | None:
-    """The arguments of an aggregate of pairs, in an order that does not depend on how they were written."""
-    if aggregate.argument is None or aggregate.other is None:
-        return None
-    first, second = sorted((aggregate.argument, aggregate.other), key=repr)
-    return first, second
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slope(Joint):
+    """A covariance over the variance of x.
+
+    It has no public limits: where the variance of x may be zero, its interval ends at infinity, and where the noisy one
+    is zero it has no value.
+    """
+
+    second_spread: Variance
+
+    @property
+    def spreads(self) -> tuple[Variance, ...]:
+        """That of x."""
+        return (self.second_spread,)
+
+    def _finished(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:
+        slope = quotient(found, self.second_spread.population(noise, rows, outside))
+        return slope.listed(self.first.width / self.second.width)
 
 
-def pairs(aggregates: Iterable[Aggregate], steps: Mapping[Expression, Steps]) -> dict[Arguments, Pair]:
-    """The pairs of arguments whose products are asked for, each once."""
-    squared: dict[Arguments, set[Expression | None]] = {}
-    for aggregate in aggregates:
-        arguments = in_order(aggregate)
-        if arguments is not None:
-            squared.setdefault(arguments, set()).update(_squared(aggregate))
-    return {
-        (x, y): Pair(Side(_present(x, y), steps[x], x in needed), Side(_present(y, x), steps[y], y in needed))
-        for (x, y), needed in squared.items()
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intercept(Slope):
+    """The mean of y less the slope times that of x."""
+
+    def _finished(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:
+        slope = quotient(found, self.second_spread.population(noise, rows, outside))
+        means = [_from_zero(mean, mean.ends(noise, rows, outside)) for mean in (self.first, self.second)]
+        return _intercept(slope, *means).listed(self.first.width)
 
 
-def _squared(aggregate: Aggregate) -> set[Expression | None]:
-    """The arguments whose variance an aggregate needs: both of a correlation, the second of a regression."""
-    if aggregate.kind in ("covar_pop", "covar_samp"):
-        return set()
-    return {aggregate.argument, aggregate.other} if aggregate.kind == "corr" else {aggregate.other}
+def _shared_by_one_less(found: Ends, value: Floats, fewest: Floats, most: Floats) -> Ends:
+    """Times n / (n - 1), which falls with n and is 2 at most."""
+    large, small = fewest / (fewest - 1) * (1 + ULPS), most / (most - 1) * (1 - ULPS)
+    return Ends(
+        found.value * value / (value - 1),
+        found.low * np.where(found.low < 0, large, small),
+        found.high * np.where(found.high > 0, large, small),
+    ).clipped(-0.5, 0.5)
 
 
-def _mean(side: Side, total: Linear, number: Linear) -> Ratio:
-    steps = side.steps
+def _root_of_product(one: Ends, other: Ends) -> Ends:
+    value, low, high = (
+        np.sqrt(a * b) for a, b in ((one.value, other.value), (one.low, other.low), (one.high, other.high))
+    )
+    return Ends(value, low * (1 - ULPS), high * (1 + ULPS))
+
+
+def _from_zero(mean: Ratio, ends: Ends) -> Ends:
+    """Means in units of the width, counted from zero."""
+    moved = float(mean.centre / mean.width)
+    slack = ULPS * (1 + abs(moved))
+    return Ends(ends.value + moved, ends.low + moved - slack, ends.high + moved + slack)
+
+
+def _intercept(slope: Ends, first: Ends, second: Ends) -> Ends:
+    """The mean of y less the slope times that of x; anything where the slope may be anything."""
+    known = np.isfinite(slope.low) & np.isfinite(slope.high)
+    finite = Ends(slope.value, np.where(known, slope.low, 0.0), np.where(known, slope.high, 0.0))
+    moved = product(finite, second)
+    slack = ULPS * (1 + np.maximum(np.abs(moved.low), np.abs(moved.high)))
+    low = np.where(known, first.low - moved.high - slack, -np.inf)
+    high = np.where(known, first.high - moved.low + slack, np.inf)
+    return Ends(np.clip(first.value - moved.value, low, high), low, high)
+
+
+def _mean_product(sums: ProductSums) -> Ratio:
+    """The mean of the products of both arguments, each counted from the middle of its bounds."""
+    one, other = sums.first.grid, sums.second.grid
+    unit = one.step * other.step
+    ends = [(steps.low - steps.middle, steps.high - steps.middle) for steps in (one, other)]
+    products = [a * b for a in ends[0] for b in ends[1]]
     return Ratio(
-        top=total * steps.step,
-        bottom=number,
-        centre=steps.middle * steps.step,
-        low=steps.bounds.low,
-        high=steps.bounds.high,
-        error=steps.error,
+        top=sums.products * unit,
+        bottom=sums.first.power(0),
+        centre=Fraction(0),
+        low=min(products) * unit,
+        high=max(products) * unit,
+        rounding=product_error(one, other),
     )
 
 
-def _spread(side: Side, mean: Ratio, squares: Linear) -> Variance:
-    unit, most = side.steps.step**2, side.ends[1] ** 2
-    found = Ratio(
-        top=squares * unit,
-        bottom=mean.bottom,
-        centre=half_square(side.steps) * unit,
-        low=Fraction(0),
-        high=most * unit,
-        error=product_error(side.steps, side.steps),
+Build = Callable[[PowerSums, PowerSums, Ratio], Joint]
+"""How an estimator is made of what is known of both arguments and of their mean product."""
+
+
+def _covariance(*, sample: bool) -> Build:
+    return lambda one, other, mean: Joint(first=mean_of(one), second=mean_of(other), product=mean, sample=sample)
+
+
+def _correlation(one: PowerSums, other: PowerSums, mean: Ratio) -> Joint:
+    return Correlation(
+        first=mean_of(one),
+        second=mean_of(other),
+        product=mean,
+        first_spread=variance_of(one),
+        second_spread=variance_of(other),
     )
-    return Variance(mean=mean, squares=found, origin=mean.centre, sample=False, root=False)
+
+
+def _regression(kind: type[Slope]) -> Build:
+    return lambda one, other, mean: kind(
+        first=mean_of(one), second=mean_of(other), product=mean, second_spread=variance_of(other)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfPairs(Aggregation):
+    """An aggregate of two arguments.
+
+    Args:
+        squared: whether the variance of the first argument is needed, and that of the second.
+        build: makes its estimator.
+    """
+
+    arguments: int = 2
+    bounded: bool = True
+    power: int = 2
+    squared: tuple[bool, bool] = (False, False)
+    build: Build
+
+    def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
+        """Returns products, and squares of some arguments."""
+        both = _both(aggregate)
+        squared = [part for part, needed in zip(both, self.squared, strict=True) if needed]
+        return (Products(*both, frozenset(squared), self.word),)
+
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> Joint:
+        """Returns how it follows from the means of both and of their product."""
+        x, y = _both(aggregate)
+        ordered = in_order(x, y)
+        sums = sources.products[ordered]
+        one, other = (sums.first, sums.second) if ordered[0] == x else (sums.second, sums.first)
+        return self.build(one, other, _mean_product(sums))
+
+
+def _both(aggregate: Aggregate) -> tuple[Expression, Expression]:
+    if aggregate.other is None:
+        raise InternalError(f"An aggregate of the kind {aggregate.kind} has one argument.")
+    return argument_of(aggregate), aggregate.other
+
+
+PAIRS = (
+    _OfPairs(kind="covar_pop", functions=("COVAR_POP",), build=_covariance(sample=False)),
+    _OfPairs(kind="covar_samp", functions=("COVAR_SAMP",), build=_covariance(sample=True)),
+    _OfPairs(kind="corr", functions=("CORR",), squared=(True, True), build=_correlation),
+    _OfPairs(kind="regr_slope", functions=("REGR_SLOPE",), squared=(False, True), build=_regression(Slope)),
+    _OfPairs(kind="regr_intercept", functions=("REGR_INTERCEPT",), squared=(False, True), build=_regression(Intercept)),
+)

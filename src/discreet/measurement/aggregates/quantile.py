@@ -1,48 +1,156 @@
-"""MEDIAN, QUANTILE, MIN and MAX: the grid of their argument, and how its values are counted."""
+"""QUANTILE, MEDIAN, MIN and MAX: points of a public grid drawn near ranks."""
 
 from __future__ import annotations
 
-from discreet.errors import UnsupportedQuery
-from discreet.measurement.aggregates.steps import Steps
-from discreet.plan.analysis.function_bounds import is_whole
-from discreet.plan.analysis.value_bounds import bounds
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.errors import InternalError
+from discreet.measurement.aggregates.base import Aggregation, argument_of
+from discreet.measurement.intervals.estimators import Estimator
+from discreet.measurement.intervals.noise import Noise
+from discreet.measurement.releases.additive import Integers
+from discreet.measurement.releases.layouts import Sources
+from discreet.measurement.releases.needs import Need, Rank
+from discreet.measurement.releases.quantiles import RISK, RankDraw
 from discreet.plan.model.nodes import Aggregate, Expression
-from discreet.plan.model.readings import Split
-from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
-
-MOST_POINTS = 4096
-"""A grid of at most so many points is read as it is."""
-
-_BLOCKS = 1024
+from discreet.plan.post.outputs import Noisy
 
 
-def steps_of(aggregate: Aggregate, schema: TableSchema, *, former: bool = False) -> Steps:
-    """The grid of an aggregate's argument; releases of earlier versions do not count how it rounds.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantile(Estimator):
+    """How a quantile, MIN or MAX follows from drawn points.
 
-    Raises:
-        UnsupportedQuery: if it has no public bounds.
+    Formal guarantee. Intervals hold the aggregate of the kept, clipped values, but for RISK. Rounding to the grid keeps
+    the order of values, so that it moves a quantile no further than it can move one of them; what is said below of
+    values on the grid holds of the values themselves with ends that are as much wider.
+
+    *Quantiles.* Fences are drawn among blocks of points, as if each block were one point of a coarser grid: it claims
+    the ranks from the number of values before it to the number of those in it as well. Fewer candidates err less. Let a
+    fence have the target q n - o with o = t + 1, where t is the reach of its loss for half of RISK. But for that risk
+    its loss is below t, so it is the first block, or fewer than q n - 1 values are before it. Either way its first
+    point is at or below all values from rank q n on, and below both values between which PERCENTILE_CONT interpolates,
+    whose ranks lie between q n - 1 and q n + 2. Likewise above, with q n + o and the last point of a block: it is the
+    last block, or more than q n + 1 values are in it and before it. The two together miss with RISK at most; where they
+    come out in the wrong order, the hull holds what either does.
+
+    *MAX.* The target is n - t, t being the reach for RISK. But for that risk the point is the first one, or fewer than
+    n values are below it: the largest value is at or above it. Nothing private bounds that value from above but its
+    public bound. MIN likewise.
     """
-    argument = aggregate.argument
-    limits = None if argument is None else bounds(argument, schema)
-    if argument is None or limits is None:
-        raise UnsupportedQuery(
-            "A quantile needs public bounds of its argument.",
-            "Declare them with bounds=..., or clip in the question: MEDIAN(GREATEST(LEAST(x, 100), 0)).",
+
+    draw: RankDraw
+
+    def variance(self, noise: Noise) -> Fraction:
+        """Returns the square of the error's scale, in ranks."""
+        del noise
+        return self.draw.variance
+
+    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> list[Noisy]:
+        """Returns the point of each row, with its interval."""
+        del noise
+        return [self._noisy(row, outside) for row in rows]
+
+    def _noisy(self, row: Sequence[int], outside: Fraction) -> Noisy:
+        draw, steps = self.draw, self.draw.steps
+        value = row[draw.place]
+        low, high = self._ends(row, value) if draw.certain and outside >= RISK else (steps.low, steps.high)
+        middle, least, most = (self._value(step) for step in (min(max(value, low), high), low, high))
+        if not steps.error:
+            return Noisy(middle, least, most)
+        return Noisy(middle, max(least - steps.error, steps.bounds.low), min(most + steps.error, steps.bounds.high))
+
+    def _ends(self, row: Sequence[int], value: int) -> tuple[int, int]:
+        draw = self.draw
+        if draw.fences:
+            one, other = row[draw.place + 1], row[draw.place + 2]
+            return min(one, other), max(one, other)
+        return (value, draw.steps.high) if draw.need.share else (draw.steps.low, value)
+
+    def _value(self, step: int) -> int | Fraction:
+        exact = step * self.draw.steps.step
+        return exact.numerator if self.draw.steps.whole else exact
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is drawn, and where an extreme may lie."""
+        return (_of_extreme(self.draw) if self.draw.need.extreme else _DRAWN,)
+
+
+_DRAWN = (
+    "Quantiles are drawn at random among all points between the public bounds, nearly always close in rank; in a group "
+    "without values, anywhere."
+)
+
+
+def _of_extreme(draw: RankDraw) -> str:
+    name, word = ("MAX", "largest") if draw.need.share else ("MIN", "smallest")
+    return (
+        f"{name} is a private quantile near the extreme, not the extreme itself: it aims at the value "
+        f"{abs(draw.point.target.offset):,} ranks inside the {word} one, and the extreme may lie anywhere between it "
+        "and the public bound."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ranked(Aggregation):
+    """An aggregate that is drawn near a rank.
+
+    Args:
+        share: of an extreme: 0 for the smallest value, 1 for the largest; None takes that of the question.
+    """
+
+    bounded: bool = True
+    drawn: bool = True
+    share: Fraction | None = None
+
+    def result_type(self, argument: Expression | None) -> Type:
+        """Returns that of the argument."""
+        return Type.INT if argument is None else argument.type
+
+    def adds_up(self, groups: int) -> bool:
+        """Never."""
+        del groups
+        return False
+
+    @property
+    def no_target(self) -> tuple[str, str]:
+        """Why `within=` refuses it."""
+        return (
+            "The error of a quantile is not known beforehand: it depends on how dense the values are.",
+            "Ask for it with an epsilon; its answer comes with an interval.",
         )
-    found = Steps.of(limits, argument.type)
-    return found if former or argument.type is Type.INT else found.clipping(limits, whole=is_whole(argument))
+
+    def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
+        """Returns the rank."""
+        return (self._rank(aggregate),)
+
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> Quantile:
+        """Returns how it follows from what was drawn."""
+        return Quantile(draw=sources.drawn[self._rank(aggregate)])
+
+    def _rank(self, aggregate: Aggregate) -> Rank:
+        share = aggregate.quantile if self.share is None else self.share
+        if share is None:
+            raise InternalError("A quantile has no share.")
+        return Rank(argument_of(aggregate), share, extreme=self.share is not None)
 
 
-def shift_of(steps: Steps) -> int:
-    """How wide blocks of points are, as a power of two: a function of the public grid alone.
+class _Quantile(_Ranked):
+    """A quantile whose share the question names, such as MEDIAN."""
 
-    >>> shift_of(Steps(0, 0, 120)), shift_of(Steps(-10, 0, 1 << 20))
-    (0, 11)
-    """
-    return 0 if steps.width < MOST_POINTS else (steps.width // _BLOCKS).bit_length()
+    __slots__ = ()
+
+    @property
+    def not_of_rows(self) -> tuple[str, str]:
+        """Why it cannot stand where values of single rows do."""
+        return "A quantile stands in SELECT, HAVING or ORDER BY of a whole question.", "Ask a mean: {mean}."
 
 
-def counted(argument: Expression, steps: Steps) -> Split:
-    """How the values of an argument are counted first: by blocks."""
-    return Split(argument=argument, exponent=steps.exponent, low=steps.low, high=steps.high, shift=shift_of(steps))
+QUANTILES = (
+    _Quantile(kind="quantile", label="MEDIAN"),
+    _Ranked(kind="min", functions=("MIN",), share=Fraction(0)),
+    _Ranked(kind="max", functions=("MAX",), share=Fraction(1)),
+)

@@ -1,20 +1,43 @@
-"""SUM alone: values clipped to public bounds, added as whole steps."""
+"""SUM: values clipped to public bounds and added up."""
 
 from __future__ import annotations
 
-from discreet.measurement.aggregates.form import Form
-from discreet.measurement.aggregates.steps import Steps
-from discreet.plan.model.nodes import Expression
-from discreet.plan.model.readings import Statistic
+from fractions import Fraction
+
+from discreet.measurement.aggregates.base import Aggregation, argument_of
+from discreet.measurement.intervals.estimators import Total
+from discreet.measurement.releases.additive import Linear
+from discreet.measurement.releases.layouts import Sources
+from discreet.measurement.releases.needs import Moments, Need
+from discreet.plan.model.nodes import Aggregate, Expression
+from discreet.plan.model.types import Type
 
 
-def clipped_sum(argument: Expression, steps: Steps, shift: int = 0) -> Statistic:
-    """The sum of x - shift over values clipped to their bounds, in fine steps; NULL adds nothing."""
-    exponent, low, high = steps.grid
-    return Statistic(kind="sum", argument=argument, exponent=exponent, low=low, high=high, shift=shift << steps.finer)
+class _Sum(Aggregation):
+    """The sum of an argument's values, of its own type."""
+
+    __slots__ = ()
+
+    def result_type(self, argument: Expression | None) -> Type:
+        """Returns that of the argument."""
+        return Type.INT if argument is None else argument.type
+
+    def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
+        """The sum alone."""
+        return (Moments(argument_of(aggregate), frozenset({1}), self.word),)
+
+    def estimator(self, aggregate: Aggregate, sources: Sources) -> Total:
+        """The sum from the centre, and the centre once for each value."""
+        sums = sources.moments[argument_of(aggregate)]
+        steps, values = sums.grid, sums.powers.get(0)
+        moved = Linear(()) if values is None else values * sums.centre
+        return Total(
+            (sums.power(1) + moved) * Fraction(steps.step),
+            whole=steps.whole,
+            rounding=steps.error,
+            values=values,
+            positive=steps.bounds.low >= 0,
+        )
 
 
-def sum_form(argument: Expression, steps: Steps) -> Form:
-    """One row adds a number of steps between the bounds."""
-    corners = tuple((end,) for end in (steps.low, steps.high) if end)
-    return Form(statistics=(clipped_sum(argument, steps),), corners=corners, grains=(steps.finer,))
+SUM = _Sum(kind="sum", functions=("SUM",), bounded=True, power=1, targetable=True)

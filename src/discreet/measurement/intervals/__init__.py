@@ -1,1 +1,1 @@
-"""How wrong aggregates are: variances and intervals of what is computed from noisy statistics."""
+"""How wrong aggregates are: reaches of noise, interval arithmetic, and estimators of sums and means."""

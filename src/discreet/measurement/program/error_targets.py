@@ -14,11 +14,8 @@ from fractions import Fraction
 
 from discreet import check
 from discreet.errors import InvalidParameter, UnsupportedQuery
-from discreet.measurement.aggregates import Ratio, Recipe, Total
-from discreet.measurement.aggregates.ranked import RANKED, Ranked
-from discreet.measurement.intervals.sums_and_means import Noise
+from discreet.measurement.aggregates import aggregation
 from discreet.measurement.program.program import Program
-from discreet.measurement.releases.mode import Modal
 from discreet.plan.model.nodes import Column, Question, columns
 from discreet.plan.post.steps import noisy_columns
 
@@ -65,16 +62,9 @@ def check_plain(question: Question) -> None:
         UnsupportedQuery: if one is a quantile, or naming the first that is computed from aggregates: its error
             depends on their values.
     """
-    if any(aggregate.kind in RANKED for aggregate in question.aggregates):
-        raise UnsupportedQuery(
-            "The error of a quantile is not known beforehand: it depends on how dense the values are.",
-            "Ask for it with an epsilon; its answer comes with an interval.",
-        )
-    if not all(aggregate.is_measured for aggregate in question.aggregates):
-        raise UnsupportedQuery(
-            "A mode is a value and has no distance from the truth.",
-            "Ask for it with an epsilon; a note of the answer tells how near its count is to the largest.",
-        )
+    for registered in (aggregation(aggregate.kind) for aggregate in question.aggregates):
+        if registered.drawn:
+            raise UnsupportedQuery(*registered.no_target)
     own = {aggregate.name for aggregate in question.aggregates}
     for output in question.outputs:
         named = {column.name for column in columns(output.expression)}
@@ -88,7 +78,7 @@ def check_plain(question: Question) -> None:
 
 def means(program: Program) -> tuple[str, ...]:
     """The aggregates whose error depends on how many values they have."""
-    return tuple(name for name, recipe in program.recipes.items() if not isinstance(recipe, Total))
+    return tuple(name for name, estimator in program.estimators.items() if estimator.total is None)
 
 
 def solve(rebuild: Rebuild, target: Target, fewest: Fewest) -> Fraction:
@@ -109,19 +99,9 @@ def solve(rebuild: Rebuild, target: Target, fewest: Fewest) -> Fraction:
 
 def farthest(program: Program, outside: Fraction, fewest: Fewest) -> Fraction | float:
     """How far the worst of the numbers may be from the truth, each but for this probability."""
-    return max(_miss(program.noise, recipe, outside, fewest.get(name)) for name, recipe in program.recipes.items())
-
-
-def _miss(noise: Noise, recipe: Recipe | Ranked | Modal, outside: Fraction, fewest: int | None) -> Fraction | float:
-    if isinstance(recipe, Total):
-        if not recipe.whole:
-            return noise.miss(recipe, outside) + recipe.most_rounding * (recipe.values is not None)
-        reach = noise.reach(recipe.linear, outside)
-        halves = any(weight.denominator > 1 for _, weight in recipe.linear.weights)
-        return math.floor(reach + Fraction(halves, 2))
-    if fewest is None or not isinstance(recipe, Ratio):
-        return math.inf
-    return noise.mean_miss(recipe, fewest, outside * (1 - COUNTED))
+    risks = {name: outside if each.total else outside * (1 - COUNTED) for name, each in program.estimators.items()}
+    found = [each.error(program.noise, risks[name], fewest.get(name)) for name, each in program.estimators.items()]
+    return max(found)
 
 
 def _smallest(holds: Callable[[Fraction], bool], low: int, high: int) -> Fraction | None:

@@ -1,29 +1,34 @@
-"""A program at work: reads, noise, and rows of finished aggregates. Called after the charge, never before."""
+"""A program at work: reads, noise, and rows of finished aggregates. Run after the charge, never before.
+
+What an engine would refuse for what it is must not be paid for: that is checked before the charge, at the end here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
 
-from discreet.measurement.aggregates import Recipe
-from discreet.measurement.aggregates.ranked import Ranked
-from discreet.measurement.intervals.sums_and_means import Noise
-from discreet.measurement.intervals.variances import Integers
+from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.measurement.program.group_steps import Finishing, worked
-from discreet.measurement.program.modes import released_modes
 from discreet.measurement.program.program import Program
-from discreet.measurement.program.quantiles import released_points
-from discreet.measurement.releases.mode import Modal
+from discreet.measurement.releases.additive import Integers
 from discreet.measurement.releases.releaser import Releaser
 from discreet.plan.model.nodes import Expression, Value, columns
 from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.schema import TableSchema
+from discreet.plan.model.types import Type
 from discreet.plan.post.outputs import Cell, finish
+from discreet.plan.validation import check_reading
 
 Key = tuple[Value, ...]
+
+
+_OF_A_GRID = ("exponent", "factor", "high", "less", "low", "shift", "times")
 
 
 class Reader(Protocol):
@@ -81,17 +86,13 @@ class Released:
 
     def _finished(self, outside: Fraction) -> Mapping[str, Sequence[Cell]]:
         """Each aggregate of all groups."""
-        recipes = self.program.recipes.items()
-        return {name: _cells(recipe, self.program.noise, self.noisy, outside) for name, recipe in recipes}
-
-
-def _cells(recipe: Recipe | Ranked | Modal, noise: Noise, noisy: Integers, outside: Fraction) -> Sequence[Cell]:
-    return recipe.finish(noisy) if isinstance(recipe, Modal) else noise.finish(recipe, noisy, outside)
+        noise, estimators = self.program.noise, self.program.estimators.items()
+        return {name: estimator.cells(noise, self.noisy, outside) for name, estimator in estimators}
 
 
 def finished(program: Program, groups: Finishing, confidence: Fraction) -> list[dict[str, Cell]]:
     """The rows of an answer, from keys and aggregates of each group at any risk."""
-    question, names = program.question, set(program.recipes)
+    question, names = program.question, set(program.estimators)
     if question.steps:
         return worked(program, groups, confidence)
     counts = {output.name: max(1, _aggregates(output.expression, names)) for output in question.outputs}
@@ -131,10 +132,8 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
             together = np.array([[sum(column) for column in hidden.T]], dtype=object)
             shown.append((program.question.rest.value,) * len(program.question.keys))
             noisy = np.concatenate([noisy, _noisy(program, together, releaser)], axis=0)
-    points = released_points(program, shown, engine.read, releaser)
-    if program.modal:
-        points[:, -len(program.modal) :] = released_modes(program, shown, engine.read, releaser)
-    return Released(program, shown, np.concatenate([noisy, points], axis=1))
+    drawn = [draws.release(program.reading, shown, engine.read, releaser) for draws in program.draws]
+    return Released(program, shown, np.concatenate([noisy, *drawn], axis=1))
 
 
 def _together(program: Program, parts: Sequence[Released]) -> Released:
@@ -159,3 +158,47 @@ def _noisy(program: Program, exact: Integers, releaser: Releaser) -> Integers:
         parts.append(releaser.noise(measure, measure.rounded(exact[:, start:stop])))
         start = stop
     return np.concatenate(parts, axis=1) if parts else np.empty((len(exact), 0), dtype=object)
+
+
+# ---------------------------------------------------------------------------------------------------- before the charge
+
+
+@contextmanager
+def exact_numbers() -> Iterator[None]:
+    """Turns a grid that does not exist into a refusal with a remedy.
+
+    Raises:
+        UnsupportedQuery: if numbers of the question do not fit on a grid of exact integers.
+    """
+    try:
+        yield
+    except InvalidParameter as error:
+        if error.name not in _OF_A_GRID:
+            raise
+        reason = "The numbers of this question are too large, too small or too fine to be added up exactly."
+        hint = "Scale them, or clip them to moderate limits with GREATEST and LEAST."
+        raise UnsupportedQuery(reason, hint) from None
+
+
+def answerable(program: Program, schemas: Mapping[str, TableSchema]) -> Program:
+    """The program, if every engine can run it: a function of the question and the declarations alone.
+
+    Raises:
+        InvalidParameter: naming the part that no engine takes.
+    """
+    for reading in program.readings:
+        check_readable(reading, schemas)
+    return program
+
+
+def check_readable(reading: Reading, schemas: Mapping[str, TableSchema]) -> None:
+    """Refuses a reading that engines would refuse for what it is.
+
+    Raises:
+        InvalidParameter: naming the part that no engine takes.
+    """
+    check_reading(reading, {table: _types(schema) for table, schema in schemas.items()})
+
+
+def _types(schema: TableSchema) -> dict[str, Type]:
+    return {name: column.type for name, column in schema.stored.items()}

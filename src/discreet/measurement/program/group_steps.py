@@ -13,10 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from discreet.measurement.aggregates import Linear, Total
-from discreet.measurement.intervals.sums_and_means import COUNTED, Noise
-from discreet.measurement.intervals.variances import Integers
+from discreet.measurement.intervals.estimators import COUNTED, Total
+from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.program.program import Program
+from discreet.measurement.releases.additive import Integers, Linear
 from discreet.measurement.selection import Threshold
 from discreet.mechanisms.sums import (
     Floats,
@@ -59,7 +59,7 @@ class Summed:
     def ends(self, place: int) -> tuple[Fraction, Fraction]:
         """The noisy value of a group, less and more what the rounding of values may have moved it by."""
         (value, *more) = (Fraction(int(numerators[place]), bottom) for numerators, bottom in self._values)
-        moved = self.total.error * more[0] if more else self.total.most_rounding
+        moved = self.total.rounding * more[0] if more else self.total.most_rounding
         return value - moved, value + moved
 
     def reach(self, count: int) -> Fraction:
@@ -71,13 +71,13 @@ class Summed:
         return self._reaches[rounded]
 
     def _miss(self, count: int) -> Fraction:
-        """The same as `Noise.miss`; the largest rounding of values is in `ends`, for each group."""
+        """The same as `Total.miss`; the largest rounding of values is in `ends`, for each group."""
         total = self.total
-        if total.values is None or not total.error:
+        if total.values is None or not total.rounding:
             return self._reach(total.linear, count, self.outside)
         share = self.outside * COUNTED
         counted = self._reach(total.values, count, share)
-        return self._reach(total.linear, count, self.outside - share) + total.error * counted
+        return self._reach(total.linear, count, self.outside - share) + total.rounding * counted
 
     def _reach(self, linear: Linear, count: int, outside: Fraction) -> Fraction:
         """The smaller of two: by the law of the sum, and by a bound that many terms of a small scale do not spoil."""
@@ -103,7 +103,7 @@ class Summed:
 
     @cached_property
     def _values(self) -> list[tuple[Sequence[int], int]]:
-        counted = [] if self.total.values is None else [self.total.values]
+        counted = [] if self.total.values is None or not self.total.rounding else [self.total.values]
         return [linear.values(self.noisy) for linear in (self.total.linear, *counted)]
 
     @cached_property
@@ -139,8 +139,8 @@ def worked(
     known = own if drawn else single(question, frozenset(totals))
     counts = {output.name: rests(output.expression, known, depend) for output in question.outputs}
     values, others = list(groups(risk)), [list(block(risk)) for block in blocks]
-    all_cells = len(values) * len(program.recipes) + sum(
-        len(rows) * len(part.recipes) for rows, part in zip(others, program.beside, strict=True)
+    all_cells = len(values) * len(program.estimators) + sum(
+        len(rows) * len(part.estimators) for rows, part in zip(others, program.beside, strict=True)
     )
     answers: dict[int | None, list[dict[str, Cell]]] = {}
     for count in set(counts.values()):
@@ -157,7 +157,7 @@ def worked(
 
 
 def _totals(program: Program) -> dict[str, Total]:
-    return {name: recipe for name, recipe in program.recipes.items() if isinstance(recipe, Total)}
+    return {name: total for name, each in program.estimators.items() if (total := each.total) is not None}
 
 
 def _same_values(values: Sequence[Mapping[str, Cell]], rows: Iterator[dict[str, Cell]]) -> list[dict[str, Cell]]:

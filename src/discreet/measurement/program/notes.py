@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.measurement.aggregates.ranked import Ranked
 from discreet.measurement.program.program import Program
-from discreet.measurement.releases.mode import Modal
-from discreet.mechanisms.base import CONFIDENCE
 from discreet.plan.analysis.group_keys import rest_of
 
 
@@ -39,8 +36,7 @@ def _notes(program: Program) -> tuple[str, ...]:
         said.append(nobodys(program.people, "counted"))
     if any(statistic.kind in ("sum", "product") for statistic in reading.statistics):
         said.append("Values are clipped to their public bounds before they are added.")
-    said += list(dict.fromkeys(_ranked(recipe) for recipe in program.ranked))
-    said += list(dict.fromkeys(_modal(recipe) for recipe in program.modal))
+    said += list(dict.fromkeys(note for estimator in program.estimators.values() for note in estimator.notes))
     if reading.public_keys is not None:
         said.append(
             f"Groups are those of public keys, empty ones included; rows with other keys are {_elsewhere(program)}."
@@ -69,29 +65,6 @@ def _elsewhere(program: Program) -> str:
     rests = [rest_of(key.expression) for key in program.question.keys]
     labels = dict.fromkeys(repr(rest.value) for rest in rests if rest is not None)
     return f"counted under {' and '.join(labels)}" if rests and None not in rests else "not counted"
-
-
-def _ranked(recipe: Ranked) -> str:
-    if recipe.kind == "quantile":
-        return (
-            "Quantiles are drawn at random among all points between the public bounds, nearly always close in rank; "
-            "in a group without values, anywhere."
-        )
-    rank, word = abs(recipe.point.target.offset), "smallest" if recipe.kind == "min" else "largest"
-    return (
-        f"{recipe.kind.upper()} is a private quantile near the extreme, not the extreme itself: it aims at the value "
-        f"{rank:,} ranks inside the {word} one, and the extreme may lie anywhere between it and the public bound."
-    )
-
-
-def _modal(recipe: Modal) -> str:
-    count, far = len(recipe.candidates.values), recipe.reach(1 - CONFIDENCE)
-    return (
-        f"MODE is drawn among {_times(count, 'public value')}; rows with another value, or with none, are not counted "
-        f"for it. In each group it is, with {float(CONFIDENCE):.0%} confidence, a value whose rows are at most {far:,} "
-        "fewer than those of the most frequent one; where several are as frequent, or nothing is counted, any of them. "
-        "In what is computed from it, it counts as it is."
-    )
 
 
 def _times(count: int, word: str) -> str:

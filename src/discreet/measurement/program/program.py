@@ -7,7 +7,7 @@ the budget asked.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -16,27 +16,18 @@ from itertools import product
 from discreet.accounting.zcdp import rho_for
 from discreet.errors import UnsupportedQuery
 from discreet.exact import float_below
-from discreet.measurement.aggregates import (
-    Candidates,
-    Layout,
-    Needs,
-    Recipe,
-    Steps,
-    centred,
-    checked_candidates,
-    counted,
-    paired,
-    steps_of,
-)
-from discreet.measurement.aggregates.ranked import RANKED, Ranked, prices, ranked
-from discreet.measurement.intervals.sums_and_means import Noise
+from discreet.measurement.aggregates import aggregation, estimators, needs
+from discreet.measurement.intervals.estimators import Estimator
+from discreet.measurement.intervals.noise import Noise
+from discreet.measurement.releases import draws
 from discreet.measurement.releases.additive import Measure
-from discreet.measurement.releases.mode import Modal
+from discreet.measurement.releases.draws import Draws, Wanted
+from discreet.measurement.releases.layouts import Layout, Requirements, centred, paired
 from discreet.measurement.selection import LARGEST_EPSILON, Optimal, Selection, Threshold
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.group_keys import MOST_VALUES, is_declared, values
 from discreet.plan.analysis.stability import Contribution
-from discreet.plan.model.nodes import Aggregate, Question, Value
+from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.readings import Bounding, Reading
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import events
@@ -47,52 +38,40 @@ _LAYOUTS = {"laplace": (paired, centred), "gaussian": (centred,)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """One read and its noise, and reads of where values lie.
+    """One read and its noise, and what is drawn beside it.
 
     Args:
         question: what was asked.
         reading: what the engine computes: the statistics of the measures, in order, then those of the selection.
         measures: noise for each form.
-        noise: the same for each statistic.
-        recipes: how each aggregate follows from the statistics.
+        draws: what is drawn instead, each from reads of its own.
+        noise: the noise of each statistic.
+        estimators: how each aggregate follows from what is released.
         selection: how private keys are selected, None if all keys are public.
-        splits: for each argument of a quantile how its values are counted.
-        polls: the same for each argument of a mode.
-        beside: what is released together with it, for the same price.
-        groupings: if there are several, what is read for each; the noise covers all of them at once.
         contribution: what one unit can change.
         people: what the units are called.
         event: the whole price.
+        groupings: if there are several, what is read for each; the noise covers all of them at once.
+        beside: what is released together with it, for the same price.
     """
 
     question: Question
     reading: Reading
     measures: tuple[Measure, ...]
+    draws: tuple[Draws, ...]
     noise: Noise
-    recipes: dict[str, Recipe | Ranked | Modal]
+    estimators: dict[str, Estimator]
     selection: Selection | None
     contribution: Contribution
     people: str
     event: events.Event
-    splits: tuple[Reading, ...] = ()
-    polls: tuple[Reading, ...] = ()
     groupings: tuple[Program, ...] = ()
     beside: tuple[Program, ...] = ()
 
     @property
-    def ranked(self) -> tuple[Ranked, ...]:
-        """The quantiles among the recipes, in the order of their columns."""
-        return tuple(recipe for recipe in self.recipes.values() if isinstance(recipe, Ranked))
-
-    @property
-    def modal(self) -> tuple[Modal, ...]:
-        """The modes among the recipes, in the order of their columns, which are the last ones."""
-        return tuple(recipe for recipe in self.recipes.values() if isinstance(recipe, Modal))
-
-    @property
     def width(self) -> int:
         """How many numbers are released of each group."""
-        return len(self.noise.scales) + sum(recipe.columns for recipe in self.ranked) + len(self.modal)
+        return len(self.noise.scales) + sum(each.columns for each in self.draws)
 
     @property
     def unsalted(self) -> Program:
@@ -100,21 +79,20 @@ class Program:
         return replace(
             self,
             reading=_unsalted(self.reading),
-            splits=tuple(map(_unsalted, self.splits)),
-            polls=tuple(map(_unsalted, self.polls)),
             groupings=tuple(one.unsalted for one in self.groupings),
             beside=tuple(one.unsalted for one in self.beside),
         )
 
     @property
     def readings(self) -> tuple[Reading, ...]:
-        """Everything that is read."""
+        """Everything that is read first."""
         if self.beside:
             alone = replace(self, beside=())
             return (*alone.readings, *(reading for one in self.beside for reading in one.readings))
         if self.groupings:
             return tuple(reading for one in self.groupings for reading in one.readings)
-        return (*((self.reading,) if self.reading.statistics else ()), *self.splits, *self.polls)
+        drawn = (reading for each in self.draws for reading in each.readings(self.reading))
+        return (*((self.reading,) if self.reading.statistics else ()), *drawn)
 
 
 def choose(
@@ -199,11 +177,10 @@ def _program(
     return Program(
         question=question,
         reading=reading,
-        splits=_splits(reading, draft),
-        polls=_polls(reading, draft),
         measures=draft.measures,
+        draws=draft.draws,
         noise=draft.noise,
-        recipes={**draft.layout.recipes, **draft.ranked, **draft.modal},
+        estimators=draft.estimators,
         selection=draft.selection,
         contribution=contribution,
         people=schema.people or schema.unit or "row",
@@ -248,9 +225,8 @@ def _gathering(question: Question, contribution: Contribution) -> Contribution:
     """
     if question.rest is None:
         return contribution
-    alone = contribution.limits.groups == 1
-    parts = {a.kind for a in question.aggregates if a.kind in _NOT_ADDED or (a.kind == "count_units" and not alone)}
-    if parts:
+    groups = contribution.limits.groups
+    if not all(aggregation(aggregate.kind).adds_up(groups) for aggregate in question.aggregates):
         raise UnsupportedQuery(
             "What other= gathers is a sum over groups, and different values, people in several groups, quantiles and "
             "modes do not add up.",
@@ -259,40 +235,29 @@ def _gathering(question: Question, contribution: Contribution) -> Contribution:
     return replace(contribution, gathers=True)
 
 
-_NOT_ADDED = (*RANKED, "mode", "count_distinct")
-
-
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A layout with its noise, quantiles and modes."""
+    """A layout with its noise, and what is drawn."""
 
     law: Law
     layout: Layout
     measures: tuple[Measure, ...]
-    ranked: dict[str, Ranked]
-    modal: dict[str, Modal]
+    draws: tuple[Draws, ...]
+    noise: Noise
+    estimators: dict[str, Estimator]
     selection: Selection | None = None
-
-    @property
-    def noise(self) -> Noise:
-        """What is known of the noise of all statistics."""
-        scales = tuple(scale for measure in self.measures for scale in measure.scales)
-        grains = [grain for measure in self.measures for grain in measure.form.grains or (0,) * len(measure.scales)]
-        return Noise(self.law, scales, tuple(map(bool, grains)))
 
     @property
     def event(self) -> events.Event:
         """The price of all of it."""
         parts = [measure.event for measure in self.measures]
-        parts += prices(self.ranked.values())
-        parts += [recipe.event for recipe in self.modal.values()]
+        parts += [price for each in self.draws for price in each.prices]
         return events.Composed(parts if self.selection is None else [*parts, self.selection.event])
 
     @property
     def badness(self) -> Fraction:
         """The product of the aggregates' variances: smaller is better, whatever the units."""
-        recipes = (*self.layout.recipes.values(), *self.ranked.values(), *self.modal.values())
-        return math.prod((self.noise.variance(recipe) for recipe in recipes), start=Fraction(1))
+        return math.prod((each.variance(self.noise) for each in self.estimators.values()), start=Fraction(1))
 
 
 def _quietest(
@@ -307,41 +272,52 @@ def _quietest(
     former: bool,
 ) -> _Draft:
     """The layout and the law with the least noise."""
-    most_rows = contribution.limits.rows
-    added = replace(question, aggregates=tuple(a for a in question.aggregates if a.kind not in (*RANKED, "mode")))
-    needs = Needs.of(added, schema, most_rows=most_rows, sized=sized, former=former)
-    quantiles = {a: steps_of(a, schema, former=former) for a in question.aggregates if a.kind in RANKED}
-    candidates = {a: checked_candidates(a, schema) for a in question.aggregates if a.kind == "mode"}
-    first, *others = _drafts(needs, quantiles, candidates, contribution, epsilon=epsilon, delta=delta, only=law)
+    asked = needs(question.aggregates)
+    added = Requirements.of(asked, schema, most_rows=contribution.limits.rows, sized=sized, former=former)
+    wanted = [found for kind in draws.KINDS if len(found := kind.of(asked, schema, former=former))]
+    first, *others = _drafts(question, added, wanted, contribution, epsilon=epsilon, delta=delta, only=law)
     return min([first, *others], key=lambda draft: draft.badness) if others else first
 
 
 def _drafts(
-    needs: Needs,
-    quantiles: dict[Aggregate, Steps],
-    candidates: dict[Aggregate, Candidates],
+    question: Question,
+    added: Requirements,
+    wanted: Sequence[Wanted],
     contribution: Contribution,
     *,
     epsilon: Fraction,
     delta: Fraction,
     only: Law | None,
 ) -> Iterator[_Draft]:
-    """The budget in equal shares, one for each form, each quantile and each mode."""
+    """The budget in equal shares, one for each form and for each need of what is drawn."""
     laws: tuple[Law, ...] = ("laplace", "gaussian") if delta else ("laplace",)
     for law in laws if only is None else (only,):
-        layouts = {layout.forms: layout for layout in (build(needs) for build in _LAYOUTS[law])}
+        layouts = {layout.forms: layout for layout in (build(added) for build in _LAYOUTS[law])}
         for layout in layouts.values():
-            parts = len(layout.forms) + len(quantiles) + len(candidates)
+            parts = len(layout.forms) + sum(map(len, wanted))
             share = (epsilon if law == "laplace" else _rho(epsilon, delta)) / parts
-            noise = Measure.laplace if law == "laplace" else Measure.gaussian
-            measures = tuple(noise(form, contribution, share) for form in layout.forms)
-            place = sum(len(measure.scales) for measure in measures)
-            points = ranked(quantiles, contribution, (law, share), place)
-            place += sum(recipe.columns for recipe in points.values())
-            modes = [Modal.of(law, each, contribution, share) for each in candidates.values()]
-            placed = [replace(mode, place=place + i) for i, mode in enumerate(modes)]
-            modal = {aggregate.name: mode for aggregate, mode in zip(candidates, placed, strict=True)}
-            yield _Draft(law, layout, measures, points, modal)
+            yield _draft(question, layout, wanted, contribution, (law, share))
+
+
+def _draft(
+    question: Question,
+    layout: Layout,
+    wanted: Sequence[Wanted],
+    contribution: Contribution,
+    budget: tuple[Law, Fraction],
+) -> _Draft:
+    """A layout with noise for an equal share of the budget each."""
+    law, share = budget
+    measures = tuple(Measure.of(law, form, contribution, share) for form in layout.forms)
+    scales = tuple(scale for measure in measures for scale in measure.scales)
+    grains = [grain for measure in measures for grain in measure.form.grains or (0,) * len(measure.scales)]
+    place, made = len(scales), []
+    for each in wanted:
+        made.append(each.drawn(contribution, budget, place))
+        place += made[-1].columns
+    drawn = {need: draw for each in made for need, draw in each.by_need.items()}
+    finished = estimators(question.aggregates, replace(layout.sources, drawn=drawn))
+    return _Draft(law, layout, measures, tuple(made), Noise(law, scales, tuple(map(bool, grains))), finished)
 
 
 @lru_cache(maxsize=1024)
@@ -389,20 +365,6 @@ def _reading(
         bounding=bounding,
         statistics=(*statistics, *(draft.selection.statistics if draft.selection else ())),
     )
-
-
-def _splits(reading: Reading, draft: _Draft) -> tuple[Reading, ...]:
-    """One for each argument of a quantile, its values counted in blocks."""
-    arguments = {recipe.argument: recipe.steps for recipe in draft.ranked.values()}
-    return tuple(
-        replace(reading, statistics=(), split=counted(argument, steps)) for argument, steps in arguments.items()
-    )
-
-
-def _polls(reading: Reading, draft: _Draft) -> tuple[Reading, ...]:
-    """One for each list of candidates."""
-    splits = dict.fromkeys(recipe.candidates.split for recipe in draft.modal.values())
-    return tuple(replace(reading, statistics=(), split=split) for split in splits)
 
 
 def _unsalted(reading: Reading) -> Reading:

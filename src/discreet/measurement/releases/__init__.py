@@ -1,1 +1,1 @@
-"""Releases: every exact number meets its noise here."""
+"""Releases: what serves the needs of aggregates. Every exact number meets its noise here."""

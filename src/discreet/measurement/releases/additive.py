@@ -1,10 +1,12 @@
-"""Noise on the statistics of one form: what it is and what it costs.
+"""Additive noise: forms of exact integers, weighted sums of them, and the noise that they meet.
 
-Every exact integer that leaves an engine meets its noise in `Measure.release` and nowhere else.
+Every exact integer that leaves an engine to be added to meets its noise in `Measure.release` and nowhere else.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,11 +14,81 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import root_above
-from discreet.measurement.aggregates import Form
 from discreet.mechanisms.base import Law
 from discreet.noise import Bits, discrete_gaussian, discrete_laplace
-from discreet.plan.analysis.stability import Contribution
+from discreet.plan.analysis.stability import Contribution, Corner
+from discreet.plan.model.readings import Statistic
 from discreet.privacy import events
+
+Integers = NDArray[np.object_]
+"""Python's integers, a row for each group and a column for each statistic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A sum of weight times statistic, the statistics named by their places in a reading.
+
+    >>> count = Linear.of({0: Fraction(1, 2), 1: Fraction(1, 2)})
+    >>> (count * 3 + Linear.at(1)).weights
+    ((0, Fraction(3, 2)), (1, Fraction(5, 2)))
+    >>> count.value([3, 5])
+    Fraction(4, 1)
+    """
+
+    weights: tuple[tuple[int, Fraction], ...]
+
+    @classmethod
+    def of(cls, weights: Mapping[int, Fraction]) -> Linear:
+        """The sum with these weights by place."""
+        return cls(tuple(sorted((place, weight) for place, weight in weights.items() if weight)))
+
+    @classmethod
+    def at(cls, place: int) -> Linear:
+        """One statistic."""
+        return cls(((place, Fraction(1)),))
+
+    def __add__(self, other: Linear) -> Linear:
+        added = dict(self.weights)
+        for place, weight in other.weights:
+            added[place] = added.get(place, Fraction(0)) + weight
+        return Linear.of(added)
+
+    def __mul__(self, factor: Fraction | int) -> Linear:
+        return Linear.of({place: weight * factor for place, weight in self.weights})
+
+    def value(self, statistics: Sequence[int]) -> Fraction:
+        """The sum for these statistics, exactly."""
+        return sum((weight * statistics[place] for place, weight in self.weights), Fraction(0))
+
+    def values(self, rows: Iterable[Sequence[int]]) -> tuple[list[int], int]:
+        """Numerators for many rows of statistics, and their common denominator."""
+        bottom = math.lcm(*(weight.denominator for _, weight in self.weights))
+        whole = [(place, int(weight * bottom)) for place, weight in self.weights]
+        return [sum(weight * row[place] for place, weight in whole) for row in rows], bottom
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """Exact integers that meet their noise together.
+
+    Formal guarantee. Totals are read in fine steps, and each is rounded half up to multiples of 2^grain of them before
+    it meets its noise. What lies between two whole multiples is rounded to what lies between them, and one multiple
+    more is one more when it is rounded. So rows that move a total by something between two whole multiples move the
+    rounded one by something between the same two: as far as values that were rounded one by one could. That is all
+    there is to say where corners bound each statistic by itself, or where all but one of them count rows. Corners of
+    other shapes leave room for less than one multiple in every direction.
+
+    Args:
+        statistics: exact integers per group.
+        corners: the extreme contributions of one row to them, in multiples, beside nothing at all.
+        once: whether a unit counts once per group, however many rows it has.
+        grains: what each is rounded to, as a power of two; nothing is rounded unless they are given.
+    """
+
+    statistics: tuple[Statistic, ...]
+    corners: tuple[Corner, ...]
+    once: bool = False
+    grains: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +111,11 @@ class Measure:
     event: events.Event
 
     @classmethod
+    def of(cls, law: Law, form: Form, contribution: Contribution, share: Fraction) -> Measure:
+        """Returns noise of a law, for an epsilon, or for a rho where the law is Gaussian."""
+        return (cls.laplace if law == "laplace" else cls.gaussian)(form, contribution, share)
+
+    @classmethod
     def laplace(cls, form: Form, contribution: Contribution, epsilon: Fraction) -> Measure:
         """The same scale for all statistics of the form: how far one unit moves them in the L1 norm, over epsilon."""
         ones = [Fraction(1)] * len(form.statistics)
@@ -59,21 +136,26 @@ class Measure:
         sigma = root_above(square / (2 * rho))
         return cls(form=form, law="gaussian", scales=tuple(m * sigma for m in largest), event=events.Concentrated(rho))
 
-    def rounded(self, exact: NDArray[np.object_]) -> NDArray[np.object_]:
+    def __str__(self) -> str:
+        name = "scale" if self.law == "laplace" else "sigma"
+        scales = ", ".join(dict.fromkeys(f"{float(scale):,.6g}" for scale in self.scales))
+        return f"discrete {self.law.capitalize()}, {name} {scales} steps"
+
+    def rounded(self, exact: Integers) -> Integers:
         """What meets the noise: totals on the grid that the form says, one row for each group."""
         if not any(self.form.grains):
             return exact
         columns = [(exact[:, i] + (1 << grain >> 1)) >> grain for i, grain in enumerate(self.form.grains)]
         return np.stack(columns, axis=1)
 
-    def release(self, exact: NDArray[np.object_], bits: Bits) -> NDArray[np.object_]:
+    def release(self, exact: Integers, bits: Bits) -> Integers:
         """Adds fresh noise to exact integers, one row for each group and one column for each statistic."""
         groups = exact.shape[0]
         columns = [_noise(self.law, scale, groups, bits) for scale in self.scales]
         return np.asarray(exact + np.stack(columns, axis=1), dtype=object)
 
 
-def _noise(law: Law, scale: Fraction, size: int, bits: Bits) -> NDArray[np.object_]:
+def _noise(law: Law, scale: Fraction, size: int, bits: Bits) -> Integers:
     if law == "laplace":
         return discrete_laplace(scale, size, bits=bits).astype(object)
     return discrete_gaussian(scale, size, bits=bits).astype(object)

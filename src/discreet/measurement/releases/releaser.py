@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.measurement.intervals.variances import Integers
-from discreet.measurement.releases.additive import Measure
-from discreet.measurement.releases.mode import Modal
+from discreet.measurement.releases.additive import Integers, Measure
+from discreet.measurement.releases.candidates import CandidateDraw
 from discreet.mechanisms import PartitionSelection
 from discreet.mechanisms.quantile_draw import divide, draw
 from discreet.mechanisms.quantile_tree import QuantileTree
@@ -58,9 +57,9 @@ class Releaser:
         """In each group the places of several quantiles that are drawn together."""
         return divide(groups, tree, look, self.bits)
 
-    def candidates(self, recipe: Modal, groups: Groups, keys: Sequence[Key]) -> list[int]:
+    def candidates(self, draw: CandidateDraw, groups: Groups, keys: Sequence[Key]) -> list[int]:
         """One candidate for each of these groups."""
-        return recipe.release(groups, keys, self.bits)
+        return draw.release(groups, keys, self.bits)
 
     def fit(self, learner: Any, X: NDArray[np.float64], y: NDArray[Any] | None) -> Any:
         """A learner fitted to exact rows; its noise is secure, or has a seed if the releaser's bits are seeded.

@@ -88,12 +88,6 @@ class Key:
     expression: Expression
 
 
-CountKind = Choice["count", "count_values", "count_units", "count_distinct"]
-SpreadKind = Choice["var_pop", "var_samp", "stddev_pop", "stddev_samp"]
-PairKind = Choice["covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept"]
-AggregateKind = Choice[CountKind, "sum", "mean", SpreadKind, PairKind, "quantile", "min", "max", "mode"]
-"""What a question may ask of its groups."""
-
 FoldKind = Choice["count", "count_values", "count_distinct", "sum", "mean", "min", "max"]
 """What may be asked of one person's rows."""
 
@@ -126,14 +120,14 @@ class Aggregate:
 
     Args:
         name: how outputs refer to it; not shown.
-        kind: which of them.
+        kind: which of them, by its name in the registry of `measurement.aggregates`, which refuses all others.
         argument: x, None for COUNT(*) and COUNT(DISTINCT unit).
         other: y, for an aggregate of pairs.
         quantile: q, for QUANTILE only.
     """
 
     name: str
-    kind: AggregateKind
+    kind: str
     argument: Expression | None = None
     other: Expression | None = None
     quantile: Fraction | None = None

@@ -11,12 +11,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Literal as Choice
-from typing import cast
 
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import (
     Aggregate,
-    AggregateKind,
     Call,
     Column,
     Expression,
@@ -185,9 +183,7 @@ def made(steps: Sequence[Step]) -> Iterator[Beside | Gathered]:
 
 def called(steps: Sequence[Step]) -> list[Aggregate]:
     """The columns that steps make, as if they were aggregates: for the names of outputs."""
-    return [
-        Aggregate(name=each.name, kind=cast("AggregateKind", each.kind), argument=each.argument) for each in made(steps)
-    ]
+    return [Aggregate(name=each.name, kind=each.kind, argument=each.argument) for each in made(steps)]
 
 
 def needed(question: Question) -> tuple[Step, ...]:

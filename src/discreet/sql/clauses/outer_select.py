@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.measurement.aggregates import aggregation
 from discreet.plan.model.nodes import (
-    AggregateKind,
     Column,
     Expression,
     Order,
@@ -105,12 +106,22 @@ class Columns(Scope):
         return Scope.scalar(self, node) if self.blocks is None else self.blocks.scalar(node)
 
     def aggregate(
-        self, kind: AggregateKind, argument: Expression | None, node: exp.Expr, other: Expression | None = None
+        self,
+        kind: str,
+        argument: Expression | None,
+        node: exp.Expr,
+        *,
+        other: Expression | None = None,
+        share: Fraction | None = None,
+        written: exp.Expr | None = None,
     ) -> Expression:
         """An aggregate of released values."""
+        del share, written
         if self.folds is None:
             reason = "An aggregate cannot stand inside WHERE, GROUP BY or another aggregate."
             self.refuse(reason, "Filter groups with HAVING: {kept}.", node)
+        if kind not in _KINDS and aggregation(kind).drawn:
+            return Scope.aggregate(self, kind, argument, node)
         if kind not in _KINDS or other is not None:
             hint = "Use COUNT, SUM, AVG, MIN or MAX, or ask for the groups: {grouped}."
             self.refuse("This is not computed of released numbers.", hint, node)

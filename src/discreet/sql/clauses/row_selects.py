@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.measurement.aggregates import aggregation
 from discreet.plan.analysis.relation_schema import is_part_of_id, is_whole_id, leads_to_id, owns
-from discreet.plan.model.nodes import UNIT, AggregateKind, Column, Expression, ExtremeKind, FoldKind, Output, substitute
+from discreet.plan.model.nodes import UNIT, Column, Expression, ExtremeKind, FoldKind, Output, substitute
 from discreet.plan.model.relations import Fold, PerUnit, Select, Union, Windowed
 from discreet.plan.model.types import Type
 from discreet.sql.clauses.assembly import Piece, conjunction, number, truth, typed
@@ -276,13 +278,18 @@ class _FoldScope(Scope):
 
     def aggregate(
         self,
-        kind: AggregateKind,
+        kind: str,
         argument: Expression | None,
         node: exp.Expr,
+        *,
         other: Expression | None = None,
+        share: Fraction | None = None,
+        written: exp.Expr | None = None,
     ) -> Expression:
         """The column of a fold, made if it is new."""
-        del other
+        del other, share, written
+        if kind not in _FOLDS and aggregation(kind).drawn:
+            return Scope.aggregate(self, kind, argument, node)
         if kind not in _FOLDS:
             self.refuse("This is not computed for one person.", "Use COUNT, SUM, AVG, MIN or MAX: {mean}.", node)
         return self._kept(self._fold(_FOLDS[kind], argument, node))

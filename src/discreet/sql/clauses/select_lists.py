@@ -14,21 +14,13 @@ from itertools import chain, combinations, product
 from sqlglot import exp
 
 from discreet import check
+from discreet.measurement.aggregates import aggregation
 from discreet.plan.model.nodes import Aggregate, Call, Column, Expression
 from discreet.sql.refusals import Source
 
 RESERVED_ENDS = ("_low", "_high")
 """Ends of the names of interval columns; no other column of an answer may have them."""
 
-_PREFIXES = {
-    "count": "count",
-    "count_values": "count",
-    "mean": "avg",
-    "min": "min",
-    "max": "max",
-    "var_samp": "variance",
-    "stddev_samp": "stddev",
-}
 _SHORT = {
     "coalesce": "",
     "to_int": "",
@@ -86,7 +78,7 @@ def _(expression: Call, aggregates: Mapping[str, Aggregate]) -> str:
 
 def _prefix(made: Aggregate) -> str:
     if made.quantile is None:
-        return _PREFIXES.get(made.kind, made.kind)
+        return aggregation(made.kind).word.lower()
     return "median" if made.quantile == Fraction(1, 2) else f"p{percent(made.quantile)}"
 
 

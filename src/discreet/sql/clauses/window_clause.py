@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from discreet.measurement.aggregates.steps import Steps
+from discreet.measurement.releases.grids import Steps
 from discreet.plan.analysis.relation_schema import is_part_of_id, is_whole_id
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.expressions.calls import NULL

@@ -3,18 +3,16 @@
 Importing this package fills the table of `grammar`: every kind of node that a question may use is known then.
 """
 
-from discreet.sql.functions import casts, dates, filters, moments, numbers, operators, quantiles, texts
+from discreet.sql.functions import aggregates, casts, dates, numbers, operators, texts
 from discreet.sql.functions.grammar import only, read, refuse_node
 
 __all__ = [
+    "aggregates",
     "casts",
     "dates",
-    "filters",
-    "moments",
     "numbers",
     "only",
     "operators",
-    "quantiles",
     "read",
     "refuse_node",
     "texts",

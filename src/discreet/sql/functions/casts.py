@@ -1,12 +1,11 @@
-"""Casts and aggregates: how each is read."""
+"""Casts, and what only some scopes understand: ARG_MIN, FIRST, GROUPING, questions in brackets, windows."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
-from discreet.plan.analysis.relation_schema import is_whole_id
 from discreet.plan.expressions.calls import NULL, call, dated
-from discreet.plan.model.nodes import AggregateKind, Expression, ExtremeKind, Literal
+from discreet.plan.model.nodes import Expression, ExtremeKind, Literal
 from discreet.plan.model.types import Type
 from discreet.sql.functions.grammar import Read, only, read, reads
 from discreet.sql.scope import Scope
@@ -48,51 +47,7 @@ def _converted(target: Type, value: Expression, node: exp.Expr, scope: Scope) ->
 reads(exp.Cast, "this", "to")(_cast)
 reads(exp.TryCast, "this", "to", "safe")(_cast)
 
-# ----------------------------------------------------------------------------------------------------------- aggregates
-
-
-@reads(exp.Count, "this", "big_int")
-def _count(node: exp.Expr, scope: Scope) -> Expression:
-    inner = node.this
-    if isinstance(inner, exp.Distinct):
-        return _count_distinct(inner, node, scope)
-    if inner is None or (isinstance(inner, exp.Star) and not any(inner.args.values())):
-        return scope.aggregate("count", None, node)
-    argument = read(inner, scope.row)
-    if argument is NULL:
-        scope.refuse("COUNT(NULL) is always 0.", "Count rows: {count}.", node)
-    if isinstance(argument, Literal):
-        return scope.aggregate("count", None, node)
-    return scope.aggregate("count_values", argument, node)
-
-
-def _count_distinct(distinct: exp.Distinct, node: exp.Expr, scope: Scope) -> Expression:
-    """Units, if the column says whose row it is; else different values."""
-    only(distinct, scope, "expressions")
-    columns = [read(part, scope.row) for part in _listed(distinct.expressions)]
-    if is_whole_id(columns, scope.schema):
-        return scope.aggregate("count_units", None, node)
-    if len(columns) != 1 or columns[0] is NULL:
-        scope.refuse("COUNT(DISTINCT ...) takes one column.", "Count one: {varieties}.", node)
-    return scope.aggregate("count_distinct", columns[0], node)
-
-
-def _listed(nodes: list[exp.Expr]) -> list[exp.Expr]:
-    """The columns of COUNT(DISTINCT a, b), which may also stand in brackets of their own."""
-    inner = nodes[0] if len(nodes) == 1 else None
-    return inner.expressions if isinstance(inner, exp.Tuple) else nodes
-
-
-def _total(kind: AggregateKind) -> Read:
-    def total(node: exp.Expr, scope: Scope) -> Expression:
-        if isinstance(node.this, exp.Distinct):
-            scope.refuse("DISTINCT is accepted in COUNT of the unit only.", "Leave it out: {mean}.", node)
-        argument = read(node.this, scope.row)
-        if argument is NULL:
-            scope.refuse("NULL has no sum.", "Name a column: {mean}.", node)
-        return scope.aggregate(kind, argument, node)
-
-    return total
+# ------------------------------------------------------------------------------------------------------- by the scope
 
 
 def _extreme(kind: ExtremeKind) -> Read:
@@ -144,7 +99,3 @@ reads(exp.ArgMin, "this", "expression")(_extreme("arg_min"))
 reads(exp.ArgMax, "this", "expression")(_extreme("arg_max"))
 reads(exp.First, "this")(_end("first", "last"))
 reads(exp.Last, "this")(_end("last", "first"))
-reads(exp.Sum, "this")(_total("sum"))
-reads(exp.Avg, "this")(_total("mean"))
-reads(exp.Min, "this")(_total("min"))
-reads(exp.Max, "this")(_total("max"))

@@ -11,14 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter, UnsupportedQuery
-from discreet.measurement.aggregates import Layout, Needs, Ratio, Recipe, Steps, Total, Variance, centred, paired
-from discreet.plan.model.nodes import Aggregate, AggregateKind, Column, Question
+from discreet.measurement.aggregates import estimators
+from discreet.measurement.aggregates import needs as needs_of
+from discreet.measurement.aggregates.variance import Variance
+from discreet.measurement.intervals.estimators import Estimator, Ratio, Total
+from discreet.measurement.releases.grids import Steps
+from discreet.measurement.releases.layouts import Layout, Requirements, centred, paired
+from discreet.plan.model.nodes import Aggregate, Column
 from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from tests.plan.test_stability import added
 
 X, Y, FREE = Column("x", Type.INT), Column("y", Type.FLOAT), Column("free", Type.INT)
-KINDS: tuple[tuple[AggregateKind, Column | None], ...] = (
+KINDS: tuple[tuple[str, Column | None], ...] = (
     ("count", None),
     ("count_values", X),
     ("sum", X),
@@ -30,7 +35,7 @@ KINDS: tuple[tuple[AggregateKind, Column | None], ...] = (
 )
 ints = st.integers(-50, 50)
 LAYOUTS = pytest.mark.parametrize("build", [paired, centred])
-Build = Callable[[Needs], Layout]
+Build = Callable[[Requirements], Layout]
 
 
 def schema(low: int = -20, high: int = 30) -> TableSchema:
@@ -40,12 +45,12 @@ def schema(low: int = -20, high: int = 30) -> TableSchema:
     return TableSchema(name="t", columns=columns)
 
 
-def needs(*asked: tuple[AggregateKind, Column | None], sized: bool = False, most_rows: int = 1, **limits: int) -> Needs:
-    aggregates = tuple(
-        Aggregate(name=f"#{i}", kind=kind, argument=argument) for i, (kind, argument) in enumerate(asked)
-    )
-    question = Question(table="t", aggregates=aggregates, outputs=())
-    return Needs.of(question, schema(**limits), most_rows=most_rows, sized=sized)
+def aggregates(*asked: tuple[str, Column | None]) -> tuple[Aggregate, ...]:
+    return tuple(Aggregate(name=f"#{i}", kind=kind, argument=argument) for i, (kind, argument) in enumerate(asked))
+
+
+def needs(*asked: tuple[str, Column | None], sized: bool = False, most_rows: int = 1, **limits: int) -> Requirements:
+    return Requirements.of(needs_of(aggregates(*asked)), schema(**limits), most_rows=most_rows, sized=sized)
 
 
 def statistics(layout: Layout, rows: tuple[int | None, ...]) -> list[int]:
@@ -59,7 +64,7 @@ def statistics(layout: Layout, rows: tuple[int | None, ...]) -> list[int]:
     return found
 
 
-def value(recipe: Recipe, exact: list[int]) -> Fraction | None:
+def value(recipe: Estimator, exact: list[int]) -> Fraction | None:
     if isinstance(recipe, Total):
         return recipe.linear.value(exact)
     if isinstance(recipe, Variance):
@@ -77,7 +82,7 @@ def variance(recipe: Variance, exact: list[int]) -> Fraction | None:
     return (squares - (mean - recipe.origin) ** 2) * n / (n - recipe.sample)
 
 
-def truth(kind: AggregateKind, rows: tuple[int | None, ...], low: int, high: int) -> Fraction | None:
+def truth(kind: str, rows: tuple[int | None, ...], low: int, high: int) -> Fraction | None:
     clipped = [Fraction(min(max(x, low), high)) for x in rows if x is not None]
     if kind == "mean":
         return sum(clipped, Fraction(0)) / len(clipped) if clipped else None
@@ -106,7 +111,7 @@ EVERY_SUBSET = [chosen for n in range(1, len(KINDS) + 1) for chosen in combinati
 )
 def test_without_noise_every_aggregate_is_exact(  # noqa: PLR0917 - hypothesis passes them in order
     build: Build,
-    asked: tuple[tuple[AggregateKind, Column | None], ...],
+    asked: tuple[tuple[str, Column | None], ...],
     rows: tuple[int | None, ...],
     ends: list[int],
     most_rows: int,
@@ -114,9 +119,9 @@ def test_without_noise_every_aggregate_is_exact(  # noqa: PLR0917 - hypothesis p
 ) -> None:
     low, high = ends
     layout = build(needs(*asked, sized=sized, most_rows=most_rows, low=low, high=high))
-    exact = statistics(layout, rows)
+    exact, found = statistics(layout, rows), estimators(aggregates(*asked), layout.sources)
     for i, (kind, _) in enumerate(asked):
-        assert value(layout.recipes[f"#{i}"], exact) == truth(kind, rows, low, high)
+        assert value(found[f"#{i}"], exact) == truth(kind, rows, low, high)
     if sized:
         assert layout.size is not None
         values = sum(x is not None for x in rows)
@@ -127,7 +132,7 @@ def test_one_noisy_count_feeds_everything() -> None:
     layout = paired(needs(("count", None), ("mean", X), ("sum", X), ("count_values", X), sized=True))
     assert len(layout.forms) == 1
     assert layout.size is not None
-    assert layout.size.linear == layout.recipes["#0"].linear  # type: ignore[union-attr]
+    assert layout.size.linear == layout.sources.rows
 
 
 def test_many_arguments_share_one_count() -> None:
@@ -154,7 +159,7 @@ def test_a_sum_that_must_be_counted_becomes_a_pair_and_else_stays_alone() -> Non
 def test_no_bounds_no_sum() -> None:
     for kind, name in (("sum", "SUM"), ("mean", "AVG"), ("var_samp", "VARIANCE")):
         with pytest.raises(UnsupportedQuery, match=name):
-            needs((kind, FREE))  # type: ignore[arg-type]
+            needs((kind, FREE))
     assert paired(needs(("count_values", FREE))).forms
 
 
@@ -172,7 +177,7 @@ def test_bounds_without_two_whole_numbers_are_refused() -> None:
 
 
 def test_a_variance_feeds_the_mean_and_the_count_too() -> None:
-    asked: list[tuple[AggregateKind, Column | None]] = [
+    asked: list[tuple[str, Column | None]] = [
         ("count", None),
         ("mean", X),
         ("var_pop", X),

@@ -16,17 +16,23 @@ from hypothesis import strategies as st
 
 from discreet.curator import Curator
 from discreet.engines import DuckDB
-from discreet.measurement.aggregates import Needs, Variance, centred, paired
-from discreet.measurement.intervals import covariances as joint
-from discreet.measurement.intervals import variances as nonlinear
-from discreet.measurement.intervals.sums_and_means import Noise
+from discreet.measurement.aggregates import covariance as covariance_module
+from discreet.measurement.aggregates import estimators
+from discreet.measurement.aggregates import variance as variance_module
+from discreet.measurement.aggregates.variance import Variance
+from discreet.measurement.intervals.arithmetic import Ends
+from discreet.measurement.intervals.estimators import Ratio
+from discreet.measurement.intervals.noise import Noise
+from discreet.measurement.releases.layouts import Layout, centred, paired
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
+from discreet.plan.post.outputs import Noisy
 from discreet.privacy import Budget
 from tests.curator.test_coverage import AGES, CLIPPED, GROUPS, TIMES, curator, error, hits
 from tests.effort import tried
-from tests.plan.test_aggregates import X, Y, needs
-from tests.plan.test_joint import KINDS, layout
+from tests.measurement.test_aggregates import X, Y, aggregates, needs
+from tests.measurement.test_joint import KINDS, layout
+from tests.measurement.test_joint import aggregates as joint_aggregates
 
 MEAN = Fraction(sum(CLIPPED), len(CLIPPED))
 POPULATION = float(sum((x - MEAN) ** 2 for x in CLIPPED) / len(CLIPPED))
@@ -70,10 +76,10 @@ def asked() -> Any:
 @pytest.mark.parametrize("mutant", ["squares without their mean", "a reach of a tenth"])
 def test_coverage_notices(monkeypatch: pytest.MonkeyPatch, mutant: str) -> None:
     if mutant == "a reach of a tenth":
-        right: Callable[..., Any] = Noise.ratios
-        monkeypatch.setattr(Noise, "ratios", lambda self, recipe, rows, _: right(self, recipe, rows, 0.95))
+        right: Callable[..., Any] = Ratio.ends
+        monkeypatch.setattr(Ratio, "ends", lambda self, noise, rows, _: right(self, noise, rows, 0.95))
     else:
-        monkeypatch.setattr(nonlinear, "_squared", lambda low, high: (0 * low, 0 * high))
+        monkeypatch.setattr(variance_module, "squares", lambda low, high: (0 * low, 0 * high))
     assert covered(asked()) < 0.5 - error(0.5)
 
 
@@ -102,15 +108,15 @@ huge = st.integers(-(10**60), 10**60)
 def test_every_release_has_a_finite_answer(  # noqa: PLR0917 - hypothesis passes them in order
     rows: list[list[int]], argument: Any, build: Any, law: Any, scale: Fraction, outside: Fraction
 ) -> None:
-    wanted: Needs = needs(*((kind, argument) for kind in ("var_pop", "var_samp", "stddev_pop", "stddev_samp")))
-    layout = build(wanted)
+    asked = [(kind, argument) for kind in ("var_pop", "var_samp", "stddev_pop", "stddev_samp")]
+    layout: Layout = build(needs(*asked))
     width = sum(len(form.statistics) for form in layout.forms)
     noise = Noise(law, (scale,) * width)
     statistics = np.array([row[:width] for row in rows], dtype=object)
-    for recipe in layout.recipes.values():
+    for recipe in estimators(aggregates(*asked), layout.sources).values():
         assert isinstance(recipe, Variance)
         most = 50**2 * (0.5 if recipe.sample else 0.25)
-        for cell in noise.finish(recipe, statistics, outside):
+        for cell in recipe.cells(noise, statistics, outside):
             assert cell.value is not None
             assert 0 <= cell.low <= cell.value <= cell.high <= (math.sqrt(most) if recipe.root else most) * (1 + 1e-12)
 
@@ -253,8 +259,9 @@ def test_every_release_of_pairs_has_an_answer(
     rows: list[list[int]], law: Any, scale: Fraction, outside: Fraction
 ) -> None:
     noise, made = Noise(law, (scale,) * 6), layout(*KINDS)
-    for recipe in made.recipes.values():
-        for cell in noise.finish(recipe, np.array(rows, dtype=object), outside):
+    for recipe in estimators(joint_aggregates(*KINDS), made.sources).values():
+        for cell in recipe.cells(noise, np.array(rows, dtype=object), outside):
+            assert isinstance(cell, Noisy)
             assert cell.low <= cell.high
             assert cell.value is None or cell.low <= cell.value <= cell.high
             assert cell.value is None or math.isfinite(cell.value)
@@ -264,5 +271,5 @@ def test_coverage_of_pairs_notices_a_forgotten_mean(monkeypatch: pytest.MonkeyPa
     sql, pairs = "SELECT g, COVAR_POP(x, y) AS c FROM t GROUP BY g", ((3, 1.0), (9, 2.0), (15, 1.5)) * TIMES
     truth = 1.0  # the means, 9 and 1.5, lie far from the middles
     assert hits(paired_curator(pairs).ask(sql, epsilon=6, delta=0), "c", truth) >= 0.95 - error(0.95)
-    monkeypatch.setattr(joint, "_product", lambda one, _: nonlinear.Ends(0 * one.low, 0 * one.low, 0 * one.low))
+    monkeypatch.setattr(covariance_module, "product", lambda one, _: Ends(0 * one.low, 0 * one.low, 0 * one.low))
     assert hits(paired_curator(pairs).ask(sql, epsilon=6, delta=0), "c", truth) < 0.5

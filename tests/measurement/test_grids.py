@@ -13,12 +13,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from discreet.engines.base import steps as on_grid
-from discreet.measurement.aggregates import Form, Steps
-from discreet.measurement.aggregates import variance as spread_module
-from discreet.measurement.aggregates.covariance import Pair, Side
-from discreet.measurement.aggregates.mean import centred_form, paired_form
-from discreet.measurement.aggregates.sum import sum_form
-from discreet.measurement.aggregates.variance import centred_spread_form, paired_spread_form
+from discreet.measurement.releases import moments as moments_module
+from discreet.measurement.releases.additive import Form
+from discreet.measurement.releases.grids import Steps
+from discreet.measurement.releases.moments import centred_form, paired_form, sum_form
+from discreet.measurement.releases.products import Pair, Side
 from discreet.plan.model.nodes import Column
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.schema import Bounds
@@ -103,8 +102,8 @@ def forms() -> dict[str, Form]:
         "sum": sum_form(X, ODD),
         "pair": paired_form(X, ODD, nulls=False),
         "centred": centred_form(X, ODD),
-        "squares in a pair": paired_spread_form(X, EVEN, nulls=True),
-        "squares": centred_spread_form(X, EVEN),
+        "squares in a pair": paired_form(X, EVEN, 2, nulls=True),
+        "squares": centred_form(X, EVEN, 2),
         "products": Pair(Side(X, ODD, squared=True), Side(Y, EVEN, squared=True)).form(),
     }
 
@@ -152,8 +151,8 @@ def test_rounded_totals_move_no_further_than_corners(
 def test_mutant_squares_are_rounded_without_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """A value just inside the upper bound: the sum with it is rounded up, that of squares down."""
     crowd, own, direction = [(3.147682182823571, 0.0)], [(7.299999812856313, 0.0)], (4, -1, 0)
-    stays_in(centred_spread_form(X, ODD), crowd, own, direction)
-    honest, single = spread_module._corners, replace(ODD, finer=0)
-    monkeypatch.setattr(spread_module, "_corners", lambda _: honest(single))
+    stays_in(centred_form(X, ODD, 2), crowd, own, direction)
+    honest, single = moments_module._corners, replace(ODD, finer=0)
+    monkeypatch.setattr(moments_module, "_corners", lambda _, order: honest(single, order))
     with pytest.raises(AssertionError):
-        stays_in(centred_spread_form(X, ODD), crowd, own, direction)
+        stays_in(centred_form(X, ODD, 2), crowd, own, direction)

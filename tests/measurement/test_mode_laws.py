@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from itertools import combinations_with_replacement, product
 from typing import Any
 
@@ -20,12 +19,18 @@ from discreet.accounting.basic import compose as basic
 from discreet.accounting.terms import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.engines import Memory
-from discreet.measurement.aggregates import candidates_of, range_l1, range_l2_squared
-from discreet.measurement.aggregates.mode import MOST_CANDIDATES, MOST_LISTED
 from discreet.measurement.program import program as program_module
 from discreet.measurement.program.program import Program, choose
-from discreet.measurement.releases import mode as modes_module
-from discreet.measurement.releases.mode import Modal
+from discreet.measurement.releases import candidates as candidates_module
+from discreet.measurement.releases.candidates import (
+    MOST_CANDIDATES,
+    MOST_LISTED,
+    CandidateDraw,
+    candidates_of,
+    range_l1,
+    range_l2_squared,
+)
+from discreet.measurement.releases.draws import CandidateDraws
 from discreet.noise import SeededBits
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.expressions.evaluation import evaluate
@@ -37,7 +42,8 @@ from discreet.privacy import Neighbours
 from discreet.sql.select import parse
 from tests.curator.clinic import TYPES, Row, neighbour, visits
 from tests.curator.nearness import check_modes
-from tests.curator.test_neighbours import check_keys, check_within, exact, greedy, schema
+from tests.curator.test_neighbours import check_keys, check_within, greedy, schema
+from tests.measurement.draws import readings
 
 ADD, SWAP = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 QUESTIONS = (
@@ -56,12 +62,6 @@ def plan(sql: str, declared: TableSchema, delta: str, epsilon: str = "1") -> Pro
     return choose(asked, declared, epsilon=Fraction(epsilon), delta=Fraction(delta), salt="pepper")
 
 
-@cache
-def planned(sql: str, unit: str | None, limits: Limits, neighbours: Neighbours, delta: str) -> Program:
-    """The plan, once for each declaration. For honest code only."""
-    return plan(sql, schema(unit=unit, limits=limits, neighbours=neighbours), delta)
-
-
 # ----------------------------------------------------------------------------------------------------------- neighbours
 
 
@@ -70,8 +70,8 @@ def polled(program: Program, rows: Sequence[Row]) -> list[Groups]:
     engine = Memory()
     engine.register("visits", rows, TYPES)
     if not program.groupings:
-        return [engine.read(reading) for reading in program.polls]
-    parts = [[engine.read(reading) for reading in one.polls] for one in program.groupings]
+        return [engine.read(reading) for reading in readings(program, CandidateDraws)]
+    parts = [[engine.read(reading) for reading in readings(one, CandidateDraws)] for one in program.groupings]
     return [
         {(i, *key): numbers for i, groups in enumerate(of_one) for key, numbers in groups.items()}
         for of_one in zip(*parts, strict=True)
@@ -96,21 +96,20 @@ def test_one_patient_moves_no_count_farther_than_charged(  # noqa: PLR0917 - hyp
 ) -> None:
     if "kind" in sql and delta == "0":
         return
-    program = planned(sql, "patient", limits, neighbours, delta)
+    program = plan(sql, schema(unit="patient", limits=limits, neighbours=neighbours), delta)
     rows = visits(seed)
     other = neighbour(rows, seed, who, neighbours)
     check_near(program, rows, other)
     if program.measures and not program.groupings:
-        one, two = exact(program, rows), exact(program, other)
-        check_within(program, one, two)
-        check_keys(program, one, two)
+        check_within(program, rows, other)
+        check_keys(program, rows, other)
 
 
 @pytest.mark.parametrize("sql", QUESTIONS)
 @settings(max_examples=12)
 @given(seed=st.integers(0, 10**6), neighbours=st.sampled_from(list(Neighbours)))
 def test_one_row_moves_no_count_farther_than_charged(sql: str, seed: int, neighbours: Neighbours) -> None:
-    program = planned(sql, None, Limits(), neighbours, "1e-6")
+    program = plan(sql, schema(unit=None, limits=Limits(), neighbours=neighbours), "1e-6")
     rows = visits(seed)
     check_near(program, rows, rows[1:] if neighbours is ADD else [*rows[1:], visits(seed + 7)[0]])
 
@@ -138,7 +137,7 @@ def moves(contribution: Contribution) -> tuple[int, int]:
         for chosen in combinations_with_replacement(KINDS, count):
             engine = Memory()
             engine.register("t", [{"unit": 1, "g": g, "x": x} for g, x in chosen], SMALL)
-            found.append(counts(engine.read(program.polls[0])))
+            found.append(counts(engine.read(readings(program, CandidateDraws)[0])))
     pairs = [(one, []) for one in found] if contribution.neighbours is ADD else [(a, b) for a in found for b in found]
     ranges = [[span(dict(one).get(key, (0, 0)), dict(other).get(key, (0, 0))) for key in KEYS] for one, other in pairs]
     return max(map(sum, ranges)), max(sum(r * r for r in each) for each in ranges)
@@ -191,13 +190,13 @@ def test_mutant_a_rate_a_hundredth_too_large(
     monkeypatch: pytest.MonkeyPatch, delta: str, neighbours: Neighbours
 ) -> None:
     """The price is the least that the moves allow: the greedy patient moves all of it."""
-    right = Modal.of.__func__  # type: ignore[attr-defined]
+    right = CandidateDraw.of.__func__  # type: ignore[attr-defined]
 
     def loud(cls: Any, *arguments: Any) -> Any:
         made = right(cls, *arguments)
         return replace(made, rate=made.rate * Fraction(101, 100))
 
-    monkeypatch.setattr(Modal, "of", classmethod(loud))
+    monkeypatch.setattr(CandidateDraw, "of", classmethod(loud))
     with pytest.raises(AssertionError):
         check_extreme(BY_WARD, Limits(3, 2), neighbours, delta)
 
@@ -206,8 +205,10 @@ def test_mutant_a_rate_a_hundredth_too_large(
 def test_mutant_replaced_rows_are_priced_as_removed_ones(
     monkeypatch: pytest.MonkeyPatch, name: str, delta: str
 ) -> None:
-    right = getattr(modes_module, name)
-    monkeypatch.setattr(modes_module, name, lambda c: right(replace(c, neighbours=ADD)) * (1 if delta == "0" else 2))
+    right = getattr(candidates_module, name)
+    monkeypatch.setattr(
+        candidates_module, name, lambda c: right(replace(c, neighbours=ADD)) * (1 if delta == "0" else 2)
+    )
     with pytest.raises(AssertionError):
         check_extreme(BY_WARD, Limits(3, 1), SWAP, delta)
 
@@ -236,11 +237,11 @@ def table(kinds: int = 3) -> TableSchema:
     return TableSchema(name="t", columns={"x": ColumnSchema(name="x", type=Type.INT, bounds=ends)})
 
 
-def drawn_by(rate: Fraction, kinds: int) -> Modal:
+def drawn_by(rate: Fraction, kinds: int) -> CandidateDraw:
     found = candidates_of(Column("x", Type.INT), table(kinds))
     assert found is not None
     contribution = Contribution(limits=Limits(), grouped=False, neighbours=ADD)
-    return Modal.of("laplace", found, contribution, rate)
+    return CandidateDraw.of("laplace", found, contribution, rate)
 
 
 def law(of_each: Sequence[int], rate: Fraction) -> list[float]:
@@ -254,7 +255,7 @@ def test_probabilities_of_neighbours_are_as_near_as_charged(rows: int, neighbour
     """All tables of up to two others' rows for each of three values, and all that one unit may have or have instead."""
     found = candidates_of(Column("x", Type.INT), table(3))
     assert found is not None
-    made = Modal.of(
+    made = CandidateDraw.of(
         "laplace", found, Contribution(limits=Limits(1, rows), grouped=False, neighbours=neighbours), Fraction(1)
     )
     own = [k for k in product(range(rows + 1), repeat=3) if sum(k) <= rows]

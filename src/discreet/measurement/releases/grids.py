@@ -8,7 +8,6 @@ public, and counted in its interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -32,35 +31,6 @@ _ULP = Fraction(1, 1 << 53)  # at most so much of it a number may lose when it i
 
 MOST_SQUARED = 1 << 31  # of an argument that is multiplied: a product then has 60 bits, and 2^33 of them add up to 93
 _WIDTHS = Fraction(1, 10**100), Fraction(10**100)  # of bounds whose squares and quotients are doubles
-
-NAMES = {
-    "sum": "SUM",
-    "mean": "AVG",
-    "var_pop": "VAR_POP",
-    "var_samp": "VARIANCE",
-    "stddev_pop": "STDDEV_POP",
-    "stddev_samp": "STDDEV",
-    "covar_pop": "COVAR_POP",
-    "covar_samp": "COVAR_SAMP",
-    "corr": "CORR",
-    "regr_slope": "REGR_SLOPE",
-    "regr_intercept": "REGR_INTERCEPT",
-}
-"""Aggregates of numbers that need public bounds, and what SQL calls them."""
-
-SPREADS = {
-    "var_pop": (False, False),
-    "var_samp": (True, False),
-    "stddev_pop": (False, True),
-    "stddev_samp": (True, True),
-}
-"""Aggregates that need squares: whether one value less shares them, and whether the root is meant."""
-
-PAIRS = ("covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept")
-"""Aggregates of two arguments."""
-
-SQUARED = {*SPREADS, *PAIRS}
-"""Aggregates that multiply values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,36 +148,38 @@ def _short(number: int) -> int:
     return int(float(number)) if abs(number) < 1 << 62 else number
 
 
-def squarable(limits: Bounds, kind: Type) -> bool:
-    """Whether values within these limits, on their grid, can be multiplied exactly."""
+def multipliable(limits: Bounds, kind: Type) -> bool:
+    """Tells whether values within these limits, on their grid, can be multiplied exactly."""
     least, most = _WIDTHS
     return least <= limits.width <= most and (kind is Type.FLOAT or limits.width <= MOST_SQUARED)
 
 
-def bounded_steps(kinds: Collection[str], argument: Expression, schema: TableSchema, *, former: bool = False) -> Steps:
-    """The grids of what aggregates add up, from its public bounds.
+def bounded_steps(
+    argument: Expression, schema: TableSchema, *, name: str, power: int = 1, former: bool = False
+) -> Steps:
+    """Returns the grids of what aggregates add up, from its public bounds.
 
     Args:
-        kinds: of the aggregates.
         argument: what they add up.
         schema: of its rows.
+        name: what SQL calls one of the aggregates, for messages.
+        power: the highest power of values that is added up.
         former: whether the single grid is meant on which releases were made before there were two.
 
     Raises:
         UnsupportedQuery: if it has no bounds, or none that fit its aggregates.
     """
-    squared = sorted(SQUARED.intersection(kinds))
-    limits, name = bounds(argument, schema), NAMES[[*squared, *sorted(NAMES.keys() & kinds)][0]]
+    limits = bounds(argument, schema)
     if limits is None:
         raise UnsupportedQuery(
             f"{name} needs public bounds of its argument.",
             f"Declare them with bounds=..., or clip in the question: {name}(GREATEST(LEAST(x, 100), 0)).",
         )
-    if squared and not squarable(limits, argument.type):
+    if power > 1 and not multipliable(limits, argument.type):
         raise UnsupportedQuery(
             f"{name} cannot square numbers of this size.",
             f"Clip them, or convert whole numbers: {name}(CAST(x AS DOUBLE)).",
         )
     if former or argument.type is Type.INT:
         return Steps.of(limits, argument.type)
-    return Steps.added(limits, squared=bool(squared), whole=is_whole(argument))
+    return Steps.added(limits, squared=power > 1, whole=is_whole(argument))

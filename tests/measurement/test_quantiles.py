@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import duckdb
@@ -24,10 +23,10 @@ from discreet.audit.queries.sensitivity import by_ranges, ranges_of_parts, range
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
-from discreet.measurement.aggregates.ranked import RISK, trees
 from discreet.measurement.program import program as program_module
 from discreet.measurement.program.execution import run
 from discreet.measurement.program.program import Program, choose
+from discreet.measurement.releases.quantiles import RISK, RankDraws, trees
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import ranks as pick_module
 from discreet.mechanisms.quantile_draw import divide
@@ -40,7 +39,8 @@ from discreet.privacy import Budget, Neighbours
 from discreet.sql.select import parse
 from tests.curator.clinic import TYPES, Row, neighbour, visits
 from tests.curator.spies import Spy, clinic
-from tests.curator.test_neighbours import check_keys, check_within, exact, greedy, schema
+from tests.curator.test_neighbours import check_keys, check_within, greedy, schema
+from tests.measurement.draws import ranks, readings
 
 ADD, SWAP = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 QUESTIONS = (
@@ -61,12 +61,6 @@ def plan(sql: str, declared: TableSchema, delta: str, epsilon: str = "1") -> Pro
     return choose(asked, declared, epsilon=Fraction(epsilon), delta=Fraction(delta), salt="pepper")
 
 
-@cache
-def planned(sql: str, unit: str | None, limits: Limits, neighbours: Neighbours, delta: str) -> Program:
-    """The plan, once for each declaration. For honest code only."""
-    return plan(sql, schema(unit=unit, limits=limits, neighbours=neighbours), delta)
-
-
 # ----------------------------------------------------------------------------------------------------------- neighbours
 
 
@@ -74,16 +68,16 @@ def points(program: Program, rows: Sequence[Row]) -> list[Groups]:
     """For each argument of a quantile the values of every group, as the picks see them: at the finest."""
     engine = Memory()
     engine.register("visits", rows, TYPES)
-    splits = [(reading, reading.split) for reading in program.splits]
+    splits = [(reading, reading.split) for reading in readings(program, RankDraws)]
     return [engine.read(replace(reading, split=replace(split, shift=0))) for reading, split in splits if split]
 
 
 def check_picks(program: Program, one: Sequence[Row], other: Sequence[Row]) -> None:
     """The ranges of privacy losses over all groups add up to no more than was charged, pure and concentrated."""
-    for reading, a, b in zip(program.splits, points(program, one), points(program, other), strict=True):
+    for reading, a, b in zip(readings(program, RankDraws), points(program, one), points(program, other), strict=True):
         split = reading.split
         assert split is not None
-        for recipe in (r for r in program.ranked if r.argument == split.argument):
+        for recipe in (r for r in ranks(program) if r.argument == split.argument):
             for pick in recipe.picks:
                 drawn = Drawn(pick, split.high - split.low, split.shift)
                 assert all(move.is_covered for move in by_ranges(pick.event, ranges_of_points(drawn, a, b)))
@@ -92,7 +86,7 @@ def check_picks(program: Program, one: Sequence[Row], other: Sequence[Row]) -> N
 
 def check_trees(program: Program, split: Split, one: Groups, other: Groups) -> None:
     """The same for each level of quantiles that are drawn together, given the places that come out on one side."""
-    for tree in trees(r for r in program.ranked if r.argument == split.argument):
+    for tree in trees(r for r in ranks(program) if r.argument == split.argument):
         last, shown = split.high - split.low, {**one, **other}
         groups = {key: Histogram.of(last, 0, one.get(key, ())) for key in shown}
         for seed in range(3):
@@ -116,21 +110,20 @@ def test_one_patient_moves_no_rank_farther_than_charged(  # noqa: PLR0917 - hypo
 ) -> None:
     if "kind" in sql and delta == "0":
         return
-    program = planned(sql, "patient", limits, neighbours, delta)
+    program = plan(sql, schema(unit="patient", limits=limits, neighbours=neighbours), delta)
     rows = visits(seed)
     other = neighbour(rows, seed, who, neighbours)
     check_picks(program, rows, other)
     if program.measures:
-        one, two = exact(program, rows), exact(program, other)
-        check_within(program, one, two)
-        check_keys(program, one, two)
+        check_within(program, rows, other)
+        check_keys(program, rows, other)
 
 
 @pytest.mark.parametrize("sql", [sql for sql in QUESTIONS if "DISTINCT" not in sql])
 @settings(max_examples=12)
 @given(seed=st.integers(0, 10**6), neighbours=st.sampled_from(list(Neighbours)))
 def test_one_row_moves_no_rank_farther_than_charged(sql: str, seed: int, neighbours: Neighbours) -> None:
-    program = planned(sql, None, Limits(), neighbours, "1e-6")
+    program = plan(sql, schema(unit=None, limits=Limits(), neighbours=neighbours), "1e-6")
     rows = visits(seed)
     check_picks(program, rows, rows[1:] if neighbours is ADD else [*rows[1:], visits(seed + 7)[0]])
 
@@ -163,7 +156,7 @@ def test_several_quantiles_of_a_greedy_patient_in_gaussian_money(
     declared = schema(unit="patient", limits=limits, neighbours=neighbours)
     asked = parse(sql.replace("0.2)", "0.25)").replace("0.9)", "0.75)"), {"visits": declared})
     program = choose(asked, declared, epsilon=Fraction(1), delta=Fraction("1e-6"), salt="pepper", law="gaussian")
-    assert trees(program.ranked)
+    assert trees(ranks(program))
     assert zcdp(terms(program.event)).rho == program_module._rho(Fraction(1), Fraction("1e-6"))
     crowd, rich = visits(5), greedy(limits)
     check_picks(program, crowd + rich, crowd if neighbours is ADD else crowd + [{**row, "age": 0} for row in rich])
@@ -446,10 +439,11 @@ def test_some_of_several_quantiles_asked_again_are_paid_anew() -> None:
 def test_several_quantiles_err_less_than_each_for_its_share() -> None:
     declared = schema(unit=None, limits=Limits(), neighbours=ADD)
     program = plan(QUESTIONS[8], declared, "0")
-    (tree,) = trees(program.ranked)
+    (tree,) = trees(ranks(program))
     assert len(tree.levels) == 3
-    for recipe in program.ranked:
-        (single,) = plan(f"SELECT QUANTILE(age, {float(recipe.point.target.share)}) FROM visits", declared, "0").ranked
+    for recipe in ranks(program):
+        sql = f"SELECT QUANTILE(age, {float(recipe.point.target.share)}) FROM visits"
+        (single,) = ranks(plan(sql, declared, "0"))
         assert recipe.variance < 16 * single.variance  # by itself for a quarter of the budget
         assert recipe.fences != ()
 

@@ -20,10 +20,11 @@ from discreet.curator.catalog.declarations import declare
 from discreet.curator.replay import stored_releases as stored_module
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
-from discreet.measurement.aggregates import Linear, Steps
-from discreet.measurement.intervals.sums_and_means import Noise, _Terms
+from discreet.measurement.intervals.noise import Noise, Terms
 from discreet.measurement.program.error_targets import farthest
 from discreet.measurement.program.program import choose
+from discreet.measurement.releases.additive import Linear
+from discreet.measurement.releases.grids import Steps
 from discreet.mechanisms.base import Law
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits, TableSchema
@@ -456,8 +457,8 @@ def no_total_is_rounded(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_total_of_a_mean_is_rounded(patch: pytest.MonkeyPatch) -> None:
-    honest = _Terms.of
-    patch.setattr(_Terms, "of", lambda noise, sums: honest(replace(noise, rounded=()), sums))
+    honest = Terms.of
+    patch.setattr(Terms, "of", lambda noise, sums: honest(replace(noise, rounded=()), sums))
 
 
 def values_stay_on_the_grid_of_noise(patch: pytest.MonkeyPatch) -> None:

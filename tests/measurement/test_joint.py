@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
-from discreet.measurement.aggregates import Form, Joint, Layout, Ratio, centred, paired
-from discreet.measurement.aggregates.layout import Needs
+from discreet.measurement.aggregates import estimators, needs
+from discreet.measurement.aggregates.covariance import Joint
+from discreet.measurement.intervals.estimators import Ratio
+from discreet.measurement.releases.additive import Form
+from discreet.measurement.releases.layouts import Layout, Requirements, centred, paired
 from discreet.plan.analysis.stability import Contribution
-from discreet.plan.model.nodes import Aggregate, Column, PairKind, Question
+from discreet.plan.model.nodes import Aggregate, Column
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
@@ -21,21 +24,24 @@ from discreet.privacy import Neighbours
 
 Pair = tuple[int | None, int | None]
 X, Y = Column("x", Type.INT), Column("y", Type.INT)
-KINDS: tuple[PairKind, ...] = ("covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept")
+KINDS: tuple[str, ...] = ("covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept")
 ENDS = {"x": (-2, 5), "y": (0, 3)}
 XS, YS = (-9, -2, 1, 5, None), (0, 2, 9, None)  # beyond, on and between the bounds, and missing
 ROWS: tuple[Pair, ...] = tuple(product(XS, YS))
 
 
-def layout(*kinds: PairKind, build: Any = paired, arguments: tuple[Column, Column] = (X, Y)) -> Layout:
+def layout(*kinds: str, build: Any = paired, arguments: tuple[Column, Column] = (X, Y)) -> Layout:
     columns = {
         name: ColumnSchema(name=name, type=Type.INT, bounds=Bounds(Fraction(low), Fraction(high)))
         for name, (low, high) in ENDS.items()
     }
+    asked, table = needs(aggregates(*kinds, arguments=arguments)), TableSchema(name="t", columns=columns)
+    return build(Requirements.of(asked, table, most_rows=1, sized=False))  # type: ignore[no-any-return]
+
+
+def aggregates(*kinds: str, arguments: tuple[Column, Column] = (X, Y)) -> tuple[Aggregate, ...]:
     first, second = arguments
-    aggregates = tuple(Aggregate(name=kind, kind=kind, argument=first, other=second) for kind in kinds)
-    asked = Question(table="t", aggregates=aggregates, outputs=())
-    return build(Needs.of(asked, TableSchema(name="t", columns=columns), most_rows=1, sized=False))  # type: ignore[no-any-return]
+    return tuple(Aggregate(name=kind, kind=kind, argument=first, other=second) for kind in kinds)
 
 
 def clipped(row: Pair) -> tuple[int, int] | None:
@@ -90,7 +96,7 @@ def check_bound(form: Form, rows: int, neighbours: Neighbours) -> None:
 @pytest.mark.parametrize("neighbours", Neighbours)
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_unit_moves_the_sums_farther_than_claimed(kind: PairKind, rows: int, neighbours: Neighbours) -> None:
+def test_no_unit_moves_the_sums_farther_than_claimed(kind: str, rows: int, neighbours: Neighbours) -> None:
     (form,) = layout(kind).forms
     check_bound(form, 1 if neighbours is Neighbours.REPLACE else rows, neighbours)
 
@@ -131,7 +137,7 @@ def test_without_noise_every_part_is_exact(build: Any, arguments: tuple[Column, 
     pairs = [(y, x) if arguments[0] == Y else (x, y) for x, y in found]
     n = len(pairs)
     a, b = Fraction(sum(x for x, _ in pairs), n), Fraction(sum(y for _, y in pairs), n)
-    for recipe in made.recipes.values():
+    for recipe in estimators(aggregates(*KINDS, arguments=arguments), made.sources).values():
         assert isinstance(recipe, Joint)
         assert (mean(recipe.first, exact), mean(recipe.second, exact)) == (a, b)
         assert recipe.product.bottom.value(exact) == n

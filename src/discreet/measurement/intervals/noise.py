@@ -1,0 +1,123 @@
+"""The noise of released statistics, and how far sums of them may be from the truth.
+
+Reaches hold but for the stated probability, which is that of the noise. What is rounded is not random: totals are
+rounded to the grid of their noise, by half a step each at most, and reaches are wider by as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from discreet.errors import InternalError
+from discreet.measurement.intervals.arithmetic import Floats
+from discreet.measurement.releases.additive import Integers, Linear
+from discreet.mechanisms.base import Law
+from discreet.mechanisms.sums import gaussian_reaches, laplace_reaches, laplace_sum_reach
+from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
+
+_LARGEST = Fraction(10**150)
+ULPS = 2.0**-50  # what a few operations on doubles lose
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The law of the noise of all statistics of a reading, its scale for each, and which were rounded before it."""
+
+    law: Law
+    scales: tuple[Fraction, ...]
+    rounded: tuple[bool, ...] = ()
+
+    def repeated(self, count: int) -> Noise:
+        """Returns the noise of the statistics of so many groups side by side."""
+        return replace(self, scales=self.scales * count, rounded=self.rounded * count)
+
+    def rounding(self, linear: Linear) -> Fraction:
+        """Bounds how far a sum is moved by the rounding of its statistics: half a step of each at most."""
+        if not any(self.rounded):
+            return Fraction(0)
+        return sum((abs(weight) for place, weight in linear.weights if self.rounded[place]), Fraction(0)) / 2
+
+    def variance(self, linear: Linear) -> Fraction:
+        """Returns the variance of the noise of a sum."""
+        factor = 2 if self.law == "laplace" else 1
+        return factor * sum(((weight * self.scales[place]) ** 2 for place, weight in linear.weights), Fraction(0))
+
+    def certain_reach(self, linear: Linear, outside: Fraction) -> Fraction:
+        """Returns a distance that the noise exceeds with at most this probability, proven with directed rounding.
+
+        Raises:
+            InternalError: for sums of Gaussian or of unequal noise, which no selection of keys looks at.
+        """
+        sizes = {abs(weight) * self.scales[place] for place, weight in linear.weights}
+        ((place, weight), *more) = linear.weights
+        if not more:
+            return abs(weight) * _single(self.law, self.scales[place], outside)
+        if self.law != "laplace" or len(sizes) > 1:
+            raise InternalError("The size of a group has noise of several kinds.")
+        return abs(weight) * laplace_sum_reach(self.scales[place], len(linear.weights), outside)
+
+    def reach(self, linear: Linear, outside: Fraction) -> Fraction:
+        """Returns a distance that the noise of a sum and its rounding exceed with at most this probability."""
+        sizes = {abs(weight) * self.scales[place] for place, weight in linear.weights}
+        if len(linear.weights) == 1 or (self.law == "laplace" and len(sizes) == 1 and len(linear.weights) <= 3):
+            return self.certain_reach(linear, outside) + self.rounding(linear)
+        largest = max(sizes)
+        made = Terms.of(self, [linear * (1 / largest)])
+        return largest * Fraction(float(made.reaches(np.ones((1, 1)), float(outside))[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Sums of statistics as arrays: the weight of each statistic in each sum, and that weight times its scale.
+
+    A half stands for each statistic that was rounded.
+    """
+
+    noise: Noise
+    steps: Floats
+    sizes: Floats
+    sigmas: Floats
+    halves: Floats
+
+    @classmethod
+    def of(cls, noise: Noise, sums: Sequence[Linear]) -> Terms:
+        """Returns the arrays of sums whose statistics meet this noise."""
+        places = sorted({place for linear in sums for place, _ in linear.weights})
+        weights = [[dict(linear.weights).get(place, Fraction(0)) for linear in sums] for place in places]
+        scales = [noise.scales[place] for place in places]
+        sizes = [[weight * scale for weight in row] for row, scale in zip(weights, scales, strict=True)]
+        halves = [0.5 if any(noise.rounded) and noise.rounded[place] else 0.0 for place in places]
+        return cls(noise, reals(weights), reals(sizes), np.asarray(reals([scales])[0]), np.array(halves))
+
+    def reaches(self, factors: Floats, outside: float) -> Floats:
+        """Returns how far each combination of the sums reaches; a row of factors for each sum."""
+        sizes, steps = self.sizes @ factors, self.steps @ factors
+        rounding = self.halves @ np.abs(steps) * (1 + ULPS)
+        if self.noise.law == "laplace":
+            return laplace_reaches(sizes, steps, outside) + rounding
+        return gaussian_reaches(sizes, steps, self.sigmas, outside) + rounding
+
+
+def reals(rows: Sequence[Sequence[Fraction]]) -> Floats:
+    """Returns numbers as doubles; what is beyond all reason is held to it."""
+    return np.array([[float(min(max(x, -_LARGEST), _LARGEST)) for x in row] for row in rows], dtype=np.float64)
+
+
+def real_values(linear: Linear, rows: Integers) -> Floats:
+    """Returns the sum of each row of statistics, as doubles."""
+    numerators, denominator = linear.values(rows)
+    try:
+        return np.array(numerators, dtype=np.float64) / float(denominator)
+    except OverflowError:
+        return np.asarray(reals([[Fraction(n, denominator) for n in numerators]])[0])
+
+
+@lru_cache(maxsize=4096)
+def _single(law: Law, scale: Fraction, outside: Fraction) -> Fraction:
+    reach = laplace_reach if law == "laplace" else discrete_gaussian_reach
+    return Fraction(reach(scale, outside))

@@ -1,0 +1,141 @@
+"""Draws: what is chosen by the exponential mechanism instead of getting noise. Quantiles by rank, modes by count.
+
+A draw knows what it reads, what it costs and how it is released; what an aggregate makes of it stands in `aggregates`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Protocol, Self
+
+import numpy as np
+
+from discreet.measurement.releases.additive import Integers
+from discreet.measurement.releases.candidates import CandidateDraw, Candidates, checked_candidates
+from discreet.measurement.releases.needs import Frequent, Need
+from discreet.measurement.releases.quantiles import Read, WantedRanks
+from discreet.measurement.releases.releaser import Releaser
+from discreet.mechanisms.base import Law
+from discreet.mechanisms.value_counts import Key
+from discreet.plan.analysis.stability import Contribution
+from discreet.plan.model.readings import Reading
+from discreet.plan.model.schema import TableSchema
+from discreet.privacy import events
+
+
+class Draws(Protocol):
+    """Everything of one kind that a question draws."""
+
+    @property
+    def by_need(self) -> Mapping[Need, object]:
+        """What is drawn for each need."""
+
+    @property
+    def columns(self) -> int:
+        """How many numbers are released of each group."""
+
+    @property
+    def prices(self) -> Sequence[events.Event]:
+        """What all of it costs."""
+
+    @property
+    def laws(self) -> Sequence[str]:
+        """What is drawn, in words."""
+
+    def readings(self, reading: Reading) -> tuple[Reading, ...]:
+        """What is read first, given the reading of the question."""
+
+    def release(self, reading: Reading, shown: Sequence[Key], read: Read, releaser: Releaser) -> Integers:
+        """A row for each group that is shown, and a column for each number."""
+
+    def imagined(self, rows: int) -> list[int]:
+        """The numbers as they may come out for a group of so many rows."""
+
+
+class Wanted(Protocol):
+    """Needs of one kind with the public facts that they are drawn from, before a budget is known."""
+
+    def __len__(self) -> int: ...
+
+    def drawn(self, contribution: Contribution, budget: tuple[Law, Fraction], place: int) -> Draws:
+        """What serves them for a share of an epsilon each, or of a rho where the law is Gaussian."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateDraws:
+    """All modes of a question."""
+
+    draws: Mapping[Frequent, CandidateDraw]
+
+    @property
+    def by_need(self) -> Mapping[Need, CandidateDraw]:
+        """What is drawn for each need."""
+        return dict(self.draws.items())
+
+    @property
+    def columns(self) -> int:
+        """How many numbers are released of each group."""
+        return len(self.draws)
+
+    @property
+    def prices(self) -> Sequence[events.Event]:
+        """What each candidate costs."""
+        return [draw.event for draw in self.draws.values()]
+
+    @property
+    def laws(self) -> Sequence[str]:
+        """What is drawn, in words."""
+        return [str(draw) for draw in self.draws.values()]
+
+    def imagined(self, rows: int) -> list[int]:
+        """The first candidate of each."""
+        del rows
+        return [0] * len(self.draws)
+
+    def readings(self, reading: Reading) -> tuple[Reading, ...]:
+        """One for each list of candidates, rows counted by them."""
+        splits = dict.fromkeys(draw.candidates.split for draw in self.draws.values())
+        return tuple(replace(reading, statistics=(), split=split) for split in splits)
+
+    def release(self, reading: Reading, shown: Sequence[Key], read: Read, releaser: Releaser) -> Integers:
+        """A row for each group and a column for each mode, as places among its candidates."""
+        found = np.empty((len(shown), len(self.draws)), dtype=object)
+        for part in self.readings(reading):
+            groups = read(part)
+            for column, draw in enumerate(self.draws.values()):
+                if draw.candidates.split == part.split:
+                    found[:, column] = releaser.candidates(draw, groups, shown)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class WantedCandidates:
+    """Modes that are asked for, and the candidates of each."""
+
+    candidates: Mapping[Frequent, Candidates]
+
+    @classmethod
+    def of(cls, needs: Iterable[Need], schema: TableSchema, *, former: bool) -> Self:
+        """The modes among needs.
+
+        Raises:
+            UnsupportedQuery: if an argument has no public candidates.
+        """
+        del former
+        modes = [need for need in needs if isinstance(need, Frequent)]
+        return cls({mode: checked_candidates(mode.argument, schema) for mode in modes})
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    def drawn(self, contribution: Contribution, budget: tuple[Law, Fraction], place: int) -> CandidateDraws:
+        """Each for the same share."""
+        law, share = budget
+        made = {mode: CandidateDraw.of(law, each, contribution, share) for mode, each in self.candidates.items()}
+        return CandidateDraws({mode: replace(each, place=place + i) for i, (mode, each) in enumerate(made.items())})
+
+
+KINDS = (WantedRanks, WantedCandidates)
+"""Everything that can be drawn, in the order of columns and events."""

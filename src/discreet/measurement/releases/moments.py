@@ -1,0 +1,222 @@
+"""Moments of one argument: forms that count its values and add up their powers, and what these tell.
+
+Values whose number is private are paid for in two ways. *Paired* sums of x - low and of x - high tell count and sum for
+the price of one sum, best under Laplace noise. *Centred* sums of x - middle stand beside a count of rows that all
+arguments share, best under Gaussian noise and for many arguments. Both can count the rows without a value as well, for
+nothing: a row has a value or it has none, and so it moves either the sums or the number of NULLs.
+
+Squares count from the middle of the bounds, and from half of the largest one, so that they are as small as they can be:
+with u = x - middle, a row adds q = u^2 - s, where s is half of the largest u^2. The points (u, q) of all values lie in
+a trapezoid: below the chord of the parabola, above its lowest point and above its tangents at both ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+
+from discreet.errors import InternalError
+from discreet.measurement.releases.additive import Form, Linear
+from discreet.measurement.releases.grids import Steps
+from discreet.plan.analysis.stability import Corner
+from discreet.plan.model.nodes import Expression
+from discreet.plan.model.readings import Statistic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerSums:
+    """What released statistics tell of one argument.
+
+    Args:
+        powers: sums of statistics that are: for 0 the number of values, for 1 the sum of x - centre, in steps, for 2
+            the sum of (x - middle)^2 less half of the largest, in squares of steps.
+        steps: the grid and the bounds; None if values are only counted.
+        centre: in steps.
+    """
+
+    powers: Mapping[int, Linear]
+    steps: Steps | None = None
+    centre: Fraction = Fraction(0)
+
+    def power(self, exponent: int) -> Linear:
+        """Returns the sum of one power.
+
+        Raises:
+            InternalError: if no layout was asked for it.
+        """
+        if exponent not in self.powers:
+            raise InternalError(f"Nothing tells the sum of the power {exponent}.")
+        return self.powers[exponent]
+
+    @property
+    def grid(self) -> Steps:
+        """The grid of an argument that is added up.
+
+        Raises:
+            InternalError: if its values are only counted.
+        """
+        if self.steps is None:
+            raise InternalError("Values that are only counted have no grid.")
+        return self.steps
+
+
+def clipped_sum(argument: Expression, steps: Steps, shift: int = 0) -> Statistic:
+    """Returns the sum of x - shift over values clipped to their bounds, in fine steps; NULL adds nothing."""
+    exponent, low, high = steps.grid
+    return Statistic(kind="sum", argument=argument, exponent=exponent, low=low, high=high, shift=shift << steps.finer)
+
+
+def square_sum(argument: Expression, steps: Steps) -> Statistic:
+    """Returns the sum of (x - middle)^2 less half of the largest square, over values clipped to their bounds."""
+    term = clipped_sum(argument, steps, steps.middle)
+    return replace(term, kind="product", factor=term, less=half_square(steps) << 2 * steps.finer)
+
+
+def half_square(steps: Steps) -> int:
+    """Returns what squares count from: half of the largest."""
+    return (steps.high - steps.middle) ** 2 // 2
+
+
+def product_error(one: Steps, other: Steps) -> Fraction:
+    """Bounds how far rounding moves the product of two values, each counted from its middle: no further than sides."""
+    sides = [(steps.high - steps.middle) * steps.step for steps in (one, other)]
+    return sides[0] * other.error + sides[1] * one.error + one.error * other.error
+
+
+# ---------------------------------------------------------------------------------------------------- counts, and sums
+
+
+def values_form(argument: Expression, *, nulls: bool = False) -> Form:
+    """Kept rows whose argument is not NULL, and those where it is: a row moves one of the two counts by one."""
+    values = Statistic(kind="values", argument=argument)
+    if not nulls:
+        return Form(statistics=(values,), corners=((1,),))
+    return Form(statistics=(values, Statistic(kind="nulls", argument=argument)), corners=((1, 0), (0, 1)))
+
+
+def sum_form(argument: Expression, steps: Steps) -> Form:
+    """Values clipped to public bounds and added as whole steps: a row adds a number of steps between the bounds."""
+    corners = tuple((end,) for end in (steps.low, steps.high) if end)
+    return Form(statistics=(clipped_sum(argument, steps),), corners=corners, grains=(steps.finer,))
+
+
+# ----------------------------------------------------------------------------------------------------------- one row
+
+
+def trapezoid(steps: Steps) -> tuple[tuple[int, int], ...]:
+    """Corners around all points (u, u^2 - s), in whole steps.
+
+    The tangent at an end e of the parabola meets its lowest level at e / 2; a corner a little farther out makes the
+    trapezoid larger, not smaller.
+    """
+    left, right, less = steps.middle - steps.low, steps.high - steps.middle, half_square(steps)
+    top = (-left, left**2 - less), (right, right**2 - less)
+    return *top, (-left // 2, -less), (-(-right // 2), -less)
+
+
+def _corners(steps: Steps, order: int) -> tuple[Corner, ...]:
+    """What a row adds to sums of u, counted `_times`, and of q; where both are rounded, each by less than 1 more."""
+    if order == 1:
+        return (steps.high - steps.middle,), (steps.low - steps.middle,)
+    corners = tuple((_times(steps, order) * u, q) for u, q in trapezoid(steps))
+    if not steps.finer:
+        return corners
+    return tuple((u + i, q + j) for u, q in corners for i, j in product((-1, 1), repeat=2))
+
+
+def _times(steps: Steps, order: int) -> int:
+    """What a step of a sum counts for beside squares: a centred sum moves as far as the squares, a pair twice as far.
+
+    The error of a variance has both parts, and counts and means come from the pair.
+    """
+    return 1 if order == 1 else max(1, -(-(steps.high - steps.middle) // 2))
+
+
+def _higher(argument: Expression, steps: Steps, order: int) -> list[Statistic]:
+    """The sums of the powers above the first."""
+    return [square_sum(argument, steps)] if order > 1 else []
+
+
+def _grains(steps: Steps, order: int) -> tuple[int, ...]:
+    return tuple(power * steps.finer for power in range(1, order + 1))
+
+
+# ------------------------------------------------------------------------------------------------------------- paired
+
+
+def paired_form(argument: Expression, steps: Steps, order: int = 1, *, nulls: bool) -> Form:
+    """The sums of x - low and of x - high, and of higher powers up to an order, for Laplace noise.
+
+    One row moves the pair by (x - low, x - high), whose L1 norm is high - low whatever x is: one Laplace draw on each
+    costs no more than one sum would, and the count comes free (Kulesza, Suresh, Wang 2024). A NULL counts as much as
+    the width, so that it moves the three by the same L1 norm. Squares move by half of the largest at most, which a row
+    does at both ends: the L1 norm of the corners is attained.
+    """
+    times = _times(steps, order)
+    least, most = times * (steps.low - steps.middle), times * (steps.high - steps.middle)
+    pair = [replace(clipped_sum(argument, steps, end), times=times) for end in (steps.low, steps.high)]
+    corners: list[Corner] = [(u - least, u - most, *rest) for u, *rest in _corners(steps, order)]
+    statistics, grains = (*pair, *_higher(argument, steps, order)), (steps.finer, *_grains(steps, order))
+    if not nulls:
+        return Form(statistics=statistics, corners=tuple(corners), grains=grains)
+    missing = Statistic(kind="nulls", argument=argument, times=times * steps.width)
+    corners = [*((*corner, 0) for corner in corners), (*[0] * len(statistics), times * steps.width)]
+    return Form(statistics=(*statistics, missing), corners=tuple(corners), grains=(*grains, 0))
+
+
+def paired_sums(place: int, steps: Steps, order: int) -> PowerSums:
+    """Returns what the paired form at a place tells: its difference is the width times the count, its mean centred."""
+    above, below, times = Linear.at(place), Linear.at(place + 1), _times(steps, order)
+    return PowerSums(
+        powers={
+            0: (above + below * -1) * Fraction(1, steps.width * times),
+            1: (above + below) * Fraction(1, 2 * times),
+            **{power: Linear.at(place + power) for power in range(2, order + 1)},
+        },
+        steps=steps,
+        centre=Fraction(steps.low + steps.high, 2),
+    )
+
+
+def paired_nulls(place: int, steps: Steps, order: int) -> Linear:
+    """Returns the number of NULLs, from the last statistic of the paired form at a place."""
+    return Linear.at(place + order + 1) * Fraction(1, _times(steps, order) * steps.width)
+
+
+# ------------------------------------------------------------------------------------------------------------ centred
+
+
+def centred_form(argument: Expression, steps: Steps, order: int = 1) -> Form:
+    """The sums of x - middle and of higher powers up to an order, and the number of NULLs, beside a count of rows.
+
+    One row moves the sum by at most half the width, up to one step, or the number of NULLs by one; centring makes the
+    sum's move as short as it can be. A NULL counts as much as the longest such move.
+    """
+    summed = replace(clipped_sum(argument, steps, steps.middle), times=_times(steps, order))
+    missing = Statistic(kind="nulls", argument=argument, times=_longest(steps, order))
+    corners = [(*corner, 0) for corner in _corners(steps, order) if any(corner)]
+    return Form(
+        statistics=(summed, *_higher(argument, steps, order), missing),
+        corners=(*corners, (*[0] * order, _longest(steps, order))),
+        grains=(*_grains(steps, order), 0),
+    )
+
+
+def centred_sums(place: int, steps: Steps, order: int, rows: Linear) -> PowerSums:
+    """Returns what the centred form at a place tells, given the number of rows."""
+    return PowerSums(
+        powers={
+            0: rows + Linear.at(place + order) * Fraction(-1, _longest(steps, order)),
+            1: Linear.at(place) * Fraction(1, _times(steps, order)),
+            **{power: Linear.at(place + power - 1) for power in range(2, order + 1)},
+        },
+        steps=steps,
+        centre=Fraction(steps.middle),
+    )
+
+
+def _longest(steps: Steps, order: int) -> int:
+    """The longest move of a row's value in the L1 norm, which a NULL counts as much as."""
+    return max(sum(map(abs, corner)) for corner in _corners(steps, order))

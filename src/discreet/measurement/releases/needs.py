@@ -1,0 +1,86 @@
+"""Needs: what aggregates ask of releases. Equal needs of one question are served once, and paid for once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from discreet.plan.model.nodes import Expression
+
+
+class Need:
+    """What an aggregate must know of a group."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(Need):
+    """The number of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Units(Need):
+    """The number of units, however many rows each has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct(Need):
+    """The number of different values of an argument."""
+
+    argument: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Moments(Need):
+    """Sums of powers of an argument's values: the power 0 is their number, 1 their sum, 2 the sum of their squares.
+
+    Args:
+        argument: whose values they are; it needs public bounds, unless they are only counted.
+        powers: which.
+        name: what SQL calls the aggregate, for messages.
+    """
+
+    argument: Expression
+    powers: frozenset[int]
+    name: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Products(Need):
+    """Over rows where two arguments have values: their number, sums of both and of their products.
+
+    Args:
+        first: one argument.
+        second: the other.
+        squared: those of the two whose squares are needed as well.
+        name: what SQL calls the aggregate, for messages.
+    """
+
+    first: Expression
+    second: Expression
+    squared: frozenset[Expression] = frozenset()
+    name: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Rank(Need):
+    """A value near a rank.
+
+    Args:
+        argument: whose values are ranked.
+        share: of the values that lie below it.
+        extreme: whether the smallest (of the share 0) or the largest value (1) is meant, which must not be passed;
+            otherwise values that surely lie below and above are needed, too.
+    """
+
+    argument: Expression
+    share: Fraction
+    extreme: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Frequent(Need):
+    """The most frequent of an argument's public values."""
+
+    argument: Expression

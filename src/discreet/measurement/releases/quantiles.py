@@ -1,0 +1,338 @@
+"""Quantiles by the exponential mechanism: points near ranks, what they cost and how they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+
+from discreet.errors import InternalError, UnsupportedQuery
+from discreet.measurement.releases.additive import Integers
+from discreet.measurement.releases.grids import Steps
+from discreet.measurement.releases.needs import Need, Rank
+from discreet.measurement.releases.releaser import Releaser
+from discreet.mechanisms.base import CONFIDENCE, Law
+from discreet.mechanisms.quantile_tree import QuantileTree
+from discreet.mechanisms.ranks import FARTHEST, Pick, Target
+from discreet.mechanisms.value_counts import Histogram, Key, Look, Span
+from discreet.plan.analysis.function_bounds import is_whole
+from discreet.plan.analysis.stability import Contribution
+from discreet.plan.analysis.value_bounds import bounds
+from discreet.plan.model.nodes import Expression
+from discreet.plan.model.readings import Groups, Only, Reading, Split
+from discreet.plan.model.schema import TableSchema
+from discreet.plan.model.types import Type
+from discreet.privacy import events
+
+Read = Callable[[Reading], Groups]
+"""How an engine is read."""
+
+MOST_POINTS = 4096
+"""A grid of at most so many points is read as it is."""
+
+_BLOCKS = 1024
+
+RISK = Fraction(1, 200)
+"""How often the ends of a quantile's interval may miss, at most; for less risk than this the ends are the bounds."""
+
+SHARES = Fraction(9, 10), Fraction(1, 20), Fraction(1, 20)
+"""Of a quantile's budget: for the quantile itself, and for a fence on either side of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """The point of one of several quantiles of an argument, which are drawn together."""
+
+    tree: QuantileTree
+    number: int
+
+    @property
+    def target(self) -> Target:
+        """Its rank among all values."""
+        return Target(self.tree.shares[self.number])
+
+    @property
+    def variance(self) -> Fraction:
+        """The square of the error's scale, in ranks."""
+        return self.tree.variance(self.number)
+
+    def reach(self, points: int, risk: Fraction) -> int:
+        """A distance in ranks that is reached with at most this probability."""
+        return self.tree.reach(self.number, points, risk)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankDraw:
+    """What is drawn for one rank; see `aggregates.quantile` for what it proves.
+
+    Args:
+        need: the rank.
+        steps: the grid of the argument.
+        point: what is released of it: a point by itself, or together with those of other quantiles.
+        fences: two points that values near the rank surely lie between, unless they are too far away to be made.
+        place: of the first of these columns among the released ones.
+        certain: whether what is drawn tells anything better than the bounds.
+    """
+
+    need: Rank
+    steps: Steps
+    point: Pick | Branch
+    fences: tuple[Pick, ...]
+    place: int
+    certain: bool
+
+    @property
+    def argument(self) -> Expression:
+        """Whose values are ranked."""
+        return self.need.argument
+
+    @property
+    def variance(self) -> Fraction:
+        """The square of the error's scale, in ranks."""
+        return self.point.variance if isinstance(self.point, Branch) else 1 / self.point.rate**2
+
+    @property
+    def picks(self) -> tuple[Pick, ...]:
+        """What is drawn and paid by itself."""
+        return self.fences if isinstance(self.point, Branch) else (self.point, *self.fences)
+
+    @property
+    def columns(self) -> int:
+        """How many numbers are released of each group."""
+        return 1 + len(self.fences)
+
+    def imagined(self, rows: int) -> list[int]:
+        """The points as they may come out for so many values spread evenly between the bounds, fences at their worst.
+
+        A fence is a reach away from its target, which is as far away from the quantile.
+        """
+        points = []
+        for target in (self.point.target, *(pick.target for pick in self.fences)):
+            rank = target.share * rows + (2 if self.fences else 1) * target.offset
+            step = self.steps.low + round(min(max(rank / rows, Fraction(0)), Fraction(1)) * self.steps.width)
+            points.append(step)
+        return points
+
+    def __str__(self) -> str:
+        far = self.point.reach(self.steps.width + 1, 1 - CONFIDENCE)
+        return f"exponential mechanism, within {far:,} ranks with {float(CONFIDENCE):.0%}"
+
+
+def trees(draws: Iterable[RankDraw]) -> tuple[QuantileTree, ...]:
+    """The quantiles that are drawn together, for each argument that has such."""
+    return tuple(dict.fromkeys(draw.point.tree for draw in draws if isinstance(draw.point, Branch)))
+
+
+@dataclass(frozen=True, slots=True)
+class RankDraws:
+    """All quantiles of a question, MIN and MAX among them."""
+
+    draws: tuple[RankDraw, ...]
+
+    @property
+    def by_need(self) -> Mapping[Need, RankDraw]:
+        """What is drawn for each need."""
+        return {draw.need: draw for draw in self.draws}
+
+    @property
+    def columns(self) -> int:
+        """How many numbers are released of each group."""
+        return sum(draw.columns for draw in self.draws)
+
+    @property
+    def prices(self) -> Sequence[events.Event]:
+        """What all points cost: each that is drawn by itself, and each level of those that are drawn together."""
+        alone = [pick.event for draw in self.draws for pick in draw.picks]
+        return [*alone, *(event for tree in trees(self.draws) for event in tree.levels)]
+
+    @property
+    def laws(self) -> Sequence[str]:
+        """What is drawn, in words."""
+        return [str(draw) for draw in self.draws]
+
+    def imagined(self, rows: int) -> list[int]:
+        """See `RankDraw.imagined`."""
+        return [point for draw in self.draws for point in draw.imagined(rows)]
+
+    def readings(self, reading: Reading) -> tuple[Reading, ...]:
+        """One for each argument, its values counted in blocks."""
+        arguments = {draw.argument: draw.steps for draw in self.draws}
+        return tuple(replace(reading, statistics=(), split=counted(x, steps)) for x, steps in arguments.items())
+
+    def release(self, reading: Reading, shown: Sequence[Key], read: Read, releaser: Releaser) -> Integers:
+        """A row for each group and a column for each pick, in steps of the arguments' grids."""
+        first = self.draws[0].place
+        points = np.empty((len(shown), self.columns), dtype=object)
+        for part in self.readings(reading):
+            draws = [draw for draw in self.draws if part.split and draw.argument == part.split.argument]
+            columns = [draw.place - first + i for draw in draws for i in range(draw.columns)]
+            points[:, columns] = _of_argument(part, draws, shown, read, releaser)
+        return points
+
+
+def _of_argument(
+    reading: Reading, draws: list[RankDraw], shown: Sequence[Key], read: Read, releaser: Releaser
+) -> Integers:
+    """The points of one argument: two reads, or one if the grid is small."""
+    split = reading.split
+    if split is None:
+        raise InternalError("Quantiles need a split.")
+
+    def look(places: Sequence[Span]) -> Groups:
+        return read(replace(reading, split=replace(split, shift=0, only=Only(split.shift, tuple(places)))))
+
+    coarse, last = read(reading), split.high - split.low
+    blocks = {key: Histogram.of(last >> split.shift, 0, coarse.get(key, ())) for key in shown}
+    points = {key: Histogram.of(last, split.shift, coarse.get(key, ())) for key in shown}
+    values = _points(draws, points, look, releaser)
+    fences = releaser.points(blocks, [pick for draw in draws for pick in draw.fences], look)
+    rows = [_columns(draws, values[key], fences[key], split) for key in shown]
+    width = sum(draw.columns for draw in draws)
+    return _in_order(draws, np.array(rows, dtype=object).reshape(len(shown), width))
+
+
+def _points(
+    draws: list[RankDraw], groups: dict[Key, Histogram], look: Look, releaser: Releaser
+) -> dict[Key, list[int]]:
+    """In each group the point of each quantile, by itself or with those that it is drawn with."""
+    together = trees(draws)
+    alone = [draw.point for draw in draws if isinstance(draw.point, Pick)]
+    foreseen = [tree.foreseen(number) for tree in together for number in range(len(tree.shares))]
+    drawn = releaser.points(groups, alone, look, beside=foreseen)
+    divided = {tree: releaser.places(groups, tree, look) for tree in together}
+    found = {}
+    for key, own in drawn.items():
+        rest = iter(own)
+        found[key] = [
+            divided[point.tree][key][point.number] >> point.tree.grain if isinstance(point, Branch) else next(rest)
+            for point in (draw.point for draw in draws)
+        ]
+    return found
+
+
+def _columns(draws: list[RankDraw], values: list[int], fences: list[int], split: Split) -> list[int]:
+    """What was drawn of one group, as steps: fences are the ends of their blocks that lie outside."""
+    columns, blocks = [], iter(fences)
+    for draw, value in zip(draws, values, strict=True):
+        columns.append(split.low + value)
+        if draw.fences:
+            columns.append(split.low + (next(blocks) << split.shift))
+            columns.append(min(split.low + (next(blocks) + 1 << split.shift) - 1, split.high))
+    return columns
+
+
+def _in_order(draws: list[RankDraw], points: Integers) -> Integers:
+    """Quantiles of one argument sorted as their shares are, group by group: post-processing that brings them nearer."""
+    starts = np.cumsum([0, *(draw.columns for draw in draws)]).tolist()
+    quantiles = [(d.point.target.share, at) for d, at in zip(draws, starts, strict=False) if not d.need.extreme]
+    places = [at for _, at in sorted(quantiles)]
+    points[:, places] = np.sort(points[:, places], axis=1)
+    return points
+
+
+def ranked_steps(argument: Expression, schema: TableSchema, *, former: bool = False) -> Steps:
+    """Returns the grid of an argument whose ranks are looked for; earlier versions did not count how it rounds.
+
+    Raises:
+        UnsupportedQuery: if it has no public bounds.
+    """
+    limits = bounds(argument, schema)
+    if limits is None:
+        raise UnsupportedQuery(
+            "A quantile needs public bounds of its argument.",
+            "Declare them with bounds=..., or clip in the question: MEDIAN(GREATEST(LEAST(x, 100), 0)).",
+        )
+    found = Steps.of(limits, argument.type)
+    return found if former or argument.type is Type.INT else found.clipping(limits, whole=is_whole(argument))
+
+
+def shift_of(steps: Steps) -> int:
+    """How wide blocks of points are, as a power of two: a function of the public grid alone.
+
+    >>> shift_of(Steps(0, 0, 120)), shift_of(Steps(-10, 0, 1 << 20))
+    (0, 11)
+    """
+    return 0 if steps.width < MOST_POINTS else (steps.width // _BLOCKS).bit_length()
+
+
+def counted(argument: Expression, steps: Steps) -> Split:
+    """How the values of an argument are counted first: by blocks."""
+    return Split(argument=argument, exponent=steps.exponent, low=steps.low, high=steps.high, shift=shift_of(steps))
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRanks:
+    """Ranks that are looked for, and the grid of each one's argument."""
+
+    steps: Mapping[Rank, Steps]
+
+    @classmethod
+    def of(cls, needs: Iterable[Need], schema: TableSchema, *, former: bool) -> Self:
+        """The ranks among needs.
+
+        Raises:
+            UnsupportedQuery: if an argument has no public bounds.
+        """
+        ranks = [need for need in needs if isinstance(need, Rank)]
+        return cls({rank: ranked_steps(rank.argument, schema, former=former) for rank in ranks})
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def drawn(self, contribution: Contribution, budget: tuple[Law, Fraction], place: int) -> RankDraws:
+        """Each for the same share; several quantiles of one argument put theirs together, if they err less so."""
+        found: dict[Rank, RankDraw] = {}
+        for rank, steps in self.steps.items():
+            found[rank] = replace(_alone(rank, steps, contribution, budget), place=place)
+            place += found[rank].columns
+        for argument in dict.fromkeys(rank.argument for rank in self.steps):
+            alike = {r: d for r, d in found.items() if r.argument == argument and not r.extreme}
+            found |= _together(alike, contribution, budget)
+        return RankDraws(tuple(found.values()))
+
+
+def _together(
+    alike: Mapping[Rank, RankDraw], contribution: Contribution, budget: tuple[Law, Fraction]
+) -> dict[Rank, RankDraw]:
+    """Quantiles of one argument, their points drawn from a tree for what they had one by one, if there is one."""
+    if len(alike) < 2:
+        return {}
+    law, share = budget
+    draws = list(alike.values())
+    total = sum((share * (SHARES[0] if draw.fences else 1) for draw in draws), Fraction(0))
+    tree = QuantileTree.of(
+        draws[0].argument, [rank.share for rank in alike], draws[0].steps.width, contribution, (law, total)
+    )
+    if tree is None:
+        return {}
+    branches = {share: Branch(tree, number) for number, share in enumerate(tree.shares)}
+    return {rank: replace(draw, point=branches[rank.share]) for rank, draw in alike.items()}
+
+
+def _alone(rank: Rank, steps: Steps, contribution: Contribution, budget: tuple[Law, Fraction]) -> RankDraw:
+    """The picks of one rank."""
+    make = _inside if rank.extreme else _fenced
+    (point, *fences), certain = make(rank, steps, contribution, *budget)
+    return RankDraw(need=rank, steps=steps, point=point, fences=tuple(fences), place=0, certain=certain)
+
+
+def _fenced(
+    rank: Rank, steps: Steps, contribution: Contribution, law: Law, share: Fraction
+) -> tuple[tuple[Pick, ...], bool]:
+    target, blocks = Target(rank.share), (steps.width >> shift_of(steps)) + 1
+    value, low, high = (Pick.of(law, target, contribution, share * part) for part in SHARES)
+    away = low.reach(blocks, RISK / 2) + 1
+    if away >= FARTHEST:
+        return (Pick.of(law, target, contribution, share),), False
+    return (value, low.moved(-away), high.moved(away)), True
+
+
+def _inside(
+    rank: Rank, steps: Steps, contribution: Contribution, law: Law, share: Fraction
+) -> tuple[tuple[Pick, ...], bool]:
+    pick = Pick.of(law, Target(rank.share), contribution, share)
+    away = min(pick.reach(steps.width + 1, RISK), FARTHEST)
+    return (pick.moved(-away if rank.share else away),), away < FARTHEST
