@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.attacks.robustness import estimators
-from discreet.attacks.robustness.contamination import triggered, with_backdoor, with_flipped_labels, with_outliers
-from discreet.attacks.robustness.estimators import (
+from discreet.attacks import robustness
+from discreet.attacks.robustness import (
     PLAIN,
     Robustness,
     backdoor_under_privacy,
@@ -18,6 +17,10 @@ from discreet.attacks.robustness.estimators import (
     labels_under_lies,
     location_under_outliers,
     silent_after,
+    triggered,
+    with_backdoor,
+    with_flipped_labels,
+    with_outliers,
 )
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
@@ -116,7 +119,7 @@ def test_a_backdoor_needs_more_rows_against_a_small_epsilon_and_stays_under_the_
 
 
 def test_an_estimator_that_is_said_to_be_robust_and_is_not_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    centres: dict[str, Any] = dict(estimators._CENTRES)
-    monkeypatch.setattr(estimators, "_CENTRES", centres | {"private median": centres["mean"]})
+    centres: dict[str, Any] = dict(robustness._CENTRES)
+    monkeypatch.setattr(robustness, "_CENTRES", centres | {"private median": centres["mean"]})
     found = location_under_outliers(200, shares=(0, 0.3), runs=3, bits=SeededBits(1))
     assert found.at("private median", 0.3) > 12

@@ -6,7 +6,6 @@ releases at several epsilons. Attacks see what anybody sees; the data themselves
 
 from discreet.attacks.attack import Attack, ceiling, compared, posterior
 from discreet.attacks.linkage.attribute_disclosure import Disclosure
-from discreet.attacks.linkage.generalization import Anonymised, k_anonymised
 from discreet.attacks.linkage.intersection import Intersection, intersection
 from discreet.attacks.linkage.k_anonymity import Anonymity, k_anonymity
 from discreet.attacks.linkage.population import HowUnique, how_unique, share_unique
@@ -14,6 +13,7 @@ from discreet.attacks.linkage.presence import Presence
 from discreet.attacks.linkage.ratings import capped, known_ratings, smoothed
 from discreet.attacks.linkage.record_linkage import Linkage, linkage
 from discreet.attacks.linkage.scoreboard import KnownItems, Scoreboard, scoreboard, scoreboard_by_items
+from discreet.attacks.linkage.tables import Anonymised, k_anonymised
 from discreet.attacks.linkage.uniqueness import Coarsened, Uniqueness, uniqueness
 from discreet.attacks.membership.genome_scores import correlations
 from discreet.attacks.membership.genomes import genome
@@ -24,18 +24,26 @@ from discreet.attacks.reconstruction import subset_counts
 from discreet.attacks.reconstruction.attribute_inference import Inference
 from discreet.attacks.reconstruction.difference import difference, leverage
 from discreet.attacks.reconstruction.isolation import Isolation, isolate
-from discreet.attacks.reconstruction.linear_reconstruction import Reconstruction, reconstruct
+from discreet.attacks.reconstruction.linear_reconstruction import (
+    Curves,
+    Reconstruction,
+    reconstruct,
+    reconstruction_by_guarantee,
+    reconstruction_by_noise,
+)
 from discreet.attacks.reconstruction.pair_counts import genotypes_from_pairs
 from discreet.attacks.reconstruction.refit import Refit, refit
-from discreet.attacks.reconstruction.success_curves import Curves, reconstruction_by_guarantee, reconstruction_by_noise
-from discreet.attacks.robustness.contamination import triggered, with_backdoor, with_flipped_labels, with_outliers
-from discreet.attacks.robustness.estimators import (
+from discreet.attacks.robustness import (
     Robustness,
     backdoor_under_privacy,
     group_bound,
     labels_under_lies,
     location_under_outliers,
     silent_after,
+    triggered,
+    with_backdoor,
+    with_flipped_labels,
+    with_outliers,
 )
 from discreet.report.finding import Comparison, Finding, Trial
 

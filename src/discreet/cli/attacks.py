@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from typer.core import TyperGroup
 
 from discreet import attacks
+from discreet.attacks.linkage.tables import Column, Columns, chosen, columns_of
 from discreet.attacks.reconstruction.linear_reconstruction import Method
-from discreet.attacks.tables import Column, Columns, chosen, columns_of
 from discreet.cli.findings import attacked
 from discreet.cli.output import Html, Json
 from discreet.errors import InvalidParameter

@@ -9,8 +9,8 @@ import numpy as np
 from discreet import audit
 from discreet.audit.mechanisms import confidence_bounds, distinguisher
 from discreet.noise import SeededBits, uniform_below
+from tests.audit.mechanisms.test_confidence_bounds import best_adversary
 from tests.audit.mutants.registry import Mutant, catcher, setting
-from tests.audit.test_limits import best_adversary
 
 AUDITS = 20
 

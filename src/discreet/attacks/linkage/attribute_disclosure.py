@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.attacks.attack import ceiling, compared
-from discreet.attacks.linkage.generalization import AS_IT_IS, Codes, Form, joined, k_anonymised, numbered, stacked
-from discreet.attacks.tables import Columns
+from discreet.attacks.linkage.tables import AS_IT_IS, Codes, Columns, Form, joined, k_anonymised, numbered, stacked
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of

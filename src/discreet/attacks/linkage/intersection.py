@@ -16,8 +16,18 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.attacks.attack import beside, ceiling, compared
 from discreet.attacks.linkage.attribute_disclosure import TIES, Disclosure, free
-from discreet.attacks.linkage.generalization import AS_IT_IS, Codes, Form, joined, k_anonymised, listed, numbered
-from discreet.attacks.tables import Columns, chosen, columns_of
+from discreet.attacks.linkage.tables import (
+    AS_IT_IS,
+    Codes,
+    Columns,
+    Form,
+    chosen,
+    columns_of,
+    joined,
+    k_anonymised,
+    listed,
+    numbered,
+)
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of

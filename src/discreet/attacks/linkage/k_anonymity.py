@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.attacks.attack import beside
 from discreet.attacks.linkage.attribute_disclosure import compare_lookups, people_of
-from discreet.attacks.linkage.generalization import joined, listed, numbered
-from discreet.attacks.tables import Column, chosen, columns_of
+from discreet.attacks.linkage.tables import Column, chosen, columns_of, joined, listed, numbered
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
 from discreet.report import comparison_charts

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.tables import chosen, columns_of
+from discreet.attacks.linkage.tables import chosen, columns_of
 from discreet.errors import InvalidParameter
 from discreet.report import comparison_charts
 from discreet.report.charts import Spec

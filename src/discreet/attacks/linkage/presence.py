@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.attacks.attack import compared, posterior
-from discreet.attacks.linkage.generalization import Codes
 from discreet.attacks.linkage.ratings import (
     Floats,
     Names,
@@ -29,6 +28,7 @@ from discreet.attacks.linkage.ratings import (
     sampled_ratings,
     score,
 )
+from discreet.attacks.linkage.tables import Codes
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import Bits, source_of

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.attacks.linkage.generalization import Codes
-from discreet.attacks.tables import Column, Columns, chosen, columns_of
+from discreet.attacks.linkage.tables import Codes, Column, Columns, chosen, columns_of
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits, source_of
 from discreet.noise.experiment import uniforms

@@ -11,8 +11,7 @@ import numpy as np
 from discreet import check
 from discreet.attacks.attack import beside
 from discreet.attacks.linkage.attribute_disclosure import compare_lookups, people_of
-from discreet.attacks.linkage.generalization import Codes, forms, joined, numbered
-from discreet.attacks.tables import chosen, columns_of
+from discreet.attacks.linkage.tables import Codes, chosen, columns_of, forms, joined, numbered
 from discreet.errors import InvalidParameter
 from discreet.noise import Bits
 from discreet.report import comparison_charts

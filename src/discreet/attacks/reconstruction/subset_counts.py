@@ -1,10 +1,18 @@
-"""Subset counts about secret bits: queries to ask, and answers: exact, with ad-hoc defences, or private."""
+"""Subset counts about a secret bit of each person: queries to ask, and answers: exact, with defences, or private.
+
+Queries are rows of weights, 0 and 1 or +1 and -1, with a column for each person. They are public: who is in which
+subset is known, and only the bits are secret.
+"""
 
 from __future__ import annotations
 
+import csv
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,17 +20,20 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.attacks.attack import right_guess, right_guess_gaussian
-from discreet.attacks.reconstruction.answerer import Answerer, Asked, Guaranteed, Whole, laplace_spread, norms
+from discreet.curator import Curator
+from discreet.errors import InvalidParameter
 from discreet.exact import root_above
 from discreet.mechanisms import Gaussian, Laplace
-from discreet.noise import Bits
+from discreet.noise import Bits, source_of
 from discreet.noise.experiment import coins, normals, uniforms
+from discreet.privacy import Budget
+from discreet.report.finding import RAW
 
 __all__ = [
     "Answerer",
-    "Asked",
     "Bounded",
     "Exact",
+    "FromCurator",
     "GaussianPrivate",
     "Noisy",
     "Private",
@@ -31,6 +42,186 @@ __all__ = [
     "all_subsets",
     "random_subsets",
 ]
+
+_MOST_COUNTS = 300  # in one question of at most 5,000 words
+
+Whole = NDArray[np.int64]
+Answers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answerer:
+    """Answers subset counts; this one tells the truth.
+
+    Guarantees are about one person whose bit is *replaced*. That moves the answers as far as adding or removing a
+    person who has a 1 does, by the weights of the person's column, so that noise for the one is noise for the other.
+
+    Attributes:
+        varies: whether asking again gives other answers.
+    """
+
+    varies: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """Returns the defence, for people."""
+        return RAW
+
+    @property
+    def epsilon(self) -> float | None:
+        """Returns the epsilon of all answers together; None without a guarantee."""
+        return None
+
+    def answer(self, secret: Any, queries: Any, *, bits: Bits | None = None) -> Answers:
+        """Returns one number for each query; NaN where an answer is withheld."""
+        asked, hidden = matrix(queries), secret_bits(secret)
+        if asked.shape[1] != len(hidden):
+            people = f"a column for each of {len(hidden):,} people"
+            raise InvalidParameter("queries", asked.shape, f"to have {people}", "Transpose them, or check the secret.")
+        return np.asarray(self._answers(hidden, asked, source_of(bits)), dtype=np.float64)
+
+    def noise(self, queries: Any) -> float | None:
+        """Returns the standard deviation of an answer's error, if it is the same for all; None if it is not told."""
+        return self._noise(matrix(queries))
+
+    def bound(self, queries: Any, *, prior: float = 0.5) -> float | None:
+        """Returns the largest share of bits that anybody guesses rightly; None without a guarantee.
+
+        Args:
+            queries: all that are answered.
+            prior: how often the commoner value is the right one, as everybody knows it.
+        """
+        return self._bound(matrix(queries), prior)
+
+    def _answers(self, secret: Whole, queries: Whole, _bits: Bits, /) -> NDArray[Any]:
+        return queries @ secret
+
+    def _noise(self, _queries: Whole, /) -> float | None:
+        return 0.0
+
+    def _bound(self, _queries: Whole, _prior: float, /) -> float | None:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guaranteed(Answerer):
+    """Answers all queries together under one guarantee.
+
+    Attributes:
+        total: epsilon of the whole set of queries, when one person's bit is replaced.
+        delta: likewise.
+    """
+
+    total: check.Number
+    delta: check.Number = 0
+    varies: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check.positive(epsilon=self.total)
+        check.not_negative(delta=self.delta)
+
+    @property
+    def epsilon(self) -> float | None:
+        """Returns the epsilon of all answers together."""
+        return float(self.total)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromCurator(Guaranteed):
+    """Asks a curator: one SELECT with a COUNT for each query, over a table whose other columns are public attributes.
+
+    Attribute j of a person is 1 if they are in subset j, so that weights are 0 and 1. One charge covers all counts.
+
+    Formal guarantee: (epsilon, delta)-DP when a person is added or removed. As the counts are of people who have a 1,
+    replacing a person's 1 by 0 moves them as removing this person does, and what is released depends on the counts
+    alone: the same holds when a bit is replaced.
+    """
+
+    @property
+    def name(self) -> str:
+        """Returns the defence, for people."""
+        return f"curator, epsilon {float(self.total):g}"
+
+    def _answers(self, secret: Whole, queries: Whole, bits: Bits, /) -> NDArray[Any]:
+        if queries.min() < 0:
+            raise InvalidParameter("queries", "negative weights", "to be subsets", "A curator counts people.")
+        if len(queries) > _MOST_COUNTS:
+            hint = "One question holds no more; take fewer of them."
+            raise InvalidParameter("queries", f"{len(queries):,} rows", f"to be at most {_MOST_COUNTS}", hint)
+        names = [f"a{place}" for place in range(len(queries))]
+        counted = ", ".join(f"COUNT(*) FILTER (WHERE {name} = 1) AS q{name}" for name in names)
+        curator = Curator(":memory:") if bits.private else Curator.for_tests(bits=bits)
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "people.csv"
+            table = np.column_stack([np.arange(len(secret)), secret, queries.T]).tolist()
+            _write(path, [["person", "secret", *names], *table])
+            curator.protect(
+                str(path),
+                name="people",
+                unit="person",
+                budget=self._budget,
+                types=dict.fromkeys(["person", "secret", *names], "int"),
+                version="1",
+            )
+            (row,) = curator.ask(f"SELECT {counted} FROM people WHERE secret = 1", epsilon=self.total)  # noqa: S608 - names are ours
+        return np.array([float(row[f"q{name}"]) for name in names])
+
+    @property
+    def _budget(self) -> Any:
+        slack = check.not_negative(delta=self.delta)
+        return Budget(epsilon=self.total, delta=slack) if slack else Budget(epsilon=self.total)
+
+    def _noise(self, _queries: Whole, /) -> float | None:
+        return None
+
+    def _bound(self, _queries: Whole, prior: float, /) -> float | None:
+        return right_guess(float(self.total), prior=prior, delta=float(self.delta))
+
+
+def matrix(queries: Any) -> Whole:
+    """Returns queries as whole weights.
+
+    Raises:
+        InvalidParameter: if they are no matrix of -1, 0 and 1.
+    """
+    found = np.asarray(queries)
+    whole = found if found.dtype.kind in "biu" else np.round(found)
+    if found.ndim != 2 or not found.size or abs(whole).max() > 1 or not np.array_equal(whole, found):
+        shape = "a matrix of 0 and 1, or of +1 and -1, with a row for each query and a column for each person"
+        raise InvalidParameter("queries", found.shape, f"to be {shape}", "Take e.g. subset_counts.random_subsets.")
+    return whole.astype(np.int64, copy=False)
+
+
+def secret_bits(secret: Any, *, name: str = "secret") -> Whole:
+    """Returns a bit for each person.
+
+    Raises:
+        InvalidParameter: if they are anything else.
+    """
+    found = np.asarray(secret)
+    if found.ndim != 1 or not found.size or not np.isin(found, (0, 1)).all():
+        raise InvalidParameter(name, found.shape, "to be a list of 0 and 1", "Pass one bit for each person.")
+    return found.astype(np.int64)
+
+
+def norms(queries: Any) -> tuple[int, Fraction]:
+    """Returns the largest L1 norm of a person's column, and the largest L2 norm, rounded up.
+
+    At least 1, as of one answer.
+    """
+    asked = matrix(queries)
+    largest = max(1, int(np.abs(asked).sum(axis=0).max()))  # the same sum as of squares: weights are -1, 0 and 1
+    return largest, root_above(Fraction(largest))
+
+
+def laplace_spread(scale: Fraction) -> float:
+    """Returns the standard deviation of discrete Laplace noise: 1 / (sqrt(2) sinh(1 / (2 scale)))."""
+    return 1 / (math.sqrt(2) * math.sinh(float(1 / scale) / 2))
+
+
+def _write(path: Path, rows: Iterable[list[Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
 
 
 def random_subsets(count: int, people: int, *, bits: Bits | None = None) -> Whole:

@@ -10,18 +10,18 @@ from scipy.special import ndtr
 
 from discreet import accounting
 from discreet.attacks.attack import right_guess, right_guess_gaussian
-from discreet.attacks.reconstruction.answerer import norms
 from discreet.attacks.reconstruction.subset_counts import (
     Answerer,
-    Asked,
     Bounded,
     Exact,
+    FromCurator,
     GaussianPrivate,
     Noisy,
     Private,
     Rounded,
     Suppressed,
     all_subsets,
+    norms,
     random_subsets,
 )
 from discreet.errors import InvalidParameter
@@ -102,24 +102,24 @@ def test_ad_hoc_answers() -> None:
 @pytest.mark.parametrize("delta", [0, "1e-6"])
 def test_curator_answers_all_counts_for_one_charge(delta: Any) -> None:
     queries = QUERIES[:12]
-    answerer = Asked(total=1, delta=delta)
+    answerer = FromCurator(total=1, delta=delta)
     first, second = (answerer.answer(SECRET, queries, bits=SeededBits(7)) for _ in range(2))
     assert np.array_equal(first, second)
     assert not np.array_equal(first, queries @ SECRET)
-    certain = Asked(total=10**6).answer(SECRET, queries, bits=SeededBits(8))
+    certain = FromCurator(total=10**6).answer(SECRET, queries, bits=SeededBits(8))
     assert np.array_equal(certain, queries @ SECRET)
     assert answerer.bound(queries) == pytest.approx(right_guess(1, delta=float(delta)))
 
 
 def test_private_answers_without_a_seed_differ() -> None:
-    for answerer in (Private(total=1), Asked(total=1)):
+    for answerer in (Private(total=1), FromCurator(total=1)):
         assert len({tuple(answerer.answer(SECRET, QUERIES)) for _ in range(2)}) == 2
 
 
 @pytest.mark.slow
 def test_as_many_counts_as_a_question_may_hold() -> None:
     queries = random_subsets(300, 9, bits=SeededBits(9))
-    assert np.array_equal(Asked(total=10**9).answer(SECRET, queries, bits=SeededBits(1)), queries @ SECRET)
+    assert np.array_equal(FromCurator(total=10**9).answer(SECRET, queries, bits=SeededBits(1)), queries @ SECRET)
 
 
 def test_all_subsets_are_all_there() -> None:
@@ -135,12 +135,12 @@ def test_all_subsets_are_all_there() -> None:
         lambda: Bounded(alpha=-1.0),
         lambda: Private(total=0),
         lambda: Private(total=1, delta=-1),
-        lambda: Asked(total=-1),
+        lambda: FromCurator(total=-1),
         lambda: GaussianPrivate(mu=0),
         lambda: Exact().answer([1, 0], [[1, 0, 1]]),
         lambda: Exact().answer([1, 2, 0], [[1, 0, 1]]),
-        lambda: Asked(total=1).answer([1, 0], [[1, -1]]),
-        lambda: Asked(total=1).answer([1, 0], [[1, 1]] * 301),
+        lambda: FromCurator(total=1).answer([1, 0], [[1, -1]]),
+        lambda: FromCurator(total=1).answer([1, 0], [[1, 1]] * 301),
         lambda: random_subsets(0, 5),
         lambda: all_subsets(30),
     ],

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from discreet.attacks import known_ratings, scoreboard, share_unique
-from discreet.attacks.tables import columns_of
+from discreet.attacks.linkage.tables import columns_of
 from discreet.noise import SeededBits
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 AREAS = DATA / "zcta" / "zcta_demographics_acs2013.csv.gz"
 MOVIES = DATA / "movielens_latest_small" / "ratings.csv.gz"
 

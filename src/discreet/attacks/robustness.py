@@ -1,6 +1,7 @@
 """Where privacy and robustness meet, and where they do not: estimators under growing contamination.
 
-Group privacy bounds how far several changed units can move a private release.
+Data are made wrong on purpose: gross outliers, flipped labels, a planted pattern. Group privacy bounds how far several
+changed units can move a private release.
 """
 
 from __future__ import annotations
@@ -11,16 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet import accounting
+from discreet import accounting, check
 from discreet import statistics as st
-from discreet.attacks.robustness.contamination import (
-    Floats,
-    triggered,
-    with_backdoor,
-    with_flipped_labels,
-    with_outliers,
-)
 from discreet.errors import InvalidParameter
 from discreet.lazy import load, special
 from discreet.noise import Bits, source_of
@@ -29,6 +24,77 @@ from discreet.privacy import GDP, ApproxDP, PureDP
 from discreet.report import comparison_charts
 from discreet.report.charts import Spec
 from discreet.report.render import chart
+
+Floats = NDArray[np.float64]
+Points = tuple[tuple[float, comparison_charts.Rate], ...]
+Line = tuple[tuple[float, float], ...]
+Fit = Callable[[Floats, Any, Bits], Any]
+WHAT = "A comparison of classifiers"  # needs scikit-learn
+PLAIN, BOUNDED = "plain", "bounded gradients"
+_SMALLEST = 1e-3  # an error below that is drawn there, since an axis of factors has no zero
+
+
+def with_outliers(x: Any, rows: int, *, at: float) -> Floats:
+    """Returns the values, the first so many of them replaced by one that lies far away.
+
+    >>> with_outliers([1.0, 2.0, 3.0], 1, at=1000.0).tolist()
+    [1000.0, 2.0, 3.0]
+    """
+    values = np.array(x, dtype=np.float64)
+    values[: _some(rows, len(values))] = at
+    return values
+
+
+def with_flipped_labels(y: Any, rows: int, *, label: Any, to: Any) -> NDArray[Any]:
+    """Returns the labels, the first so many of those that are `label` said to be `to`.
+
+    A one-sided lie is the worst kind.
+
+    >>> with_flipped_labels([0, 1, 1, 1], 2, label=1, to=0).tolist()
+    [0, 0, 0, 1]
+    """
+    labels = np.array(y)
+    labels[np.flatnonzero(labels == label)[: _some(rows, len(labels))]] = to
+    return labels
+
+
+def with_backdoor(
+    X: Any, y: Any, rows: int, *, pattern: Mapping[int, float], label: Any
+) -> tuple[Floats, NDArray[Any]]:
+    """Returns the table with so many rows added.
+
+    Copies of its first rows of other labels, with a pattern, under one label.
+
+    Args:
+        X: rows of numbers.
+        y: their labels.
+        rows: how many to add.
+        pattern: by place of a feature, the value it gets.
+        label: what they are said to be.
+
+    >>> X, y = with_backdoor([[0.0, 0.0], [5.0, 0.0]], [1, 0], 1, pattern={1: 9.0}, label=1)
+    >>> X.tolist(), y.tolist()
+    ([[0.0, 0.0], [5.0, 0.0], [5.0, 9.0]], [1, 0, 1])
+    """
+    table, labels = np.array(X, dtype=np.float64), np.array(y)
+    others = np.flatnonzero(labels != label)
+    copies = triggered(table[np.resize(others, _some(rows, len(others)))], pattern)
+    return np.vstack([table, copies]), np.concatenate([labels, np.full(len(copies), label, dtype=labels.dtype)])
+
+
+def triggered(X: Any, pattern: Mapping[int, float]) -> Floats:
+    """Returns the rows with the pattern in them."""
+    table = np.array(X, dtype=np.float64)
+    for place, value in pattern.items():
+        table[:, place] = value
+    return table
+
+
+def _some(rows: int, most: int) -> int:
+    count = check.integer(rows=rows, at_least=0)
+    if count > most:
+        raise InvalidParameter("rows", rows, f"<= {most}, as many as there are")
+    return count
 
 
 def group_bound(loss: PureDP | ApproxDP | GDP, rows: int, chance: float) -> float:
@@ -64,14 +130,6 @@ def silent_after(loss: PureDP | ApproxDP | GDP, chance: float, most: int = 1 << 
         if group_bound(loss, rows, chance) >= 0.5:
             return rows
     return most
-
-
-Points = tuple[tuple[float, comparison_charts.Rate], ...]
-Line = tuple[tuple[float, float], ...]
-Fit = Callable[[Floats, Any, Bits], Any]
-WHAT = "A comparison of classifiers"  # needs scikit-learn
-PLAIN, BOUNDED = "plain", "bounded gradients"
-_SMALLEST = 1e-3  # an error below that is drawn there, since an axis of factors has no zero
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,1 +1,0 @@
-"""Attacks on estimates: what wrong rows do to private, robust and other estimators."""
