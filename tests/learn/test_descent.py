@@ -16,8 +16,8 @@ from discreet.learn.losses import Loss, hinge, logistic
 from discreet.mechanisms import Gaussian
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours, events
-from discreet.statistics.glm import RESIDUAL, UNIT, Design
-from discreet.statistics.spending import Spending
+from discreet.statistics.budget_split import Spending
+from discreet.statistics.row_sums import RESIDUAL, UNIT, Design
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

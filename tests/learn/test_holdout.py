@@ -19,7 +19,7 @@ from discreet.mechanisms import Laplace
 from discreet.mechanisms.sparse_vector import SparseVectorSession
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours
-from discreet.statistics.column import Column, column
+from discreet.statistics.inputs import Column, column
 
 
 def published() -> Holdout:

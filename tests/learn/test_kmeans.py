@@ -18,7 +18,7 @@ from discreet.learn.kmeans import nearest
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms
 from discreet.privacy import Neighbours, events
-from discreet.statistics.rows import RADIUS
+from discreet.statistics.inputs import RADIUS
 from tests.learn.spying import replies, squared_distance, told
 
 ADD, SWAP = "add_remove", "replace"

@@ -18,7 +18,7 @@ from discreet.mechanisms import Gaussian
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms
 from discreet.privacy import ApproxDP, Neighbours, PureDP, events
-from discreet.statistics.glm import UNIT
+from discreet.statistics.row_sums import UNIT
 
 Floats = NDArray[np.float64]
 

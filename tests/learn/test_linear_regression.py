@@ -20,9 +20,9 @@ from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Gaussian
-from discreet.statistics.rows import RADIUS
-from discreet.statistics.spending import Spending
-from discreet.statistics.symmetric import moment_sensitivity, second_moments
+from discreet.statistics.budget_split import Spending
+from discreet.statistics.inputs import RADIUS
+from discreet.statistics.row_sums import moment_sensitivity, second_moments
 from tests.learn.spying import squared_distance, told
 
 WILD = np.array(

@@ -16,7 +16,7 @@ from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Gaussian
-from discreet.statistics.symmetric import moment_sensitivity
+from discreet.statistics.row_sums import moment_sensitivity
 from tests.learn.spying import squared_distance, told
 
 WILD = [(3.0, 0.0), (0.0, 3.0), (-3.0, 0.0), (1e300, -np.inf), (np.nan, 2.9), (2.0, -2.0)]

@@ -26,8 +26,8 @@ from discreet.learn.output_perturbation import OutputPerturbation, sensitivity
 from discreet.mechanisms import Gaussian, KNorm, Laplace
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours, events
-from discreet.statistics.rows import RADIUS
-from discreet.statistics.spending import Spending
+from discreet.statistics.budget_split import Spending
+from discreet.statistics.inputs import RADIUS
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

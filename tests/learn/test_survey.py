@@ -15,7 +15,7 @@ from discreet.learn.survey import FINE, Survey, fine_rows, placed
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours
-from discreet.statistics.rows import RADIUS
+from discreet.statistics.inputs import RADIUS
 
 Integers = NDArray[np.int64]
 

@@ -15,7 +15,7 @@ from discreet.learn.features import features
 from discreet.learn.labels import ClassPlan, codes
 from discreet.mechanisms import Laplace
 from discreet.privacy import Neighbours, events
-from discreet.statistics.rows import RADIUS
+from discreet.statistics.inputs import RADIUS
 
 
 class TinyLearner(Learner):

@@ -15,7 +15,7 @@ import pytest
 from discreet.mechanisms import Gaussian, KNorm, Laplace, Quantile
 from discreet.mechanisms.laplace import DiscreteLaplace
 from discreet.privacy import Neighbours, events
-from discreet.statistics.symmetric_noise import SymmetricNoise
+from discreet.statistics.row_sums import SymmetricNoise
 
 WATCHED = (Laplace, DiscreteLaplace, Gaussian, KNorm, Quantile)
 Given = list[tuple[Fraction, Any]]

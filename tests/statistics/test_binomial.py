@@ -14,7 +14,7 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace
 from discreet.noise import SeededBits
 from discreet.privacy import events
-from discreet.statistics import tulap
+from discreet.statistics.tests import binomial as tulap
 from tests.statistics.recorded import overruns, watched
 
 

@@ -18,8 +18,8 @@ from discreet.mechanisms import Quantile
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours, events
-from discreet.statistics import blocks as module
-from discreet.statistics.blocks import BlockPlan, block_values, subsample_and_aggregate
+from discreet.statistics.robust import subsample_and_aggregate as module
+from discreet.statistics.robust.subsample_and_aggregate import BlockPlan, block_values, subsample_and_aggregate
 from tests.conformance.nothing import NoBits
 from tests.statistics.mechanism_recorder import Recorder
 

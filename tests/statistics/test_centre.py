@@ -10,7 +10,7 @@ import pytest
 
 from discreet.noise import SeededBits
 from discreet.noise.experiment import coins, normals, uniforms
-from discreet.statistics.centre import SmoothLogarithm, lomax_pivot, missed_by_each, student_pivot
+from discreet.statistics.robust.centre import SmoothLogarithm, lomax_pivot, missed_by_each, student_pivot
 
 COUNT = 40_000
 MARGIN = 4 / math.sqrt(COUNT)  # deviations of a share, times its own

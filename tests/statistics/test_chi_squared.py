@@ -13,7 +13,7 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms
-from discreet.statistics.chi_squared import multinomials
+from discreet.statistics.tests.chi_squared import multinomials
 from tests.statistics.recorded import overruns, watched
 
 RELATIONS = ["add_remove", "replace"]

@@ -13,9 +13,9 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms
 from discreet.privacy import Neighbours
-from discreet.statistics import many_tests, means_difference
-from discreet.statistics.descent import number_noise
-from discreet.statistics.widths import beyond, half_width
+from discreet.statistics.noise_errors import beyond, half_width, number_noise
+from discreet.statistics.tests import binomial as many_tests
+from discreet.statistics.tests import difference_of_means as means_difference
 from tests.statistics.recorded import flat, overruns, watched
 
 RELATIONS = ["add_remove", "replace"]

@@ -14,8 +14,8 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours
-from discreet.statistics.covariance import scale_of
-from discreet.statistics.rows import RADIUS
+from discreet.statistics.inputs import RADIUS
+from discreet.statistics.moments.covariance import scale_of
 from tests.statistics.recorded import BOTH, given_to_noise, neighbouring, remembered, squared_mu
 
 ROWS = [(0.0, 0.0), (1.0, 1.0), (-1.0, 1.0), (1.0, -1.0), (0.3, -0.7), (9.0, 0.0), (np.nan, -1.0)]

@@ -10,9 +10,9 @@ from scipy.special import expit, softmax
 
 from discreet.errors import InvalidParameter
 from discreet.learn.features import features
-from discreet.statistics import glm
-from discreet.statistics.glm import Design
-from discreet.statistics.rows import rounded_within
+from discreet.statistics import row_sums as glm
+from discreet.statistics.inputs import rounded_within
+from discreet.statistics.row_sums import Design
 
 numbers = st.integers(-5000, 5000)
 residual = st.integers(-3000, 3000)

@@ -17,8 +17,8 @@ from discreet.mechanisms import Laplace, Quantile
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms
 from discreet.privacy import Neighbours, events
-from discreet.statistics import heavy_tails
-from discreet.statistics.heavy_tails import heavy_tailed_mean
+from discreet.statistics.robust import heavy_tails
+from discreet.statistics.robust.heavy_tails import heavy_tailed_mean
 from tests.conformance.nothing import NoBits
 from tests.statistics.mechanism_recorder import Recorder, Seen
 

@@ -16,7 +16,7 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours
-from discreet.statistics.bounds import _BINS, _counts, _ends
+from discreet.statistics.histogram import _BINS, _counts, _ends
 from tests.statistics.recorded import BOTH, given_to_noise, neighbouring, pure_loss, remembered, squared_mu
 
 VALUES = [-np.inf, 0.0, 1.5, 2.0, np.nan]

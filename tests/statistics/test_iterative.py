@@ -16,9 +16,8 @@ from discreet.mechanisms.partition_selection import Selected
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours, events
-from discreet.statistics import iterative as module
-from discreet.statistics.iterative import iterative_mean
-from discreet.statistics.stable_start import StableStart
+from discreet.statistics.moments import iterative_mean as module
+from discreet.statistics.moments.iterative_mean import StableStart, iterative_mean
 from tests.conformance.nothing import NoBits
 from tests.statistics.mechanism_recorder import Recorder, Seen
 

@@ -16,12 +16,11 @@ from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SeededBits
 from discreet.noise.experiment import coins, normals, uniforms
 from discreet.privacy import Neighbours, events
-from discreet.statistics import location
-from discreet.statistics.column import Column, column
-from discreet.statistics.descent import Path, deviation, number_noise, pure_part
-from discreet.statistics.location import LocationPlan
-from discreet.statistics.scores import Huber, Score, WholeScore
-from discreet.statistics.widths import half_width
+from discreet.statistics.inputs import Column, column
+from discreet.statistics.noise_errors import Path, deviation, half_width, number_noise, pure_part
+from discreet.statistics.robust import m_estimators as location
+from discreet.statistics.robust.m_estimators import LocationPlan
+from discreet.statistics.robust.scores import Huber, Score, WholeScore
 from tests.statistics.recorded import flat, overruns, watched
 
 SCORES = [st.Huber(), st.Huber(0.2), st.Logistic(), st.Biweight()]

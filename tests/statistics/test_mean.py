@@ -14,11 +14,10 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms
 from discreet.privacy import Neighbours
-from discreet.statistics.column import column
-from discreet.statistics.mean import centre_of
-from discreet.statistics.moments import pair
-from discreet.statistics.noisy import beyond
-from discreet.statistics.spending import Spending
+from discreet.statistics.budget_split import Spending
+from discreet.statistics.inputs import column
+from discreet.statistics.moments.mean import centre_of
+from discreet.statistics.moments.power_sums import beyond, pair
 from tests.statistics.recorded import BOTH, given_to_noise, neighbouring, pure_loss, remembered, squared_mu
 
 POINTS = [0.0, 1.0, 2.5, 4.0, np.inf]

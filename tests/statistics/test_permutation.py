@@ -14,9 +14,9 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.noise import SeededBits, discrete_laplace
 from discreet.noise.experiment import normals, uniforms
 from discreet.privacy import events
-from discreet.statistics import permutation
-from discreet.statistics.column import column
-from discreet.statistics.contrasts import (
+from discreet.statistics.inputs import column
+from discreet.statistics.tests import permutation
+from discreet.statistics.tests.permutation import (
     RADIUS,
     Called,
     Contrast,

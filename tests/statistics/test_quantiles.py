@@ -23,10 +23,9 @@ from discreet.mechanisms.ranks import priced
 from discreet.noise import Bits, SeededBits
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
-from discreet.statistics.column import column
-from discreet.statistics.fences import _cells, blocks
-from discreet.statistics.ranks import many_points, tree_of
-from discreet.statistics.spending import Spending
+from discreet.statistics.budget_split import Spending
+from discreet.statistics.inputs import column
+from discreet.statistics.quantiles.points import _cells, blocks, many_points, tree_of
 from tests.statistics.recorded import BOTH, neighbouring
 from tests.statistics.test_mean import beta_sample
 

@@ -15,8 +15,8 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.noise import SeededBits
 from discreet.noise.experiment import coins, normals, uniforms
 from discreet.privacy import Neighbours
-from discreet.statistics.regression_scores import Numbers
-from discreet.statistics.symmetric_noise import SymmetricNoise
+from discreet.statistics.robust.regression import Numbers
+from discreet.statistics.row_sums import SymmetricNoise
 from tests.statistics.recorded import flat, overruns, watched
 
 RELATIONS = ["add_remove", "replace"]

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.learn.features import features
-from discreet.statistics.column import column
-from discreet.statistics.rows import RADIUS, within
+from discreet.statistics.inputs import RADIUS, column, within
 
 entries = st.integers(-(1 << 40), 1 << 40)
 

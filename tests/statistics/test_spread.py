@@ -14,10 +14,10 @@ from discreet import statistics as st
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours
-from discreet.statistics import moments
-from discreet.statistics.column import column
-from discreet.statistics.spending import Spending
-from discreet.statistics.spread import squares_sensitivity
+from discreet.statistics.budget_split import Spending
+from discreet.statistics.inputs import column
+from discreet.statistics.moments import power_sums as moments
+from discreet.statistics.moments.variance import squares_sensitivity
 from tests.statistics.recorded import BOTH, given_to_noise, neighbouring, pure_loss, remembered, squared_mu
 from tests.statistics.test_mean import beta_sample
 

@@ -11,7 +11,7 @@ import pytest
 from discreet.mechanisms import Gaussian
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours
-from discreet.statistics.symmetric import moment_sensitivity, positive_part, release_symmetric, second_moments
+from discreet.statistics.row_sums import moment_sensitivity, positive_part, release_symmetric, second_moments
 
 BOTH = [Neighbours.ADD_REMOVE, Neighbours.REPLACE]
 
@@ -19,7 +19,7 @@ BOTH = [Neighbours.ADD_REMOVE, Neighbours.REPLACE]
 def test_sums_are_exact_over_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.array([[1 << 15, -(1 << 15)]] * 7, dtype=np.int64)
     whole = second_moments(rows)
-    monkeypatch.setattr("discreet.statistics.symmetric._BLOCK", 2)
+    monkeypatch.setattr("discreet.statistics.row_sums._BLOCK", 2)
     assert (second_moments(rows) == whole).all()
     assert whole.tolist() == [[7 << 30, -(7 << 30)], [-(7 << 30), 7 << 30]]
     assert second_moments(np.zeros((0, 2), dtype=np.int64)).tolist() == [[0, 0], [0, 0]]

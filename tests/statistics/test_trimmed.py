@@ -15,8 +15,8 @@ from discreet.mechanisms import Laplace, Lomax
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours, events
-from discreet.statistics import smooth_sensitivity
-from discreet.statistics.trimmed import smooth_median, trimmed_mean
+from discreet.statistics.robust import sensitivity as smooth_sensitivity
+from discreet.statistics.robust.trimmed_mean import smooth_median, trimmed_mean
 from tests.conformance.nothing import NoBits
 from tests.statistics import smooth_referee as referee
 from tests.statistics.mechanism_recorder import Recorder, Seen

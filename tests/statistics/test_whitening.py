@@ -15,8 +15,8 @@ from discreet.mechanisms import Gaussian
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours
-from discreet.statistics import whitening as module
-from discreet.statistics.whitening import UNITS, Root, iterative_covariance
+from discreet.statistics.moments import iterative_covariance as module
+from discreet.statistics.moments.iterative_covariance import UNITS, Root, iterative_covariance
 from tests.conformance.nothing import NoBits
 
 ROWS = np.array([[0.0, 1.0], [3.0, -4.0], [100.0, 100.0], [-1e9, 2.0], [np.nan, np.inf]])

@@ -16,7 +16,7 @@ from discreet.exact import float_above
 from discreet.noise import Bits, SeededBits, source_of
 from discreet.privacy import ApproxDP, Loss, Neighbours, PureDP
 from discreet.privacy.events import Approx, Composed, Event
-from discreet.statistics.spending import Spending
+from discreet.statistics.budget_split import Spending
 
 
 class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotations

@@ -23,7 +23,7 @@ from discreet.mechanisms import Gaussian
 from discreet.noise import Bits
 from discreet.privacy import Neighbours, events
 from discreet.privacy.events import Event
-from discreet.statistics.rows import within
+from discreet.statistics.inputs import within
 
 COUNTS = Fraction(1, 10)  # of mu^2, for the counts of cells by which they are merged
 ENOUGH = 8  # a merged cell holds this many times the noise of its sum, if there are so many rows

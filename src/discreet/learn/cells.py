@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.learn.features import features
-from discreet.statistics.rows import matrix
+from discreet.statistics.inputs import matrix
 
 Integers = NDArray[np.int64]
 

@@ -15,8 +15,8 @@ from discreet.exact import root_above
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits
 from discreet.privacy import Neighbours
-from discreet.statistics.rows import Integers, matrix, whole
-from discreet.statistics.spending import Spending
+from discreet.statistics.budget_split import Spending
+from discreet.statistics.inputs import Integers, matrix, whole
 
 Floats = NDArray[np.float64]
 

@@ -20,8 +20,8 @@ from discreet.mechanisms import Gaussian
 from discreet.noise import Bits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours
-from discreet.statistics.rows import RADIUS, Integers, exact_product, within
-from discreet.statistics.spending import Spending
+from discreet.statistics.budget_split import Spending
+from discreet.statistics.inputs import RADIUS, Integers, exact_product, within
 
 Floats = NDArray[np.float64]
 

@@ -14,8 +14,8 @@ from discreet.mechanisms import Gaussian
 from discreet.noise import Bits
 from discreet.privacy import Neighbours, events
 from discreet.privacy.events import Event
-from discreet.statistics.glm import UNIT
-from discreet.statistics.spending import Spending
+from discreet.statistics.budget_split import Spending
+from discreet.statistics.row_sums import UNIT
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

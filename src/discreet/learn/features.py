@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.errors import InvalidParameter
-from discreet.statistics.rows import RADIUS, matrix, whole, within
+from discreet.statistics.inputs import RADIUS, matrix, whole, within
 
 Floats = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from discreet.mechanisms import Laplace, SparseVector
 from discreet.mechanisms.sparse_vector import SparseVectorSession
 from discreet.privacy import ApproxDP, Neighbours, PureDP, events
 from discreet.privacy.events import Event
-from discreet.statistics.column import Column, column
+from discreet.statistics.inputs import Column, column
 
 FINE = 1 << 10  # steps of a query's range
 CALM = 4  # sigma is at most the threshold over this, or noise alone would spend the budget

@@ -21,8 +21,8 @@ from discreet.learn.features import Features, features
 from discreet.noise import Bits
 from discreet.noise.experiment import normals, uniforms
 from discreet.privacy.events import Composed, Event, Gaussian, Repeated
-from discreet.statistics.rows import RADIUS, Integers, exact_product
-from discreet.statistics.spending import Spending
+from discreet.statistics.budget_split import Spending
+from discreet.statistics.inputs import RADIUS, Integers, exact_product
 
 Floats = NDArray[np.float64]
 

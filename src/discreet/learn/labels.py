@@ -16,7 +16,7 @@ from discreet.mechanisms import PartitionSelection
 from discreet.noise import Bits
 from discreet.privacy import Neighbours, events
 from discreet.privacy.events import Event
-from discreet.statistics.spending import Spending
+from discreet.statistics.budget_split import Spending
 
 SHARE = Fraction(1, 20)  # of epsilon, for finding classes nobody declared
 _HINT = "Classes are public: pass classes=[0, 1]. Without them they are found privately, which needs a delta."

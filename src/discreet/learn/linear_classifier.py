@@ -25,9 +25,9 @@ from discreet.learn.survey import Survey, fine_rows
 from discreet.noise import Bits
 from discreet.privacy import Neighbours, events
 from discreet.privacy.events import Event
-from discreet.statistics.glm import Design
-from discreet.statistics.rows import RADIUS
-from discreet.statistics.spending import Spending
+from discreet.statistics.budget_split import Spending
+from discreet.statistics.inputs import RADIUS
+from discreet.statistics.row_sums import Design
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

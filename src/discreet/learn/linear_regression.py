@@ -16,7 +16,7 @@ from discreet.learn.features import Features, ends, features
 from discreet.learn.least_squares import Solution, reach, solve
 from discreet.learn.moments import Labels, Moments, constant_of, joint_rows, label_radius, release_moments
 from discreet.privacy.events import Event, Gaussian
-from discreet.statistics.rows import RADIUS
+from discreet.statistics.inputs import RADIUS
 
 Floats = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.lazy import special
-from discreet.statistics.glm import class_residuals, link_table, sign_residuals, softmax_residuals
+from discreet.statistics.row_sums import class_residuals, link_table, sign_residuals, softmax_residuals
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

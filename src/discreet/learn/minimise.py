@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.lazy import optimize
 from discreet.learn.losses import Loss
-from discreet.statistics.rows import RADIUS
+from discreet.statistics.inputs import RADIUS
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from discreet.learn.features import Features
 from discreet.noise import Bits
 from discreet.privacy import Neighbours
-from discreet.statistics.rows import RADIUS, Integers, ceil_root, matrix, whole
-from discreet.statistics.spending import Spending
-from discreet.statistics.symmetric import moment_sensitivity, release_symmetric, second_moments
+from discreet.statistics.budget_split import Spending
+from discreet.statistics.inputs import RADIUS, Integers, ceil_root, matrix, whole
+from discreet.statistics.row_sums import moment_sensitivity, release_symmetric, second_moments
 
 Floats = NDArray[np.float64]
 

@@ -25,7 +25,7 @@ from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import Bits
 from discreet.privacy import ApproxDP, Neighbours, events
 from discreet.privacy.events import Event
-from discreet.statistics.spending import Spending
+from discreet.statistics.budget_split import Spending
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -16,7 +16,7 @@ from discreet.learn.features import Features, features
 from discreet.learn.moments import Moments, release_moments
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event, Gaussian
-from discreet.statistics.rows import RADIUS
+from discreet.statistics.inputs import RADIUS
 
 Floats = NDArray[np.float64]
 

@@ -28,7 +28,7 @@ from discreet.noise import Bits, bernoulli, uniform_below
 from discreet.noise.experiment import shuffled
 from discreet.privacy import Loss, Neighbours, events
 from discreet.privacy.events import Event
-from discreet.statistics.spending import Spending
+from discreet.statistics.budget_split import Spending
 
 OWN = ("epsilon", "delta", "neighbours", "random_state", "label_bounds")  # parameters that are those of the search
 

@@ -13,7 +13,7 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
-from discreet.statistics.spending import Spending
+from discreet.statistics.budget_split import Spending
 
 CAREFUL = 1 - Fraction(1, 1 << 30)  # of a share, so that prices rounded up stay within the budget
 FEW = 8  # candidates; more of them are never cheaper one by one

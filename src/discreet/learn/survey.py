@@ -20,8 +20,8 @@ from discreet.learn.features import Features
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits
 from discreet.privacy import Neighbours, events
-from discreet.statistics.rows import RADIUS, matrix, whole, within
-from discreet.statistics.spending import Spending
+from discreet.statistics.budget_split import Spending
+from discreet.statistics.inputs import RADIUS, matrix, whole, within
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

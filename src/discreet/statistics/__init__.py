@@ -4,27 +4,25 @@ Bounds are public and never read from the data; noise is exact; nothing depends 
 public. Values in `discreet.statistics.diagnostics` are private: for the steward's eyes, never published.
 """
 
-from discreet.statistics.binomial import binomial_test
-from discreet.statistics.blocks import subsample_and_aggregate
-from discreet.statistics.bounds import Bounds, find_bounds
-from discreet.statistics.chi_squared import chi_squared_test
-from discreet.statistics.covariance import correlation, covariance
-from discreet.statistics.heavy_tails import heavy_tailed_mean
-from discreet.statistics.histogram import histogram
-from discreet.statistics.iterative import iterative_mean
-from discreet.statistics.m_estimators import huber_location, m_estimate
-from discreet.statistics.m_regression import m_regression
-from discreet.statistics.many_tests import test_of_tests
-from discreet.statistics.mean import mean
-from discreet.statistics.means_difference import difference_of_means_test
-from discreet.statistics.permutation import permutation_test
-from discreet.statistics.quantiles import interquartile_range, median, quantile, quantiles
-from discreet.statistics.results import TestResult
-from discreet.statistics.scores import Biweight, Huber, Logistic, Score
-from discreet.statistics.spending import Spending
-from discreet.statistics.spread import standard_deviation, variance
-from discreet.statistics.trimmed import smooth_median, trimmed_mean
-from discreet.statistics.whitening import iterative_covariance
+from discreet.statistics.budget_split import Spending
+from discreet.statistics.histogram import Bounds, find_bounds, histogram
+from discreet.statistics.moments.covariance import correlation, covariance
+from discreet.statistics.moments.iterative_covariance import iterative_covariance
+from discreet.statistics.moments.iterative_mean import iterative_mean
+from discreet.statistics.moments.mean import mean
+from discreet.statistics.moments.variance import standard_deviation, variance
+from discreet.statistics.quantiles.quantiles import interquartile_range, median, quantile, quantiles
+from discreet.statistics.robust.heavy_tails import heavy_tailed_mean
+from discreet.statistics.robust.m_estimators import huber_location, m_estimate
+from discreet.statistics.robust.m_regression import m_regression
+from discreet.statistics.robust.scores import Biweight, Huber, Logistic, Score
+from discreet.statistics.robust.subsample_and_aggregate import subsample_and_aggregate
+from discreet.statistics.robust.trimmed_mean import smooth_median, trimmed_mean
+from discreet.statistics.tests.binomial import binomial_test, test_of_tests
+from discreet.statistics.tests.chi_squared import chi_squared_test
+from discreet.statistics.tests.difference_of_means import difference_of_means_test
+from discreet.statistics.tests.permutation import permutation_test
+from discreet.statistics.tests.results import TestResult
 
 std = standard_deviation
 

@@ -18,10 +18,10 @@ from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.lazy import special
 from discreet.privacy import Neighbours
-from discreet.statistics import smooth_sensitivity as smooth
-from discreet.statistics.centre import FINE, some_values
-from discreet.statistics.column import column, vector
-from discreet.statistics.influence import HUBER, Functional, functional
+from discreet.statistics.inputs import column, vector
+from discreet.statistics.robust import sensitivity as smooth
+from discreet.statistics.robust.centre import FINE, some_values
+from discreet.statistics.robust.sensitivity import HUBER, Functional, functional
 
 _DUST = Fraction(1, 10**300)  # of a step: what is smaller counts as 0
 

@@ -1,8 +1,9 @@
-"""Private counts in public bins."""
+"""Private counts in public bins, and public bounds found from such counts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,11 +18,17 @@ from discreet.mechanisms import Gaussian, Laplace
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours
-from discreet.statistics.column import vector
-from discreet.statistics.spending import Spending
+from discreet.privacy.events import Composed, Event
+from discreet.statistics.budget_split import Spending
+from discreet.statistics.inputs import vector
 
 _HINT = "Pass ascending edges, e.g. bins=[0, 10, 20], or categories=['a', 'b']; they are public, never read from data."
 _MOST = 1 << 24
+
+SMALLEST, LARGEST = -30, 60  # exponents of two: nearer to zero is zero, farther away is at the end
+SHARE = Fraction(1, 10)  # of a statistic's budget, where it is to find its bounds
+RISK = Fraction(1, 100)
+_BINS = LARGEST - SMALLEST  # of each sign
 
 
 def histogram(
@@ -128,3 +135,111 @@ def _place(places: dict[Any, int], value: Any) -> int:
         return places.get(value, -1)
     except TypeError:  # what has no hash is no category
         return -1
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Limits that were found, and what finding them cost.
+
+    Attributes:
+        low: the lower limit.
+        high: the upper limit.
+        event: what was released.
+        private: False if the noise came from a seeded source.
+    """
+
+    low: float
+    high: float
+    event: Event
+    private: bool
+
+    @property
+    def pair(self) -> tuple[float, float]:
+        """Both, as other statistics take them."""
+        return self.low, self.high
+
+
+def find_bounds(
+    x: Any,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+    risk: Number = RISK,
+    bits: Bits | None = None,
+) -> Bounds:
+    """Powers of two between which nearly all of the values lie.
+
+    Args:
+        x: one number for each unit; missing ones count nowhere.
+        epsilon: the budget, with Laplace noise if it comes alone.
+        delta: with it the noise is normal.
+        rho: the budget in zCDP, instead of both.
+        neighbours: the relation to protect.
+        risk: the probability that an empty bin is taken for one that is not.
+        bits: the source of randomness; None is the secure one.
+
+    Returns:
+        `Bounds`, whose `pair` can be passed as ``bounds=`` of another statistic; their `event` is paid for besides.
+
+    Raises:
+        InvalidParameter: outside these domains.
+        InvalidValue: if the values are no vector of numbers.
+
+    Formal guarantee: the budget. Values are counted in public bins [2^j, 2^(j+1)) and their negatives for j from -30 to
+    59, zero and what is nearer to it in one of its own; infinities count at the ends. A value is in one bin, so that
+    counts move by 1, or where it is replaced by 2 in the L1 norm and by sqrt 2 in the L2 norm, and get noise for that.
+    Bins whose noisy count exceeds what the noise of an empty one reaches with probability risk over the number of bins
+    are taken as filled; the bounds are the outer ends of the first and the last of them. Everything after the noise is
+    post-processing. Values in bins that are not found will be clipped: about as many as the threshold in each.
+
+    >>> from discreet.noise import SeededBits
+    >>> find_bounds([20, 30, 45] * 100, epsilon=1, bits=SeededBits(1)).pair
+    (16.0, 64.0)
+    """
+    chance = check.probability(risk=risk)
+    return _found(x, Spending.of(epsilon, delta, rho), Neighbours(neighbours), chance, source_of(bits))
+
+
+def settled(
+    x: Any, bounds: Any, spending: Spending, neighbours: Neighbours | str, bits: Bits
+) -> tuple[Any, Spending, tuple[Event, ...]]:
+    """Bounds as they were given, or "find": found for a tenth of the budget; what is left of it; and the price."""
+    if not isinstance(bounds, str) or bounds != "find":
+        return bounds, spending, ()
+    found = _found(x, spending.share(SHARE), Neighbours(neighbours), RISK, bits)
+    return found.pair, spending.share(1 - SHARE), (found.event,)
+
+
+def with_price(event: Event, paid: tuple[Event, ...]) -> Event:
+    """An event together with those that came before it."""
+    return Composed([*paid, event]) if paid else event
+
+
+def _found(x: Any, spending: Spending, neighbours: Neighbours, risk: Fraction, bits: Bits) -> Bounds:
+    mechanism = disjoint_counts(spending, neighbours)
+    noisy = np.asarray(mechanism.release(_counts(vector(x)), bits=bits))
+    each = min(2 * risk / (2 * _BINS + 1), Fraction(1, 2))  # noise is symmetric: above it is half of this
+    filled = np.flatnonzero(noisy > int(mechanism.error(confidence=1 - each)))
+    low, high = (_ends(filled[0])[0], _ends(filled[-1])[1]) if filled.size else (0.0, 1.0)
+    return Bounds(low, high, mechanism.event, bits.private)
+
+
+def _counts(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How many values are in each bin: the negative ones from the farthest, zero, the positive ones."""
+    known = values[~np.isnan(values)]
+    _, exponents = np.frexp(known)  # |x| is in [2^(e - 1), 2^e)
+    exponents = np.where(np.isinf(known), LARGEST, exponents - 1)
+    size = np.clip(exponents, SMALLEST - 1, LARGEST - 1) - SMALLEST + 1  # 0 is the bin of zero
+    places = _BINS + np.where(known == 0, 0, np.sign(known) * size).astype(np.int64)
+    return np.bincount(places, minlength=2 * _BINS + 1).astype(np.int64)
+
+
+def _ends(place: int) -> tuple[float, float]:
+    """The limits of a bin; that of zero ends where the first ones beside it begin."""
+    size = abs(int(place) - _BINS)
+    if size == 0:
+        return -(2.0**SMALLEST), 2.0**SMALLEST
+    near, far = 2.0 ** (SMALLEST + size - 1), 2.0 ** (SMALLEST + size)
+    return (near, far) if place > _BINS else (-far, -near)

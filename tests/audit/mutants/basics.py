@@ -11,7 +11,7 @@ import numpy as np
 from discreet import audit
 from discreet import statistics as st
 from discreet.noise import SeededBits
-from discreet.statistics.column import Column, column
+from discreet.statistics.inputs import Column, column
 from tests.audit.mutants.registry import Mutant, catcher, setting
 
 SURE = 1 - 1e-6

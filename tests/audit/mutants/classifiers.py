@@ -16,8 +16,8 @@ from discreet.learn.output_perturbation import sensitivity
 from discreet.mechanisms import Gaussian
 from discreet.privacy.events import Composed, Event, Repeated
 from discreet.privacy.events import Gaussian as Release
-from discreet.statistics import glm
-from discreet.statistics.rows import RADIUS
+from discreet.statistics import row_sums as glm
+from discreet.statistics.inputs import RADIUS
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.learn.spying import replies, squared_distance, told
 

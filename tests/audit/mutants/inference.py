@@ -11,11 +11,12 @@ import pytest
 from discreet import statistics as st
 from discreet.noise import SeededBits, discrete_laplace
 from discreet.noise.experiment import normals
-from discreet.statistics import chi_squared, location, many_tests, permutation
-from discreet.statistics.chi_squared import multinomials
-from discreet.statistics.descent import number_noise
-from discreet.statistics.regression_scores import Numbers
-from discreet.statistics.scores import WholeScore
+from discreet.statistics import location, many_tests
+from discreet.statistics.noise_errors import number_noise
+from discreet.statistics.robust.regression import Numbers
+from discreet.statistics.robust.scores import WholeScore
+from discreet.statistics.tests import chi_squared, permutation
+from discreet.statistics.tests.chi_squared import multinomials
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.statistics.recorded import overruns, watched
 

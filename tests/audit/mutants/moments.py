@@ -8,7 +8,7 @@ from discreet.learn import column_moments, coreset, moments
 from discreet.learn.column_moments import shares
 from discreet.learn.moments import Labels
 from discreet.privacy import Neighbours
-from discreet.statistics.rows import RADIUS
+from discreet.statistics.inputs import RADIUS
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.learn import test_columns, test_kmeans, test_linear_regression
 

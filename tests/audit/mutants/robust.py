@@ -12,10 +12,12 @@ import pytest
 from discreet import audit
 from discreet.mechanisms import Quantile
 from discreet.noise import SeededBits
-from discreet.statistics import blocks, iterative, smooth_sensitivity
-from discreet.statistics.blocks import BlockPlan
-from discreet.statistics.iterative import iterative_mean
-from discreet.statistics.trimmed import smooth_median
+from discreet.statistics.moments import iterative_mean as iterative
+from discreet.statistics.moments.iterative_mean import iterative_mean
+from discreet.statistics.robust import sensitivity as smooth_sensitivity
+from discreet.statistics.robust import subsample_and_aggregate as blocks
+from discreet.statistics.robust.subsample_and_aggregate import BlockPlan
+from discreet.statistics.robust.trimmed_mean import smooth_median
 from tests.audit.mutants.registry import Mutant, catcher, setting
 
 SURE = 1 - 1e-6

@@ -19,7 +19,7 @@ from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
 from discreet.sql.scope import lookup
 from discreet.sql.training_rows import RowColumn, TrainingRows
-from discreet.statistics.rows import MOST_FEATURES
+from discreet.statistics.inputs import MOST_FEATURES
 
 TARGET_BOUNDS = ("label_bounds", "target_bounds", "y_bounds")
 """What learners call the public limits of their target."""

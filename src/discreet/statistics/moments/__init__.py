@@ -1,0 +1,1 @@
+"""Means, variances and covariances, of one number each or of rows."""

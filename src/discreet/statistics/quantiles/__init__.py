@@ -1,0 +1,1 @@
+"""Medians and quantiles with intervals for those of the population."""

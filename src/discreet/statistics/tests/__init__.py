@@ -1,0 +1,1 @@
+"""Private tests of hypotheses, with levels that count the noise."""
