@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from discreet import learn
 from discreet.errors import InvalidParameter
-from discreet.learn import store
 from discreet.learn.base import Learner
+from discreet.learn.persistence import store
 from discreet.privacy import events
 from tests.learn.specimens import SPECIMENS, Specimen
 

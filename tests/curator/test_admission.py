@@ -16,7 +16,7 @@ from discreet.errors import (
     NotPermitted,
     QueryFailed,
 )
-from discreet.learn import store
+from discreet.learn.persistence import store
 from discreet.ledger import FAILURE_CREDITS
 from discreet.privacy import Budget, Loss
 from discreet.sql.frame import count

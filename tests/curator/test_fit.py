@@ -32,7 +32,7 @@ from discreet.errors import (
     QueryFailed,
     UnsupportedQuery,
 )
-from discreet.learn import store
+from discreet.learn.persistence import store
 from discreet.noise import SecureBits, SeededBits
 from discreet.privacy import Budget, events
 from tests.curator.clinic import visits

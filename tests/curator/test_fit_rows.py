@@ -18,7 +18,7 @@ from discreet.curator.training import training_plan as models_module
 from discreet.curator.training.training_plan import Training
 from discreet.engines import DuckDB, Memory
 from discreet.errors import UnsupportedQuery
-from discreet.learn import store
+from discreet.learn.persistence import store
 from discreet.plan.model.readings import Reading
 from discreet.privacy import Neighbours
 from tests.curator.clinic import Row, neighbour, visits

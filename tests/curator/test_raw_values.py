@@ -11,7 +11,7 @@ import pytest
 from discreet import audit
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Engine, Memory
-from discreet.learn import store
+from discreet.learn.persistence import store
 from discreet.noise import SeededBits
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_regressor
 
 from discreet import learn
-from discreet.learn.store import kinds
+from discreet.learn.persistence.store import kinds
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 

@@ -11,9 +11,8 @@ from sklearn.base import clone
 
 from discreet import accounting
 from discreet.errors import InvalidParameter
-from discreet.learn import boosting
-from discreet.learn.boosting import AdditiveClassifier
-from discreet.learn.softmax import ONE, UNIT, shares
+from discreet.learn.trees import boosting
+from discreet.learn.trees.boosting import ONE, UNIT, AdditiveClassifier, shares
 from discreet.mechanisms import Gaussian
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms

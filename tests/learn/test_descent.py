@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from discreet.learn.descent import CLIP, Descent
-from discreet.learn.losses import Loss, hinge, logistic
+from discreet.learn.linear.linear_classifier import CLIP, Descent
+from discreet.learn.linear.losses import Loss, hinge, logistic
 from discreet.mechanisms import Gaussian
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours, events

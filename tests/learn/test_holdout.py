@@ -13,8 +13,7 @@ from discreet import accounting
 from discreet.accounting.terms import terms
 from discreet.accounting.zcdp import compose
 from discreet.errors import InsufficientBudget, InvalidParameter
-from discreet.learn.holdout import Holdout
-from discreet.learn.reuse import reuse
+from discreet.learn.selection.holdout import Holdout, reuse
 from discreet.mechanisms import Laplace
 from discreet.mechanisms.sparse_vector import SparseVectorSession
 from discreet.noise import SeededBits

@@ -11,10 +11,11 @@ import pytest
 from sklearn.cluster import KMeans as Exact
 
 from discreet.errors import InvalidParameter
-from discreet.learn import KMeans, coreset
-from discreet.learn.column_moments import STEPS, release_columns
-from discreet.learn.coreset import point_sensitivities, rotation, turned
-from discreet.learn.kmeans import nearest
+from discreet.learn import KMeans
+from discreet.learn.clusters import coreset
+from discreet.learn.clusters.coreset import point_sensitivities, rotation, turned
+from discreet.learn.clusters.kmeans import nearest
+from discreet.learn.moments import STEPS, release_columns
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms
 from discreet.privacy import Neighbours, events

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from discreet.audit import distinguish
 from discreet.errors import InvalidParameter
 from discreet.learn import LinearSVC, LogisticRegression
-from discreet.learn.linear_classifier import GradientDescent
+from discreet.learn.linear.linear_classifier import GradientDescent
 from discreet.mechanisms import Gaussian
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms
@@ -146,7 +146,7 @@ def test_noise_is_right_for_any_norm(norm_bound: float, monkeypatch: pytest.Monk
     for name, rows in (("both", far), ("one", far[:1])):
         spy.drawn.clear()
         spy.given.clear()
-        monkeypatch.setattr("discreet.learn.descent.MOMENTUM", 0.0)
+        monkeypatch.setattr("discreet.learn.linear.linear_classifier.MOMENTUM", 0.0)
         LogisticRegression(norm_bound=norm_bound, classes=[0, 1], steps=1, random_state=1).fit(
             rows, [1, 0][: len(rows)]
         )

@@ -12,9 +12,10 @@ from sklearn.linear_model import LinearRegression as Exact
 from sklearn.linear_model import Ridge as ExactRidge
 
 from discreet.errors import InvalidParameter
-from discreet.learn import PCA, GaussianNB, linear_regression, moments
+from discreet.learn import PCA, GaussianNB, moments
 from discreet.learn.features import features
-from discreet.learn.linear_regression import LinearRegression, Ridge
+from discreet.learn.linear import regression as linear_regression
+from discreet.learn.linear.regression import LinearRegression, Ridge
 from discreet.learn.moments import Labels, joint_rows, label_radius, release_moments, squared_norm
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals

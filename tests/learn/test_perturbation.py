@@ -16,13 +16,11 @@ from scipy.special import expit
 from discreet import accounting
 from discreet.accounting.objective import objective_sigma
 from discreet.errors import InvalidParameter
-from discreet.learn import minimise
-from discreet.learn import objective_perturbation as tilted
-from discreet.learn import output_perturbation as output
-from discreet.learn.losses import Loss, hinge, logistic
-from discreet.learn.minimise import Objective
-from discreet.learn.objective_perturbation import ObjectivePerturbation
-from discreet.learn.output_perturbation import OutputPerturbation, sensitivity
+from discreet.learn.linear import losses as minimise
+from discreet.learn.linear import perturbation as output
+from discreet.learn.linear import perturbation as tilted
+from discreet.learn.linear.losses import Loss, Objective, hinge, logistic
+from discreet.learn.linear.perturbation import ObjectivePerturbation, OutputPerturbation, sensitivity
 from discreet.mechanisms import Gaussian, KNorm, Laplace
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours, events

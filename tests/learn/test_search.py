@@ -17,12 +17,12 @@ from sklearn.utils.estimator_checks import check_estimator
 from discreet import accounting
 from discreet.accounting.tuning import Tries, tuned_epsilon
 from discreet.errors import InvalidParameter
-from discreet.learn.boosting import AdditiveClassifier
-from discreet.learn.choice import choose_model, distances, errors
-from discreet.learn.linear_regression import Ridge
-from discreet.learn.search import GridSearchCV
-from discreet.learn.trees import DecisionTreeClassifier
-from discreet.learn.tries import draw_tries
+from discreet.learn.linear.regression import Ridge
+from discreet.learn.selection.choice import choose_model, distances, errors
+from discreet.learn.selection.search import GridSearchCV
+from discreet.learn.selection.search_plan import draw_tries
+from discreet.learn.trees.boosting import AdditiveClassifier
+from discreet.learn.trees.decision_trees import DecisionTreeClassifier
 from discreet.mechanisms import Laplace, PermuteAndFlip
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms

@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter
-from discreet.learn import plain, store
+from discreet.learn.persistence import plain_data as plain
+from discreet.learn.persistence import store
 from discreet.privacy import ZCDP, ApproxDP, Neighbours, PureDP, events
 from tests.learn.tiny import TINY, TinyClassifier, TinyRegressor, TinyScaler
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from discreet.learn.features import features
-from discreet.learn.survey import FINE, Survey, fine_rows, placed
+from discreet.learn.linear.row_summary import FINE, Survey, fine_rows, placed
 from discreet.noise import SeededBits
 from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours

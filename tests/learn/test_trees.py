@@ -10,10 +10,15 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidParameter
-from discreet.learn import growing
-from discreet.learn.forest import RandomForestClassifier
-from discreet.learn.growing import FINE, Tree, random_tree, split_scores
-from discreet.learn.trees import DecisionTreeClassifier
+from discreet.learn.trees import decision_trees as growing
+from discreet.learn.trees.decision_trees import (
+    FINE,
+    DecisionTreeClassifier,
+    RandomForestClassifier,
+    Tree,
+    random_tree,
+    split_scores,
+)
 from discreet.mechanisms import Laplace, PermuteAndFlip
 from discreet.noise import SeededBits
 from discreet.noise.experiment import uniforms

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.tuning import Tries
 from discreet.errors import RandomnessUnavailable
-from discreet.learn.tries import draw_tries
+from discreet.learn.selection.search_plan import draw_tries
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import (
     Bits,

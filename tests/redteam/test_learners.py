@@ -14,7 +14,7 @@ import pytest
 from discreet import learn
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import InvalidParameter, QueryFailed
-from discreet.learn import store
+from discreet.learn.persistence import store
 from tests.redteam.clinics import APPROXIMATE, clinic
 from tests.redteam.salts import same_salt
 from tests.redteam.test_canaries import ROWS, SECRETS, WHOLE, Loud, confessed, files, planted

@@ -8,21 +8,17 @@ from discreet.lazy import extra
 
 with extra("A learner"):
     from discreet.learn.base import Learner
-    from discreet.learn.boosting import AdditiveClassifier
-    from discreet.learn.choice import Choice, choose_model
-    from discreet.learn.forest import RandomForestClassifier
-    from discreet.learn.holdout import Holdout
-    from discreet.learn.kmeans import KMeans
-    from discreet.learn.linear_regression import LinearRegression, Ridge
-    from discreet.learn.logistic import LogisticRegression
-    from discreet.learn.naive_bayes import GaussianNB
-    from discreet.learn.pca import PCA
-    from discreet.learn.reuse import Reuse, reuse
-    from discreet.learn.scaler import StandardScaler
-    from discreet.learn.search import GridSearchCV
-    from discreet.learn.store import from_json, load, save, to_json
-    from discreet.learn.svc import LinearSVC
-    from discreet.learn.trees import DecisionTreeClassifier
+    from discreet.learn.clusters.kmeans import KMeans
+    from discreet.learn.linear.classifiers import LinearSVC, LogisticRegression
+    from discreet.learn.linear.naive_bayes import GaussianNB
+    from discreet.learn.linear.regression import LinearRegression, Ridge
+    from discreet.learn.linear.transformers import PCA, StandardScaler
+    from discreet.learn.persistence.store import from_json, load, save, to_json
+    from discreet.learn.selection.choice import Choice, choose_model
+    from discreet.learn.selection.holdout import Holdout, Reuse, reuse
+    from discreet.learn.selection.search import GridSearchCV
+    from discreet.learn.trees.boosting import AdditiveClassifier
+    from discreet.learn.trees.decision_trees import DecisionTreeClassifier, RandomForestClassifier
 
 __all__ = [
     "PCA",

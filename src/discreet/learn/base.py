@@ -1,22 +1,34 @@
-"""What every learner is: parameters that are only stored, a plan before the data, and an account after it."""
+"""What every learner is: parameters that are only stored, a plan before the data, an account after it.
+
+Classifiers besides have classes, which are public or found in the labels for a part of the budget, also if none are
+found. Rows and labels are checked as scikit-learn hands them over, in ways that depend on their shape and type only.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
-from sklearn.base import BaseEstimator
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from discreet import accounting, check
-from discreet.errors import InvalidParameter
-from discreet.exact import float_above
+from discreet.errors import InvalidParameter, InvalidValue
+from discreet.exact import Enclosure, float_above, lower
+from discreet.mechanisms import PartitionSelection
 from discreet.noise import Bits, SeededBits, source_of
-from discreet.privacy import ApproxDP, Loss, Neighbours, PureDP
+from discreet.privacy import ApproxDP, Loss, Neighbours, PureDP, events
 from discreet.privacy.events import Approx, Composed, Event
 from discreet.statistics.budget_split import Spending
+
+SHARE = Fraction(1, 20)  # of epsilon, for finding classes nobody declared
+_HINT = "Classes are public: pass classes=[0, 1]. Without them they are found privately, which needs a delta."
 
 
 class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annotations
@@ -114,3 +126,138 @@ def _apart(event: Event, delta: Fraction, neighbours: Neighbours) -> Fraction:
     left = delta - sum((part.delta for part in promises), Fraction(0))
     cost = accounting.epsilon(Composed(rest), left, neighbours=neighbours) if rest else 0.0
     return Fraction(cost) + sum((part.epsilon for part in promises), Fraction(0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassPlan:
+    """How a classifier comes to know its classes, and what that leaves of its budget.
+
+    Formal guarantee: finding classes is (epsilon / 20, delta / 2)-DP. Each row has one label, so the optimal rule of
+    key selection holds under ADD_REMOVE; a replaced row is one removed and one added, which doubles its epsilon and
+    multiplies its delta by 1 + e^epsilon (group privacy). What is left is `rest`, and basic composition adds up to the
+    whole.
+
+    Attributes:
+        declared: the public classes, sorted; None if they are to be found.
+        rest: the budget of everything else.
+        selection: how they are found.
+        event: what that costs; None if nothing.
+    """
+
+    declared: NDArray[Any] | None
+    rest: Spending
+    selection: PartitionSelection | None
+    event: Event | None
+
+    @classmethod
+    def of(cls, classes: Any, *, epsilon: Any, delta: Any, neighbours: Neighbours) -> ClassPlan:
+        """The plan for declared classes, or for None."""
+        if classes is not None:
+            return cls(declared=_declared(classes), rest=Spending.of(epsilon, delta), selection=None, event=None)
+        if delta is None or delta == 0:
+            raise InvalidParameter("classes", None, "to be given if delta=0", _HINT)
+        budget, slack = check.positive(epsilon=epsilon), check.probability(delta=delta)
+        part, chance = budget * SHARE, slack / 2
+        selection = _selection(part, chance, neighbours)
+        rest = Spending.of(budget - part, slack - chance)
+        return cls(declared=None, rest=rest, selection=selection, event=events.Approx(part, chance))
+
+    def composed(self, event: Event) -> Event:
+        """All that is released: finding the classes, if they had to be found, and the rest."""
+        return event if self.event is None else events.Composed([self.event, event])
+
+    def read(self, y: NDArray[Any], bits: Bits) -> NDArray[Any]:
+        """The classes, sorted: declared, or found among the labels; if none is found, the zero of their type.
+
+        What is found depends on the labels through the selection alone, the type of the array included.
+        """
+        if self.declared is not None:
+            return self.declared
+        selection = check.instance(PartitionSelection, selection=self.selection)
+        labels, counts = np.unique(y, return_counts=True)
+        return _of_their_own(labels[selection.select(counts.astype(np.int64), bits=bits)])
+
+
+def _of_their_own(found: NDArray[Any]) -> NDArray[Any]:
+    """At least one class, in an array whose type no other label decides: texts are as wide as the longest found."""
+    kind = found.dtype.kind
+    if kind in "SU":
+        found = np.array(found.tolist(), dtype=kind)
+    return found if len(found) else np.zeros(1, dtype=np.str_ if kind == "O" else found.dtype)
+
+
+def codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """The place of each label among sorted classes, -1 for labels that are none of them: such rows count nowhere."""
+    places = np.clip(np.searchsorted(classes, y), 0, len(classes) - 1)
+    return np.where(classes[places] == y, places, -1).astype(np.int64)
+
+
+def _selection(epsilon: Fraction, delta: Fraction, neighbours: Neighbours) -> PartitionSelection:
+    if neighbours is Neighbours.ADD_REMOVE:
+        return PartitionSelection(epsilon=epsilon, delta=delta)
+    half = epsilon / 2
+    shrink = lower(lambda digits: 1 / (Enclosure.of(half, digits).exp() + 1))
+    share = Fraction(int(shrink * 2**80), 2**80)
+    if share == 0:
+        raise InvalidParameter("classes", None, "to be given at such an epsilon", _HINT)
+    return PartitionSelection(epsilon=half, delta=delta * share)
+
+
+def _declared(classes: Any) -> NDArray[Any]:
+    found = np.asarray(classes)
+    if found.ndim != 1 or found.size < 2 or len(np.unique(found)) != found.size:
+        raise InvalidParameter("classes", classes, "to be at least two different labels", _HINT)
+    return np.sort(found)
+
+
+def read_labelled(model: Any, X: Any, y: Any) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Rows and labels as arrays; no value in them is a reason to refuse, for a refusal would tell that it occurs.
+
+    Raises:
+        ValueError: if their shapes or types do not fit.
+    """
+    X = validate_data(model, X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+    if y is None:
+        name = type(model).__name__
+        raise InvalidValue(f"to be labels; {name} requires y to be passed, but the target y is None", "Pass y.")
+    labels = np.asarray(column_or_1d(y, warn=True))
+    check_consistent_length(X, labels)
+    return X, labels
+
+
+def read_rows(model: Any, X: Any) -> NDArray[np.float64]:
+    """Rows to be predicted."""
+    return np.asarray(validate_data(model, X, reset=False, dtype=np.float64, ensure_all_finite=False))
+
+
+class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-learn has no annotations
+    """A learner of classes.
+
+    Where classes are not declared they are found privately, and what is found is a release: fewer than two classes are
+    an answer like any other. The model is then constant. It predicts the one class that was found or, if there was
+    none, the zero of the labels' type (0, False or an empty text), with probability 1; its margins are 0.
+
+    Attributes after `fit`, beside those of `Learner`:
+        classes_: the labels, sorted; a single one for a constant model.
+        constant_: whether the model is constant.
+    """
+
+    classes: Any
+    classes_: NDArray[Any]
+
+    @property
+    def constant_(self) -> bool:
+        """Whether fewer than two classes were found, so that the same is predicted for every row."""
+        return len(self.classes_) < 2
+
+    def _class_plan(self) -> ClassPlan:
+        return ClassPlan.of(self.classes, epsilon=self.epsilon, delta=self.delta, neighbours=self._relation)
+
+    def _affordable(self, event: Event) -> Event:
+        """The event of a fit, which must not turn out to cost more than was asked when all is released.
+
+        Raises:
+            InvalidParameter: if it would.
+        """
+        spent(event, self.epsilon, self.delta, self._relation)
+        return event

@@ -1,4 +1,7 @@
-"""How rows of features become integer vectors: a public affine map, a public norm, and a constant for the intercept."""
+"""Rows of features as integers: vectors within a public norm, with a constant for the intercept, or a few public cells.
+
+Vectors come by a public affine map; cells are equal parts of public bounds.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,17 @@ from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.statistics.inputs import RADIUS, matrix, whole, within
 
-Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 _HINT = (
     "Pass norm_bound=1.0 if rows are at most that long, or bounds=(low, high), one pair for all features or one for "
     "each; both are public and never read from the data."
 )
+
+_CELLS_HINT = (
+    "Pass public limits bounds=(low, high), one pair or one for each feature; they are never read from the data."
+)
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,3 +131,44 @@ def ends(bounds: Any, count: int, name: str = "bounds", hint: str = _HINT) -> tu
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise InvalidParameter(name, bounds, "to be finite with low < high", hint)
     return low, high
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cells:
+    """The public cells of all features.
+
+    Attributes:
+        low: the lower end of each feature.
+        width: the distance between its ends.
+        count: how many cells a feature has.
+    """
+
+    low: NDArray[np.float64]
+    width: NDArray[np.float64]
+    count: int
+
+    @classmethod
+    def of(cls, n_features: int, bounds: Any, count: int) -> Cells:
+        """The cells for the parameters of a learner.
+
+        Raises:
+            InvalidParameter: if there are no bounds, or they do not fit.
+        """
+        if bounds is None:
+            raise InvalidParameter("bounds", None, "to be given", _CELLS_HINT)
+        public = features(n_features, bounds=bounds)
+        return cls(low=public.centre - public.spread, width=2 * public.spread, count=count)
+
+    def places(self, X: Any) -> Integers:
+        """The cell of each entry, from 0; what lies outside is in the first or last one, what is missing in the middle.
+
+        Each entry is a function of itself alone.
+
+        >>> Cells.of(1, (0, 8), 4).places([[0], [1.9], [2], [8], [99], [float("nan")]]).ravel().tolist()
+        [0, 0, 1, 3, 3, 2]
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = (matrix(X) - self.low) / self.width * self.count
+        middle = self.count // 2
+        found = np.floor(np.nan_to_num(scaled, nan=middle, posinf=self.count, neginf=0.0))
+        return np.clip(found, 0, self.count - 1).astype(np.int64)

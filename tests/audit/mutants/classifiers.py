@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from discreet.learn import LinearSVC, LogisticRegression, minimise, survey
-from discreet.learn.descent import Descent
-from discreet.learn.linear_classifier import GradientDescent
-from discreet.learn.losses import logistic
-from discreet.learn.minimise import Objective
-from discreet.learn.output_perturbation import sensitivity
+from discreet.learn import LinearSVC, LogisticRegression, minimise
+from discreet.learn.linear import row_summary as survey
+from discreet.learn.linear.linear_classifier import Descent, GradientDescent
+from discreet.learn.linear.losses import Objective, logistic
+from discreet.learn.linear.perturbation import sensitivity
 from discreet.mechanisms import Gaussian
 from discreet.privacy.events import Composed, Event, Repeated
 from discreet.privacy.events import Gaussian as Release

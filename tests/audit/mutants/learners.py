@@ -9,16 +9,11 @@ import numpy as np
 import pytest
 
 from discreet import audit
-from discreet.learn import (
-    DecisionTreeClassifier,
-    LogisticRegression,
-    RandomForestClassifier,
-    StandardScaler,
-    survey,
-    trees,
-)
-from discreet.learn.descent import Descent
-from discreet.learn.labels import ClassPlan
+from discreet.learn import DecisionTreeClassifier, LogisticRegression, RandomForestClassifier, StandardScaler
+from discreet.learn.base import ClassPlan
+from discreet.learn.linear import row_summary as survey
+from discreet.learn.linear.linear_classifier import Descent
+from discreet.learn.trees import decision_trees as trees
 from discreet.mechanisms import Gaussian
 from tests.audit.held import clinic
 from tests.audit.mutants.registry import Mutant, catcher

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.learn import column_moments, coreset, moments
-from discreet.learn.column_moments import shares
-from discreet.learn.moments import Labels
+from discreet.learn import moments
+from discreet.learn.clusters import coreset
+from discreet.learn.moments import Labels, shares
 from discreet.privacy import Neighbours
 from discreet.statistics.inputs import RADIUS
 from tests.audit.mutants.registry import Mutant, catcher, setting
@@ -47,7 +47,7 @@ MUTANTS = [
         "a replaced row stays in its class",
         "Sums of classes are calibrated for rows that come or go, and a replaced row may also move between classes.",
         setting(
-            column_moments,
+            moments,
             "shares",
             lambda features, groups, _relation: shares(features, groups, Neighbours.ADD_REMOVE),
         ),

@@ -9,9 +9,11 @@ import numpy as np
 
 from discreet.accounting import tuning
 from discreet.accounting.tuning import Tries, tuned_epsilon
-from discreet.learn import AdditiveClassifier, DecisionTreeClassifier, GridSearchCV, boosting, growing, search_plan
-from discreet.learn.growing import FINE, split_scores
-from discreet.learn.holdout import Holdout
+from discreet.learn import AdditiveClassifier, DecisionTreeClassifier, GridSearchCV, growing
+from discreet.learn.selection import search_plan
+from discreet.learn.selection.holdout import Holdout
+from discreet.learn.trees import boosting
+from discreet.learn.trees.decision_trees import FINE, split_scores
 from discreet.mechanisms import Gaussian
 from discreet.privacy import events
 from tests.audit.mutants.registry import Mutant, catcher, setting

@@ -317,7 +317,7 @@ def _shapes(model: Any) -> dict[str, Any]:
 
 
 def _written(model: Any) -> str:
-    text: str = import_module("discreet.learn.store").to_json(model)  # learners are an extra
+    text: str = import_module("discreet.learn.persistence.store").to_json(model)  # learners are an extra
     return text
 
 
@@ -343,7 +343,7 @@ def _booked(seen: Trained, used: Price, account: Account) -> Iterator[Fault]:
 
 def _composes(learner: Any) -> bool:
     """Returns whether a fit costs what its releases cost together; the best of a random number of tries costs less."""
-    search = import_module("discreet.learn.search").GridSearchCV  # learners are an extra
+    search = import_module("discreet.learn.selection.search").GridSearchCV  # learners are an extra
     return not isinstance(learner, search) or learner._plan(learner.n_features_in_).tries is None
 
 

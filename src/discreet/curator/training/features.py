@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid
-from discreet.learn.plain import LONGEST_ITEM
+from discreet.learn.persistence.plain_data import LONGEST_ITEM
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import day_number
 from discreet.plan.model.nodes import Expression, Literal, Value

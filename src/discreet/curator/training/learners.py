@@ -13,7 +13,7 @@ from discreet import check
 from discreet.curator.training.features import Feature, Labels, Target, amounts_of, feature_of, labels_of
 from discreet.curator.training.training_plan import Training
 from discreet.errors import InvalidParameter
-from discreet.learn.store import fresh, name_of, parameters, write_parameters
+from discreet.learn.persistence.store import fresh, name_of, parameters, write_parameters
 from discreet.plan.model.schema import Bounds
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event

@@ -227,7 +227,7 @@ class Fitting(Recalling):
 
         None also if one of the two has seeded noise: what a test released must never come back as private.
         """
-        model = load("discreet.learn.store", "A learner").from_json(payload)
+        model = load("discreet.learn.persistence.store", "A learner").from_json(payload)
         same = model.event_ == training.event and model.private_ is self._releaser.bits.private
         return model if same else None
 
@@ -243,7 +243,7 @@ class Fitting(Recalling):
         if payload is None:
             self._book.fail(receipt)
         elif self._book.store_answer(receipt, place, payload):
-            return load("discreet.learn.store", "A learner").from_json(payload)
+            return load("discreet.learn.persistence.store", "A learner").from_json(payload)
         return self._ended(training, receipt)  # failed, or ended before by somebody else who claimed it
 
     def _ended(self, training: Training, receipt: Receipt) -> Any:
@@ -263,7 +263,7 @@ class Fitting(Recalling):
         model = self._releaser.fit(training.learner, X, y)
         if model.event_ != receipt.event or model.private_ is not self._releaser.bits.private:
             raise InternalError("A learner released something else than it planned.")
-        text: str = load("discreet.learn.store", "A learner").to_json(model)
+        text: str = load("discreet.learn.persistence.store", "A learner").to_json(model)
         return text
 
 

@@ -18,7 +18,7 @@ from discreet.curator.catalog.declarations import declaration
 from discreet.curator.training.features import Feature, Floats, Labels, Number, Target
 from discreet.errors import InternalError
 from discreet.learn.base import spent
-from discreet.learn.store import from_json, read_parameters, to_json
+from discreet.learn.persistence.store import from_json, read_parameters, to_json
 from discreet.measurement.probes.probes import read_by
 from discreet.measurement.program.notes import nobodys
 from discreet.plan.canonical import canonical

@@ -1,7 +1,11 @@
-"""What one fit of a search may cost: planned from public facts, by the cheaper of two ways to pay for all of them."""
+"""What one fit of a search may cost, planned from public facts, and how many fits there are.
+
+The cheaper of two ways to pay for all fits is taken; where their number is random, it is drawn without looking at data.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -11,6 +15,8 @@ from discreet.accounting.tuning import Tries, tuned_epsilon
 from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Gaussian, Laplace
+from discreet.noise import Bits, bernoulli
+from discreet.noise.endless import TURNS, endless
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
 from discreet.statistics.budget_split import Spending
@@ -18,6 +24,24 @@ from discreet.statistics.budget_split import Spending
 CAREFUL = 1 - Fraction(1, 1 << 30)  # of a share, so that prices rounded up stay within the budget
 FEW = 8  # candidates; more of them are never cheaper one by one
 _FINER = 7  # halvings in the search for the budget of one fit: to a part in 128
+
+
+def draw_tries(tries: Tries, bits: Bits) -> int:
+    """K with P(K = k) ~ (1-gamma)^k * product over 1 <= l < k of (l + eta) / (l + 1), by rejection from eta = 1.
+
+    A geometric number is kept with the probability of that product, whose factors are at most 1 if eta <= 1; all
+    coins are rational and exact.
+    """
+    if tries.eta > 1:
+        raise InvalidParameter("eta", tries.eta, "<= 1", "Larger ones cost more and are never needed.")
+    most = TURNS * math.ceil(1 / tries.gamma)  # each turn of both loops ends it with probability gamma or more
+    for _ in range(most):
+        count = next((place for place in range(1, most) if bernoulli(tries.gamma, bits=bits)), None)
+        if count is None:
+            break
+        if all(bernoulli((place + tries.eta) / (place + 1), bits=bits) for place in range(1, count)):
+            return count
+    raise endless()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

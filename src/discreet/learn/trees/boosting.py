@@ -1,4 +1,7 @@
-"""Boosting of one feature at a time: an additive model on public cells, whose votes anybody can read."""
+"""Boosting of one feature at a time: an additive model on public cells, whose votes anybody can read.
+
+Probabilities come from whole scores by table and integer division: no bit of a row's share depends on other rows.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
 from discreet.exact import root_above
-from discreet.learn.cells import Cells, Integers
-from discreet.learn.classifier import Classifier
-from discreet.learn.labelled import read_labelled, read_rows
-from discreet.learn.labels import ClassPlan, codes
-from discreet.learn.softmax import ONE, UNIT, shares
+from discreet.learn.base import Classifier, ClassPlan, codes, read_labelled, read_rows
+from discreet.learn.features import Cells, Integers
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits
 from discreet.privacy import Neighbours, events
 from discreet.privacy.events import Event
 from discreet.statistics.inputs import within
+
+ONE = 1 << 20  # a score of 1
+UNIT = 1 << 10  # a probability of 1
+_STEP = 12  # bits of a score that the table ignores: it has 256 entries for a score of 1
+_TABLE = np.rint((1 << 20) * np.exp(-np.arange(16 << 8) / 256)).astype(np.int64)
 
 COUNTS = Fraction(1, 10)  # of mu^2, for the counts of cells by which they are merged
 ENOUGH = 8  # a merged cell holds this many times the noise of its sum, if there are so many rows
@@ -32,6 +37,23 @@ BOLD = 2.0  # the largest step
 STEADY = 130  # rows for each unit of noise at which steps have length 1
 PLENTY = 450  # rows for each unit of noise from which residuals are best left as they are
 FURTHEST = 32 * ONE  # of one feature's vote
+
+
+def shares(scores: Integers) -> Integers:
+    """e^score of each output over the sum of all, in units; one output stands beside another of score 0.
+
+    >>> shares(np.array([[0], [ONE], [-50 * ONE]])).ravel().tolist()
+    [512, 749, 0]
+    >>> shares(np.array([[0, 0, ONE]])).tolist()
+    [[217, 217, 590]]
+    """
+    single = scores.shape[1] == 1
+    columns = np.hstack([np.zeros_like(scores), scores]) if single else scores
+    gaps = (columns.max(axis=1, keepdims=True) - columns) >> _STEP
+    weights = _TABLE[np.minimum(gaps, len(_TABLE) - 1)]
+    total = weights.sum(axis=1, keepdims=True)  # of integers: exact in any order
+    found = (2 * UNIT * weights + total) // (2 * total)
+    return np.asarray(found[:, 1:] if single else found, dtype=np.int64)
 
 
 class AdditiveClassifier(Classifier):

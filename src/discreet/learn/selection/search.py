@@ -18,11 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from discreet import check
 from discreet.accounting.tuning import Tries
 from discreet.errors import InternalError, InvalidParameter
-from discreet.learn.base import Learner, bits_of, spent
-from discreet.learn.choice import FINE, distances, errors
-from discreet.learn.labelled import read_labelled
-from discreet.learn.search_plan import SearchPlan, search_plan
-from discreet.learn.tries import draw_tries
+from discreet.learn.base import Learner, bits_of, read_labelled, spent
+from discreet.learn.selection.choice import FINE, distances, errors
+from discreet.learn.selection.search_plan import SearchPlan, draw_tries, search_plan
 from discreet.mechanisms import PermuteAndFlip
 from discreet.noise import Bits, bernoulli, uniform_below
 from discreet.noise.experiment import shuffled

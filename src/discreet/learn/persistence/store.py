@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 
 from discreet.errors import InvalidParameter
 from discreet.learn.base import Learner
-from discreet.learn.plain import MARK, read, refuse, write
+from discreet.learn.persistence.plain_data import MARK, read, refuse, write
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 

@@ -1,13 +1,15 @@
-"""The minimiser of a regularised sum of losses, to a distance that is known for certain.
+"""Losses of linear classifiers, and the minimiser of a regularised sum of them, to a distance known for certain.
 
-Output and objective perturbation speak of the exact minimiser. Floats find another point; what matters is that its
-distance from the exact one keeps to a public bound whatever the rows are, because that bound is part of the
-sensitivity. Nothing here is released, and nothing can fail to converge.
+Slopes of losses are tables of integers, or floats with the constants that bound them. Output and objective perturbation
+speak of the exact minimiser. Floats find another point; what matters is that its distance from the exact one keeps to a
+public bound whatever the rows are, because that bound is part of the sensitivity. Nothing here is released, and nothing
+can fail to converge.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.lazy import optimize
-from discreet.learn.losses import Loss
+from discreet.lazy import optimize, special
 from discreet.statistics.inputs import RADIUS
+from discreet.statistics.row_sums import class_residuals, link_table, sign_residuals, softmax_residuals
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -27,6 +29,8 @@ TOLERANCE = 2.0**-10  # of the gradient's length, in units of the largest gradie
 _ROUNDOFF = 1.01 * 2.0**-53  # also for sums: gamma_k <= 1.01 k u (Higham 2002, Lemma 3.1, k u < 0.01)
 _LIBRARY = 2.0**-40  # what is trusted of exponentials and logarithms near 1
 _BLOCK = 1 << 12  # rows that are added up by one product; sums of blocks are added afterwards
+
+WIDTH = 0.5  # of the bend of the hinge, to both sides of 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,3 +142,121 @@ class _Problem:
         for _ in range(math.ceil(steepest / made.ridge * math.log(distance)) + 1):
             weights = weights - self.gradient(weights) / steepest
         return weights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """A loss of the margins of a row, one for each output, and of the row's class.
+
+    Attributes:
+        outputs: how many margins there are; 1 for two classes.
+        slope: the largest L2 norm of the gradient by the margins.
+        curvature: the largest eigenvalue of the second derivative by the margins.
+        at_zero: the loss where all margins are 0.
+        one_signed: whether the slope is s g with g >= 0 and a sign s that the row alone decides.
+        twice_smooth: whether second derivatives are continuous.
+        residuals: slopes as integers, in units of 1 / RESIDUAL, of integer margins and codes of classes.
+        value: losses and slopes of margins in floats, (n, outputs), and codes of classes.
+    """
+
+    outputs: int
+    slope: float
+    curvature: float
+    at_zero: float
+    one_signed: bool
+    twice_smooth: bool
+    residuals: Callable[[Integers, Integers], Integers]
+    value: Callable[[Floats, Integers], tuple[Floats, Floats]]
+
+
+def logistic(classes: int) -> Loss:
+    """ln(1 + e^-m) of the margin m of the right side, or minus the logarithm of softmax for more than two classes.
+
+    The gradient of softmax is p - e_y, whose norm is at most sqrt(2); its second derivative diag(p) - p p^T has
+    eigenvalues of at most 1/2.
+    """
+    if classes == 2:
+        return Loss(
+            outputs=1,
+            slope=1.0,
+            curvature=0.25,
+            at_zero=float(np.log(2)),
+            one_signed=True,
+            twice_smooth=True,
+            residuals=class_residuals,
+            value=_logistic,
+        )
+    return Loss(
+        outputs=classes,
+        slope=float(np.sqrt(2)),
+        curvature=0.5,
+        at_zero=float(np.log(classes)),
+        one_signed=False,
+        twice_smooth=True,
+        residuals=softmax_residuals,
+        value=_softmax,
+    )
+
+
+def hinge(classes: int) -> Loss:
+    """max(0, 1 - m), its corner made round by a parabola between 1/2 and 3/2; one against the rest for many classes."""
+    outputs = 1 if classes == 2 else classes
+    return Loss(
+        outputs=outputs,
+        slope=float(np.sqrt(outputs)),
+        curvature=1 / (2 * WIDTH),
+        at_zero=float(outputs),
+        one_signed=outputs == 1,
+        twice_smooth=False,
+        residuals=_hinge_residuals,
+        value=_hinge,
+    )
+
+
+def _logistic(margins: Floats, codes: Integers) -> tuple[Floats, Floats]:
+    signs = _signs(codes, 1)
+    known = signs != 0
+    away = signs * margins
+    return np.where(known, np.logaddexp(0.0, -away), 0.0).sum(axis=1), -signs * special.expit(-away)
+
+
+def _softmax(margins: Floats, codes: Integers) -> tuple[Floats, Floats]:
+    known = (codes >= 0) & (codes < margins.shape[1])
+    right = codes[:, None] == np.arange(margins.shape[1])
+    losses = special.logsumexp(margins, axis=1) - np.sum(margins * right, axis=1)
+    return np.where(known, losses, 0.0), np.where(known[:, None], special.softmax(margins, axis=1) - right, 0.0)
+
+
+def _hinge_slope(margins: Floats) -> Floats:
+    return -np.clip((1 + WIDTH - margins) / (2 * WIDTH), 0.0, 1.0)
+
+
+_HINGE = link_table(_hinge_slope)
+
+
+def _hinge_residuals(margins: Integers, codes: Integers) -> Integers:
+    if margins.ndim == 1:
+        return sign_residuals(margins, codes, _HINGE)
+    known = (codes >= 0) & (codes < margins.shape[1])
+    columns = [
+        sign_residuals(margins[:, k], np.where(known, codes == k, -1).astype(np.int64), _HINGE)
+        for k in range(margins.shape[1])
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _hinge(margins: Floats, codes: Integers) -> tuple[Floats, Floats]:
+    signs = _signs(codes, margins.shape[1])
+    away = signs * margins
+    slope = np.where(signs == 0, 0.0, _hinge_slope(away))
+    bend = np.square(np.clip(1 + WIDTH - away, 0.0, 2 * WIDTH)) / (4 * WIDTH)
+    losses = bend + np.clip(1 - WIDTH - away, 0.0, None)
+    return np.where(signs == 0, 0.0, losses).sum(axis=1), np.asarray(signs * slope, dtype=np.float64)
+
+
+def _signs(codes: Integers, outputs: int) -> Integers:
+    """+1 for the output of the right class, -1 for the others, 0 in all for a class that is none."""
+    if outputs == 1:
+        return np.where((codes == 0) | (codes == 1), 2 * codes - 1, 0)[:, None]
+    signs = np.where(codes[:, None] == np.arange(outputs), 1, -1)
+    return np.where(((codes >= 0) & (codes < outputs))[:, None], signs, 0)

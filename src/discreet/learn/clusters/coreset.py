@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import root_above
-from discreet.learn.column_moments import ColumnMoments, release_columns
+from discreet.learn.moments import ColumnMoments, release_columns
 from discreet.mechanisms import Gaussian
 from discreet.noise import Bits
 from discreet.noise.experiment import normals

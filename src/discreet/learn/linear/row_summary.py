@@ -1,9 +1,4 @@
-"""The first look at rows that a learner pays for: how many there are, where their middle is, and how far they reach.
-
-A gradient is as long as its row, and noise is made for the longest row allowed. Rows around their own middle are
-shorter than rows around a point that somebody declared, so a small part of the budget, spent on finding the middle,
-makes all other noise smaller.
-"""
+"""The first numbers that a linear classifier pays for: how many rows there are, where their middle is, their reach."""
 
 from __future__ import annotations
 

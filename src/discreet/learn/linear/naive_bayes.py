@@ -11,10 +11,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.lazy import special
-from discreet.learn.classifier import Classifier
-from discreet.learn.column_moments import ColumnMoments, column_steps, release_columns
-from discreet.learn.labels import ClassPlan, codes
-from discreet.learn.scaler import limits_of
+from discreet.learn.base import Classifier, ClassPlan, codes
+from discreet.learn.linear.transformers import limits_of
+from discreet.learn.moments import ColumnMoments, column_steps, release_columns
 from discreet.privacy.events import Event, Gaussian
 
 Floats = NDArray[np.float64]
@@ -26,7 +25,7 @@ class GaussianNB(Classifier):
     """Naive Bayes with normal features and differential privacy.
 
     Formal guarantee: counts, sums and centred squares of clipped integer features of each class are one Gaussian
-    release; a row is in one class, and a replaced row may move to another, see `column_moments.shares`. Classes are
+    release; a row is in one class, and a replaced row may move to another, see `moments.shares`. Classes are
     public, or found for a part of the budget, see `ClassPlan`. All else is post-processing: means and variances are
     drawn towards those of all classes as far as noise explains that they differ (James and Stein 1961), and the noise
     of a mean is added to its variance.

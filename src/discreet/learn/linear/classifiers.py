@@ -1,4 +1,4 @@
-"""Logistic regression with differential privacy."""
+"""Logistic regression and linear support vector classification with differential privacy."""
 
 from __future__ import annotations
 
@@ -8,10 +8,72 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.lazy import special
-from discreet.learn.linear_classifier import LinearClassifier
-from discreet.learn.losses import Loss, logistic
+from discreet.learn.linear.linear_classifier import LinearClassifier, Method
+from discreet.learn.linear.losses import Loss, hinge, logistic
 
 Floats = NDArray[np.float64]
+
+
+class LinearSVC(LinearClassifier):
+    """A linear classifier by the hinge loss with a round corner; more than two classes are each held against the rest.
+
+    Formal guarantee: see `plan_event`. A row moves the gradients of all classes; they are clipped and released
+    together, as one vector, so that nothing is divided between classes. Methods are those of `LogisticRegression` but
+    "objective", whose theorem asks for a continuous second derivative.
+
+    Args:
+        epsilon: what a fit may cost.
+        delta: 0 or None for a pure guarantee.
+        norm_bound: the length that a row may have, public; or
+        bounds: public limits (low, high) of the features, numbers or arrays, which are moved to [-1, 1].
+        classes: the labels there are, public; None finds them for a twentieth of epsilon and half of delta.
+        method: "auto", "gradient" or "output".
+        fit_intercept: whether there is an intercept.
+        C: the inverse strength of regularisation of the sum of losses, for rows of length 1; None chooses it.
+        steps: of the descent, a public number; None is 100.
+        neighbours: "add_remove" or "replace".
+        random_state: None for secure noise, an int for a seed that protects nobody.
+
+    Attributes after `fit`, beside those of `Learner`:
+        classes_, coef_, intercept_: as in scikit-learn.
+
+    >>> X = [[-1.0], [1.0]] * 500
+    >>> model = LinearSVC(epsilon=2, norm_bound=1, classes=[0, 1], random_state=1).fit(X, [0, 1] * 500)
+    >>> model.predict([[-1.0], [1.0]])
+    array([0, 1])
+    """
+
+    methods = frozenset(Method) - {Method.OBJECTIVE}
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        norm_bound: Any = None,
+        bounds: Any = None,
+        classes: Any = None,
+        method: Any = "auto",
+        fit_intercept: bool = True,
+        C: Any = None,
+        steps: Any = None,
+        neighbours: Any = "add_remove",
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.norm_bound = norm_bound
+        self.bounds = bounds
+        self.classes = classes
+        self.method = method
+        self.fit_intercept = fit_intercept
+        self.C = C
+        self.steps = steps
+        self.neighbours = neighbours
+        self.random_state = random_state
+
+    def _loss(self, classes: int) -> Loss:
+        return hinge(classes)
 
 
 class LogisticRegression(LinearClassifier):

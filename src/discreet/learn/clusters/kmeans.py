@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet import check
 from discreet.learn.base import Learner
-from discreet.learn.coreset import TURN, Coreset, Groups, coreset, release_groups, rotation, turned
+from discreet.learn.clusters.coreset import TURN, Coreset, Groups, coreset, release_groups, rotation, turned
 from discreet.learn.features import Features, features
 from discreet.noise import Bits
 from discreet.noise.experiment import normals, uniforms

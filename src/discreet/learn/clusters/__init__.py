@@ -1,0 +1,1 @@
+"""Clusters of rows, from a private coreset."""

@@ -1,0 +1,1 @@
+"""Models made of sums: linear classifiers and regressions, scaling, principal components, naive Bayes."""

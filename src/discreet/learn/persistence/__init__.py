@@ -1,0 +1,1 @@
+"""Fitted learners as text and back, without pickle."""
