@@ -71,13 +71,13 @@ MUTANTS = [
     Mutant(
         "values outside their bounds",
         "Values are added up as they are, and the noise is for those within the bounds.",
-        setting(_module("mean"), "column", _unclipped),
+        setting(_module("moments.mean"), "column", _unclipped),
         no_value_is_farther_than_its_bounds,
     ),
     Mutant(
         "one pair instead of all",
         "The noise of a variance is for one pair of values, although a value is in a pair with every other.",
-        setting(_module("spread"), "squares_sensitivity", lambda _count, width: width * width),
+        setting(_module("moments.variance"), "squares_sensitivity", lambda _count, width: width * width),
         a_value_is_in_a_pair_with_every_other,
     ),
     Mutant(

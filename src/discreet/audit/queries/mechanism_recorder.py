@@ -140,7 +140,7 @@ def watched(recorder: MechanismRecorder) -> Iterator[None]:
 
 def _patched() -> Iterator[tuple[Any, str, Any]]:
     """Puts a question before every mechanism, and before what else is told; gives what was there."""
-    labels, objective = (import_module(f"discreet.learn.{name}") for name in ("labels", "objective_perturbation"))
+    labels, objective = (import_module(f"discreet.learn.{name}") for name in ("base", "linear.perturbation"))
     places = [(kind, name) for kind in _kinds(Mechanism) for name in METHODS if name in vars(kind)]
     wrappers: list[tuple[Any, str, Callable[[Any], Any]]] = [(owner, name, _release) for owner, name in places]
     wrappers += [
