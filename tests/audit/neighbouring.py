@@ -26,8 +26,6 @@ from discreet.mechanisms import (
     Quantile,
     RandomizedResponse,
     ReportNoisyMax,
-    SmoothGaussian,
-    SmoothLaplace,
     SparseVector,
     Staircase,
 )
@@ -86,10 +84,8 @@ def _(mechanism: KNorm) -> Neighbours:
     return Neighbours(start, [float(move), *start[1:]], speed=2000)
 
 
-@neighbours.register(Lomax)
-@neighbours.register(SmoothLaplace)
-@neighbours.register(SmoothGaussian)
-def _(mechanism: Lomax | SmoothLaplace | SmoothGaussian) -> Neighbours:
+@neighbours.register
+def _(mechanism: Lomax) -> Neighbours:
     """Centres as far apart as the smaller sensitivity, and the other as much larger as smoothness allows."""
     wide = math.floor(1000 * math.exp(mechanism.beta)) / 1000
     return Neighbours((0, 1), (1, wide), speed=4000, relation="replace")
@@ -158,7 +154,7 @@ def runner(mechanism: Mechanism, bits: Bits) -> Callable[[Any], Any]:
     """A function that shows all that an analyst sees of one release."""
     if isinstance(mechanism, SparseVector):
         return lambda queries: _session(mechanism, queries, bits)
-    if isinstance(mechanism, Lomax | SmoothLaplace | SmoothGaussian | ProposeTestRelease):
+    if isinstance(mechanism, Lomax | ProposeTestRelease):
         release: Callable[..., Any] = mechanism.release
         return lambda given: release(*given, bits=bits)
     if isinstance(mechanism, PartitionSelection):

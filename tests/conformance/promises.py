@@ -16,8 +16,7 @@ from discreet import mechanisms
 from discreet.exact import Enclosure, upper
 from discreet.mechanisms import Mechanism
 from discreet.mechanisms.smooth import lomax_is_private
-from discreet.mechanisms.smooth_reference import gaussian_corner, laplace_corner
-from discreet.mechanisms.tails import at_most, discrete_gaussian_reach, laplace_reach
+from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
 
 FINE = Fraction(1, 1024)
 POSITIVES = 5
@@ -68,19 +67,6 @@ def stairs_cost(mechanism: Any) -> Fraction:
     """A move of the whole sensitivity climbs so many stairs, each of which costs, for each entry that moves."""
     climbed = math.ceil(Fraction(moves(mechanism), mechanism.stairs.steps))
     return climbed * Fraction(mechanism.stairs.epsilon) * int(mechanism.entries or 1)
-
-
-def smooth_cost(corner: Callable[[Fraction, Fraction, Fraction], Any]) -> Callable[[Any], Fraction | float]:
-    def cost(mechanism: Any) -> Fraction | float:
-        worst = corner(1 / mechanism.factor, mechanism.epsilon, mechanism.ratio)
-        return only_if(at_most(worst, mechanism.delta), mechanism.epsilon)
-
-    return cost
-
-
-def _steepness(delta: Fraction) -> int:
-    """What epsilon is divided by for a beta that leaves enough for the noise: 4 ln(2 / delta) and more."""
-    return math.ceil(4 * math.log(2 / float(delta))) + 4
 
 
 def lomax_cost(mechanism: Any) -> Fraction | float:
@@ -216,22 +202,6 @@ PROMISES = [
         noise=lambda m: [m.factor],
         cost=lomax_cost,
         value=(0.5, 1),
-    ),
-    Promise(
-        kind=mechanisms.SmoothLaplace,
-        build=lambda e, d, s: mechanisms.SmoothLaplace(epsilon=e, delta=d, beta=e / _steepness(d), floor=s),
-        noise=lambda m: [m.factor],
-        cost=smooth_cost(laplace_corner),
-        value=(0.5, 1),
-        pure=False,
-    ),
-    Promise(
-        kind=mechanisms.SmoothGaussian,
-        build=lambda e, d, s: mechanisms.SmoothGaussian(epsilon=e, delta=d, beta=e / _steepness(d), floor=s),
-        noise=lambda m: [m.factor],
-        cost=smooth_cost(gaussian_corner),
-        value=(0.5, 1),
-        pure=False,
     ),
     Promise(
         kind=mechanisms.ProposeTestRelease,

@@ -209,22 +209,6 @@ SPECIMENS: list[Specimen] = [
         more={"epsilon": 1.5},
     ),
     Specimen(
-        mechanisms.SmoothLaplace,
-        {"epsilon": 1, "delta": 1e-6, "beta": 0.02, "floor": 0.01, "ceiling": 10, "grid": 0.125},
-        value=5.5,
-        arguments=(Fraction(1, 3),),
-        bad={**SMOOTH, "beta": [*NOT_POSITIVE, 0.2, 1, 2]},
-        more={"epsilon": 1.5},
-    ),
-    Specimen(
-        mechanisms.SmoothGaussian,
-        {"epsilon": 1, "delta": 1e-6, "beta": 0.005, "floor": 0.01, "ceiling": 10, "grid": None},
-        value=5,
-        arguments=(0,),
-        bad={**SMOOTH, "beta": [*NOT_POSITIVE, 0.2, 1, 2]},
-        more={"epsilon": 1.5},
-    ),
-    Specimen(
         mechanisms.ProposeTestRelease,
         {"epsilon": 1, "delta": 1e-5, "bound": 2, "grid": 0.5},
         value=7.25,

@@ -12,7 +12,6 @@ from discreet.mechanisms.propose_test_release import ProposeTestRelease
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.smooth import Lomax
-from discreet.mechanisms.smooth_reference import SmoothGaussian, SmoothLaplace
 from discreet.mechanisms.sparse_vector import SparseVector, SparseVectorSession
 from discreet.mechanisms.staircase import Criterion, Staircase
 
@@ -34,8 +33,6 @@ __all__ = [
     "RandomizedResponse",
     "ReportNoisyMax",
     "Selected",
-    "SmoothGaussian",
-    "SmoothLaplace",
     "SparseVector",
     "SparseVectorSession",
     "Staircase",
