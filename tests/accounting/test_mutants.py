@@ -14,20 +14,9 @@ import numpy as np
 import pytest
 
 from discreet import accounting
-from discreet.accounting import (
-    basic,
-    bounds,
-    compose,
-    dominating,
-    dots,
-    filters,
-    homogeneous,
-    lattice,
-    pairs,
-    pld,
-    terms,
-    zcdp,
-)
+from discreet.accounting import basic, bounds, dominating, dots, filters, homogeneous, lattice, pairs, pld, zcdp
+from discreet.accounting import convolution as compose
+from discreet.accounting import event_counts as terms
 from discreet.errors import InsufficientBudget
 from discreet.privacy import ZCDP, ApproxDP, Budget, PureDP, events
 from tests.accounting import reference
@@ -254,7 +243,7 @@ def only_near_the_boundary(patch: Patch) -> None:
 
 def start_below_the_boundary(patch: Patch) -> None:
     """A start that is taken for certain and is too small, a fifth of what zCDP gives."""
-    module, real = import_module("discreet.accounting.calibrate"), accounting.concentrated_sigma
+    module, real = import_module("discreet.accounting.calibration"), accounting.concentrated_sigma
     patch.setattr(module, "concentrated_sigma", lambda rho, move: real(25 * rho, move))
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from discreet import accounting
 from discreet.accounting import pld
+from discreet.accounting.event_counts import terms
 from discreet.accounting.gdp import gaussian_delta
-from discreet.accounting.terms import terms
 from discreet.privacy import events
 from discreet.privacy.events import Event
 from tests.accounting import reference

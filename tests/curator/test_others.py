@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from discreet import count
 from discreet.accounting.basic import compose as basic
-from discreet.accounting.terms import terms
+from discreet.accounting.event_counts import terms
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery

@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from discreet import accounting
-from discreet.accounting.objective import objective_sigma
+from discreet.accounting.objective_perturbation import objective_sigma
 from discreet.errors import InvalidParameter
 from discreet.learn.linear import losses as minimise
 from discreet.learn.linear import perturbation as output

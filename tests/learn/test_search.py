@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier as PublicTree
 from sklearn.utils.estimator_checks import check_estimator
 
 from discreet import accounting
-from discreet.accounting.tuning import Tries, tuned_epsilon
+from discreet.accounting.random_repetitions import Tries, tuned_epsilon
 from discreet.errors import InvalidParameter
 from discreet.learn.linear.regression import Ridge
 from discreet.learn.selection.choice import choose_model, distances, errors

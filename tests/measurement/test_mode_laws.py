@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting.basic import compose as basic
-from discreet.accounting.terms import terms
+from discreet.accounting.event_counts import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.engines import Memory
 from discreet.measurement.program import program as program_module

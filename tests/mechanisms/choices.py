@@ -12,7 +12,7 @@ from functools import cache
 from itertools import product
 from math import prod
 
-from discreet.mechanisms.selection import Selection
+from discreet.mechanisms.private_selection import Selection
 
 Scores = tuple[int, ...]
 Chances = tuple[Fraction, ...]

@@ -18,7 +18,7 @@ from discreet.exact import Grid
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.noisy_max import ReportNoisyMax
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
-from discreet.mechanisms.selection import Selection
+from discreet.mechanisms.private_selection import Selection
 from discreet.noise import Bits, SeededBits, discrete_laplace
 from discreet.privacy import events
 from tests.conformance.nothing import NoBits

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from discreet.exact import grid
-from discreet.noise import Bits, SecureBits, SeededBits, approximate, coin, exponential, gaussian, laplace, rng, uniform
+from discreet.noise import Bits, SecureBits, SeededBits, approximate, coin, gaussian, laplace, rng, uniform
+from discreet.noise import bernoulli_exp as exponential
 from tests.exact.test_grid import judge_rounding_pairs
 from tests.noise.forks import draws_of_children
 from tests.noise.judges import (

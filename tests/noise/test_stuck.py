@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from discreet.accounting.tuning import Tries
+from discreet.accounting.random_repetitions import Tries
 from discreet.errors import RandomnessUnavailable
 from discreet.learn.selection.search_plan import draw_tries
 from discreet.measurement.releases.releaser import Releaser

@@ -6,7 +6,7 @@ safe side.
 """
 
 from discreet.accounting.bounds import delta, epsilon, methods, trade_off
-from discreet.accounting.calibrate import calibrate, concentrated_sigma, discrete_gaussian_sigma, gaussian_sigma
+from discreet.accounting.calibration import calibrate, concentrated_sigma, discrete_gaussian_sigma, gaussian_sigma
 from discreet.accounting.filters import Filter, Odometer, RenyiFilter
 from discreet.accounting.rdp import ORDERS
 from discreet.accounting.risk import Risk, risk

@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import singledispatch
 
-from discreet.accounting.terms import Terms, terms
+from discreet.accounting.event_counts import Terms, terms
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import Enclosure, upper
 from discreet.privacy import ApproxDP, events

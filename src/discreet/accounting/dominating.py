@@ -9,9 +9,9 @@ from functools import singledispatch
 import numpy as np
 
 from discreet.accounting.basic import basic, compose
+from discreet.accounting.event_counts import terms
 from discreet.accounting.lattice import discrete_gaussian_pair, discrete_laplace_pair
 from discreet.accounting.pairs import AtomicPair, Floats, GaussianPair, LaplacePair, Pair, SampledPair
-from discreet.accounting.terms import terms
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
 from discreet.privacy import events

@@ -20,7 +20,7 @@ import numpy as np
 
 from discreet import check
 from discreet.accounting import basic, gdp, rdp, zcdp
-from discreet.accounting.terms import Terms, terms
+from discreet.accounting.event_counts import Terms, terms
 from discreet.errors import InsufficientBudget, InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above, float_below
 from discreet.privacy import GDP, ZCDP, ApproxDP, Loss, Neighbours, PureDP

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.basic import basic
+from discreet.accounting.event_counts import Terms
+from discreet.accounting.numerics import smallest
 from discreet.accounting.rounding import safe
-from discreet.accounting.search import smallest
-from discreet.accounting.terms import Terms
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
 from discreet.lazy import special

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.basic import basic
+from discreet.accounting.event_counts import Terms, terms
 from discreet.accounting.rounding import safe
-from discreet.accounting.terms import Terms, terms
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
 from discreet.lazy import special

@@ -14,8 +14,8 @@ from discreet.accounting import basic
 from discreet.accounting.bounds import delta as delta_of
 from discreet.accounting.bounds import epsilon as epsilon_of
 from discreet.accounting.bounds import trade_off
-from discreet.accounting.search import argmin
-from discreet.accounting.terms import Events, terms
+from discreet.accounting.event_counts import Events, terms
+from discreet.accounting.numerics import argmin
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
 from discreet.privacy import Neighbours

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Grid, exact_value
-from discreet.mechanisms.selection import Selection, choose_point, score_steps
+from discreet.mechanisms.private_selection import Selection, choose_point, score_steps
 from discreet.noise import Bits, choose_exponential, source_of
 from discreet.privacy import events
 

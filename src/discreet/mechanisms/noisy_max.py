@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms.selection import Selection
+from discreet.mechanisms.private_selection import Selection
 from discreet.mechanisms.values import add
 from discreet.noise import Bits, discrete_laplace
 from discreet.privacy import events

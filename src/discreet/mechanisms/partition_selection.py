@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import accounting, check
-from discreet.accounting.calibrate import raised
+from discreet.accounting.calibration import raised
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Interval, lower, root_above
 from discreet.mechanisms.base import CONFIDENCE, Mechanism

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms.selection import Selection
+from discreet.mechanisms.private_selection import Selection
 from discreet.noise import Bits, uniform_below
-from discreet.noise.exponential import accept_many
+from discreet.noise.bernoulli_exp import accept_many
 from discreet.privacy import events
 
 _STEEP = 128.0  # rates above it change no float decision: one step already gives e^-128, and ties are settled exactly

@@ -30,9 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InternalError
+from discreet.mechanisms.private_selection import choose_point
 from discreet.mechanisms.quantile_tree import QuantileTree
 from discreet.mechanisms.ranks import FARTHEST, Aim, Pick
-from discreet.mechanisms.selection import choose_point
 from discreet.mechanisms.value_counts import Histogram, Ints, Key, Look, Rank, Run
 from discreet.noise import Bits, bernoulli_exp, choose_exponential, uniform_below
 

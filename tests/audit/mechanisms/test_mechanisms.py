@@ -23,7 +23,7 @@ from discreet.mechanisms import (
     RandomizedResponse,
     SparseVector,
 )
-from discreet.mechanisms.selection import Selection
+from discreet.mechanisms.private_selection import Selection
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours as Relation
 from tests.audit.neighbouring import neighbours, runner

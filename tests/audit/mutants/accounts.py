@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet import accounting, audit
 from discreet.accounting import basic as basic_module
-from discreet.accounting import terms as terms_module
+from discreet.accounting import event_counts as terms_module
 from discreet.mechanisms import Laplace, PartitionSelection
 from discreet.noise import Bits, SeededBits, bernoulli, uniform_below
 from discreet.privacy import ApproxDP, events

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting import tuning
-from discreet.accounting.tuning import Tries, tuned_epsilon
+from discreet.accounting import random_repetitions as tuning
+from discreet.accounting.random_repetitions import Tries, tuned_epsilon
 from discreet.learn import AdditiveClassifier, DecisionTreeClassifier, GridSearchCV, growing
 from discreet.learn.selection import search_plan
 from discreet.learn.selection.holdout import Holdout

@@ -16,7 +16,7 @@ import numpy as np
 from discreet import accounting, check
 from discreet.accounting import gdp
 from discreet.accounting.basic import basic
-from discreet.accounting.terms import exact_delta, terms
+from discreet.accounting.event_counts import exact_delta, terms
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above
 from discreet.mechanisms import Mechanism

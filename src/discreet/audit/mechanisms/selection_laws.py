@@ -34,7 +34,7 @@ from discreet.mechanisms import (
     ReportNoisyMax,
     SparseVector,
 )
-from discreet.mechanisms.selection import Selection, score_steps
+from discreet.mechanisms.private_selection import Selection, score_steps
 
 _LONGEST = 12  # queries of a session: transcripts double with each
 

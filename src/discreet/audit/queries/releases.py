@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.accounting.basic import compose as basic
-from discreet.accounting.terms import terms
+from discreet.accounting.event_counts import terms
 from discreet.errors import UnsupportedEvent
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.candidates import CandidateDraw

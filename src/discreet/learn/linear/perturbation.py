@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.accounting import gaussian_sigma
-from discreet.accounting.objective import left_over, logistic_spread, objective_sigma, pure_regularisation
+from discreet.accounting.objective_perturbation import left_over, logistic_spread, objective_sigma, pure_regularisation
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid, float_above
 from discreet.learn.linear.losses import TOLERANCE, Loss, Objective

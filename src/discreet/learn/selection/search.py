@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import check
-from discreet.accounting.tuning import Tries
+from discreet.accounting.random_repetitions import Tries
 from discreet.errors import InternalError, InvalidParameter
 from discreet.learn.base import Learner, bits_of, read_labelled, spent
 from discreet.learn.selection.choice import FINE, distances, errors

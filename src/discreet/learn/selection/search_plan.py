@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet import accounting
-from discreet.accounting.tuning import Tries, tuned_epsilon
+from discreet.accounting.random_repetitions import Tries, tuned_epsilon
 from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Gaussian, Laplace

@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from discreet.accounting import tuning
+from discreet.accounting import random_repetitions as tuning
+from discreet.accounting.random_repetitions import Tries, best_of, tuned_epsilon
 from discreet.accounting.rdp import ORDERS
-from discreet.accounting.tuning import Tries, best_of, tuned_epsilon
 from discreet.errors import InvalidParameter
 from discreet.privacy import events
 

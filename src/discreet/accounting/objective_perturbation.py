@@ -16,7 +16,7 @@ import numpy as np
 
 from discreet import check
 from discreet.accounting.gdp import gaussian_delta
-from discreet.accounting.search import smallest
+from discreet.accounting.numerics import smallest
 from discreet.errors import InvalidParameter
 from discreet.exact import Enclosure, float_below, lower, upper
 from discreet.privacy import Neighbours

@@ -38,10 +38,10 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.accounting.bounds import epsilon as epsilon_of
+from discreet.accounting.event_counts import Events, terms
+from discreet.accounting.numerics import smallest
 from discreet.accounting.rdp import ORDERS, Renyi, compose
 from discreet.accounting.rounding import safe
-from discreet.accounting.search import smallest
-from discreet.accounting.terms import Events, terms
 from discreet.exact import float_above, float_below
 from discreet.privacy import Neighbours
 

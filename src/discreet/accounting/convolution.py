@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.dots import GridLaw
+from discreet.accounting.numerics import smallest
 from discreet.accounting.pairs import Floats
-from discreet.accounting.search import smallest
 
 _UNIT = 2.0**-53
 _TRANSFORM = 16 * _UNIT  # per halving of the length

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import norm
 
-from discreet.accounting.objective import left_over, logistic_spread, objective_sigma, pure_regularisation
+from discreet.accounting.objective_perturbation import left_over, logistic_spread, objective_sigma, pure_regularisation
 from discreet.errors import InvalidParameter
 from discreet.privacy import Neighbours
 
