@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.convolution import View, compose
-from discreet.accounting.dots import GridLaw, connect
+from discreet.accounting.convolution import GridLaw, View, compose, connect
 from discreet.accounting.pairs import GaussianPair, LaplacePair, Pair, SampledPair
 from tests.accounting import reference
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from discreet import accounting
-from discreet.accounting import basic, bounds, dominating, dots, filters, homogeneous, lattice, pairs, pld, zcdp
+from discreet.accounting import basic, bounds, dominating, filters, homogeneous, pairs, pld, zcdp
 from discreet.accounting import convolution as compose
 from discreet.accounting import event_counts as terms
 from discreet.errors import InsufficientBudget
@@ -94,7 +94,7 @@ def check_calibrated_on_the_lattice() -> None:
 def check_the_whole_support() -> None:
     """A shift of 100 sigmas at epsilon = 100: every z of P has a larger loss, and delta is 1."""
     law = reference.discrete_gaussian(Fraction(10), 1000)
-    above_and_near(lattice.discrete_gaussian_delta(Fraction(10), 1000, 100), reference.hockey_stick(law, 100))
+    above_and_near(dominating.discrete_gaussian_delta(Fraction(10), 1000, 100), reference.hockey_stick(law, 100))
 
 
 def check_calibrated_for_a_large_epsilon() -> None:
@@ -104,7 +104,7 @@ def check_calibrated_for_a_large_epsilon() -> None:
 
 def check_beyond_the_window() -> None:
     """Sixteen losses of 1/4 against a window that ends at 3: above it lies 1 - e^(3.5 - 4) of 2^-16."""
-    law = dots.GridLaw(0.25, -1, np.log(np.array([0.5, 1e-300, 0.5])), 0.0)
+    law = compose.GridLaw(0.25, -1, np.log(np.array([0.5, 1e-300, 0.5])), 0.0)
     found = compose.compose([(law, 16)], compose.View(tilt=4.0, low=1.0, steeper=4.0, log_size=3))
     assert found.delta(3.5) >= -math.expm1(3.5 - 4) * 2**-16
 
@@ -183,15 +183,15 @@ def swapped_sample(patch: Patch) -> None:
 
 
 def all_to_the_lower_point(patch: Patch) -> None:
-    patch.setattr(dots, "_lower_share", lambda *arguments: arguments[-1].p[1:-1])
+    patch.setattr(compose, "_lower_share", lambda *arguments: arguments[-1].p[1:-1])
 
 
 def no_infinite_mass(patch: Patch) -> None:
-    real = dots.connect
+    real = compose.connect
 
-    def drop(pair: Any, step: float, tail: float) -> dots.GridLaw:
+    def drop(pair: Any, step: float, tail: float) -> compose.GridLaw:
         law = real(pair, step, tail)
-        return dots.GridLaw(law.step, law.first, law.log_masses, 0.0)
+        return compose.GridLaw(law.step, law.first, law.log_masses, 0.0)
 
     patch.setattr(pld, "connect", drop)
 
@@ -221,7 +221,7 @@ def one_release_too_few(patch: Patch) -> None:
 
 
 def half_the_shift(patch: Patch) -> None:
-    real = lattice.discrete_gaussian_pair
+    real = dominating.discrete_gaussian_pair
     patch.setattr(dominating, "discrete_gaussian_pair", lambda sigma, shift: real(2 * sigma, shift))
 
 
@@ -231,14 +231,14 @@ def continuous_sigma(patch: Patch) -> None:
 
 def only_near_the_boundary(patch: Patch) -> None:
     """Forty sigmas around half the shift, where the loss changes its sign, in the place of those around 0."""
-    real = lattice._atoms
+    real = dominating._shift_atoms
 
     def near(sigma: float, shift: int) -> pairs.AtomicPair:
         pair = real(sigma, shift)
         kept = np.abs(pair.losses) <= 40 * shift / sigma
         return pairs.AtomicPair(losses=pair.losses[kept], p=pair.p[kept], q=pair.q[kept])
 
-    patch.setattr(lattice, "_atoms", near)
+    patch.setattr(dominating, "_shift_atoms", near)
 
 
 def start_below_the_boundary(patch: Patch) -> None:

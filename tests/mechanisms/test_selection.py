@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Grid
 from discreet.mechanisms.exponential import Exponential
-from discreet.mechanisms.noisy_max import ReportNoisyMax
-from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.noisy_max import PermuteAndFlip, ReportNoisyMax
 from discreet.mechanisms.private_selection import Selection
 from discreet.noise import Bits, SeededBits, discrete_laplace
 from discreet.privacy import events

@@ -117,7 +117,7 @@ def test_no_interval_without_a_public_ceiling() -> None:
 
 
 def test_only_the_replace_relation() -> None:
-    assert Lomax(epsilon=1, beta=0.005, floor=1, neighbours="replace")
+    Lomax(epsilon=1, beta=0.005, floor=1, neighbours="replace")
     with pytest.raises(InvalidParameter) as refused:
         Lomax(epsilon=1, beta=0.005, floor=1, neighbours=Neighbours.ADD_REMOVE)
     assert refused.value.name == "neighbours"

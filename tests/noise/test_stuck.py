@@ -37,8 +37,7 @@ from discreet.noise import (
     uniform_below,
 )
 from discreet.noise.coin import exponential_coin
-from discreet.noise.endless import TURNS
-from discreet.noise.health import CALL_BYTES, CALLS, check_health
+from discreet.noise.rng import CALL_BYTES, CALLS, TURNS, check_health
 from tests.conformance.specimens import SPECIMENS, Specimen
 from tests.noise.tape import Tape, spread
 

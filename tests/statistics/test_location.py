@@ -11,6 +11,7 @@ from scipy.special import expit, ndtri
 
 from discreet import accounting
 from discreet import statistics as st
+from discreet.accounting.event_counts import terms
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SeededBits
@@ -278,7 +279,7 @@ def test_a_scale_that_nobody_stated_is_paid_for(neighbours: Neighbours, budget: 
     assert found.low < 50 < found.high
     assert found.high - found.low < 3
     if "rho" in budget:
-        assert accounting.zcdp.compose(accounting.terms.terms(found.event, neighbours)).rho <= Fraction(1, 10)
+        assert accounting.zcdp.compose(terms(found.event, neighbours)).rho <= Fraction(1, 10)
     else:
         assert accounting.epsilon(found.event, budget.get("delta", 0), neighbours=neighbours) <= 1
 

@@ -9,8 +9,7 @@ from fractions import Fraction
 from discreet import check
 from discreet.accounting import basic, gdp, homogeneous, pld, rdp, zcdp
 from discreet.accounting.event_counts import Events, Terms, exact_delta, terms
-from discreet.accounting.numerics import argmin
-from discreet.accounting.rounding import SLACK, safe
+from discreet.accounting.numerics import SLACK, argmin, safe
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above, float_below
 from discreet.privacy import Neighbours

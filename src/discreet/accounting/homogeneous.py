@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.basic import basic
 from discreet.accounting.event_counts import Terms
-from discreet.accounting.numerics import smallest
-from discreet.accounting.rounding import safe
+from discreet.accounting.numerics import safe, smallest
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
 from discreet.lazy import special

@@ -1,12 +1,28 @@
-"""One-dimensional searches that end on the safe side."""
+"""Float results that err on the safe side, and one-dimensional searches that end there.
+
+Closed forms are evaluated with relative errors far below 2^-40; every published bound is raised by that much.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
+SLACK = 2.0**-40
+
 _DOUBLINGS = 1100  # enough to walk through all floats
 _HALVINGS = 64  # beyond the 53 bits of a float
+
+
+def safe(value: float) -> float:
+    """The value, raised by more than any rounding error of its computation; zero and infinity stay.
+
+    >>> safe(1.0) > 1.0
+    True
+    """
+    if value <= 0 or math.isinf(value):
+        return max(value, 0.0)
+    return math.nextafter(value * (1 + SLACK), math.inf)
 
 
 def smallest(holds: Callable[[float], bool], start: float, halvings: int = _HALVINGS, shrinking: float = 0.5) -> float:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.rounding import SLACK, safe
+from discreet.accounting.numerics import SLACK, safe
 from discreet.lazy import special
 
 Floats = NDArray[np.float64]

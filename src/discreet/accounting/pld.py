@@ -13,13 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.accounting.convolution import Composition, View, compose, log1p
+from discreet.accounting.convolution import Composition, GridLaw, View, compose, connect, log1p
 from discreet.accounting.dominating import dominating
-from discreet.accounting.dots import GridLaw, connect
 from discreet.accounting.event_counts import Terms, merged_gaussian
-from discreet.accounting.numerics import smallest
+from discreet.accounting.numerics import safe, smallest
 from discreet.accounting.pairs import Floats, LeakyPair, Pair
-from discreet.accounting.rounding import safe
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
 from discreet.privacy.events import Approx, Gaussian

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting.basic import basic
 from discreet.accounting.event_counts import Terms, terms
-from discreet.accounting.rounding import safe
+from discreet.accounting.numerics import safe
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
 from discreet.lazy import special

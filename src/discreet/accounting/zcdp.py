@@ -12,8 +12,7 @@ from functools import singledispatch
 from discreet import check
 from discreet.accounting.basic import basic
 from discreet.accounting.event_counts import Terms, terms
-from discreet.accounting.numerics import least
-from discreet.accounting.rounding import safe
+from discreet.accounting.numerics import least, safe
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above
 from discreet.privacy import ZCDP, events

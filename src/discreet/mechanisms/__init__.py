@@ -5,9 +5,8 @@ from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.gaussian import DiscreteGaussian, Gaussian
 from discreet.mechanisms.knorm import KNorm, Norm
 from discreet.mechanisms.laplace import DiscreteLaplace, Laplace
-from discreet.mechanisms.noisy_max import ReportNoisyMax
+from discreet.mechanisms.noisy_max import PermuteAndFlip, ReportNoisyMax
 from discreet.mechanisms.partition_selection import PartitionSelection, Selected
-from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.propose_test_release import ProposeTestRelease
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.randomized_response import RandomizedResponse

@@ -13,10 +13,11 @@ from discreet import accounting, check
 from discreet.check import Number
 from discreet.errors import InvalidValue
 from discreet.exact import Grid, root_above
-from discreet.mechanisms.additive import HALF, Additive, Lattice
-from discreet.mechanisms.base import CONFIDENCE
-from discreet.mechanisms.tails import discrete_gaussian_reach, normal_reach
-from discreet.mechanisms.values import (
+from discreet.mechanisms.base import (
+    CONFIDENCE,
+    HALF,
+    Additive,
+    Lattice,
     add,
     exact_offsets,
     numeric,
@@ -26,6 +27,7 @@ from discreet.mechanisms.values import (
     reasonable_noise,
     whole_by_type,
 )
+from discreet.mechanisms.tails import discrete_gaussian_reach, normal_reach
 from discreet.noise import Bits, discrete_gaussian, rounded_gaussian, rounded_gaussians, source_of
 from discreet.privacy import events
 from discreet.privacy.frozen import assign

@@ -16,10 +16,8 @@ from discreet import check
 from discreet.check import Number
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Real, settle
-from discreet.mechanisms.additive import HALF, Additive
-from discreet.mechanisms.base import CONFIDENCE
+from discreet.mechanisms.base import CONFIDENCE, HALF, Additive, exact_offsets, numeric, public_grid, reasonable_noise
 from discreet.mechanisms.tails import DIGITS, polynomial_reach
-from discreet.mechanisms.values import exact_offsets, numeric, public_grid, reasonable_noise
 from discreet.noise import Bits, LazyUniform, source_of
 from discreet.noise.real import disc_point
 from discreet.privacy import events

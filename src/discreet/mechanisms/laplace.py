@@ -12,9 +12,8 @@ from discreet import check
 from discreet.check import Number
 from discreet.errors import InvalidValue
 from discreet.exact import Grid
-from discreet.mechanisms.additive import Lattice
+from discreet.mechanisms.base import Lattice, add, numeric, on_grid, public_grid, reasonable_noise, whole_by_type
 from discreet.mechanisms.tails import laplace_reach
-from discreet.mechanisms.values import add, numeric, on_grid, public_grid, reasonable_noise, whole_by_type
 from discreet.noise import Bits, discrete_laplace
 from discreet.privacy import events
 from discreet.privacy.frozen import assign

@@ -15,10 +15,9 @@ from discreet import accounting, check
 from discreet.accounting.calibration import raised
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Interval, lower, root_above
-from discreet.mechanisms.base import CONFIDENCE, Mechanism
+from discreet.mechanisms.base import CONFIDENCE, Mechanism, add, numeric, reasonable_noise
 from discreet.mechanisms.optimal_selection import OptimalRule
 from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
-from discreet.mechanisms.values import add, numeric, reasonable_noise
 from discreet.noise import Bits, discrete_gaussian, discrete_laplace, source_of
 from discreet.privacy import Estimate, Neighbours, events
 from discreet.privacy.frozen import assign

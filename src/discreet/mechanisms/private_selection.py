@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, float_above, upper
-from discreet.mechanisms.base import CONFIDENCE, Mechanism
-from discreet.mechanisms.values import numeric, public_grid, reasonable_noise
+from discreet.mechanisms.base import CONFIDENCE, Mechanism, numeric, public_grid, reasonable_noise
 from discreet.noise import Bits, choose_exponential, source_of, uniform_below
 from discreet.privacy import Estimate
 from discreet.privacy.frozen import assign

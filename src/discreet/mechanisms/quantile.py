@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, float_above, float_below, upper
-from discreet.mechanisms.base import CONFIDENCE, Mechanism
+from discreet.mechanisms.base import CONFIDENCE, Mechanism, numeric, public_grid
 from discreet.mechanisms.private_selection import above_or_infinite, choose_point
 from discreet.mechanisms.ranks import OneValueEach, Pick, Target
 from discreet.mechanisms.value_counts import Histogram, Rank
-from discreet.mechanisms.values import numeric, public_grid
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours, events
 from discreet.privacy.frozen import assign

@@ -19,10 +19,8 @@ from discreet import check
 from discreet.check import Number
 from discreet.errors import InternalError, InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, Real, exact_value, settle, upper
-from discreet.mechanisms.additive import HALF
-from discreet.mechanisms.base import CONFIDENCE, Mechanism
+from discreet.mechanisms.base import CONFIDENCE, HALF, Mechanism, around, numeric, public_grid, reasonable_noise
 from discreet.mechanisms.tails import at_most
-from discreet.mechanisms.values import around, numeric, public_grid, reasonable_noise
 from discreet.noise import Bits, LazyUniform, source_of
 from discreet.privacy import Estimate, Neighbours, events
 from discreet.privacy.frozen import assign

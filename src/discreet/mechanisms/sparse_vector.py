@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.errors import InsufficientBudget, InvalidParameter, InvalidValue
 from discreet.exact import Grid, Interval
-from discreet.mechanisms.additive import HALF
-from discreet.mechanisms.base import CONFIDENCE, Mechanism
+from discreet.mechanisms.base import CONFIDENCE, HALF, Mechanism, around, numeric, public_grid, reasonable_noise
 from discreet.mechanisms.tails import laplace_reach
-from discreet.mechanisms.values import around, numeric, public_grid, reasonable_noise
 from discreet.noise import Bits, discrete_laplace, source_of
 from discreet.privacy import Neighbours, events
 from discreet.privacy.frozen import assign

@@ -16,11 +16,10 @@ from discreet import check
 from discreet.check import Number
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Real
-from discreet.mechanisms.additive import Lattice
+from discreet.mechanisms.base import Lattice, add, numeric, public_grid, reasonable_noise
 from discreet.mechanisms.tails import at_most, smallest_whole
-from discreet.mechanisms.values import add, numeric, public_grid, reasonable_noise
 from discreet.noise import Bits, Coin, geometric, source_of, uniform_below
-from discreet.noise.endless import TURNS, endless
+from discreet.noise.rng import TURNS, endless
 from discreet.privacy import events
 from discreet.privacy.frozen import assign
 

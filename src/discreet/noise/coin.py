@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.exact import Enclosure, Real, leading_bits
 from discreet.noise.approximate import LARGEST, exponential
-from discreet.noise.endless import TIES, endless
-from discreet.noise.rng import LANE, WORD, Bits
+from discreet.noise.rng import LANE, TIES, WORD, Bits, endless
 
 _REST = WORD - LANE
 _MARGIN = 2.0**-36  # far above the relative error of `approximate`, for probabilities made of a few operations

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.noise.approximate import LARGEST
 from discreet.noise.bernoulli_exp import accept_many, accept_one
-from discreet.noise.endless import TURNS, endless
 from discreet.noise.laplace import discrete_laplace, laplace_drawer
-from discreet.noise.rng import Bits, source_of
+from discreet.noise.rng import TURNS, Bits, endless, source_of
 from discreet.noise.uniform import Shape, shape_of
 
 _LARGEST_ARRAY_SIGMA = 1 << 45  # proposals stay far below 2^53, where floats hold integers exactly

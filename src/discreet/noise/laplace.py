@@ -24,8 +24,7 @@ from discreet import check
 from discreet.exact import Enclosure
 from discreet.noise.approximate import exponential
 from discreet.noise.coin import Coin, exponential_coin
-from discreet.noise.endless import TURNS, endless
-from discreet.noise.rng import Bits, source_of
+from discreet.noise.rng import TURNS, Bits, endless, source_of
 from discreet.noise.uniform import Shape, shape_of
 
 _RARE = 11  # digits are stored up to the first K with 2^K >= 11 scale: then P(G >= 2^K) < 2^-15

@@ -11,8 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet.exact import Enclosure, Real, settle
-from discreet.noise.endless import MOST_BITS, TURNS, endless
-from discreet.noise.rng import WORD, Bits
+from discreet.noise.rng import MOST_BITS, TURNS, WORD, Bits, endless
 
 _HALF = Fraction(1, 2)
 

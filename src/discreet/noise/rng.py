@@ -4,6 +4,18 @@
 without the key, and about twenty times faster than asking the system for every byte. `SeededBits` is the same generator
 under a key that anybody can compute from the seed: for tests, and every `Estimate` drawn from it says that it is not
 private.
+
+*The system's bytes* are tested before any key is made of them: stuck, repeating and lopsided ones are refused, in the
+spirit of NIST SP 800-90B, section 4.4 (repetition count, adaptive proportion), for a source that claims full entropy.
+It sees sources that are broken, not sources that somebody predicts: those pass every test.
+
+*Loops that honest bits always end.* A sampler that draws until a proposal is accepted has no longest draw. Honest bits
+need more than a few turns hardly ever; bits that are stuck may never come to an end, and the answer would hang instead
+of failing. So every such loop has at most so many turns, written ``for _ in range(TURNS)`` with ``raise endless()``
+behind it. The price: a turn of any sampler here accepts with probability at least 2/5, whatever its scale, so that the
+law of a draw that came to an end differs from the exact one by less than 0.6^TURNS = 2^-188 in total variation, for an
+array of n entries by n times that. Ties of random bits with the digits of a number go on with probability 2^-64 for
+each word, and TIES of them in a row have the probability 2^-256.
 """
 
 from __future__ import annotations
@@ -13,6 +25,8 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,14 +35,52 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.errors import InternalError, InvalidParameter, RandomnessUnavailable
-from discreet.noise.health import check_health
 
+CALLS = 4  # more than one, because a source may give the same bytes to every call
+CALL_BYTES = 1024
+_TESTED = 16  # bytes of a block that must not repeat
+_MOST_OFTEN = 100
+
+TURNS = 256
+TIES = 4
+MOST_BITS = 1 << 12
+"""Of one uniform real. Digits are doubled while a comparison is open, so at least 600 are known when no more are given:
+open has then a probability below 10^-600 times the largest number of steps in the noise, 10^290 / 2^-900 < 10^562."""
 WORD = 64
 LANE = 16  # bits of a first look: one tie in 65536 tosses
 _KEY_BYTES, _NONCE_BYTES = 32, 16
 _BLOCK = 2048  # lanes kept for scalar draws: small, so that little randomness waits in memory
 _ZEROS = np.zeros(1 << 16, dtype=np.uint8)
 REKEY_AFTER = 1 << 32  # bytes under one key; far below 2^68, where counter mode could be told from coins
+_ALL: weakref.WeakSet[_StreamBits] = weakref.WeakSet()
+
+
+def check_health(draw: Callable[[int], bytes]) -> None:
+    """Refuses a source of bytes whose sample no honest source would give.
+
+    Two tests on 4,096 bytes from 4 calls:
+
+    - *Repetition*: all 256 blocks of 16 bytes differ. Fair bytes have two equal ones with a probability below
+      256^2 / 2 * 2^-128 = 2^-113. A constant, a short period and a source that starts anew with each call fail.
+    - *Proportion*: no byte comes up more than 100 times, where 16 are expected. By Chernoff's bound a fair one does
+      with a probability of (16 / 101)^101 e^(101 - 16) < 2^-145, any of 256 with less than 2^-137.
+
+    Raises:
+        RandomnessUnavailable: if one of them fails, falsely less than once in 2^112 times.
+    """
+    sample = b"".join(draw(CALL_BYTES) for _ in range(CALLS))
+    blocks = {sample[start : start + _TESTED] for start in range(0, len(sample), _TESTED)}
+    if len(blocks) * _TESTED < len(sample):
+        raise RandomnessUnavailable("The operating system's random bytes repeat; no noise can be drawn from them.")
+    if max(Counter(sample).values()) > _MOST_OFTEN:
+        raise RandomnessUnavailable(
+            "The operating system's random bytes are lopsided; no noise can be drawn from them."
+        )
+
+
+def endless() -> RandomnessUnavailable:
+    """The error of a draw that did not end."""
+    return RandomnessUnavailable("The random bits do not end a draw, as honest ones do; nothing was released.")
 
 
 class Bits(ABC):
@@ -185,9 +237,6 @@ class SeededBits(_StreamBits):
     def _key(self) -> bytes:
         self._epoch += 1
         return hashlib.sha384(f"discreet.SeededBits/{self._seed}/{self._epoch}".encode()).digest()
-
-
-_ALL: weakref.WeakSet[_StreamBits] = weakref.WeakSet()
 
 
 def _after_fork() -> None:

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import Enclosure, Real
-from discreet.noise.endless import TURNS, endless
 from discreet.noise.real import LazyUniform, in_disc, normal_deviate, polar, rounded
-from discreet.noise.rng import Bits
+from discreet.noise.rng import TURNS, Bits, endless
 
 # In the part of the disc with 2^-24 <= s <= 1 - 2^-12 the float s = x^2 + y^2 is off by less than 2^-50, hence ln s by
 # less than 2^-37 relative, trusting the library's logarithm and root for 40 of their 53 bits, and |x| sqrt(-2 ln s / s)

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.noise.endless import TURNS, endless
-from discreet.noise.rng import Bits, source_of
+from discreet.noise.rng import TURNS, Bits, endless, source_of
 
 Shape = int | tuple[int, ...]
 

@@ -1,10 +1,9 @@
 """What is promised to whom: units and neighbours, losses and budgets, events, and estimates that carry them."""
 
 from discreet.privacy import events
-from discreet.privacy.budget import Budget
 from discreet.privacy.estimate import Estimate
 from discreet.privacy.loss import Loss, convert
-from discreet.privacy.losses import GDP, ZCDP, ApproxDP, PureDP
+from discreet.privacy.losses import GDP, ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.unit import Neighbours, Unit
 
 __all__ = [

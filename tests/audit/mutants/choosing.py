@@ -18,7 +18,7 @@ from discreet.mechanisms import (
     SparseVector,
     SparseVectorSession,
 )
-from discreet.mechanisms import permute_and_flip as flipping
+from discreet.mechanisms import noisy_max as flipping
 from discreet.mechanisms.optimal_selection import OptimalRule
 from discreet.mechanisms.partition_selection import Selected
 from discreet.noise import SeededBits, discrete_laplace

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.learn import LinearSVC, LogisticRegression, minimise
+from discreet.learn import LinearSVC, LogisticRegression
 from discreet.learn.linear import row_summary as survey
 from discreet.learn.linear.linear_classifier import Descent, GradientDescent
 from discreet.learn.linear.losses import Objective, logistic
@@ -94,7 +94,7 @@ MUTANTS = [
     Mutant(
         "a minimiser nobody checked",
         "Whatever the optimiser returns passes for the minimum.",
-        setting(minimise.Objective, "minimiser", lambda made, *_: np.zeros((made.loss.outputs, made.features))),
+        setting(Objective, "minimiser", lambda made, *_: np.zeros((made.loss.outputs, made.features))),
         no_row_moves_a_minimiser_by_more_than_its_sensitivity,
     ),
 ]

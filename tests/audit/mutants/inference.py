@@ -11,11 +11,11 @@ import pytest
 from discreet import statistics as st
 from discreet.noise import SeededBits, discrete_laplace
 from discreet.noise.experiment import normals
-from discreet.statistics import location, many_tests
 from discreet.statistics.noise_errors import number_noise
+from discreet.statistics.robust import m_estimators
 from discreet.statistics.robust.regression import Numbers
 from discreet.statistics.robust.scores import WholeScore
-from discreet.statistics.tests import chi_squared, permutation
+from discreet.statistics.tests import binomial, chi_squared, permutation
 from discreet.statistics.tests.chi_squared import multinomials
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.statistics.recorded import overruns, watched
@@ -108,7 +108,7 @@ MUTANTS = [
     Mutant(
         "scores replaced at the price of one",
         "the noise of a step is for B where a replaced value moves 2 B",
-        setting(location, "number_noise", lambda part, move: number_noise(part, max(1, move // 2))),
+        setting(m_estimators, "number_noise", lambda part, move: number_noise(part, max(1, move // 2))),
         replaced_scores_move_by_what_the_noise_is_for,
     ),
     Mutant(
@@ -138,7 +138,7 @@ MUTANTS = [
     Mutant(
         "blocks of equal size",
         "units are put into blocks by their order, so that one more shifts them all",
-        setting(many_tests, "uniform_below", _by_order),
+        setting(binomial, "uniform_below", _by_order),
         one_unit_touches_one_block,
     ),
 ]

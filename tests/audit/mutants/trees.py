@@ -9,10 +9,10 @@ import numpy as np
 
 from discreet.accounting import random_repetitions as tuning
 from discreet.accounting.random_repetitions import Tries, tuned_epsilon
-from discreet.learn import AdditiveClassifier, DecisionTreeClassifier, GridSearchCV, growing
+from discreet.learn import AdditiveClassifier, DecisionTreeClassifier, GridSearchCV
 from discreet.learn.selection import search_plan
 from discreet.learn.selection.holdout import Holdout
-from discreet.learn.trees import boosting
+from discreet.learn.trees import boosting, decision_trees
 from discreet.learn.trees.decision_trees import FINE, split_scores
 from discreet.mechanisms import Gaussian
 from discreet.privacy import events
@@ -106,7 +106,7 @@ MUTANTS = [
     Mutant(
         "impurity without its division",
         "Splits are scored by sums of squares, which one row moves by as much as there are rows.",
-        setting(growing, "_impurity", lambda counts: FINE * (counts * counts).sum(axis=-1)),
+        setting(decision_trees, "_impurity", lambda counts: FINE * (counts * counts).sum(axis=-1)),
         no_row_moves_the_scores_of_splits_by_more_than_two,
     ),
     Mutant(

@@ -68,8 +68,8 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     * every candidate is fitted, which composes, and one is chosen by permute-and-flip;
     * candidates are drawn with replacement, fitted and scored with noise, a random number of times, and the best is
-      shown: about three times the price of one, however large the grid (`accounting.tuning`, Papernot and Steinke
-      2022).
+      shown: about three times the price of one, however large the grid
+      (`accounting.random_repetitions`, Papernot and Steinke 2022).
 
     >>> from discreet.learn import DecisionTreeClassifier
     >>> tree = DecisionTreeClassifier(bounds=(0, 1), classes=[0, 1])

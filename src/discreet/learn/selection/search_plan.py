@@ -16,7 +16,7 @@ from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import Bits, bernoulli
-from discreet.noise.endless import TURNS, endless
+from discreet.noise.rng import TURNS, endless
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
 from discreet.statistics.budget_split import Spending
