@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.convolution import GridLaw, View, compose, connect
-from discreet.accounting.pairs import GaussianPair, LaplacePair, Pair, SampledPair
+from discreet.accounting.loss_distributions.convolution import GridLaw, View, compose, connect
+from discreet.accounting.loss_distributions.pairs import GaussianPair, LaplacePair, Pair, SampledPair
 from tests.accounting import reference
 
 STEP = 0.25

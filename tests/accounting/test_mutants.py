@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from discreet import accounting
-from discreet.accounting import basic, bounds, dominating, filters, homogeneous, pairs, pld, zcdp
-from discreet.accounting import convolution as compose
+from discreet.accounting import basic, bounds, filters, homogeneous, pld, zcdp
 from discreet.accounting import event_counts as terms
+from discreet.accounting.loss_distributions import convolution as compose
+from discreet.accounting.loss_distributions import dominating, pairs
 from discreet.errors import InsufficientBudget
 from discreet.privacy import ZCDP, ApproxDP, Budget, PureDP, events
 from tests.accounting import reference

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.accounting.convolution import Composition, GridLaw, View, compose, connect, log1p
-from discreet.accounting.dominating import dominating
 from discreet.accounting.event_counts import Terms, merged_gaussian
+from discreet.accounting.loss_distributions.convolution import Composition, GridLaw, View, compose, connect, log1p
+from discreet.accounting.loss_distributions.dominating import dominating
+from discreet.accounting.loss_distributions.pairs import Floats, LeakyPair, Pair
 from discreet.accounting.numerics import safe, smallest
-from discreet.accounting.pairs import Floats, LeakyPair, Pair
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
 from discreet.privacy.events import Approx, Gaussian

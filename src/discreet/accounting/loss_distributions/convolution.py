@@ -33,8 +33,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.loss_distributions.pairs import FLUSHED, Floats, Masses, Pair
 from discreet.accounting.numerics import smallest
-from discreet.accounting.pairs import FLUSHED, Floats, Masses, Pair
 
 _SUBNORMAL = 2.0**-1070  # the error of a mass too small for all its digits
 

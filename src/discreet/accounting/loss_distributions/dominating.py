@@ -1,4 +1,7 @@
-"""The dominating pairs of every event: the worst case of any two neighbours, one function per event."""
+"""The dominating pairs of every event: the worst case of any two neighbours, one function per event.
+
+Discrete laws stand against their own shifts, with exact losses and masses on the integers.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,15 @@ import numpy as np
 
 from discreet.accounting.basic import basic, compose
 from discreet.accounting.event_counts import terms
-from discreet.accounting.pairs import AtomicPair, Floats, GaussianPair, LaplacePair, Masses, Pair, SampledPair
+from discreet.accounting.loss_distributions.pairs import (
+    AtomicPair,
+    Floats,
+    GaussianPair,
+    LaplacePair,
+    Masses,
+    Pair,
+    SampledPair,
+)
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above, float_below
 from discreet.lazy import special
