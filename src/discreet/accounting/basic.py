@@ -19,7 +19,7 @@ METHOD = "Basic composition"
 
 @singledispatch
 def basic(event: Event) -> ApproxDP:
-    """The (epsilon, delta) that one event certainly satisfies, in exact rationals rounded up.
+    """Returns the (epsilon, delta) that one event certainly satisfies, in exact rationals rounded up.
 
     >>> print(basic(events.Laplace(noise_multiplier=4)))
     epsilon=0.25, delta=0
@@ -57,7 +57,7 @@ def _(event: events.PoissonSampled) -> ApproxDP:
 
 
 def amplified(epsilon: Fraction, probability: Fraction) -> Fraction:
-    """ln(1 + q (e^epsilon - 1)), rounded up.
+    """Returns ln(1 + q (e^epsilon - 1)), rounded up.
 
     >>> round(float(amplified(Fraction(1), Fraction(1, 100))), 7)
     0.0170369
@@ -73,7 +73,7 @@ def amplified(epsilon: Fraction, probability: Fraction) -> Fraction:
 
 
 def compose(released: Terms) -> ApproxDP:
-    """The sum over all terms.
+    """Returns the sum over all terms.
 
     Raises:
         UnsupportedEvent: if a term has no (epsilon, delta), or the deltas reach 1.

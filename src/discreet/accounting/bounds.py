@@ -32,7 +32,7 @@ _OTHERS: dict[str, tuple[Bound, Bound]] = {
 def epsilon(
     events: Events, delta: check.Number, *, neighbours: Neighbours = Neighbours.ADD_REMOVE, method: str | None = None
 ) -> float:
-    """The smallest epsilon at which the releases are certainly (epsilon, delta)-DP together.
+    """Returns the smallest epsilon at which the releases are certainly (epsilon, delta)-DP together.
 
     Args:
         events: one event or several, fixed before the first of them was released.
@@ -66,7 +66,7 @@ def epsilon(
 def delta(
     events: Events, epsilon: check.Number, *, neighbours: Neighbours = Neighbours.ADD_REMOVE, method: str | None = None
 ) -> float:
-    """The smallest delta at which the releases are certainly (epsilon, delta)-DP together, rounded up.
+    """Returns the smallest delta at which the releases are certainly (epsilon, delta)-DP together, rounded up.
 
     >>> from discreet.privacy import events
     >>> f"{delta(events.Laplace(noise_multiplier=1), 0.5):.6f}"
@@ -83,7 +83,7 @@ def delta(
 
 
 def trade_off(events: Events, alpha: check.Number, *, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> float:
-    """The least false-negative rate of any test for one unit's presence at the false-positive rate alpha, rounded down.
+    """Returns the least false-negative rate of any test for one unit at the false-positive rate alpha, rounded down.
 
     The f-DP view (Dong, Roth, Su 2022): f(alpha) is the largest of 1 - delta - e^epsilon alpha and
     e^-epsilon (1 - delta - alpha) over all (epsilon, delta) of the profile.
@@ -103,7 +103,7 @@ def trade_off(events: Events, alpha: check.Number, *, neighbours: Neighbours = N
 
 
 def methods() -> tuple[str, ...]:
-    """The names of all methods."""
+    """Returns the names of all methods."""
     return "basic", *_EXACT, *_OTHERS
 
 

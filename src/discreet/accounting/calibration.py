@@ -26,7 +26,7 @@ _HALVINGS = 34  # the noise is at most 2^-34 too large: each costs a sum over th
 
 
 def gaussian_sigma(epsilon: check.Number, delta: check.Number, sensitivity: check.Number = 1) -> Fraction:
-    """The standard deviation of Gaussian noise for (epsilon, delta)-DP, by the exact profile (Balle, Wang 2018).
+    """Returns the sigma of Gaussian noise for (epsilon, delta)-DP, by the exact profile (Balle, Wang 2018).
 
     Args:
         epsilon: above 0, of any size: no classical formula with its limits is used.
@@ -45,7 +45,7 @@ def gaussian_sigma(epsilon: check.Number, delta: check.Number, sensitivity: chec
 def discrete_gaussian_sigma(
     epsilon: check.Number, delta: check.Number, sensitivity: check.Number = 1, dimension: int = 1
 ) -> Fraction:
-    """The sigma of discrete Gaussian noise for (epsilon, delta)-DP, solved on the integers.
+    """Returns the sigma of discrete Gaussian noise for (epsilon, delta)-DP, solved on the integers.
 
     The sigma that zCDP gives is certainly enough. In several dimensions, where no single shift is the worst, it is the
     answer. In one, the search starts from it and walks down while the profile, summed over the lattice, is seen to
@@ -90,7 +90,7 @@ def _rho(epsilon: float, delta: float) -> float:
 def raised(
     noise: Fraction, family: Callable[[Fraction], Events], *, epsilon: check.Number, delta: check.Number
 ) -> Fraction:
-    """The noise, raised by a little until what it releases is priced within the target.
+    """Returns the noise, raised by a little until what it releases is priced within the target.
 
     A price is searched by floats that round in their own way. Where delta is a small difference of large numbers, as at
     a tiny epsilon, it can come out above the target by a share of 10^-5, although the noise was seen to meet it.
@@ -102,7 +102,9 @@ def raised(
 
 
 def concentrated_sigma(rho: check.Number, sensitivity: check.Number = 1) -> Fraction:
-    """The sigma at which Gaussian noise, continuous or discrete, is rho-zCDP: sensitivity / sqrt(2 rho), rounded up.
+    """Returns the sigma at which Gaussian noise, continuous or discrete, is rho-zCDP.
+
+    Sensitivity / sqrt(2 rho), rounded up.
 
     >>> concentrated_sigma("0.5")
     Fraction(1, 1)
@@ -120,7 +122,7 @@ def calibrate(
     start: check.Number = 1,
     precision: float = _PRECISION,
 ) -> Fraction:
-    """The least noise of a family of events that meets a target, to a relative precision, never below it.
+    """Returns the least noise of a family of events that meets a target, to a relative precision, never below it.
 
     Args:
         family: from a noise level to the events it would release; more noise must never cost more.

@@ -18,7 +18,7 @@ Events = Event | Iterable[Event]
 
 
 def terms(released: Events, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Terms:
-    """The basic releases in a list of events, each with the number of times it occurs.
+    """Returns the basic releases in a list of events, each with the number of times it occurs.
 
     Composition does not depend on order, so n-fold composition and repetition have the same terms.
 
@@ -72,7 +72,7 @@ def _(event: events.PoissonSampled, count: int, total: Counter[Event]) -> None:
 
 
 def merge(inside: Terms) -> Event | None:
-    """Several releases from one sample as a single event: they are composed first and amplified once.
+    """Merges several releases from one sample into a single event: they are composed first and amplified once.
 
     Gaussian releases merge exactly (their squared multipliers add up inverted). Others keep their composition.
     """
@@ -87,7 +87,7 @@ def merge(inside: Terms) -> Event | None:
 
 
 def merged_gaussian(gaussian: Mapping[events.Gaussian, int]) -> events.Gaussian:
-    """Gaussian releases as one, of the root of the sum of their squared mu (Dong, Roth, Su 2022, Corollary 3.3)."""
+    """Merges Gaussian releases into one, of the root of the sum of squared mu (Dong, Roth, Su 2022, Corollary 3.3)."""
     precision = sum((count / event.noise_multiplier**2 for event, count in gaussian.items()), Fraction(0))
     return events.Gaussian(root_below(1 / precision))
 
@@ -103,7 +103,7 @@ def _refuse_sampling(event: Event) -> None:
 
 
 def exact_delta(delta: check.Number) -> Fraction:
-    """A target delta, from 0 to below 1."""
+    """Returns a target delta, from 0 to below 1."""
     value = check.not_negative(delta=delta)
     if value >= 1:
         raise InvalidParameter("delta", delta, "< 1", "With delta=1 every release is allowed.")

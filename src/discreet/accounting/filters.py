@@ -46,7 +46,7 @@ class _Tally:
     spent: Loss | None
 
     def after(self, released: Terms) -> _Tally:
-        """The tally with one more charge."""
+        """Returns the tally with one more charge."""
         if self.spent is None:
             return self
         try:
@@ -65,7 +65,7 @@ def _pure(released: Terms) -> Loss:
 
 @singledispatch
 def rules(budget: Loss) -> tuple[Rule, ...]:
-    """The rules of which at least one must hold after every charge."""
+    """Returns the rules of which at least one must hold after every charge."""
     raise InvalidParameter("budget", budget, "to be a PureDP, ApproxDP, ZCDP or GDP", "Build it with Budget(...).")
 
 
@@ -143,18 +143,18 @@ class Filter:
             self._tallies = after
 
     def can_afford(self, event: Event) -> bool:
-        """Whether a charge would pass now."""
+        """Tells whether a charge would pass now."""
         released = self._terms(event, None)
         return any(tally.after(released).spent is not None for tally in self._tallies)
 
     @property
     def spent(self) -> Loss:
-        """What was spent, in the currency of the first rule that still holds."""
+        """Returns what was spent, in the currency of the first rule that still holds."""
         return next(tally.spent for tally in self._tallies if tally.spent is not None)
 
     @property
     def remaining(self) -> Loss:
-        """What is left in the same currency."""
+        """Returns what is left in the same currency."""
         tally = next(tally for tally in self._tallies if tally.spent is not None)
         return _difference(tally)
 
@@ -302,7 +302,7 @@ class Odometer:
 
     @property
     def spent(self) -> ApproxDP:
-        """The bound so far; the smaller epsilon of the two valid ones."""
+        """Returns the bound so far; the smaller epsilon of the two valid ones."""
         candidates = []
         if self._basic is not None:
             candidates.append(self._basic)

@@ -22,7 +22,7 @@ _ULPS = 2.0**-47  # of each logarithm, in units of its size: 64 times the unit r
 
 @singledispatch
 def gdp(event: Event) -> GDP:
-    """The mu of one event, where its trade-off curve is exactly that of a Gaussian."""
+    """Returns the mu of one event, where its trade-off curve is exactly that of a Gaussian."""
     raise UnsupportedEvent(event, "GDP", "Only Gaussian noise is Gaussian DP; use PLD.")
 
 
@@ -32,7 +32,7 @@ def _(event: events.Gaussian) -> GDP:
 
 
 def compose(released: Terms) -> GDP:
-    """The root of the sum of squares."""
+    """Returns the root of the sum of squares."""
     total = GDP(0)
     for event, count in released.items():
         total = total + gdp(event) * count
@@ -40,7 +40,7 @@ def compose(released: Terms) -> GDP:
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
-    """The smallest delta of mu-GDP at this epsilon, rounded up.
+    """Returns the smallest delta of mu-GDP at this epsilon, rounded up.
 
     Written as e^a (1 - e^(b - a)) with logarithms a and b of the two terms; the rounding of their difference is added.
 
@@ -56,23 +56,23 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """The smallest epsilon of mu-GDP at this delta, rounded up."""
+    """Returns the smallest epsilon of mu-GDP at this delta, rounded up."""
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0
     return smallest(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, start=max(mu, mu * mu))
 
 
 def epsilon(released: Terms, delta: float) -> float:
-    """The epsilon of a list of Gaussian releases."""
+    """Returns the epsilon of a list of Gaussian releases."""
     return safe(gaussian_epsilon(float_above(compose(released).mu), delta))
 
 
 def delta(released: Terms, at: float) -> float:
-    """The delta of a list of Gaussian releases."""
+    """Returns the delta of a list of Gaussian releases."""
     return min(1.0, safe(gaussian_delta(float_above(compose(released).mu), at)))
 
 
 def trade_off(released: Terms, alpha: float) -> float:
-    """G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu): the least false-negative rate of any test, rounded down."""
+    """Returns G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu): the least false-negative rate of any test, rounded down."""
     mu = float_above(compose(released).mu)
     return max(0.0, float(special.ndtr(-special.ndtri(alpha) - mu)) * (1 - 2.0**-40))

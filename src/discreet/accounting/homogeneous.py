@@ -25,7 +25,7 @@ _UNLIKELY = 2 * math.exp(-(_REACH**2) / 2)  # 10^-347: zero in floats, and below
 
 
 def homogeneous_delta(guarantee: ApproxDP, count: int, epsilon: float) -> float:
-    """The smallest delta at which `count` adaptive releases of one guarantee are certainly (epsilon, delta)-DP.
+    """Returns the smallest delta at which `count` adaptive releases of one guarantee are certainly (epsilon, delta)-DP.
 
     >>> f"{homogeneous_delta(ApproxDP('0.1', 0), 100, 4.774568):.4g}"
     '1e-06'
@@ -73,7 +73,7 @@ def _single(released: Terms) -> tuple[ApproxDP, int]:
 
 
 def epsilon(released: Terms, delta: float) -> float:
-    """The epsilon of a repeated event."""
+    """Returns the epsilon of a repeated event."""
     guarantee, count = _single(released)
     total = float_above(guarantee.epsilon) * count
     if homogeneous_delta(guarantee, count, total) > delta:
@@ -84,5 +84,5 @@ def epsilon(released: Terms, delta: float) -> float:
 
 
 def delta(released: Terms, at: float) -> float:
-    """The delta of a repeated event."""
+    """Returns the delta of a repeated event."""
     return homogeneous_delta(*_single(released), at)

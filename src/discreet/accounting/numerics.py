@@ -15,7 +15,7 @@ _HALVINGS = 64  # beyond the 53 bits of a float
 
 
 def safe(value: float) -> float:
-    """The value, raised by more than any rounding error of its computation; zero and infinity stay.
+    """Returns the value, raised by more than any rounding error of its computation; zero and infinity stay.
 
     >>> safe(1.0) > 1.0
     True
@@ -26,7 +26,7 @@ def safe(value: float) -> float:
 
 
 def smallest(holds: Callable[[float], bool], start: float, halvings: int = _HALVINGS, shrinking: float = 0.5) -> float:
-    """A float at which the condition was seen to hold, just above the boundary below which it fails.
+    """Returns a float at which the condition was seen to hold, just above the boundary below which it fails.
 
     The boundary is found up to a share 2^-halvings of it, or as well as floats tell.
 
@@ -58,12 +58,15 @@ def smallest(holds: Callable[[float], bool], start: float, halvings: int = _HALV
 
 
 def least(function: Callable[[float], float], low: float, high: float, steps: int = 100) -> float:
-    """The smallest value seen of a function with one valley; where every value is a valid bound, so is the result."""
+    """Returns the smallest value seen of a function with one valley.
+
+    Where every value is a valid bound, so is the result.
+    """
     return function(argmin(function, low, high, steps))
 
 
 def argmin(function: Callable[[float], float], low: float, high: float, steps: int = 100) -> float:
-    """Where a function with one valley was seen lowest, by golden sections.
+    """Returns where a function with one valley was seen lowest, by golden sections.
 
     >>> round(argmin(lambda x: (x - 2) ** 2, 0, 5), 6)
     2.0

@@ -35,7 +35,7 @@ def objective_sigma(
     one_signed: bool = False,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
 ) -> Fraction:
-    """The standard deviation of b for (epsilon, delta)-DP of the exact minimiser.
+    """Returns the standard deviation of b for (epsilon, delta)-DP of the exact minimiser.
 
     At a release w the privacy loss is <b, v> / sigma^2 + ||v||^2 / (2 sigma^2) plus at most ln(1 + s / Lambda), where v
     is what the row adds to the gradient: g x with |g| ||x|| <= G, g >= 0 up to the row's sign if `one_signed`. That is
@@ -82,7 +82,7 @@ _PROFILES: dict[tuple[Neighbours, bool], Callable[[float, float], float]] = {
 
 
 def left_over(epsilon: check.Number, *, curvature: check.Number, regularisation: check.Number) -> Fraction:
-    """epsilon - ln(1 + s / Lambda), rounded down: what the Jacobian leaves for the noise.
+    """Returns epsilon - ln(1 + s / Lambda), rounded down: what the Jacobian leaves for the noise.
 
     Raises:
         InvalidParameter: if nothing is left.
@@ -96,7 +96,9 @@ def left_over(epsilon: check.Number, *, curvature: check.Number, regularisation:
 
 
 def pure_regularisation(epsilon: check.Number, *, curvature: check.Number) -> Fraction:
-    """The least Lambda at which the Jacobian takes no more than half of epsilon: s / (e^(epsilon / 2) - 1), rounded up.
+    """Returns the least Lambda at which the Jacobian takes no more than half of epsilon.
+
+    S / (e^(epsilon / 2) - 1), rounded up.
 
     >>> round(float(pure_regularisation(1, curvature=0.25)), 6)
     0.385374
@@ -107,7 +109,7 @@ def pure_regularisation(epsilon: check.Number, *, curvature: check.Number) -> Fr
 
 
 def logistic_spread(norm: check.Number) -> float:
-    """g(W) = max over a in [0, 1] of 2 sqrt(1 - a^2) / (1 + e^(-W a)), rounded up.
+    """Returns g(W) = max over a in [0, 1] of 2 sqrt(1 - a^2) / (1 + e^(-W a)), rounded up.
 
     How far two replaced rows of length 1 can pull the minimiser of a regularised logistic loss apart, in units of 1 /
     Lambda, if its length is at most W: the general bound is 2. With margins a W and a' W two gradients sigma(a W) x and

@@ -48,7 +48,7 @@ class _Sketch:
 
     @classmethod
     def of(cls, pairs: Weighted, log_delta: float) -> _Sketch:
-        """Each pair on its own grid of a few thousand points, for deltas down to this one."""
+        """Puts each pair on its own grid of a few thousand points, for deltas down to this one."""
         tail = log_delta - 2 * _MARGIN - math.log(sum(count for _, count in pairs))
         laws = []
         for pair, count in pairs:
@@ -57,25 +57,25 @@ class _Sketch:
         return cls(tuple(laws))
 
     def cumulants(self, tilts: Floats) -> Floats:
-        """ln E[e^(tilt S)] of the sum, for each tilt."""
+        """Returns ln E[e^(tilt S)] of the sum, for each tilt."""
         return sum((count * law.cumulants(tilts) for law, count in self.laws), np.zeros_like(tilts))
 
     def tilt_for_delta(self, log_delta: float) -> float:
-        """A tilt that resolves this delta: Chernoff's bound at the epsilon it gives is close to delta."""
+        """Returns a tilt that resolves this delta: Chernoff's bound at the epsilon it gives is close to delta."""
         cumulants = self.cumulants(_TILTS)
         epsilon = float(((cumulants - log_delta) / _TILTS).min())
         return _gentlest(cumulants - _TILTS * epsilon)
 
     def tilt_for_epsilon(self, epsilon: float) -> float:
-        """A tilt that resolves the delta of this epsilon."""
+        """Returns a tilt that resolves the delta of this epsilon."""
         return _gentlest(self.cumulants(_TILTS) - _TILTS * epsilon)
 
     def log_delta(self, tilt: float, epsilon: float) -> float:
-        """ln of Chernoff's bound."""
+        """Returns ln of Chernoff's bound."""
         return min(0.0, float(self.cumulants(np.array([tilt]))[0]) - tilt * epsilon)
 
     def window(self, tilt: float) -> tuple[float, float, float]:
-        """Where the tilted sum lies, by Chernoff's bound on both sides, and the extra tilt that bounds it above."""
+        """Returns where the tilted sum lies, by Chernoff's bound, and the extra tilt that bounds it above."""
         reaches = np.geomspace(0.1, 40, 40) / math.sqrt(sum(count * _variance(law, tilt) for law, count in self.laws))
         base = self.cumulants(np.array([tilt]))[0]
         highs = (self.cumulants(tilt + reaches) - base + _TAIL) / reaches
@@ -83,7 +83,7 @@ class _Sketch:
         return float(lows.max()), float(highs.min()), float(reaches[highs.argmin()])
 
     def finest(self, tilt: float) -> float:
-        """The smallest standard deviation of one tilted loss."""
+        """Returns the smallest standard deviation of one tilted loss."""
         return math.sqrt(min(_variance(law, tilt) for law, _ in self.laws))
 
 
@@ -150,7 +150,7 @@ def _fewer(released: Terms) -> Terms:
 
 
 def epsilon(released: Terms, delta: float) -> float:
-    """The epsilon of a list fixed beforehand, the larger of both directions, rounded up."""
+    """Returns the epsilon of a list fixed beforehand, the larger of both directions, rounded up."""
     return max((_epsilon(pairs, delta) for pairs in _directions(released)), default=0.0)
 
 
@@ -163,7 +163,7 @@ def _epsilon(pairs: Weighted, delta: float) -> float:
 
 
 def delta(released: Terms, at: float) -> float:
-    """The delta of a list fixed beforehand, the larger of both directions, rounded up."""
+    """Returns the delta of a list fixed beforehand, the larger of both directions, rounded up."""
     return max((_delta(pairs, at) for pairs in _directions(released)), default=0.0)
 
 
@@ -177,7 +177,10 @@ def _delta(pairs: Weighted, at: float) -> float:
 
 
 def profile(released: Terms) -> Callable[[float], float]:
-    """delta as a function of epsilon, for many evaluations: composed once, sharpest where delta is about 1e-3."""
+    """Returns delta as a function of epsilon, for many evaluations.
+
+    Composed once, sharpest where delta is about 1e-3.
+    """
     sides = [_curve(pairs) for pairs in _directions(released)]
     return lambda at: max((side(at) for side in sides), default=0.0)
 

@@ -65,7 +65,7 @@ class Tries:
 
     @classmethod
     def of_mean(cls, mean: check.Number, eta: check.Number = 1) -> Tries:
-        """The law with about this many tries in the mean, never fewer.
+        """Returns the law with about this many tries in the mean, never fewer.
 
         >>> Tries.of_mean(10)
         Tries(eta=Fraction(1, 1), gamma=Fraction(1, 10))
@@ -80,7 +80,7 @@ class Tries:
 
     @property
     def mean(self) -> float:
-        """E[K] = eta (1-gamma) / (gamma (1 - gamma^eta)); (1/gamma - 1) / ln(1/gamma) at eta = 0."""
+        """Returns E[K] = eta (1-gamma) / (gamma (1 - gamma^eta)); (1/gamma - 1) / ln(1/gamma) at eta = 0."""
         return safe(_mean(self.eta, float(self.gamma)))
 
 
@@ -91,7 +91,7 @@ def _mean(eta: Fraction, gamma: float) -> float:
 
 
 def best_of(divergences: NDArray[np.float64], tries: Tries) -> NDArray[np.float64]:
-    """The curve over ORDERS of the best of some tries, from the curve of one.
+    """Returns the curve over ORDERS of the best of some tries, from the curve of one.
 
     >>> curve = best_of(0.05 * ORDERS, Tries(Fraction(1), Fraction(1, 10)))
     >>> round(float(curve[ORDERS == 8][0]), 5)
@@ -109,7 +109,7 @@ def tuned_epsilon(
     *,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
 ) -> float:
-    """The epsilon, at a delta, of showing the best of some tries, each of which is any of these lists of events.
+    """Returns the epsilon, at a delta, of showing the best of some tries, each any of these lists of events.
 
     Args:
         tries_of: what a try may release; which of them it is may be shown.

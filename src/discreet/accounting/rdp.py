@@ -53,13 +53,13 @@ class Renyi:
 
     @property
     def divergences(self) -> NDArray[np.float64]:
-        """D_alpha over ORDERS."""
+        """Returns D_alpha over ORDERS."""
         return self.cumulants / (ORDERS - 1)
 
 
 @singledispatch
 def rdp(event: Event) -> Renyi:
-    """The curve of one event, rounded up; a pure guarantee is as bad as randomized response at most."""
+    """Returns the curve of one event, rounded up; a pure guarantee is as bad as randomized response at most."""
     loss = basic(event)
     return Renyi(_up(_randomized_response(float_above(loss.epsilon))), loss.delta)
 
@@ -181,7 +181,7 @@ def _broken_cumulants(rate: float, precision: float) -> NDArray[np.float64]:
 
 
 def compose(released: Terms) -> Renyi:
-    """The sum over all terms."""
+    """Returns the sum over all terms."""
     total = Renyi(np.zeros_like(ORDERS))
     for event, count in released.items():
         total = total + rdp(event) * count
@@ -189,7 +189,10 @@ def compose(released: Terms) -> Renyi:
 
 
 def epsilon(released: Terms, delta: float) -> float:
-    """min over orders of D_a + ln((a-1)/a) - (ln delta + ln a)/(a-1); Canonne, Kamath, Steinke 2020, Proposition 12."""
+    """Returns the least over orders of D_a + ln((a-1)/a) - (ln delta + ln a)/(a-1).
+
+    Canonne, Kamath, Steinke 2020, Proposition 12.
+    """
     total = compose(released)
     left = delta - float_above(total.delta)
     if left <= 0:
@@ -199,7 +202,7 @@ def epsilon(released: Terms, delta: float) -> float:
 
 
 def delta(released: Terms, at: float) -> float:
-    """min over orders of e^((a-1)(D_a - epsilon)) (1 - 1/a)^a / (a - 1)."""
+    """Returns the least over orders of e^((a-1)(D_a - epsilon)) (1 - 1/a)^a / (a - 1)."""
     total = compose(released)
     logs = total.cumulants - (ORDERS - 1) * at + ORDERS * np.log1p(-1 / ORDERS) - np.log(ORDERS - 1)
     return min(1.0, safe(math.exp(min(0.0, float(np.min(logs)) + 1e-12)) + float_above(total.delta)))

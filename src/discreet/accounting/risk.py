@@ -54,7 +54,7 @@ def risk(
     chance: check.Number = CHANCE,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
 ) -> Risk:
-    """What releases that were fixed beforehand let an attacker learn about one unit.
+    """Returns what releases that were fixed beforehand let an attacker learn about one unit.
 
     Args:
         events: one event or several.

@@ -25,7 +25,7 @@ _ORDERS = (math.log(1e-9), math.log(1e12))  # of alpha - 1, in logarithms
 
 @singledispatch
 def zcdp(event: Event) -> ZCDP:
-    """The (rho, delta) of one event; a pure epsilon counts epsilon^2 / 2 (Bun, Steinke 2016, Proposition 1.4).
+    """Returns the (rho, delta) of one event; a pure epsilon counts epsilon^2 / 2 (Bun, Steinke 2016, Proposition 1.4).
 
     >>> print(zcdp(events.Pure(1)), zcdp(events.BoundedRange(1)), zcdp(events.Gaussian(noise_multiplier=1)))
     rho=0.5 rho=0.125 rho=0.5
@@ -76,7 +76,7 @@ def _(event: events.PoissonSampled) -> ZCDP:
 
 
 def compose(released: Terms) -> ZCDP:
-    """The sum over all terms."""
+    """Returns the sum over all terms."""
     total = ZCDP(0)
     try:
         for event, count in released.items():
@@ -87,7 +87,7 @@ def compose(released: Terms) -> ZCDP:
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
-    """The smallest epsilon that rho-zCDP implies at this delta, rounded up.
+    """Returns the smallest epsilon that rho-zCDP implies at this delta, rounded up.
 
     Every order alpha gives a bound, alpha rho + (ln(1/delta) + alpha ln(1 - 1/alpha) - ln(alpha - 1)) / (alpha - 1)
     (Canonne, Kamath, Steinke 2020, Proposition 12), and the least is taken.
@@ -107,7 +107,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
 
 
 def zcdp_delta(rho: float, epsilon: float) -> float:
-    """The smallest delta that rho-zCDP implies at this epsilon, rounded up."""
+    """Returns the smallest delta that rho-zCDP implies at this epsilon, rounded up."""
     if rho <= 0:
         return 0.0
 
@@ -120,7 +120,7 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
 
 
 def rho_for(epsilon: float, delta: float) -> float:
-    """The largest rho whose conversion stays within (epsilon, delta), rounded down.
+    """Returns the largest rho whose conversion stays within (epsilon, delta), rounded down.
 
     The bound of an order (`zcdp_epsilon`) is at most epsilon for rho up to a number of its own; one order is enough, so
     the largest of these numbers is taken.
@@ -141,7 +141,7 @@ def rho_for(epsilon: float, delta: float) -> float:
 
 
 def epsilon(released: Terms, delta: float) -> float:
-    """The epsilon of a list at this delta, of which the events' own deltas are taken first."""
+    """Returns the epsilon of a list at this delta, of which the events' own deltas are taken first."""
     total = compose(released)
     left = delta - float_above(total.delta)
     if left <= 0:
@@ -150,6 +150,6 @@ def epsilon(released: Terms, delta: float) -> float:
 
 
 def delta(released: Terms, at: float) -> float:
-    """The delta of a list at this epsilon."""
+    """Returns the delta of a list at this epsilon."""
     total = compose(released)
     return min(1.0, safe(zcdp_delta(float_above(total.rho), at) + float_above(total.delta)))

@@ -58,12 +58,12 @@ class Enclosure:
 
     @classmethod
     def of(cls, value: int | Fraction, digits: int) -> Enclosure:
-        """The tightest enclosure of a rational with so many digits."""
+        """Returns the tightest enclosure of a rational with so many digits."""
         return cls.between(value, value, digits)
 
     @classmethod
     def between(cls, low: int | Fraction, high: int | Fraction, digits: int) -> Enclosure:
-        """The tightest enclosure of everything from one rational to another."""
+        """Returns the tightest enclosure of everything from one rational to another."""
         down, up = _contexts(digits)
         return cls(
             down.divide(Decimal(low.numerator), Decimal(low.denominator)),
@@ -112,26 +112,26 @@ class Enclosure:
         return self._lift(other) / self
 
     def exp(self) -> Enclosure:
-        """e to this power."""
+        """Returns e to this power."""
         down, up = _contexts(self.digits)
         low, high = down.exp(self.low), up.exp(self.high)
         return Enclosure(max(Decimal(0), low.next_minus(down)), high.next_plus(up), self.digits)
 
     def log(self) -> Enclosure:
-        """The natural logarithm; raises `Undecided` while the number may be zero."""
+        """Returns the natural logarithm; raises `Undecided` while the number may be zero."""
         if self.low <= 0:
             raise Undecided
         down, up = _contexts(self.digits)
         return Enclosure(down.ln(self.low).next_minus(down), up.ln(self.high).next_plus(up), self.digits)
 
     def sqrt(self) -> Enclosure:
-        """The square root of a number known to be at least zero."""
+        """Returns the square root of a number known to be at least zero."""
         down, up = _contexts(self.digits)
         low, high = down.sqrt(max(self.low, Decimal(0))), up.sqrt(self.high)
         return Enclosure(max(Decimal(0), low.next_minus(down)), high.next_plus(up), self.digits)
 
     def below(self, other: Enclosure | int | Fraction) -> bool:
-        """Whether this number is less than the other; raises `Undecided` while the enclosures overlap."""
+        """Tells whether this number is less than the other; raises `Undecided` while the enclosures overlap."""
         that = self._lift(other)
         if self.high < that.low:
             return True
@@ -140,14 +140,17 @@ class Enclosure:
         raise Undecided
 
     def floor(self) -> int:
-        """The integer part; raises `Undecided` while an integer boundary lies inside."""
+        """Returns the integer part; raises `Undecided` while an integer boundary lies inside."""
         low, high = math.floor(self.low), math.floor(self.high)  # never as fractions: exp(-10^9) has 4 * 10^8 digits
         if low != high:
             raise Undecided
         return low
 
     def fractions(self) -> tuple[Fraction, Fraction]:
-        """Both ends as rationals: exact, but for ends too near to 0 to write out, which move to the safe side."""
+        """Returns both ends as rationals.
+
+        Exact, but for ends too near to 0 to write out, which move to the safe side.
+        """
         low, high = self.low, self.high
         if low and low.copy_abs() < _DUST:  # log(1) starts at -10^-(10^18)
             low = Decimal(0) if low > 0 else _DUST.copy_negate()
@@ -170,7 +173,7 @@ def settle(decide: Callable[[int], T], digits: int = 40) -> T:
 
 
 def leading_bits(real: Real, count: int) -> int:
-    """floor(2^count * x) for an irrational x in [0, 1), certain in its last bit.
+    """Returns floor(2^count * x) for an irrational x in [0, 1), certain in its last bit.
 
     >>> bin(leading_bits(lambda digits: Enclosure.of(-1, digits).exp(), 8))  # 1/e = 0.01011110...
     '0b1011110'
@@ -179,10 +182,10 @@ def leading_bits(real: Real, count: int) -> int:
 
 
 def upper(real: Real, digits: int = 40) -> Fraction:
-    """A rational just above the number."""
+    """Returns a rational just above the number."""
     return real(digits).fractions()[1]
 
 
 def lower(real: Real, digits: int = 40) -> Fraction:
-    """A rational just below the number."""
+    """Returns a rational just below the number."""
     return real(digits).fractions()[0]

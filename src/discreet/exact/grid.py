@@ -40,12 +40,12 @@ class Grid:
 
     @classmethod
     def integers(cls) -> Grid:
-        """The grid of whole numbers."""
+        """Returns the grid of whole numbers."""
         return cls(0)
 
     @classmethod
     def finer_than(cls, width: Fraction) -> Grid:
-        """The coarsest grid whose step is at most the width."""
+        """Returns the coarsest grid whose step is at most the width."""
         exponent = width.numerator.bit_length() - width.denominator.bit_length() + 1
         while Fraction(2) ** exponent > width:
             exponent -= 1
@@ -53,7 +53,7 @@ class Grid:
 
     @classmethod
     def of(cls, grid: Grid | check.Number) -> Grid:
-        """A grid from itself or from its step, which must be a power of two."""
+        """Returns a grid from itself or from its step, which must be a power of two."""
         if isinstance(grid, Grid):
             return grid
         step = check.positive(grid=grid, floats="exact")
@@ -66,11 +66,13 @@ class Grid:
 
     @property
     def step(self) -> Fraction:
-        """The distance between neighbouring points."""
+        """Returns the distance between neighbouring points."""
         return Fraction(2) ** self.exponent
 
     def steps(self, value: Any) -> Any:
-        """The nearest grid point, as an exact count of steps: an int of any size, or an int64 array for an array.
+        """Returns the nearest grid point, as an exact count of steps.
+
+        An int of any size, or an int64 array for an array.
 
         Raises:
             InvalidValue: if a value is not a finite number, or an array's entry lies 2^62 steps or more from zero.
@@ -108,7 +110,10 @@ class Grid:
         return result
 
     def value(self, steps: Any) -> Any:
-        """What counts of steps stand for: ints on a grid of whole numbers, else floats (exact to 2^53 steps)."""
+        """Returns what counts of steps stand for.
+
+        Ints on a grid of whole numbers, else floats (exact to 2^53 steps).
+        """
         if not isinstance(steps, np.ndarray):
             return self._value(int(steps))
         if steps.dtype != object:
@@ -126,14 +131,14 @@ class Grid:
             return math.copysign(sys.float_info.max, steps)
 
     def on_grid(self, values: Any) -> bool:
-        """Whether every value already is a grid point, so that rounding moves nothing."""
+        """Tells whether every value already is a grid point, so that rounding moves nothing."""
         array = np.asarray(values)
         if array.dtype.kind in "iu" and self.exponent <= 0:
             return True
         return all((exact_value(value) / self.step).denominator == 1 for value in array.ravel().tolist())
 
     def l1_steps(self, sensitivity: Fraction, dimension: int = 1) -> int:
-        """How far rounded vectors can be apart in the L1 norm, in steps, when the exact ones are within `sensitivity`.
+        """Returns how far rounded vectors can be apart in the L1 norm, in steps, given how far exact ones are.
 
         A coordinate that moves by x steps moves by at most ceil(x) < x + 1 after rounding; d coordinates add up to an
         integer below sensitivity / step + d.
@@ -141,14 +146,17 @@ class Grid:
         return math.ceil(sensitivity / self.step) + dimension - 1
 
     def l2_steps(self, sensitivity: Fraction, dimension: int = 1) -> Fraction:
-        """The same in the L2 norm: ceil for one coordinate, else the triangle inequality, d errors below one step."""
+        """Returns the same in the L2 norm.
+
+        Ceil for one coordinate, else the triangle inequality, d errors below one step.
+        """
         if dimension == 1:
             return Fraction(math.ceil(sensitivity / self.step))
         return sensitivity / self.step + root_above(Fraction(dimension))
 
 
 def exact_value(value: Any) -> Fraction:
-    """A private value as the exact rational it is, refused without being repeated if it is not a finite number."""
+    """Returns a private value as the exact rational it is; refuses what is not finite, without repeating it."""
     if isinstance(value, bool):
         raise InvalidValue("to be a number", "Pass an integer, a float or a Fraction.")
     if isinstance(value, numbers.Rational):

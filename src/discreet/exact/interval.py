@@ -24,5 +24,5 @@ class Interval:
 
     @property
     def width(self) -> Any:
-        """The distance between the ends."""
+        """Returns the distance between the ends."""
         return self.high - self.low

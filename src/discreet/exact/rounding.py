@@ -8,7 +8,7 @@ from fractions import Fraction
 
 
 def float_above(value: Fraction | int) -> float:
-    """The smallest float that is not below the rational.
+    """Returns the smallest float that is not below the rational.
 
     >>> Fraction(float_above(Fraction(1, 3))) >= Fraction(1, 3)
     True
@@ -21,12 +21,12 @@ def float_above(value: Fraction | int) -> float:
 
 
 def float_below(value: Fraction | int) -> float:
-    """The largest float that is not above the rational."""
+    """Returns the largest float that is not above the rational."""
     return -float_above(-value)
 
 
 def root_above(value: Fraction, bits: int = 64) -> Fraction:
-    """A rational at or just above the square root, off by less than 2^-bits relative to max(1, root).
+    """Returns a rational at or just above the square root, off by less than 2^-bits relative to max(1, root).
 
     >>> root_above(Fraction(9, 4))
     Fraction(3, 2)
@@ -40,7 +40,7 @@ def root_above(value: Fraction, bits: int = 64) -> Fraction:
 
 
 def root_below(value: Fraction, bits: int = 64) -> Fraction:
-    """A rational at or just below the square root."""
+    """Returns a rational at or just below the square root."""
     exact = _exact_root(value)
     if exact is not None:
         return exact

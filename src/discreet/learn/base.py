@@ -59,7 +59,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annot
 
     @abstractmethod
     def plan_event(self, n_features: int) -> Event:
-        """The event of a fit on so many features, from public facts alone: reads no data, costs nothing."""
+        """Returns the event of a fit on so many features, from public facts alone: reads no data, costs nothing."""
 
     def __sklearn_tags__(self) -> Any:
         """Missing values have a public meaning (the middle of the bounds), so they are welcome."""
@@ -86,7 +86,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no annot
 
 
 def bits_of(random_state: Any) -> Bits:
-    """The source of randomness for a `random_state`: secure for None, seeded for an int."""
+    """Returns the source of randomness for a `random_state`: secure for None, seeded for an int."""
     if random_state is None:
         return source_of(None)
     if isinstance(random_state, bool) or not isinstance(random_state, Integral):
@@ -96,7 +96,7 @@ def bits_of(random_state: Any) -> Bits:
 
 
 def spent(event: Event, epsilon: Any, delta: Any, neighbours: Neighbours) -> Loss:
-    """The cost of an event in the terms of what was asked: never more, and often a little less.
+    """Returns the cost of an event in the terms of what was asked: never more, and often a little less.
 
     Raises:
         InvalidParameter: if the event costs more than was asked, which would be our mistake.
@@ -151,7 +151,7 @@ class ClassPlan:
 
     @classmethod
     def of(cls, classes: Any, *, epsilon: Any, delta: Any, neighbours: Neighbours) -> ClassPlan:
-        """The plan for declared classes, or for None."""
+        """Returns the plan for declared classes, or for None."""
         if classes is not None:
             return cls(declared=_declared(classes), rest=Spending.of(epsilon, delta), selection=None, event=None)
         if delta is None or delta == 0:
@@ -163,11 +163,11 @@ class ClassPlan:
         return cls(declared=None, rest=rest, selection=selection, event=events.Approx(part, chance))
 
     def composed(self, event: Event) -> Event:
-        """All that is released: finding the classes, if they had to be found, and the rest."""
+        """Returns all that is released: finding the classes, if they had to be found, and the rest."""
         return event if self.event is None else events.Composed([self.event, event])
 
     def read(self, y: NDArray[Any], bits: Bits) -> NDArray[Any]:
-        """The classes, sorted: declared, or found among the labels; if none is found, the zero of their type.
+        """Returns the classes, sorted: declared, or found among the labels; if none is found, the zero of their type.
 
         What is found depends on the labels through the selection alone, the type of the array included.
         """
@@ -187,7 +187,10 @@ def _of_their_own(found: NDArray[Any]) -> NDArray[Any]:
 
 
 def codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """The place of each label among sorted classes, -1 for labels that are none of them: such rows count nowhere."""
+    """Returns the place of each label among sorted classes, -1 for labels that are none of them.
+
+    Such rows count nowhere.
+    """
     places = np.clip(np.searchsorted(classes, y), 0, len(classes) - 1)
     return np.where(classes[places] == y, places, -1).astype(np.int64)
 
@@ -211,7 +214,9 @@ def _declared(classes: Any) -> NDArray[Any]:
 
 
 def read_labelled(model: Any, X: Any, y: Any) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Rows and labels as arrays; no value in them is a reason to refuse, for a refusal would tell that it occurs.
+    """Returns rows and labels as arrays.
+
+    No value in them is a reason to refuse, for a refusal would tell that it occurs.
 
     Raises:
         ValueError: if their shapes or types do not fit.
@@ -226,7 +231,7 @@ def read_labelled(model: Any, X: Any, y: Any) -> tuple[NDArray[np.float64], NDAr
 
 
 def read_rows(model: Any, X: Any) -> NDArray[np.float64]:
-    """Rows to be predicted."""
+    """Reads rows to be predicted."""
     return np.asarray(validate_data(model, X, reset=False, dtype=np.float64, ensure_all_finite=False))
 
 
@@ -247,7 +252,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]  # scikit-lear
 
     @property
     def constant_(self) -> bool:
-        """Whether fewer than two classes were found, so that the same is predicted for every row."""
+        """Tells whether fewer than two classes were found, so that the same is predicted for every row."""
         return len(self.classes_) < 2
 
     def _class_plan(self) -> ClassPlan:

@@ -50,21 +50,23 @@ class Features:
 
     @property
     def count(self) -> int:
-        """How many features there are."""
+        """Returns how many features there are."""
         return int(self.centre.size)
 
     @property
     def width(self) -> int:
-        """How many entries an integer row has."""
+        """Returns how many entries an integer row has."""
         return self.count + (self.constant > 0)
 
     @property
     def unit(self) -> float:
-        """What an integer 1 stands for in z: longest row over RADIUS."""
+        """Returns what an integer 1 stands for in z: longest row over RADIUS."""
         return float(np.hypot(self.norm, self.constant)) / RADIUS
 
     def rows(self, X: Any) -> NDArray[np.int64]:
-        """Rows as integer vectors of length at most RADIUS, the constant included; missing values are the centre.
+        """Returns rows as integer vectors of length at most RADIUS, the constant included.
+
+        Missing values are the centre.
 
         Each row is a function of itself alone.
         """
@@ -78,14 +80,17 @@ class Features:
         return np.hstack([kept, np.full((len(kept), 1), constant, dtype=np.int64)])
 
     def coefficients(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Weights of z and of the constant (in the last axis), as weights of x and an intercept: post-processing."""
+        """Returns weights of z and of the constant (in the last axis), as weights of x and an intercept.
+
+        post-processing.
+        """
         weights = theta[..., : self.count] / self.spread
         shift = -np.sum(weights * self.centre, axis=-1)
         return weights, shift + (theta[..., -1] * self.constant if self.constant else 0.0)
 
 
 def features(count: int, *, bounds: Any = None, norm_bound: Any = None, constant: float = 0.0) -> Features:
-    """What is public about rows, from the parameters of a learner.
+    """Returns what is public about rows, from the parameters of a learner.
 
     With `norm_bound` alone rows are taken as they are and clipped to that length. With `bounds` each feature is moved
     to [-1, 1] first; the length is then sqrt(count) unless `norm_bound` says less, in these units.
@@ -113,7 +118,7 @@ def features(count: int, *, bounds: Any = None, norm_bound: Any = None, constant
 
 
 def ends(bounds: Any, count: int, name: str = "bounds", hint: str = _HINT) -> tuple[Floats, Floats]:
-    """Public limits (low, high), numbers or arrays, as one pair for each of so many columns.
+    """Returns public limits (low, high), numbers or arrays, as one pair for each of so many columns.
 
     Raises:
         InvalidParameter: if they are no such pair, or not finite with low < high.
@@ -149,7 +154,7 @@ class Cells:
 
     @classmethod
     def of(cls, n_features: int, bounds: Any, count: int) -> Cells:
-        """The cells for the parameters of a learner.
+        """Returns the cells for the parameters of a learner.
 
         Raises:
             InvalidParameter: if there are no bounds, or they do not fit.
@@ -160,7 +165,9 @@ class Cells:
         return cls(low=public.centre - public.spread, width=2 * public.spread, count=count)
 
     def places(self, X: Any) -> Integers:
-        """The cell of each entry, from 0; what lies outside is in the first or last one, what is missing in the middle.
+        """Returns the cell of each entry, from 0.
+
+        What lies outside is in the first or last one, what is missing in the middle.
 
         Each entry is a function of itself alone.
 

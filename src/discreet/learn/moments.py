@@ -47,16 +47,16 @@ class Labels:
 
     @property
     def count(self) -> int:
-        """How many labels a row has."""
+        """Returns how many labels a row has."""
         return int(self.centre.size)
 
     def steps(self, y: Floats) -> Integers:
-        """Labels as integers, not clipped yet; what is missing is 0."""
+        """Returns labels as integers, not clipped yet; what is missing is 0."""
         with np.errstate(over="ignore"):
             return whole(y - self.centre, self.radius / self.spread)
 
     def clipped(self, steps: Integers) -> Integers:
-        """Labels within their bounds."""
+        """Returns labels within their bounds."""
         return np.clip(steps, -self.radius, self.radius)
 
 
@@ -84,17 +84,17 @@ class Moments:
 
     @property
     def weight(self) -> float:
-        """The sum of the squared weights of rows, about their number; at least 1."""
+        """Returns the sum of the squared weights of rows, about their number; at least 1."""
         return max(1.0, float(self.rows[-1, -1]) / self.constant**2)
 
 
 def constant_of(public: Features) -> int:
-    """The constant of an integer row."""
+    """Returns the constant of an integer row."""
     return int(public.constant / public.unit)
 
 
 def joint_rows(public: Features, X: Any, labels: Labels | None = None, y: Floats | None = None) -> Integers:
-    """Integer rows (features, constant, labels); the first two together are at most RADIUS long, exactly.
+    """Returns integer rows (features, constant, labels); the first two together are at most RADIUS long, exactly.
 
     With k the features and the constant, r = ceil(||k||) and r > RADIUS, all entries are multiplied by RADIUS / r and
     cut towards zero; labels are clipped to their radius afterwards. A row with a missing label is 0 throughout. Each
@@ -122,7 +122,7 @@ def _shrunk(rows: Integers, lengths: Integers) -> Integers:
 
 
 def squared_norm(labels: Labels | None) -> int:
-    """The most that the squared length of a joint row can be."""
+    """Returns the most that the squared length of a joint row can be."""
     return RADIUS**2 + (0 if labels is None else labels.count * labels.radius**2)
 
 
@@ -135,7 +135,7 @@ def release_moments(
     neighbours: Neighbours,
     bits: Bits,
 ) -> Moments:
-    """The second moments of joint rows with noise, for all of a Gaussian budget.
+    """Releases the second moments of joint rows with noise, for all of a Gaussian budget.
 
     Formal guarantee: the event is Gaussian(spending.noise_multiplier). A joint row g has ||g||^2 <= S = RADIUS^2 +
     labels radius^2, so the whole matrix of moments moves by at most S (ADD_REMOVE) or sqrt(2) S (REPLACE) in the
@@ -159,7 +159,7 @@ def release_moments(
 
 
 def label_radius(features: int, labels: int) -> int:
-    """How long labels should be beside rows of length RADIUS, from public numbers.
+    """Returns how long labels should be beside rows of length RADIUS, from public numbers.
 
     With T = labels radius^2 / RADIUS^2 the noise of all moments grows as 1 + T. The error of coefficients theta of
     normalised rows is that of the cross moments, as 1 / T, and that of the moments of rows, as ||theta||^2: together
@@ -187,7 +187,7 @@ class Shares:
 
 
 def shares(features: int, groups: int, neighbours: Neighbours) -> Shares:
-    """How the move of one row is divided, from public numbers.
+    """Returns how the move of one row is divided, from public numbers.
 
     With u = k / STEPS in [-1, 1] a row adds (1, u, 2 u^2 - 1) to the count, the sums and the squares of one group; the
     squares are centred, so that they move half as far as u^2 could. Let a and 2 a be the squared sensitivities of the
@@ -235,7 +235,10 @@ class ColumnMoments:
 
 
 def column_steps(X: Any, low: Floats, high: Floats) -> Integers:
-    """Values as integers from -STEPS to STEPS, clipped; what is missing is the middle. Each is a function of itself."""
+    """Returns values as integers from -STEPS to STEPS, clipped.
+
+    What is missing is the middle. Each is a function of itself.
+    """
     with np.errstate(over="ignore"):
         steps = whole(matrix(X) - (low + high) / 2, 2 * STEPS / (high - low))
     return np.clip(steps, -STEPS, STEPS)

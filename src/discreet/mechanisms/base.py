@@ -34,7 +34,7 @@ HALF = Fraction(1, 2)
 
 
 def public_grid(grid: Grid | check.Number) -> Grid:
-    """A grid given as itself or by its step, of a size that floats can carry."""
+    """Returns a grid given as itself or by its step, of a size that floats can carry."""
     found = Grid.of(grid)
     if abs(found.exponent) > LARGEST_EXPONENT:
         raise InvalidParameter("grid", grid, f"between 2^-{LARGEST_EXPONENT} and 2^{LARGEST_EXPONENT}")
@@ -49,7 +49,7 @@ def reasonable_noise(scale: Fraction, name: str) -> None:
 
 
 def numeric(value: Any) -> Any:
-    """The value as a number or an array of numbers; booleans, texts and everything else are refused by type."""
+    """Returns the value as a number or an array of numbers; booleans, texts and everything else are refused by type."""
     if not isinstance(value, bool) and isinstance(value, numbers.Real):
         return value
     if not (isinstance(value, np.ndarray | list | tuple) or hasattr(value, "__array__")):
@@ -68,7 +68,7 @@ def numeric(value: Any) -> Any:
 
 
 def whole_by_type(value: Any, grid: Grid) -> bool:
-    """Whether the type alone says that the value is a grid point: a fact that needs no look at the value."""
+    """Tells whether the type alone says that the value is a grid point: a fact that needs no look at the value."""
     if grid.exponent > 0:
         return False
     if isinstance(value, np.ndarray):
@@ -77,7 +77,7 @@ def whole_by_type(value: Any, grid: Grid) -> bool:
 
 
 def on_grid(array: NDArray[Any], grid: Grid) -> bool:
-    """Whether every entry is a grid point, so that rounding moves nothing."""
+    """Tells whether every entry is a grid point, so that rounding moves nothing."""
     if array.dtype.kind != "f":
         return grid.on_grid(array)
     scaled = _scaled(array, grid)
@@ -90,7 +90,7 @@ def _scaled(array: NDArray[np.float64], grid: Grid) -> NDArray[np.float64]:
 
 
 def add(steps: Any, noise: Any) -> Any:
-    """The exact sum of counts of steps and noise: int64 where that is safe, else Python ints."""
+    """Returns the exact sum of counts of steps and noise: int64 where that is safe, else Python ints."""
     if not isinstance(noise, np.ndarray):
         return steps + noise
     if noise.dtype == object or (noise.size and max(-int(noise.min()), int(noise.max())) >= _SAFE):
@@ -99,7 +99,7 @@ def add(steps: Any, noise: Any) -> Any:
 
 
 def offsets(value: Any, grid: Grid) -> NDArray[np.float64] | None:
-    """The entries divided by the step if floats hold the quotients exactly, else None."""
+    """Returns the entries divided by the step if floats hold the quotients exactly, else None."""
     array = np.asarray(value)
     if array.dtype.kind in "iu" and _small(array):
         array = array.astype(np.float64)
@@ -113,13 +113,13 @@ def offsets(value: Any, grid: Grid) -> NDArray[np.float64] | None:
 
 
 def exact_offsets(value: Any, grid: Grid) -> list[Fraction]:
-    """The entries, in the order of memory, divided by the step."""
+    """Returns the entries, in the order of memory, divided by the step."""
     entries = value.ravel().tolist() if isinstance(value, np.ndarray) else [value]
     return [exact_value(entry) / grid.step for entry in entries]
 
 
 def around(released: Any, half: Fraction, grid: Grid) -> Interval:
-    """The interval of all numbers within a distance of the released one, its ends rounded outwards."""
+    """Returns the interval of all numbers within a distance of the released one, its ends rounded outwards."""
     found = numeric(released)
     if not isinstance(found, np.ndarray):
         return _around_one(found, half, grid)
@@ -181,18 +181,18 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def event(self) -> Event:
-        """What one release costs, for accounting."""
+        """Returns what one release costs, for accounting."""
 
     @abstractmethod
     def release(self, value: Any, *, bits: Bits | None = None) -> Any:
-        """A private version of the value; `bits` is the source of randomness, by default the secure one."""
+        """Releases a private version of the value; `bits` is the source of randomness, by default the secure one."""
 
     @abstractmethod
     def interval(self, released: Any, *, confidence: check.Number = CONFIDENCE) -> Interval:
-        """Where the exact value lies, given the released one, with at least this probability over the noise."""
+        """Returns where the exact value lies, given the released one, with at least this probability over the noise."""
 
     def estimate(self, value: Any, *, confidence: check.Number = CONFIDENCE, bits: Bits | None = None) -> Estimate:
-        """A release together with its interval, its event, and a mark if the randomness was seeded."""
+        """Returns a release together with its interval, its event, and a mark if the randomness was seeded."""
         source = source_of(bits)
         chance = check.probability(confidence=confidence)
         released = self.release(value, bits=source)
@@ -209,10 +209,10 @@ class Additive(Mechanism):
 
     @abstractmethod
     def error(self, *, confidence: check.Number = CONFIDENCE) -> Fraction:
-        """The distance between the released number and the exact one that is kept with at least this probability."""
+        """Returns the distance between the released number and the exact one that is kept at least this often."""
 
     def interval(self, released: Any, *, confidence: check.Number = CONFIDENCE) -> Interval:
-        """Where the exact value lies; each entry of an array has its own interval, and its own probability.
+        """Returns where the exact value lies; each entry of an array has its own interval, and its own probability.
 
         Raises:
             InvalidParameter: if the confidence is not strictly between 0 and 1.
@@ -233,10 +233,10 @@ class Lattice(Additive):
 
     @abstractmethod
     def noise_steps(self, outside: Fraction) -> int:
-        """A number of steps that the noise of one entry exceeds with at most this probability."""
+        """Returns a number of steps that the noise of one entry exceeds with at most this probability."""
 
     def error(self, *, confidence: check.Number = CONFIDENCE, rounded: bool | None = None) -> Fraction:
-        """The distance between the released number and the exact one that is kept with at least this probability."""
+        """Returns the distance between the released number and the exact one that is kept at least this often."""
         steps = self.noise_steps(1 - check.probability(confidence=confidence))
         with_rounding = self.grid.exponent != 0 if rounded is None else rounded
         return (steps + HALF if with_rounding else Fraction(steps)) * self.grid.step
@@ -244,7 +244,7 @@ class Lattice(Additive):
     def interval(
         self, released: Any, *, confidence: check.Number = CONFIDENCE, rounded: bool | None = None
     ) -> Interval:
-        """Where the exact value lies; each entry of an array has its own interval, and its own probability.
+        """Returns where the exact value lies; each entry of an array has its own interval, and its own probability.
 
         Args:
             released: what `release` returned.
@@ -254,7 +254,7 @@ class Lattice(Additive):
         return around(released, self.error(confidence=confidence, rounded=rounded), self.grid)
 
     def estimate(self, value: Any, *, confidence: check.Number = CONFIDENCE, bits: Bits | None = None) -> Estimate:
-        """A release together with its interval, its event, and a mark if the randomness was seeded."""
+        """Returns a release together with its interval, its event, and a mark if the randomness was seeded."""
         source = source_of(bits)
         chance = check.probability(confidence=confidence)
         released = self.release(value, bits=source)

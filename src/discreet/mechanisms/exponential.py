@@ -46,7 +46,7 @@ class Exponential(Selection):
 
     @property
     def event(self) -> events.Event:
-        """What one choice costs."""
+        """Returns what one choice costs."""
         return events.BoundedRange(self.epsilon)
 
     def _pick(self, rows: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
@@ -56,7 +56,7 @@ class Exponential(Selection):
     def choose_interval(
         self, edges: Any, scores: Any, *, points: Grid | check.Number = Grid.integers(), bits: Bits | None = None
     ) -> int | float:
-        """A point of a public interval, where the score is constant between edges; the base measure is uniform.
+        """Returns a point of a public interval, where the score is constant between edges; the base measure is uniform.
 
         Piece i holds the points x of the public grid `points` with edges_i <= x < edges_(i+1); the last piece also
         holds its right end. The first and the last edge are public; the others may depend on the data, as long as the

@@ -86,7 +86,7 @@ class Gaussian(Additive):
     def with_multiplier(
         cls, *, noise_multiplier: Number, sensitivity: Number, grid: Grid | Number | None = None
     ) -> Self:
-        """The mechanism of a given sigma / sensitivity, for calibrations made by accounting."""
+        """Returns the mechanism of a given sigma / sensitivity, for calibrations made by accounting."""
         multiplier = check.positive(noise_multiplier=noise_multiplier, floats="exact")
         move = check.positive(sensitivity=sensitivity)
         mechanism = object.__new__(cls)
@@ -95,7 +95,7 @@ class Gaussian(Additive):
 
     @classmethod
     def for_rho(cls, *, rho: Number, sensitivity: Number, grid: Grid | Number | None = None) -> Self:
-        """The mechanism that satisfies rho-zCDP, rho = sensitivity^2 / (2 sigma^2), sigma rounded up.
+        """Returns the mechanism that satisfies rho-zCDP, rho = sensitivity^2 / (2 sigma^2), sigma rounded up.
 
         >>> Gaussian.for_rho(rho=0.5, sensitivity=1).sigma
         Fraction(1, 1)
@@ -105,11 +105,11 @@ class Gaussian(Additive):
 
     @property
     def event(self) -> events.Gaussian:
-        """What one release costs, for accounting."""
+        """Returns what one release costs, for accounting."""
         return events.Gaussian(noise_multiplier=self.sigma / self.sensitivity)
 
     def release(self, value: Any, *, bits: Bits | None = None) -> Any:
-        """The grid point nearest to the value plus noise.
+        """Releases the grid point nearest to the value plus noise.
 
         Returns:
             An int or an array of integers on a grid of whole numbers, else a float or an array of floats.
@@ -130,7 +130,7 @@ class Gaussian(Additive):
         return self.grid.value(steps.reshape(found.shape))
 
     def error(self, *, confidence: check.Number = CONFIDENCE) -> Fraction:
-        """The distance between the released number and the exact one that is kept with at least this probability."""
+        """Returns the distance between the released number and the exact one that is kept at least this often."""
         reach = normal_reach(1 - check.probability(confidence=confidence))
         return math.ceil(reach * self.sigma / self.grid.step + HALF) * self.grid.step
 
@@ -209,7 +209,7 @@ class DiscreteGaussian(Lattice):
         dimension: int = 1,
         real: bool = False,
     ) -> Self:
-        """The mechanism of a given sigma, in the units of the value, for calibrations made by accounting."""
+        """Returns the mechanism of a given sigma, in the units of the value, for calibrations made by accounting."""
         mechanism = object.__new__(cls)
         mechanism._assign(sensitivity, grid, dimension, real=real)
         mechanism._noise(check.positive(sigma=sigma, floats="exact") / mechanism.grid.step)
@@ -225,7 +225,7 @@ class DiscreteGaussian(Lattice):
         dimension: int = 1,
         real: bool = False,
     ) -> Self:
-        """The mechanism that satisfies rho-zCDP, rho = sensitivity^2 / (2 sigma^2) in steps, sigma rounded up.
+        """Returns the mechanism that satisfies rho-zCDP, rho = sensitivity^2 / (2 sigma^2) in steps, sigma rounded up.
 
         >>> DiscreteGaussian.for_rho(rho=0.125, sensitivity=1).sigma
         Fraction(2, 1)
@@ -237,19 +237,22 @@ class DiscreteGaussian(Lattice):
 
     @property
     def sensitivity_steps(self) -> Fraction:
-        """How far one unit can move the rounded value in the L2 norm, in steps; a move of integers is at least 1."""
+        """Returns how far one unit can move the rounded value in the L2 norm, in steps.
+
+        A move of integers is at least 1.
+        """
         if self.dimension == 1 or self.real:
             return self.grid.l2_steps(self.sensitivity, self.dimension)
         return max(Fraction(1), self.sensitivity / self.grid.step)
 
     @property
     def event(self) -> events.DiscreteGaussian:
-        """What one release costs, for accounting."""
+        """Returns what one release costs, for accounting."""
         sigma = self.sigma / self.grid.step
         return events.DiscreteGaussian(sigma=sigma, sensitivity=self.sensitivity_steps, dimension=self.dimension)
 
     def release(self, value: Any, *, bits: Bits | None = None) -> Any:
-        """The value on the grid, plus noise.
+        """Releases the value on the grid, plus noise.
 
         Raises:
             InvalidValue: if the value is no finite number, has more than `dimension` entries, or lies off the grid
@@ -272,5 +275,5 @@ class DiscreteGaussian(Lattice):
             raise InvalidValue("on the grid", "Pass integers, or real=True, which counts the rounding of every entry.")
 
     def noise_steps(self, outside: Fraction) -> int:
-        """A number of steps that the noise of one entry exceeds with at most this probability."""
+        """Returns a number of steps that the noise of one entry exceeds with at most this probability."""
         return discrete_gaussian_reach(self.sigma / self.grid.step, outside)

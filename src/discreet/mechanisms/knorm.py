@@ -98,7 +98,7 @@ class KNorm(Additive):
 
     @property
     def event(self) -> events.Pure:
-        """What one release costs, for accounting."""
+        """Returns what one release costs, for accounting."""
         return events.Pure(self.epsilon)
 
     @property
@@ -106,7 +106,7 @@ class KNorm(Additive):
         return self.sensitivity / self.epsilon
 
     def release(self, value: Any, *, bits: Bits | None = None) -> Any:
-        """The grid points nearest to the entries plus noise.
+        """Releases the grid points nearest to the entries plus noise.
 
         Raises:
             InvalidValue: if an entry is no finite number, or there are more or fewer than `dimension`.
@@ -126,7 +126,7 @@ class KNorm(Additive):
         return self.grid.value(_compact(array).reshape(found.shape))
 
     def error(self, *, confidence: check.Number = CONFIDENCE) -> Fraction:
-        """The distance that the error of one entry keeps to with at least this probability."""
+        """Returns the distance that the error of one entry keeps to with at least this probability."""
         reach = _reach(self.norm, self.dimension, 1 - check.probability(confidence=confidence))
         return math.ceil(reach * self._scale / self.grid.step + HALF) * self.grid.step
 

@@ -82,11 +82,11 @@ class Laplace(Lattice):
 
     @property
     def event(self) -> events.DiscreteLaplace:
-        """What one release costs, for accounting."""
+        """Returns what one release costs, for accounting."""
         return events.DiscreteLaplace(scale=self._scale, sensitivity=self._steps)
 
     def release(self, value: Any, *, bits: Bits | None = None) -> Any:
-        """The value on the grid, plus noise.
+        """Releases the value on the grid, plus noise.
 
         Returns:
             An int or an array of integers on the grid of whole numbers, else a float or an array of floats.
@@ -105,7 +105,7 @@ class Laplace(Lattice):
         return self.grid.value(add(steps, discrete_laplace(self._scale, found.shape, bits=bits)))
 
     def noise_steps(self, outside: Fraction) -> int:
-        """The smallest number of steps that the noise of one entry exceeds with at most this probability."""
+        """Returns the smallest number of steps that the noise of one entry exceeds with at most this probability."""
         return laplace_reach(self._scale, outside)
 
 
@@ -138,16 +138,16 @@ class DiscreteLaplace(Lattice):
 
     @property
     def grid(self) -> Grid:  # type: ignore[override]
-        """The grid of whole numbers."""
+        """Returns the grid of whole numbers."""
         return Grid.integers()
 
     @property
     def event(self) -> events.DiscreteLaplace:
-        """What one release costs, for accounting."""
+        """Returns what one release costs, for accounting."""
         return events.DiscreteLaplace(scale=self.scale, sensitivity=self.sensitivity)
 
     def release(self, value: Any, *, bits: Bits | None = None) -> Any:
-        """The integer or the array of integers, plus noise.
+        """Releases the integer or the array of integers, plus noise.
 
         Raises:
             InvalidValue: if the value is not of an integer type; floats are refused even where they are whole, because
@@ -162,5 +162,5 @@ class DiscreteLaplace(Lattice):
         return self.grid.value(add(steps, discrete_laplace(self.scale, found.shape, bits=bits)))
 
     def noise_steps(self, outside: Fraction) -> int:
-        """The smallest number of steps that the noise of one entry exceeds with at most this probability."""
+        """Returns the smallest number of steps that the noise of one entry exceeds with at most this probability."""
         return laplace_reach(self.scale, outside)

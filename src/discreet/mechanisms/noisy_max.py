@@ -42,7 +42,7 @@ class PermuteAndFlip(Selection):
 
     @property
     def event(self) -> events.Event:
-        """What one choice costs."""
+        """Returns what one choice costs."""
         return events.Pure(self.epsilon)
 
     def _pick(self, rows: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
@@ -83,7 +83,7 @@ class ReportNoisyMax(Selection):
 
     @property
     def event(self) -> events.Event:
-        """What one choice costs."""
+        """Returns what one choice costs."""
         return events.Pure(self.epsilon)
 
     @property

@@ -42,7 +42,7 @@ class OptimalRule:
     @classmethod
     @lru_cache(maxsize=256)
     def of(cls, epsilon: Fraction, delta: Fraction) -> OptimalRule:
-        """The rule with its two turning points."""
+        """Returns the rule with its two turning points."""
         turn = settle(lambda digits: 1 + _turning(epsilon, delta, digits).floor())
         if delta >= _HALF:
             return cls(epsilon, delta, turn, 2)
@@ -51,7 +51,7 @@ class OptimalRule:
         return cls(epsilon, delta, turn, turn + more)
 
     def probability(self, count: int, digits: int = 40) -> Enclosure:
-        """The probability of keeping a key of so many units, between two decimals."""
+        """Returns the probability of keeping a key of so many units, between two decimals."""
         if count <= 1 or count >= self.full:
             return Enclosure.of(min(count, 1) if count != 1 else self.delta, digits)
         return self._uncapped(count, digits)
@@ -67,7 +67,7 @@ class OptimalRule:
         return (1 - fade) * (rise + 1) + fade * early
 
     def reaching(self, probability: Fraction) -> int:
-        """The smallest number of units that is kept with at least the probability, above 0 and at most 1."""
+        """Returns the smallest number of units that is kept with at least the probability, above 0 and at most 1."""
         return smallest_whole(lambda n: n > 0 and (n >= self.full or self._reaches(n, probability)))
 
     def _reaches(self, count: int, probability: Fraction) -> bool:
@@ -76,7 +76,7 @@ class OptimalRule:
         return not settle(lambda digits: self.probability(count, digits).below(probability))
 
     def select(self, counts: NDArray[np.int64], bits: Bits) -> NDArray[np.bool_]:
-        """Which keys are kept; keys of equal counts share a coin."""
+        """Returns which keys are kept; keys of equal counts share a coin."""
         kept = np.asarray(counts >= self.full)
         open_ = np.flatnonzero((counts > 0) & ~kept)
         order = open_[np.argsort(counts[open_], kind="stable")]

@@ -121,7 +121,7 @@ class PartitionSelection(Mechanism):
 
     @property
     def event(self) -> events.Event:
-        """What one selection costs."""
+        """Returns what one selection costs."""
         if self.method == "optimal":
             return events.Approx(self.epsilon, self.delta)
         if self.method == "gaussian":
@@ -140,7 +140,7 @@ class PartitionSelection(Mechanism):
 
     @property
     def scale(self) -> Fraction:
-        """The scale of the Laplace noise, or the sigma of the Gaussian noise."""
+        """Returns the scale of the Laplace noise, or the sigma of the Gaussian noise."""
         if self.method == "laplace":
             return self.rows_per_group * self.max_groups / self.epsilon
         if self.method == "gaussian":
@@ -149,7 +149,7 @@ class PartitionSelection(Mechanism):
 
     @property
     def threshold(self) -> int:
-        """The smallest noisy count that is shown: c plus the first k with P(Z >= k) <= d."""
+        """Returns the smallest noisy count that is shown: c plus the first k with P(Z >= k) <= d."""
         share = share_of_delta(self._threshold_delta, self.max_groups)
         return self.rows_per_group + self._reach(2 * share) + 1
 
@@ -160,11 +160,13 @@ class PartitionSelection(Mechanism):
 
     @property
     def rule(self) -> OptimalRule:
-        """The probabilities of the optimal method."""
+        """Returns the probabilities of the optimal method."""
         return OptimalRule.of(self.epsilon / self.max_groups, share_of_delta(self.delta, self.max_groups))
 
     def half_kept_count(self) -> int:
-        """The smallest count that is kept with a probability of at least one half: what to expect, from public facts.
+        """Returns the smallest count that is kept with a probability of at least one half.
+
+        What to expect, from public facts.
 
         >>> PartitionSelection(epsilon=0.1, delta=1e-5).half_kept_count()
         86
@@ -173,11 +175,11 @@ class PartitionSelection(Mechanism):
         return self.rule.reaching(Fraction(1, 2)) if self.method == "optimal" else self.threshold
 
     def select(self, counts: Any, *, bits: Bits | None = None) -> NDArray[np.bool_]:
-        """For each key, whether it is kept: `release` without the counts."""
+        """Tells for each key whether it is kept: `release` without the counts."""
         return self.release(counts, bits=bits).kept
 
     def release(self, value: Any, *, bits: Bits | None = None) -> Selected:
-        """The keys that may be shown, given the exact count of each; a key of count 0 is never shown.
+        """Releases the keys that may be shown, given the exact count of each; a key of count 0 is never shown.
 
         Args:
             value: a vector of whole numbers of at least 0.
@@ -196,7 +198,7 @@ class PartitionSelection(Mechanism):
         return Selected(kept, noisy[kept])
 
     def interval(self, released: Any, *, confidence: check.Number = CONFIDENCE) -> Interval:
-        """Where the exact counts lie.
+        """Returns where the exact counts lie.
 
         Over the noise of each key, the probability that it is shown with an interval that misses its count is at most
         1 - confidence; among the keys that happen to be shown the share can be larger if their counts are near the
@@ -221,7 +223,7 @@ class PartitionSelection(Mechanism):
         return np.asarray(part)
 
     def estimate(self, value: Any, *, confidence: check.Number = CONFIDENCE, bits: Bits | None = None) -> Estimate:
-        """The noisy counts of the kept keys, or the mask of the optimal method, with intervals."""
+        """Releases the noisy counts of the kept keys, or the mask of the optimal method, with intervals."""
         source = source_of(bits)
         chance = check.probability(confidence=confidence)
         shown = self._shown(self.release(value, bits=source))
@@ -231,7 +233,10 @@ class PartitionSelection(Mechanism):
 
 @lru_cache(maxsize=1024)
 def share_of_delta(delta: Fraction, parts: int) -> Fraction:
-    """At most 1 - (1 - delta)^(1/parts), and hardly less: what each of so many independent parts may fail with."""
+    """Returns at most 1 - (1 - delta)^(1/parts), and hardly less.
+
+    What each of so many independent parts may fail with.
+    """
     if parts == 1:
         return delta
     digits = 40 + len(str(math.ceil(parts / delta)))

@@ -62,7 +62,7 @@ class Selection(Mechanism):
 
     @property
     def rate(self) -> Fraction:
-        """The r of the weights e^(-r gap), gap being how many steps an option's score is below the best.
+        """Returns the r of the weights e^(-r gap), gap being how many steps an option's score is below the best.
 
         Rounding half up is monotone, so rounded scores move by -m to m steps, m = ceil(sensitivity / step), or by 0
         to m if they are monotone. What counts is the length of that range: 2 m or m.
@@ -71,7 +71,7 @@ class Selection(Mechanism):
         return self.epsilon / (moves if self.monotone else 2 * moves)
 
     def choose(self, scores: Any, *, bits: Bits | None = None) -> Any:
-        """The index of an option; for rows of scores, an array with one index for each row.
+        """Chooses the index of an option; for rows of scores, an array with one index for each row.
 
         Args:
             scores: numbers, one for each option; or a matrix with one row for each choice to be made.
@@ -90,7 +90,7 @@ class Selection(Mechanism):
         return self._pick(rows, source)
 
     def release(self, value: Any, *, bits: Bits | None = None) -> Any:
-        """The same as `choose`."""
+        """Chooses as `choose` does."""
         return self.choose(value, bits=bits)
 
     @abstractmethod
@@ -98,7 +98,7 @@ class Selection(Mechanism):
         """One index for each row of scores in steps."""
 
     def interval(self, released: Any, *, options: int | None = None, confidence: check.Number = CONFIDENCE) -> Interval:
-        """Where the best score lies, given the score of the chosen option.
+        """Returns where the best score lies, given the score of the chosen option.
 
         The score itself is private: this is for planning, or for a score that was paid for separately. Scores are
         meant as they are after rounding to the grid.
@@ -133,7 +133,10 @@ class Selection(Mechanism):
         return self.grid.value(steps), above_or_infinite((steps + width) * self.grid.step)
 
     def estimate(self, value: Any, *, confidence: check.Number = CONFIDENCE, bits: Bits | None = None) -> Estimate:
-        """A choice; its ends are the first and the last index, because a distance between indices means nothing."""
+        """Releases a choice.
+
+        Its ends are the first and the last index, because a distance between indices means nothing.
+        """
         source = source_of(bits)
         chance = check.probability(confidence=confidence)
         chosen = self.choose(value, bits=source)
@@ -156,7 +159,7 @@ def score_steps(scores: Any, grid: Grid) -> NDArray[np.int64]:
 def choose_point(
     starts: NDArray[np.int64], counts: NDArray[np.int64], losses: NDArray[np.int64], rate: Fraction, bits: Bits
 ) -> int:
-    """One of all the points starts_i, ..., starts_i + counts_i - 1, of weight e^(-rate losses_i) each, exactly.
+    """Chooses one of all the points starts_i, ..., starts_i + counts_i - 1, of weight e^(-rate losses_i) each, exactly.
 
     The cell is drawn by its total weight, then a point in it uniformly: together the probability of a point is its
     weight over the sum of all.
@@ -166,7 +169,7 @@ def choose_point(
 
 
 def above_or_infinite(value: Fraction | int) -> float:
-    """The smallest float at or above a number, infinity if there is no finite one."""
+    """Returns the smallest float at or above a number, infinity if there is no finite one."""
     try:
         return float_above(value)
     except OverflowError:

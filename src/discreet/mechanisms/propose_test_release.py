@@ -65,16 +65,16 @@ class ProposeTestRelease(Mechanism):
 
     @property
     def cut(self) -> int:
-        """What the noisy distance must reach."""
+        """Returns what the noisy distance must reach."""
         return smallest_cut(self.epsilon, self.delta)
 
     @property
     def event(self) -> events.Approx:
-        """What one release costs, for accounting, whether a number comes out or not."""
+        """Returns what one release costs, for accounting, whether a number comes out or not."""
         return events.Approx(2 * self.epsilon, self.delta)
 
     def release(self, value: Any, distance: Any = None, *, bits: Bits | None = None) -> Any:
-        """The value plus noise, or None if the test fails.
+        """Releases the value plus noise, or None if the test fails.
 
         Args:
             value: one number.
@@ -96,7 +96,7 @@ class ProposeTestRelease(Mechanism):
     def estimate(
         self, value: Any, distance: Any = None, *, confidence: Number = CONFIDENCE, bits: Bits | None = None
     ) -> Estimate:
-        """A release, or None, together with its interval, its event, and a mark if the randomness was seeded."""
+        """Releases a value, or None, with its interval, its event, and a mark if the randomness was seeded."""
         source = source_of(bits)
         chance = check.probability(confidence=confidence)
         released = self.release(value, distance, bits=source)
@@ -105,11 +105,14 @@ class ProposeTestRelease(Mechanism):
         return Estimate(released, low, high, self.event, confidence=chance, private=source.private)
 
     def passes(self, distance: int, *, bits: Bits | None = None) -> bool:
-        """The test alone: pure epsilon-DP for distances that change by at most 1."""
+        """Returns the test alone: pure epsilon-DP for distances that change by at most 1."""
         return distance + discrete_laplace(1 / self.epsilon, bits=bits) >= self.cut
 
     def interval(self, released: Any, *, confidence: Number = CONFIDENCE, rounded: bool | None = None) -> Interval:
-        """Where the exact value lies; everywhere if nothing was released. See `Laplace.interval` for `rounded`."""
+        """Returns where the exact value lies.
+
+        Everywhere if nothing was released. See `Laplace.interval` for `rounded`.
+        """
         if released is None:
             check.probability(confidence=confidence)
             return Interval(-math.inf, math.inf)
@@ -124,7 +127,7 @@ def _whole(distance: Any) -> int:
 
 @lru_cache(maxsize=1024)
 def smallest_cut(epsilon: Fraction, delta: Fraction) -> int:
-    """The smallest whole k >= 0 with P(Z >= k) <= delta, for P(z) ~ exp(-epsilon |z|).
+    """Returns the smallest whole k >= 0 with P(Z >= k) <= delta, for P(z) ~ exp(-epsilon |z|).
 
     k solves no equation e^(-epsilon k) = (1 + e^-epsilon) delta exactly, because e^-epsilon is transcendental.
     """

@@ -88,22 +88,22 @@ class Quantile(Mechanism):
 
     @property
     def event(self) -> events.Event:
-        """What one release costs."""
+        """Returns what one release costs."""
         return self._pick.event
 
     @property
     def ends(self) -> tuple[int, int]:
-        """The first and the last point between the bounds, in steps."""
+        """Returns the first and the last point between the bounds, in steps."""
         low, high = self.bounds
         return math.ceil(low / self.grid.step), math.floor(high / self.grid.step)
 
     @property
     def rate(self) -> Fraction:
-        """The r of the weights e^(-r loss) when losses are counted in units of 1 / denominator of the quantile."""
+        """Returns the r of the weights e^(-r loss), with losses in units of 1 / denominator of the quantile."""
         return self._pick.rate / self.quantile.denominator
 
     def release(self, value: Any, *, bits: Bits | None = None) -> int | float:
-        """A private quantile of the values; without any values, a uniformly random point.
+        """Releases a private quantile of the values; without any values, a uniformly random point.
 
         Args:
             value: a vector of numbers; infinite ones are clamped like all others.
@@ -147,7 +147,9 @@ class Quantile(Mechanism):
         return np.array([_clamped(entry, low, high) for entry in values.tolist()], dtype=object)
 
     def interval(self, released: Any, *, confidence: check.Number = CONFIDENCE) -> Interval:
-        """How many ranks the released point may be off, below and above: the same for every value and every data.
+        """Returns how many ranks the released point may be off, below and above.
+
+        The same for every value and every data.
 
         With this confidence the point's own ranks come within the distance (2 sensitivity / epsilon) ln(points / (1 -
         confidence)) of q n, because a true quantile always is among the points.
@@ -168,7 +170,7 @@ class Quantile(Mechanism):
         return Interval(-ranks, ranks)
 
     def estimate(self, value: Any, *, confidence: check.Number = CONFIDENCE, bits: Bits | None = None) -> Estimate:
-        """A release with the only ends in the value's own scale that cost nothing more: the bounds."""
+        """Returns a release with the only ends in the value's own scale that cost nothing more: the bounds."""
         source = source_of(bits)
         chance = check.probability(confidence=confidence)
         released = self.release(value, bits=source)

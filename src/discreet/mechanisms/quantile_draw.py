@@ -51,10 +51,10 @@ class Draw(Protocol):
     block: int | None
 
     def propose(self, bits: Bits) -> bool:
-        """Whether the proposal is accepted at once; if not, its block must be opened first, if it has one."""
+        """Proposes a point; tells whether it is accepted at once, or its block, if it has one, must be opened first."""
 
     def accept(self, bits: Bits) -> bool:
-        """Whether a proposal stays, now that its block is open."""
+        """Tells whether a proposal stays, now that its block is open."""
 
 
 @dataclass
@@ -78,7 +78,7 @@ class _Draw:
         return (self.histogram.coarse if is_closed else self.histogram.cells(self.opened)).proposals(self.rank)
 
     def propose(self, bits: Bits) -> bool:
-        """Whether the proposal is accepted at once; if not, its block must be opened first."""
+        """Proposes a point; tells whether it is accepted at once, or its block must be opened first."""
         self.point = choose_point(*self._proposals, self.rank.rate, bits)
         self.block = self.histogram.index(self.point)
         certain = not self.histogram.shift or self.block is None or self.opened[0] <= self.block < self.opened[1]
@@ -91,7 +91,7 @@ class _Draw:
         return any(beyond and self.point == end for beyond, end in ends)
 
     def accept(self, bits: Bits) -> bool:
-        """Whether a proposal stays, now that its block is open."""
+        """Tells whether a proposal stays, now that its block is open."""
         own, least = self.histogram.loss(self.point, self.block or 0, self.rank)
         return bernoulli_exp(self.rank.rate * (own - least), bits=bits)
 
@@ -105,7 +105,7 @@ def draw(
     ahead: bool = True,
     beside: Sequence[Aim] = (),
 ) -> dict[Key, list[int]]:
-    """For each group one point for each pick.
+    """Draws in each group one point for each pick.
 
     Formal guarantee: the points are independent, and each has exactly the law of its pick, whatever was opened.
 
@@ -186,7 +186,7 @@ class PlaceRuns:
         return cls(*(part[kept] for part in parts))
 
     def cut(self, many: NDArray[np.bool_], mass: float, scale: float) -> PlaceRuns:
-        """Some cells of one point each cut around a mass, each cut about a `scale` of mass from the next."""
+        """Cuts some runs of one point each around a mass, each cut about a `scale` of mass from the next."""
         slopes, sizes = self.slopes[many][:, None], self.sizes[many][:, None]
         middle = (mass - self.below[many][:, None]) / slopes
         cuts = np.clip(np.floor(middle + np.maximum(scale / slopes, 1.0) * _CUTS), 0, sizes).astype(np.int64)
@@ -247,7 +247,7 @@ class Part:
 
     @cached_property
     def proposals(self) -> tuple[PlaceRuns, Ints]:
-        """PlaceRuns, and the smallest loss in each."""
+        """Returns runs of places, and the smallest loss in each."""
         cells = PlaceRuns.between(self.low, self.high, self.histogram, self.grain)
         losses, rate = self._losses(cells), float(self._rate)
         many = (cells.slopes * (rate * self._unit) * cells.sizes > _MANY) & (losses * rate < _FAR)
@@ -257,7 +257,7 @@ class Part:
         return cells, losses
 
     def propose(self, bits: Bits) -> bool:
-        """False: whether a proposal stays is always asked."""
+        """Proposes a place; returns False, because whether it stays is always asked."""
         cells, losses = self.proposals
         cell = choose_exponential(losses - losses.min(), self._rate, bits, weights=cells.sizes)
         self.place = int(cells.starts[cell]) + uniform_below(int(cells.sizes[cell]), bits=bits)
@@ -266,17 +266,17 @@ class Part:
         return False
 
     def loss(self, place: int) -> int:
-        """Of a place that is not in a closed block."""
+        """Returns the loss of a place that is not in a closed block."""
         below, upto = claimed(self.histogram, place, self.grain)
         return max(0, self._unit * below - self._wanted, self._wanted - self._unit * min(upto, self.masses[1]))
 
     def accept(self, bits: Bits) -> bool:
-        """Whether a proposal stays, now that its block is open."""
+        """Tells whether a proposal stays, now that its block is open."""
         return bernoulli_exp(self._rate * (self.loss(self.place) - self.least), bits=bits)
 
 
 def claimed(histogram: Histogram, place: int, grain: int) -> tuple[int, int]:
-    """The masses at the beginning and at the end of a place that is not in a closed block."""
+    """Returns the masses at the beginning and at the end of a place that is not in a closed block."""
     point, inside = place >> grain, place & (1 << grain) - 1
     below, here = histogram.at(point)
     start = (below << grain) + here * inside
@@ -284,7 +284,7 @@ def claimed(histogram: Histogram, place: int, grain: int) -> tuple[int, int]:
 
 
 def divide(groups: Mapping[Key, Histogram], tree: QuantileTree, look: Look, bits: Bits) -> dict[Key, list[int]]:
-    """For each group one place for each quantile of a tree, in ascending order.
+    """Draws in each group one place for each quantile of a tree, in ascending order.
 
     Formal guarantee: given the places drawn before it, each has exactly the law of the tree, whatever was opened, and
     those of one level are independent.
@@ -306,7 +306,7 @@ def divide(groups: Mapping[Key, Histogram], tree: QuantileTree, look: Look, bits
 
 
 def part_of(key: Key, histogram: Histogram, tree: QuantileTree, number: int, before: Mapping[int, int]) -> Part:
-    """Where a quantile is looked for, given the places that were drawn before it.
+    """Returns where a quantile is looked for, given the places that were drawn before it.
 
     Raises:
         InternalError: if a group has more values than losses can be counted for.

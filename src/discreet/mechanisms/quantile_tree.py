@@ -48,7 +48,7 @@ class Shape:
     parts: tuple[Fraction, ...]
 
     def of_level(self, level: int) -> list[int]:
-        """The numbers of the quantiles that are drawn together."""
+        """Returns the numbers of the quantiles that are drawn together."""
         return [number for number, node in enumerate(self.nodes) if node.level == level]
 
 
@@ -139,16 +139,16 @@ class QuantileTree:
         )
 
     def of_level(self, level: int) -> list[int]:
-        """The numbers of the quantiles that are drawn together."""
+        """Returns the numbers of the quantiles that are drawn together."""
         return [number for number, node in enumerate(self.nodes) if node.level == level]
 
     def variance(self, number: int) -> Fraction:
-        """The square of the scale of a quantile's error in ranks, with what the points before it carry over."""
+        """Returns the square of the scale of a quantile's error in ranks, with what the points before it carry over."""
         carried = carry(self.nodes)[number]
         return sum(((factor / self.rates[k]) ** 2 for k, factor in carried.items()), Fraction(0))
 
     def foreseen(self, number: int) -> Aim:
-        """Around which ranks a quantile will be looked for, wherever those before it come out.
+        """Returns the aim around which a quantile will be looked for, wherever those before it come out.
 
         An error t times as large as the sum of all scales needs one of them t times as large as its own.
         """
@@ -156,7 +156,7 @@ class QuantileTree:
         return Aim(Target(self.shares[number]), 1 / scale)
 
     def reach(self, number: int, points: int, risk: Fraction) -> int:
-        """A distance in ranks that is reached with at most this probability.
+        """Returns a distance in ranks that is reached with at most this probability.
 
         Each of the points that it rests on has an equal part of the risk, and 2^grain times as many options. Where a
         part ends, values that are equal are divided to the nearest of 2^grain places, which is left out here.
@@ -192,7 +192,7 @@ def best_shape(
 
 @lru_cache(maxsize=1024)
 def carry(nodes: tuple[Node, ...]) -> tuple[Mapping[int, Fraction], ...]:
-    """For each quantile the points that it rests on, itself included, and how much of their errors in ranks it takes.
+    """Returns for each quantile the points that it rests on, itself included, and how much of their errors it takes.
 
     Between a lower end that is e ranks off and an upper one that is f ranks off, the target at the share s of the part
     is (1 - s) e + s f off.

@@ -60,15 +60,15 @@ class RandomizedResponse(Mechanism):
 
     @property
     def event(self) -> events.Event:
-        """What one report costs its sender."""
+        """Returns what one report costs its sender."""
         return events.RandomizedResponse(self.epsilon, self.options)
 
     def probability(self, digits: int = 40) -> Enclosure:
-        """The probability of the truth, e^epsilon / (e^epsilon + options - 1), between two decimals."""
+        """Returns the probability of the truth, e^epsilon / (e^epsilon + options - 1), between two decimals."""
         return 1 / (self._odds(digits) + 1)
 
     def lie(self, digits: int = 40) -> Enclosure:
-        """The probability of a lie, of any kind."""
+        """Returns the probability of a lie, of any kind."""
         odds = self._odds(digits)
         return odds / (odds + 1)
 
@@ -77,7 +77,7 @@ class RandomizedResponse(Mechanism):
         return Enclosure.of(-self.epsilon, digits).exp() * (self.options - 1)
 
     def release(self, value: Any, *, bits: Bits | None = None) -> Any:
-        """A report for the value, or for each entry of an array, which then are reports of as many people.
+        """Releases a report for the value, or for each entry of an array, which then are reports of as many people.
 
         Args:
             value: an int below `options`, a bool if there are two options, or an array of such.
@@ -112,7 +112,7 @@ class RandomizedResponse(Mechanism):
         return array if array.dtype == bool else array.astype(np.int64)
 
     def interval(self, released: Any, *, confidence: check.Number = CONFIDENCE) -> Interval:
-        """Where the true value lies: exactly at the report if reports are true so often, else anywhere."""
+        """Returns where the true value lies: exactly at the report if reports are true so often, else anywhere."""
         chance = check.probability(confidence=confidence)
         report = self._checked(released).astype(np.int64)
         if self.probability().fractions()[0] >= chance:
@@ -124,7 +124,7 @@ class RandomizedResponse(Mechanism):
     def estimate_frequencies(
         self, reports: Any, *, confidence: check.Number = CONFIDENCE, private: bool = True
     ) -> Estimate:
-        """The share of people with each value, without bias: (share of reports - q) / (p - q).
+        """Returns the share of people with each value, without bias: (share of reports - q) / (p - q).
 
         p and q are the probabilities of the truth and of one particular lie. Estimates may lie outside [0, 1];
         cutting them off would bias them. The intervals are those of Clopper and Pearson for the share of reports,
@@ -157,7 +157,9 @@ class RandomizedResponse(Mechanism):
         return Estimate(value, low, high, self.event, confidence=chance, private=private)
 
     def variance(self, frequency: float, reports: int) -> float:
-        """The variance of an estimated frequency: m (1 - m) / (reports (p - q)^2) with m = q + frequency (p - q).
+        """Returns the variance of an estimated frequency.
+
+        M (1 - m) / (reports (p - q)^2) with m = q + frequency (p - q).
 
         The choice of the people is included; for a rare value this is q (1 - q) / (reports (p - q)^2).
 

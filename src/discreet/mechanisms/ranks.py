@@ -77,11 +77,11 @@ class Target:
 
     @property
     def one(self) -> Fraction:
-        """How far one value more or less moves a loss."""
+        """Returns how far one value more or less moves a loss."""
         return max(self.share, 1 - self.share)
 
     def l1(self, contribution: Contribution) -> Fraction:
-        """The largest sum, over groups, of the moves of losses between neighbours.
+        """Returns the largest sum, over groups, of the moves of losses between neighbours.
 
         Under ADD_REMOVE a unit enters at most G groups. Under REPLACE with keys it leaves at most G groups and enters
         at most G; a group that it stays in moves by R at most, which is no more than the 2 R max(q, 1 - q) of two
@@ -93,7 +93,7 @@ class Target:
         return 2 * contribution.groups * rows * self.one if contribution.grouped else Fraction(rows)
 
     def l2_squared(self, contribution: Contribution) -> Fraction:
-        """The largest sum, over groups, of the squares of these moves.
+        """Returns the largest sum, over groups, of the squares of these moves.
 
         Under REPLACE with keys, a group that the unit stays in counts R^2, and two that it leaves and enters count
         2 R^2 max(q, 1 - q)^2 together: which of them is larger depends on q.
@@ -128,11 +128,11 @@ class Parts:
 
     @property
     def ones(self) -> tuple[Fraction, ...]:
-        """For each part how far one value more or less moves its losses, at most."""
+        """Returns for each part how far one value more or less moves its losses, at most."""
         return tuple(Target(share).one for share in self.shares)
 
     def l1(self, contribution: Contribution) -> Fraction:
-        """The largest sum, over groups and parts, of the moves of losses between neighbours.
+        """Returns the largest sum, over groups and parts, of the moves of losses between neighbours.
 
         Under ADD_REMOVE it is R in each of G groups. Under REPLACE with keys it is R in each of G groups that the unit
         leaves and of G that it enters, and in one that it stays in not more than the 2 R of two groups: its old rows
@@ -147,7 +147,7 @@ class Parts:
         return rows / self.ones[0]
 
     def l2_squared(self, contribution: Contribution) -> Fraction:
-        """The largest sum, over groups and parts, of the squares of these moves.
+        """Returns the largest sum, over groups and parts, of the squares of these moves.
 
         Weights in the parts of one group that add up to R have squares that add up to R^2 at most. Where rows are
         replaced within a group, the sum of squares is a convex function of the weights that leave the parts and of
@@ -171,7 +171,7 @@ class Aim:
     rate: Fraction
 
     def reach(self, points: int, risk: Fraction) -> int:
-        """A loss that is reached with at most this probability, whatever the data.
+        """Returns a loss that is reached with at most this probability, whatever the data.
 
         Some point has a loss of zero. So the points of a loss of t or more have the probability points e^(-rate t) at
         most, which is the risk for t = ln(points / risk) / rate.
@@ -204,11 +204,11 @@ class Pick(Aim):
 
     @classmethod
     def of(cls, law: Law, target: Target, contribution: Contribution, share: Fraction) -> Pick:
-        """The pick for an epsilon, or for a rho where the law is Gaussian."""
+        """Returns the pick for an epsilon, or for a rho where the law is Gaussian."""
         return cls(target, *priced(law, target, contribution, share))
 
     def moved(self, ranks: int) -> Pick:
-        """The pick of a rank that is so far away: neither moves of losses nor the price change."""
+        """Returns the pick of a rank that is so far away: neither moves of losses nor the price change."""
         return replace(self, target=replace(self.target, offset=self.target.offset + ranks))
 
 

@@ -82,11 +82,14 @@ class Smooth(Mechanism):
 
     @property
     def ratio(self) -> Fraction:
-        """The logarithm of the largest ratio of two neighbours' scales: beta + ln(1 + inflation), rounded up."""
+        """Returns the logarithm of the largest ratio of two neighbours' scales.
+
+        Beta + ln(1 + inflation), rounded up.
+        """
         return widened(self.beta, self.inflation)
 
     def scale(self, smooth_sensitivity: Any) -> Fraction:
-        """The scale of the noise: private, for it depends on the data."""
+        """Returns the scale of the noise: private, for it depends on the data."""
         if smooth_sensitivity is None:
             raise InvalidValue("to come with its smooth sensitivity", "Pass release(value, smooth_sensitivity).")
         number = numeric(smooth_sensitivity)
@@ -96,7 +99,7 @@ class Smooth(Mechanism):
         return self.factor * max(found, self.floor)
 
     def release(self, value: Any, smooth_sensitivity: Any = None, *, bits: Bits | None = None) -> Any:
-        """The grid point nearest to the value plus noise.
+        """Releases the grid point nearest to the value plus noise.
 
         Args:
             value: one number.
@@ -116,12 +119,14 @@ class Smooth(Mechanism):
         return self.grid.value(settle(lambda digits: (noise(digits) * scale + place).floor()))
 
     def error(self, smooth_sensitivity: Any, *, confidence: Number = CONFIDENCE) -> Fraction:
-        """The distance kept with at least this probability; as private as the smooth sensitivity itself."""
+        """Returns the distance kept with at least this probability; as private as the smooth sensitivity itself."""
         reach = self._reach(1 - check.probability(confidence=confidence))
         return math.ceil(reach * self.scale(smooth_sensitivity) / self.grid.step + HALF) * self.grid.step
 
     def interval(self, released: Any, *, confidence: Number = CONFIDENCE) -> Interval:
-        """Where the exact value lies, whatever the smooth sensitivity was; wide, because that one stays private.
+        """Returns where the exact value lies, whatever the smooth sensitivity was.
+
+        Wide, because that one stays private.
 
         Raises:
             InvalidParameter: if there is no public `ceiling` of the smooth sensitivity.
@@ -139,7 +144,7 @@ class Smooth(Mechanism):
         confidence: Number = CONFIDENCE,
         bits: Bits | None = None,
     ) -> Estimate:
-        """A release together with its interval, its event, and a mark if the randomness was seeded."""
+        """Returns a release together with its interval, its event, and a mark if the randomness was seeded."""
         source = source_of(bits)
         chance = check.probability(confidence=confidence)
         self.interval(0, confidence=chance)  # refuses before anything is drawn
@@ -216,12 +221,14 @@ class Lomax(Smooth):
 
     @property
     def event(self) -> events.Pure:
-        """What one release costs, for accounting."""
+        """Returns what one release costs, for accounting."""
         return events.Pure(self.epsilon)
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the noise per unit of smooth sensitivity; infinite if the exponent is at most 3.
+        """Returns the standard deviation of the noise per unit of smooth sensitivity.
+
+        Infinite if the exponent is at most 3.
 
         >>> round(Lomax(epsilon=1, beta=0.1, floor=1).deviation, 6)
         1.768812
@@ -242,14 +249,14 @@ class Lomax(Smooth):
 
 
 def widened(beta: Fraction, inflation: Fraction) -> Fraction:
-    """beta + ln(1 + inflation), rounded up: if S <= S* <= (1 + inflation) S, S* is that smooth."""
+    """Returns beta + ln(1 + inflation), rounded up: if S <= S* <= (1 + inflation) S, S* is that smooth."""
     if inflation == 0:
         return beta
     return beta + rounded_up(upper(lambda digits: Enclosure.of(1 + inflation, digits).log()))
 
 
 def below_epsilon(mechanism: Smooth, epsilon: Fraction) -> Fraction:
-    """The widened beta, which epsilon has to pay for before it pays for anything else."""
+    """Returns the widened beta, which epsilon has to pay for before it pays for anything else."""
     ratio = mechanism.ratio
     if ratio >= epsilon:
         hint = "Choose a beta of about a tenth of epsilon."
@@ -258,14 +265,17 @@ def below_epsilon(mechanism: Smooth, epsilon: Fraction) -> Fraction:
 
 
 def rounded_up(value: Fraction) -> Fraction:
-    """The next rational with a short denominator: digits that cannot matter would make every later number long."""
+    """Returns the next rational with a short denominator.
+
+    Digits that cannot matter would make every later number long.
+    """
     shift = _PLACES * 10 // 3 - (value.numerator.bit_length() - value.denominator.bit_length())
     scale = Fraction(2) ** shift
     return math.ceil(value * scale) / scale
 
 
 def lomax_factor(epsilon: Fraction, beta: Fraction, a: Fraction) -> Fraction:
-    """The smallest c that satisfies (i) and (ii), rounded up, with all three conditions checked again."""
+    """Returns the smallest c that satisfies (i) and (ii), rounded up, with all three conditions checked again."""
 
     def second(digits: int) -> Enclosure:
         return Enclosure.of(-beta, digits).exp() / (Enclosure.of((epsilon - beta) / a, digits).exp() - 1)
@@ -278,7 +288,7 @@ def lomax_factor(epsilon: Fraction, beta: Fraction, a: Fraction) -> Fraction:
 
 
 def lomax_is_private(c: Fraction, epsilon: Fraction, beta: Fraction, a: Fraction) -> bool:
-    """Whether (i), (ii) and (iii) certainly hold."""
+    """Tells whether (i), (ii) and (iii) certainly hold."""
     first = at_most(lambda digits: Enclosure.of(1 + 1 / c, digits).log() * a, epsilon)
     second = at_most(
         lambda digits: (Enclosure.of(-beta, digits).exp() / c + 1).log() * a + beta,

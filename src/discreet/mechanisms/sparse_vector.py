@@ -103,7 +103,7 @@ class SparseVector(Mechanism):
 
     @property
     def event(self) -> events.Event:
-        """What a whole session costs, however early it ends."""
+        """Returns what a whole session costs, however early it ends."""
         answers = events.Pure(self.epsilon)
         if self.answer_epsilon is None:
             return answers
@@ -116,7 +116,7 @@ class SparseVector(Mechanism):
 
     @property
     def threshold_scale(self) -> Fraction:
-        """The scale of the threshold's noise in steps.
+        """Returns the scale of the threshold's noise in steps.
 
         e1 : e2 = 1 : (2 c)^(2/3), or 1 : c^(2/3) if monotone, makes the variance of the comparison smallest.
         """
@@ -124,7 +124,7 @@ class SparseVector(Mechanism):
 
     @property
     def query_scale(self) -> Fraction:
-        """The scale of each query's noise in steps."""
+        """Returns the scale of each query's noise in steps."""
         shift = self._moves if self.monotone else 2 * self._moves
         return shift * self.max_positives / (self.epsilon - self._threshold_epsilon)
 
@@ -136,17 +136,17 @@ class SparseVector(Mechanism):
 
     @property
     def answer_scale(self) -> Fraction:
-        """The scale of a number's noise in steps; each costs answer_epsilon / max_positives."""
+        """Returns the scale of a number's noise in steps; each costs answer_epsilon / max_positives."""
         if self.answer_epsilon is None:
             raise InvalidParameter("answer_epsilon", None, "to be given", "Only then do yeses come with numbers.")
         return self._moves * self.max_positives / self.answer_epsilon
 
     def start(self, *, bits: Bits | None = None) -> SparseVectorSession:
-        """A new session, which is one event; queries may be chosen after seeing earlier answers."""
+        """Returns a new session, which is one event; queries may be chosen after seeing earlier answers."""
         return SparseVectorSession(self, source_of(bits))
 
     def release(self, value: Any, *, bits: Bits | None = None) -> NDArray[np.bool_]:
-        """The answers to a list of queries, in order; the array ends at the last yes a session allows.
+        """Releases the answers to a list of queries, in order; the array ends at the last yes a session allows.
 
         Args:
             value: the exact values of the queries.
@@ -164,7 +164,7 @@ class SparseVector(Mechanism):
         return np.array(session.above, dtype=bool)
 
     def interval(self, released: Any, *, confidence: check.Number = CONFIDENCE) -> Interval:
-        """Where a query's value lies: given a yes or no, or given the number of a yes.
+        """Returns where a query's value lies: given a yes or no, or given the number of a yes.
 
         A wrong answer by w steps needs a difference of two noises of w; the confidence is shared between them. Half a
         step of rounding is added, but on the grid of whole numbers, where values are taken to be whole.
@@ -206,21 +206,21 @@ class SparseVectorSession:
 
     @property
     def above(self) -> tuple[bool, ...]:
-        """All answers so far."""
+        """Returns all answers so far."""
         return tuple(self._above)
 
     @property
     def answers(self) -> tuple[int | float, ...]:
-        """The numbers of the yeses so far; empty unless they are paid for by `answer_epsilon`."""
+        """Returns the numbers of the yeses so far; empty unless they are paid for by `answer_epsilon`."""
         return tuple(self._answers)
 
     @property
     def finished(self) -> bool:
-        """Whether all yeses are used up."""
+        """Tells whether all yeses are used up."""
         return self._positives >= self._mechanism.max_positives
 
     def ask(self, value: Any) -> bool:
-        """Whether a query is above the threshold, up to noise.
+        """Tells whether a query is above the threshold, up to noise.
 
         Args:
             value: the exact value of the query.
@@ -235,7 +235,7 @@ class SparseVectorSession:
         return self.ask_steps(self._mechanism.grid.steps(number))
 
     def ask_steps(self, steps: int) -> bool:
-        """The same for a value that is already a count of steps."""
+        """Returns the same for a value that is already a count of steps."""
         if self.finished:
             hint = "Start a new session and charge its event."
             raise InsufficientBudget("one more answer", "no positives of this session", hint)

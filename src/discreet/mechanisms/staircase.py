@@ -50,13 +50,16 @@ class Stairs:
 
     @classmethod
     def best(cls, epsilon: Fraction, steps: int, criterion: Criterion) -> Stairs:
-        """The stairs of the smallest mean, next to the best real share of high steps; any choice is equally private."""
+        """Returns the stairs of the smallest mean, next to the best real share of high steps.
+
+        Any choice is equally private.
+        """
         around = math.floor(_share(float(epsilon), criterion) * steps)
         tried = sorted({min(max(r, 1), steps) for r in range(around - 1, around + 3)})
         return min((cls(epsilon, steps, r) for r in tried), key=lambda stairs: stairs.mean(criterion))
 
     def mean(self, criterion: Criterion = Criterion.ABSOLUTE) -> float:
-        """E|Z| or E Z^2, in steps; in floats, for it decides nothing but accuracy."""
+        """Returns E|Z| or E Z^2, in steps; in floats, for it decides nothing but accuracy."""
         b, rest, N, r = math.exp(-self.epsilon), -math.expm1(-self.epsilon), self.steps, self.high
         a = rest / (2 * r + 2 * b * (N - r) - rest)
         blocks = (1 / rest, b / rest**2, b * (1 + b) / rest**3)  # sums of b^k, k b^k, k^2 b^k
@@ -68,7 +71,7 @@ class Stairs:
         return 2 * a * total
 
     def tail(self, t: int) -> Real:
-        """P(|Z| > t): what is left of the block of t + 1, and a geometric series of whole blocks."""
+        """Returns P(|Z| > t): what is left of the block of t + 1, and a geometric series of whole blocks."""
         k, j = divmod(t + 1, self.steps)
         N, r = self.steps, self.high
 
@@ -83,7 +86,7 @@ class Stairs:
         return probability
 
     def draw(self, count: int, bits: Bits) -> NDArray[np.int64]:
-        """Independent draws: a stair, its high or low part, a place on it, a sign; minus zero is drawn again."""
+        """Draws numbers: a stair, its high or low part, a place on it, a sign; minus zero is drawn again."""
         result = np.empty(count, dtype=np.int64)
         missing = np.arange(count)
         for _ in range(TURNS):
@@ -107,7 +110,7 @@ class Stairs:
         return place
 
     def draw_one(self, bits: Bits) -> int:
-        """One draw of the same law, without the cost of arrays."""
+        """Draws one number of the same law, without the cost of arrays."""
         for _ in range(TURNS):
             low = self.high < self.steps and _low_part(self).toss(bits)
             start, width = (self.high, self.steps - self.high) if low else (0, self.high)
@@ -208,11 +211,11 @@ class Staircase(Lattice):
 
     @property
     def event(self) -> events.Pure:
-        """What one release costs, for accounting."""
+        """Returns what one release costs, for accounting."""
         return events.Pure(self.epsilon)
 
     def release(self, value: Any, *, bits: Bits | None = None) -> Any:
-        """The value on the grid, plus noise.
+        """Releases the value on the grid, plus noise.
 
         Raises:
             InvalidValue: if the value is no finite number, or an array although `entries` is not given.
@@ -227,7 +230,7 @@ class Staircase(Lattice):
         return self.grid.value(add(steps, self.stairs.draw(found.size, source).reshape(found.shape)))
 
     def noise_steps(self, outside: Fraction) -> int:
-        """The smallest number of steps that the noise of one entry exceeds with at most this probability."""
+        """Returns the smallest number of steps that the noise of one entry exceeds with at most this probability."""
         return _reach(self.stairs, outside)
 
 

@@ -39,7 +39,7 @@ _HALVINGS = 28  # of a bracket no wider than its upper end, which is taken
 
 
 def laplace_sum_reach(scale: Fraction, count: int, outside: Fraction) -> Fraction:
-    """A distance that the sum of so many discrete Laplace draws of one scale exceeds with at most this probability."""
+    """Returns a distance that the sum of so many discrete Laplace draws of one scale exceeds at most this often."""
     if count not in _TAILS:
         raise InternalError(f"Expected count={count} to be one of {sorted(_TAILS)}.")
     return scale * _standard_reach(count, outside) + count
@@ -51,7 +51,7 @@ def _standard_reach(count: int, outside: Fraction) -> Fraction:
 
 
 def laplace_reaches(sizes: Floats, steps: Floats, outside: float) -> Floats:
-    """For each column a distance that the sum of weighted discrete Laplace draws exceeds with at most this probability.
+    """Returns for each column a distance that a weighted sum of discrete Laplace draws exceeds at most this often.
 
     Args:
         sizes: weight times scale, one row for each draw.
@@ -116,7 +116,7 @@ def _chernoff(sizes: Floats, outside: float) -> Floats:
 
 
 def repeated_laplace_reach(weights: Floats, scales: Floats, count: int, outside: float) -> float:
-    """A distance that so many independent copies of a weighted sum of discrete Laplace draws exceed at most so often.
+    """Returns a distance that many independent weighted sums of discrete Laplace draws exceed at most this often.
 
     Chernoff's bound as above, with the mean of e^(u Z) of a discrete draw, (1 - p)^2 / ((1 - p e^u) (1 - p e^-u)) for
     p = e^(-1/scale) and |u| < 1/scale: no step is lost to a continuous law, however many draws there are.
@@ -130,7 +130,7 @@ def repeated_laplace_reach(weights: Floats, scales: Floats, count: int, outside:
 
 
 def repeated_gaussian_reach(weights: Floats, sigmas: Floats, count: int, outside: float) -> float:
-    """The same for discrete Gaussian draws: the mean of e^(u Z) is at most e^(u^2 sigma^2 / 2).
+    """Returns the same for discrete Gaussian draws: the mean of e^(u Z) is at most e^(u^2 sigma^2 / 2).
 
     Shown in Canonne, Kamath and Steinke, The Discrete Gaussian for Differential Privacy, NeurIPS 2020.
     """
@@ -156,7 +156,7 @@ def _shares(sizes: Floats) -> Floats:
 
 
 def gaussian_reaches(sizes: Floats, steps: Floats, sigmas: Floats, outside: float) -> Floats:
-    """The same for discrete Gaussian draws, whose sigmas, in steps, decide how nearly normal they are.
+    """Returns the same for discrete Gaussian draws, whose sigmas, in steps, decide how nearly normal they are.
 
     The draw with the largest sigma is a rounded normal one, up to a small distance of their distribution functions
     (`_rounding`). A normal law of variance v, plus c times a discrete Gaussian draw of variance s^2, has the density of

@@ -21,7 +21,10 @@ _SERIES = 7  # up to here the normal tail by its series, beyond by its continued
 
 
 def at_most(real: Real, bound: Fraction, digits: int = DIGITS) -> bool:
-    """Whether a number is certainly at most the bound; a comparison that so many digits leave open counts as no."""
+    """Tells whether a number is certainly at most the bound.
+
+    A comparison that so many digits leave open counts as no.
+    """
     try:
         return real(digits).fractions()[1] <= bound
     except Undecided:
@@ -29,7 +32,7 @@ def at_most(real: Real, bound: Fraction, digits: int = DIGITS) -> bool:
 
 
 def smallest_whole(good: Callable[[int], bool], known: int | None = None) -> int:
-    """The smallest whole number from 0 with a property that, once it holds, goes on to hold, as from `known` on."""
+    """Returns the smallest whole number with a property that goes on to hold once it holds, as from `known` on."""
     if good(0):
         return 0
     bad, found = 0, known or 1
@@ -43,7 +46,10 @@ def smallest_whole(good: Callable[[int], bool], known: int | None = None) -> int
 
 @lru_cache(maxsize=4096)
 def laplace_reach(scale: Fraction, outside: Fraction) -> int:
-    """The smallest t with P(|Z| > t) = 2 a^(t + 1) / (1 + a) <= outside, a = exp(-1 / scale): discrete Laplace."""
+    """Returns the smallest t with P(|Z| > t) = 2 a^(t + 1) / (1 + a) <= outside, a = exp(-1 / scale).
+
+    Discrete Laplace.
+    """
 
     def tail(t: int) -> Real:
         return lambda digits: (
@@ -54,7 +60,7 @@ def laplace_reach(scale: Fraction, outside: Fraction) -> int:
 
 
 def polynomial_reach(weights: Sequence[Enclosure], outside: Fraction) -> Fraction:
-    """A distance x with e^(-x) sum_j w_j x^j / j! <= outside, for w_j >= 0 that do not increase in j.
+    """Returns a distance x with e^(-x) sum_j w_j x^j / j! <= outside, for w_j >= 0 that do not increase in j.
 
     The sum is then a tail probability: its derivative is e^(-x) sum_j (w_(j+1) - w_j) x^j / j! <= 0.
     """
@@ -74,7 +80,7 @@ def _horner(weights: Sequence[Enclosure], x: Fraction, digits: int) -> Enclosure
 
 @lru_cache(maxsize=4096)
 def normal_reach(outside: Fraction) -> Fraction:
-    """A distance x, hardly above the smallest, with P(|N(0, 1)| > x) <= outside."""
+    """Returns a distance x, hardly above the smallest, with P(|N(0, 1)| > x) <= outside."""
 
     def good(x: Fraction) -> bool:
         return at_most(lambda digits: normal_tail(Enclosure.of(x, digits)), outside / 2)
@@ -86,7 +92,7 @@ def normal_reach(outside: Fraction) -> Fraction:
 
 
 def normal_tail(x: Enclosure) -> Enclosure:
-    """P(N(0, 1) > x) for every x in the enclosure."""
+    """Returns P(N(0, 1) > x) for every x in the enclosure."""
     low, high = _tail_at(Fraction(x.high), x.digits), _tail_at(Fraction(x.low), x.digits)
     return Enclosure(low.low, high.high, x.digits)
 
@@ -147,7 +153,7 @@ def _pi(digits: int) -> Enclosure:
 
 @lru_cache(maxsize=4096)
 def discrete_gaussian_reach(sigma: Fraction, outside: Fraction) -> int:
-    """A whole t with P(|Z| > t) <= outside for P(z) ~ exp(-z^2 / (2 sigma^2)); the smallest one if sigma <= 32.
+    """Returns a whole t with P(|Z| > t) <= outside for P(z) ~ exp(-z^2 / (2 sigma^2)); the smallest one if sigma <= 32.
 
     Beyond, P(|Z| > t) <= P(|N(0, sigma^2)| > t): term z of the tail is below the integral from z - 1 to z, and the sum
     over all integers is at least sqrt(2 pi) sigma by Poisson's summation formula (Canonne, Kamath, Steinke 2020).

@@ -40,7 +40,7 @@ class Cells:
     upto: Ints
 
     def least(self, rank: Rank) -> Ints:
-        """The loss of each run's points; of a closed block, the smallest possible."""
+        """Returns the loss of each run's points; of a closed block, the smallest possible."""
         return rank.losses(self.below, self.upto)
 
     def proposals(self, rank: Rank) -> tuple[Ints, Ints, Ints]:
@@ -74,32 +74,32 @@ class Rank:
 
     @property
     def unit(self) -> int:
-        """What losses are counted in: so many of them are one rank."""
+        """Returns what losses are counted in: so many of them are one rank."""
         return self.aim.target.share.denominator
 
     @property
     def wanted(self) -> int:
-        """The rank that is looked for."""
+        """Returns the rank that is looked for."""
         target = self.aim.target
         return target.share.numerator * self.values + target.offset * self.unit
 
     @property
     def rate(self) -> Fraction:
-        """In units of losses."""
+        """Returns the rate in units of losses."""
         return self.aim.rate / self.unit
 
     @property
     def is_before_all(self) -> bool:
-        """Whether the rank is below all values."""
+        """Tells whether the rank is below all values."""
         return self.wanted < 0
 
     @property
     def is_after_all(self) -> bool:
-        """Whether the rank is above all values."""
+        """Tells whether the rank is above all values."""
         return self.wanted > self.values * self.unit
 
     def losses(self, below: Ints, upto: Ints) -> Ints:
-        """Of points that claim ranks from one number to another."""
+        """Returns the losses of points that claim ranks from one number to another."""
         return np.maximum(np.maximum(self.unit * below - self.wanted, self.wanted - self.unit * upto), 0)
 
 
@@ -125,7 +125,7 @@ class Histogram:
 
     @classmethod
     def of(cls, last: int, shift: int, numbers: Sequence[int]) -> Histogram:
-        """What an engine counted."""
+        """Returns what an engine counted."""
         return cls(last, shift, *_halves(numbers))
 
     @classmethod
@@ -135,11 +135,11 @@ class Histogram:
 
     @property
     def values(self) -> int:
-        """How many there are."""
+        """Returns how many there are."""
         return int(self.counts.sum())
 
     def closed(self, runs: Iterable[Run]) -> list[tuple[int, int]]:
-        """Of runs of blocks, the first and the last of those that are still closed and beside each other."""
+        """Returns the first and the last of blocks in some runs that are still closed and beside each other."""
         wanted = np.zeros(self.blocks.size + 2, dtype=np.int8)
         for begin, end in runs:
             wanted[begin + 1 : end + 1] = 1
@@ -172,11 +172,11 @@ class Histogram:
 
     @cached_property
     def coarse(self) -> Cells:
-        """All points, with all blocks closed."""
+        """Returns all points, with all blocks closed."""
         return self.cells((0, 0))
 
     def cells(self, opened: Run) -> Cells:
-        """All points, with the blocks of this run opened."""
+        """Returns all points, with the blocks of this run opened."""
         begin, end = opened
         first = self.blocks << self.shift
         wide = np.minimum(1 << self.shift, self.last + 1 - first)
@@ -209,7 +209,7 @@ class Histogram:
         return self._points[a:b], self._numbers[a:b]
 
     def worth_opening(self, aim: Aim) -> Run:
-        """The run of blocks, nearest in rank, beside which all closed blocks have negligible proposals together."""
+        """Returns the run of blocks, nearest in rank, beside which all closed blocks are proposed hardly ever."""
         if not self.shift or not self.blocks.size:
             return 0, 0
         cells, gaps = self.coarse, self.blocks.size + 1
@@ -225,7 +225,9 @@ class Histogram:
 
     @cached_property
     def known(self) -> tuple[Ints, Ints, Ints]:
-        """The points that have values where blocks are open, and the closed blocks: starts, sizes and counts, in order.
+        """Returns the points that have values where blocks are open, and the closed blocks.
+
+        Starts, sizes and counts, in order.
 
         The values of a cell of size one all are at its point.
         """
@@ -239,7 +241,10 @@ class Histogram:
 
     @cached_property
     def finest(self) -> Cells:
-        """All points, as closely as they are known: first the gaps, one more than there are cells, then the cells."""
+        """Returns all points, as closely as they are known.
+
+        First the gaps, one more than there are cells, then the cells.
+        """
         return self._cells(*self.known)
 
     def near(self, first: int, last: int) -> tuple[Cells, Ints]:
@@ -267,18 +272,18 @@ class Histogram:
         return int(self.finest.below[place]), int(counts[place]) if here else 0
 
     def is_closed(self, point: int) -> bool:
-        """Whether the point is in a block whose values lie nobody knows where."""
+        """Tells whether the point is in a block whose values lie nobody knows where."""
         at = self.index(point) if self.shift else None
         return at is not None and not self._open[at]
 
     def index(self, point: int) -> int | None:
-        """Which of the blocks a point is in; None if its block is empty."""
+        """Returns which of the blocks a point is in; None if its block is empty."""
         block = point >> self.shift
         at = int(np.searchsorted(self.blocks, block))
         return at if at < self.blocks.size and self.blocks[at] == block else None
 
     def loss(self, point: int, at: int, rank: Rank) -> tuple[int, int]:
-        """The loss of a point in an opened block, and the smallest that it could have had before."""
+        """Returns the loss of a point in an opened block, and the smallest that it could have had before."""
         before, inside = int(self.counts[:at].sum()), int(self.counts[at])
         points, counts = self._inside((at, at + 1))
         below, upto = int(counts[points < point].sum()), int(counts[points <= point].sum())

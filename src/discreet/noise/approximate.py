@@ -22,7 +22,7 @@ _WHOLE_ARRAY, _PART_ARRAY = np.array(_WHOLE), np.array(_PART)
 
 
 def exponential(x: float) -> float:
-    """exp(-x) for x from 0 to 64, up to a relative error of 2^-41."""
+    """Returns exp(-x) for x from 0 to 64, up to a relative error of 2^-41."""
     whole = int(x)
     part = int((x - whole) * _PARTS)
     r = x - whole - part / _PARTS
@@ -31,7 +31,7 @@ def exponential(x: float) -> float:
 
 
 def exponentials(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same for an array."""
+    """Returns the same for an array."""
     whole = x.astype(np.int64)
     rest = x - whole
     part = (rest * _PARTS).astype(np.int64)

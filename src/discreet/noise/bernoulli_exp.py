@@ -29,7 +29,7 @@ def bernoulli_exp(x: check.Number, size: None = None, *, bits: Bits | None = Non
 @overload
 def bernoulli_exp(x: check.Number, size: Shape, *, bits: Bits | None = None) -> NDArray[np.bool_]: ...
 def bernoulli_exp(x: check.Number, size: Shape | None = None, *, bits: Bits | None = None) -> bool | NDArray[np.bool_]:
-    """Coins that show True with probability exp(-x), exactly.
+    """Tosses coins that show True with probability exp(-x), exactly.
 
     Args:
         x: a rational of at least 0; a float is taken as the binary number it is.
@@ -50,7 +50,7 @@ def bernoulli_exp(x: check.Number, size: Shape | None = None, *, bits: Bits | No
 
 
 def accept_many(x: NDArray[np.float64], exact: Callable[[int], Fraction], bits: Bits) -> NDArray[np.bool_]:
-    """Independent coins of probability exp(-x_i), where x is given by floats and, where needed, exactly.
+    """Tosses independent coins of probability exp(-x_i), x given by floats and, where needed, exactly.
 
     Args:
         x: approximations of numbers of at least 0, off by less than 2^-42 wherever they are at most 64.
@@ -68,7 +68,7 @@ def accept_many(x: NDArray[np.float64], exact: Callable[[int], Fraction], bits: 
 
 
 def accept_one(x: float, exact: Callable[[], Fraction], bits: Bits) -> bool:
-    """The same for a single number, from 16 bits nearly always, without the cost of arrays."""
+    """Returns the same for a single number, from 16 bits nearly always, without the cost of arrays."""
     lane = bits.lanes(1)[0]
     chance = exponential(min(x, LARGEST)) * _LANES
     if lane + 1 < chance * (1 - _MARGIN):

@@ -21,7 +21,7 @@ from discreet.noise.rng import Bits
 def choose_exponential(
     steps: NDArray[np.int64], rate: Fraction, bits: Bits, weights: NDArray[np.int64] | None = None
 ) -> int:
-    """An index i drawn with probability proportional to weights_i exp(-rate steps_i).
+    """Returns an index i drawn with probability proportional to weights_i exp(-rate steps_i).
 
     Args:
         steps: whole numbers of at least 0, the smallest of which is 0 for an index of positive weight.

@@ -51,7 +51,7 @@ class Coin:
 
     @property
     def word(self) -> int:
-        """The leading 64 bits."""
+        """Returns the leading 64 bits."""
         return self._chunk(0)
 
     def _chunk(self, index: int) -> int:
@@ -60,15 +60,15 @@ class Coin:
         return self._chunks[index]
 
     def toss(self, bits: Bits) -> bool:
-        """One toss."""
+        """Returns one toss."""
         return self.resume(bits.lanes(1)[0], bits)
 
     def resume(self, lane: int, bits: Bits) -> bool:
-        """The toss whose first 16 bits were already drawn."""
+        """Returns the toss whose first 16 bits were already drawn."""
         return lane < self.lane if lane != self.lane else self.resume_word(lane << _REST | bits.integer(_REST), bits)
 
     def resume_word(self, drawn: int, bits: Bits) -> bool:
-        """The toss whose first 64 bits were already drawn."""
+        """Returns the toss whose first 64 bits were already drawn."""
         for index in range(TIES):
             if drawn != self._chunk(index):
                 return drawn < self._chunk(index)
@@ -76,7 +76,7 @@ class Coin:
         raise endless()
 
     def toss_many(self, count: int, bits: Bits) -> NDArray[np.bool_]:
-        """An array of independent tosses."""
+        """Returns an array of independent tosses."""
         lanes = np.empty(count, dtype=np.uint16)
         bits.fill(lanes)
         result = lanes < self.lane
@@ -87,7 +87,7 @@ class Coin:
 
 @lru_cache(maxsize=4096)
 def exponential_coin(x: Fraction) -> Coin:
-    """The coin of probability exp(-x), x > 0 rational; irrational by Lindemann's theorem, so every tie ends."""
+    """Returns the coin of probability exp(-x), x > 0 rational; irrational by Lindemann's theorem, so every tie ends."""
     return Coin(lambda digits: Enclosure.of(-x, digits).exp(), _estimate(x))
 
 

@@ -16,22 +16,22 @@ Floats = NDArray[np.float64]
 
 
 def uniforms(shape: int | tuple[int, ...], *, bits: Bits | None = None) -> Floats:
-    """Numbers spread evenly over (0, 1): odd multiples of 2^-53."""
+    """Draws numbers spread evenly over (0, 1): odd multiples of 2^-53."""
     count = int(np.prod(shape))
     words = source_of(bits).words(count) >> np.uint64(12)
     return ((words.astype(np.float64) + 0.5) * 2.0**-52).reshape(shape)
 
 
 def normals(shape: int | tuple[int, ...], *, bits: Bits | None = None) -> Floats:
-    """Standard normal numbers, for experiments only: noise that protects somebody comes from `discreet.mechanisms`."""
+    """Draws standard normal numbers, for experiments only: noise that protects comes from `discreet.mechanisms`."""
     return np.asarray(special.ndtri(uniforms(shape, bits=bits)))
 
 
 def coins(shape: int | tuple[int, ...], *, bits: Bits | None = None) -> NDArray[np.int8]:
-    """Fair coins, 0 or 1."""
+    """Tosses fair coins, 0 or 1."""
     return (uniforms(shape, bits=bits) < 0.5).astype(np.int8)
 
 
 def shuffled(count: int, *, bits: Bits | None = None) -> NDArray[np.intp]:
-    """The numbers below count in random order."""
+    """Returns the numbers below count in random order."""
     return np.argsort(uniforms(count, bits=bits), kind="stable")

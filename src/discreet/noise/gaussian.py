@@ -36,14 +36,14 @@ class _Target:
     small: bool  # whether |z| - centre is as good in floats as the error bound of `_many` says
 
     def approximate_rejection(self, proposal: int) -> float:
-        """The same x as `rejection`, off by less than 2^-42 wherever it is at most 64."""
+        """Returns the same x as `rejection`, off by less than 2^-42 wherever it is at most 64."""
         if not self.small:
             return float(min(self.rejection(proposal), Fraction(LARGEST)))
         distance = abs(proposal) - self.centre
         return distance * distance * self.half_precision
 
     def rejection(self, proposal: int) -> Fraction:
-        """The x of the acceptance probability exp(-x), x = (|z| - variance / t)^2 / (2 variance)."""
+        """Returns the x of the acceptance probability exp(-x), x = (|z| - variance / t)^2 / (2 variance)."""
         return (abs(proposal) - self.variance / self.scale) ** 2 / (2 * self.variance)
 
 
@@ -71,7 +71,7 @@ def discrete_gaussian(sigma: check.Number, size: Shape, *, bits: Bits | None = N
 def discrete_gaussian(
     sigma: check.Number, size: Shape | None = None, *, bits: Bits | None = None
 ) -> int | NDArray[np.int64]:
-    """Exact discrete Gaussian noise, P(z) proportional to exp(-z^2 / (2 sigma^2)) on all integers.
+    """Draws exact discrete Gaussian noise, P(z) proportional to exp(-z^2 / (2 sigma^2)) on all integers.
 
     Args:
         sigma: any positive rational; a float is taken as the binary number it is.

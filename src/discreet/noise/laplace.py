@@ -76,7 +76,7 @@ def geometric(scale: check.Number, size: None = None, *, bits: Bits | None = Non
 @overload
 def geometric(scale: check.Number, size: Shape, *, bits: Bits | None = None) -> NDArray[np.int64]: ...
 def geometric(scale: check.Number, size: Shape | None = None, *, bits: Bits | None = None) -> int | NDArray[np.int64]:
-    """Exact geometric noise, P(g) = (1 - a) a^g for g = 0, 1, 2, ... with a = exp(-1/scale).
+    """Draws exact geometric noise, P(g) = (1 - a) a^g for g = 0, 1, 2, ... with a = exp(-1/scale).
 
     >>> geometric("1/1000000")
     0
@@ -95,7 +95,7 @@ def discrete_laplace(scale: check.Number, size: Shape, *, bits: Bits | None = No
 def discrete_laplace(
     scale: check.Number, size: Shape | None = None, *, bits: Bits | None = None
 ) -> int | NDArray[np.int64]:
-    """Exact discrete Laplace noise, P(z) proportional to exp(-|z| / scale) on all integers.
+    """Draws exact discrete Laplace noise, P(z) proportional to exp(-|z| / scale) on all integers.
 
     Args:
         scale: any positive rational; a float is taken as the binary number it is.

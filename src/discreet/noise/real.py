@@ -44,23 +44,23 @@ class LazyUniform:
 
 
 def rounded(real: Real) -> int:
-    """The nearest integer to a real number that is certainly no half-integer."""
+    """Returns the nearest integer to a real number that is certainly no half-integer."""
     return settle(lambda digits: (real(digits) + _HALF).floor())
 
 
 def exponential_deviate(bits: Bits) -> Real:
-    """A standard exponential variable, -ln U."""
+    """Returns a standard exponential variable, -ln U."""
     uniform = LazyUniform(bits)
     return lambda digits: -uniform(digits).log()
 
 
 def normal_deviate(bits: Bits) -> Real:
-    """A standard normal variable by the polar method (Marsaglia, Bray 1964)."""
+    """Returns a standard normal variable by the polar method (Marsaglia, Bray 1964)."""
     return polar(*disc_point(bits))
 
 
 def disc_point(bits: Bits) -> tuple[LazyUniform, LazyUniform]:
-    """Two uniform coordinates whose point, stretched to [-1, 1], lies in the unit disc: four of five points do."""
+    """Draws two uniform coordinates whose point, stretched to [-1, 1], lies in the unit disc: four of five do."""
     for _ in range(TURNS):
         point = LazyUniform(bits), LazyUniform(bits)
         if in_disc(*point):
@@ -69,12 +69,12 @@ def disc_point(bits: Bits) -> tuple[LazyUniform, LazyUniform]:
 
 
 def in_disc(first: Real, second: Real) -> bool:
-    """Whether the point with two uniform coordinates, stretched to [-1, 1], lies in the unit disc."""
+    """Tells whether the point with two uniform coordinates, stretched to [-1, 1], lies in the unit disc."""
     return settle(lambda digits: _square_radius(first, second, digits).below(1))
 
 
 def polar(first: Real, second: Real) -> Real:
-    """The normal variable that belongs to a point of the unit disc, given by two uniform coordinates."""
+    """Returns the normal variable that belongs to a point of the unit disc, given by two uniform coordinates."""
 
     def normal(digits: int) -> Enclosure:
         square = _square_radius(first, second, digits)

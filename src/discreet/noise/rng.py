@@ -79,7 +79,7 @@ def check_health(draw: Callable[[int], bytes]) -> None:
 
 
 def endless() -> RandomnessUnavailable:
-    """The error of a draw that did not end."""
+    """Returns the error of a draw that did not end."""
     return RandomnessUnavailable("The random bits do not end a draw, as honest ones do; nothing was released.")
 
 
@@ -100,21 +100,21 @@ class Bits(ABC):
 
     @abstractmethod
     def lanes(self, count: int) -> list[int]:
-        """A few random integers below 2^16, without the cost of an array."""
+        """Returns a few random integers below 2^16, without the cost of an array."""
 
     def word(self) -> int:
-        """One random integer below 2^64."""
+        """Returns one random integer below 2^64."""
         a, b, c, d = self.lanes(WORD // LANE)
         return a << 3 * LANE | b << 2 * LANE | c << LANE | d
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """An array of random integers below 2^64."""
+        """Returns an array of random integers below 2^64."""
         array = np.empty(count, dtype=np.uint64)
         self.fill(array)
         return array
 
     def integer(self, count: int) -> int:
-        """A random integer below 2^count."""
+        """Returns a random integer below 2^count."""
         result = 0
         for lane in self.lanes(-(-count // LANE)):
             result = result << LANE | lane
@@ -144,7 +144,7 @@ class _StreamBits(Bits):
             self._fill(array.reshape(-1).view(np.uint8))
 
     def lanes(self, count: int) -> list[int]:
-        """A few random integers below 2^16, cut from a small block that waits in memory."""
+        """Returns a few random integers below 2^16, cut from a small block that waits in memory."""
         with self._lock:
             if self._used + count > len(self._waiting):
                 self._refill(count)
@@ -251,12 +251,12 @@ _SYSTEM = SecureBits()
 
 
 def system_bits() -> Bits:
-    """The process-wide secure source that every sampler uses unless it is given another."""
+    """Returns the process-wide secure source that every sampler uses unless it is given another."""
     return _SYSTEM
 
 
 def source_of(bits: Bits | None) -> Bits:
-    """The source to draw from: the given one, or the secure one of the system.
+    """Returns the source to draw from: the given one, or the secure one of the system.
 
     Raises:
         InvalidParameter: for anything else, such as a generator of another library.

@@ -31,7 +31,7 @@ _Point = tuple[LazyUniform, LazyUniform]
 
 
 def rounded_gaussian(sigma: Fraction, offset: Fraction, bits: Bits) -> int:
-    """The nearest integer to offset + sigma Z, exactly."""
+    """Returns the nearest integer to offset + sigma Z, exactly."""
     whole = math.floor(offset)
     part = np.array([float(offset - whole)])
     if sigma <= _LARGEST_RATIO and Fraction(float(part[0])) == offset - whole:
@@ -40,7 +40,7 @@ def rounded_gaussian(sigma: Fraction, offset: Fraction, bits: Bits) -> int:
 
 
 def rounded_gaussians(sigma: Fraction, offsets: NDArray[np.float64], bits: Bits) -> NDArray[np.int64]:
-    """The nearest integers to offsets + sigma Z with independent Z, exactly; offsets below 2^62 in size."""
+    """Returns the nearest integers to offsets + sigma Z with independent Z, exactly; offsets below 2^62 in size."""
     if sigma > _LARGEST_RATIO:
         flat = [rounded_gaussian(sigma, Fraction(offset), bits) for offset in offsets.ravel().tolist()]
         return np.array(flat, dtype=np.int64).reshape(offsets.shape)
@@ -74,7 +74,7 @@ class _Disc:
 
     @classmethod
     def draw(cls, count: int, bits: Bits) -> _Disc:
-        """Points of the square, kept if they lie inside the circle; near the circle more bits decide."""
+        """Draws points of the square, kept if they lie inside the circle; near the circle more bits decide."""
         words = np.empty((2, count), dtype=np.uint64)
         continued: dict[int, _Point] = {}
         done = 0
@@ -91,7 +91,7 @@ class _Disc:
         raise endless()
 
     def uniforms(self, index: int, bits: Bits) -> _Point:
-        """The coordinates of one point, to any precision."""
+        """Returns the coordinates of one point, to any precision."""
         if index not in self.continued:
             x, y = self.words[:, index].tolist()
             self.continued[index] = LazyUniform(bits, x), LazyUniform(bits, y)

@@ -19,7 +19,7 @@ def uniform_below(bound: int, size: None = None, *, bits: Bits | None = None) ->
 @overload
 def uniform_below(bound: int, size: Shape, *, bits: Bits | None = None) -> NDArray[np.int64]: ...
 def uniform_below(bound: int, size: Shape | None = None, *, bits: Bits | None = None) -> int | NDArray[np.int64]:
-    """Integers drawn uniformly from 0 to bound - 1.
+    """Draws integers uniformly from 0 to bound - 1.
 
     Args:
         bound: how many values there are, at least 1; at most 2^63 for an array.
@@ -67,7 +67,7 @@ def bernoulli(probability: check.Number, size: Shape, *, bits: Bits | None = Non
 def bernoulli(
     probability: check.Number, size: Shape | None = None, *, bits: Bits | None = None
 ) -> bool | NDArray[np.bool_]:
-    """Coins that show True with an exactly rational probability.
+    """Tosses coins that show True with an exactly rational probability.
 
     >>> bernoulli("2/2"), bernoulli(0)
     (True, False)
@@ -86,6 +86,6 @@ def bernoulli(
 
 
 def shape_of(size: Shape) -> tuple[int, ...]:
-    """A size argument as a checked shape."""
+    """Returns a size argument as a checked shape."""
     sides = size if isinstance(size, tuple) else (size,)
     return tuple(check.integer(size=side, at_least=0) for side in sides)

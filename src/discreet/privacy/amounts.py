@@ -20,7 +20,7 @@ EXACT_DIGITS, SHOWN_DIGITS = 12, 6
 
 
 def below_one(**parameter: object) -> Fraction:
-    """The parameter as a rational of at least 0 and below 1: a delta.
+    """Returns the parameter as a rational of at least 0 and below 1: a delta.
 
     Raises:
         InvalidParameter: outside that domain; at 1 and above a guarantee would say nothing.
@@ -37,17 +37,17 @@ def below_one(**parameter: object) -> Fraction:
 
 
 def repetitions(count: object) -> int:
-    """A number of releases, from 0."""
+    """Returns a number of releases, from 0."""
     return check.integer(count=count, at_least=0, at_most=LARGEST_COUNT)
 
 
 def group_size(size: object) -> int:
-    """A number of units, from 1."""
+    """Returns a number of units, from 1."""
     return check.integer(size=size, at_least=1, at_most=LARGEST_COUNT)
 
 
 def short(total: Fraction) -> Fraction:
-    """The sum itself, or a little more if its denominator has become absurdly long.
+    """Returns the sum itself, or a little more if its denominator has become absurdly long.
 
     Adding thousands of fractions with unrelated denominators would grow numbers without end; decimals and floats
     never do.
@@ -62,7 +62,7 @@ def short(total: Fraction) -> Fraction:
 
 
 def group_delta(epsilon: Fraction, delta: Fraction, size: int) -> Fraction:
-    """The sum of delta e^(i epsilon) for i from 0 to size - 1, rounded up in the 40th digit.
+    """Returns the sum of delta e^(i epsilon) for i from 0 to size - 1, rounded up in the 40th digit.
 
     Raises:
         InvalidParameter: if the sum reaches 1.
@@ -97,7 +97,9 @@ def _geometric_sum(epsilon: Fraction, size: int) -> Fraction:
 
 
 def decimal(amount: Number) -> str:
-    """An amount for people: exact if twelve digits suffice, else rounded up to six: no guarantee looks stronger.
+    """Returns an amount for people: exact if twelve digits suffice, else rounded up to six.
+
+    No guarantee looks stronger.
 
     >>> decimal(Fraction(1, 10)), decimal(Fraction(1, 10**6)), decimal(Fraction(1, 3))
     ('0.1', '1e-06', '0.333334')

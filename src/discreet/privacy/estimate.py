@@ -82,7 +82,7 @@ class Estimate:
 
     @property
     def interval(self) -> Interval:
-        """Both ends as one object.
+        """Returns both ends as one object.
 
         >>> from discreet.privacy import events
         >>> Estimate(42, 39, 45, events.Pure(1)).interval

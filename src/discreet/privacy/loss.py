@@ -37,7 +37,7 @@ class Loss(ABC):
 
     @abstractmethod
     def group(self, size: int) -> Self:
-        """The guarantee for a group of so many units that change together."""
+        """Returns the guarantee for a group of so many units that change together."""
 
     def __add__(self, other: Loss) -> Loss:
         if not isinstance(other, Loss):
@@ -81,12 +81,12 @@ class Loss(ABC):
 
     @property
     def is_zero(self) -> bool:
-        """Whether the output laws are equal on neighbours, which implies every guarantee."""
+        """Tells whether the output laws are equal on neighbours, which implies every guarantee."""
         return not any(self._implied()[type(self)])
 
 
 def convert(loss: L, *, given: Neighbours | str, wanted: Neighbours | str) -> L:
-    """A guarantee for one neighbour relation, restated for another.
+    """Returns a guarantee for one neighbour relation, restated for another.
 
     Args:
         loss: what holds for the relation `given`.

@@ -244,7 +244,7 @@ class GDP(Loss):
 
     @classmethod
     def from_square(cls, mu_squared: Number) -> GDP:
-        """The guarantee whose mu is the square root of a rational.
+        """Returns the guarantee whose mu is the square root of a rational.
 
         >>> GDP.from_square(2) <= GDP("1.4142135623731")
         True
@@ -255,7 +255,10 @@ class GDP(Loss):
 
     @property
     def mu(self) -> Fraction:
-        """The mean that the guarantee allows: exact if it is rational, else rounded up in about its 64th bit."""
+        """Returns the mean that the guarantee allows.
+
+        Exact if it is rational, else rounded up in about its 64th bit.
+        """
         return root_above(self.mu_squared)
 
     def __repr__(self) -> str:
@@ -300,7 +303,9 @@ def Budget(*, rho: Number, delta: Number = ...) -> ZCDP: ...
 @overload
 def Budget(*, epsilon: Number | None = ..., delta: Number | None = ..., rho: Number | None = ...) -> Loss: ...
 def Budget(*, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None) -> Loss:
-    """The largest loss that may be spent: pure, approximate or zero-concentrated, by the amounts that are named.
+    """Returns the largest loss that may be spent.
+
+    Pure, approximate or zero-concentrated, by the amounts that are named.
 
     Args:
         epsilon: above 0; alone it makes a `PureDP`, with delta an `ApproxDP`.

@@ -61,7 +61,7 @@ class Unit:
 
     @classmethod
     def row(cls) -> Unit:
-        """The unit that is one row.
+        """Returns the unit that is one row.
 
         >>> Unit.row().is_row
         True
@@ -70,7 +70,7 @@ class Unit:
 
     @property
     def is_row(self) -> bool:
-        """Whether every row is a unit of its own, so that no contribution needs bounding."""
+        """Tells whether every row is a unit of its own, so that no contribution needs bounding."""
         return not self.columns
 
     def __str__(self) -> str:

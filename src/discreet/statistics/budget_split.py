@@ -35,7 +35,7 @@ class Spending:
 
     @classmethod
     def of(cls, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None) -> Spending:
-        """The budget as a caller states it: epsilon, epsilon and delta, or rho.
+        """Returns the budget as a caller states it: epsilon, epsilon and delta, or rho.
 
         >>> Spending.of(epsilon=1).is_pure, Spending.of(rho=0.5).mu_squared
         (True, Fraction(1, 1))
@@ -56,11 +56,11 @@ class Spending:
 
     @property
     def is_pure(self) -> bool:
-        """Whether there is no delta, so that noise is Laplace noise or a choice."""
+        """Tells whether there is no delta, so that noise is Laplace noise or a choice."""
         return self.epsilon is not None
 
     def share(self, part: Number) -> Spending:
-        """A part of it, of epsilon or of mu^2."""
+        """Returns a part of it, of epsilon or of mu^2."""
         fraction = check.share(part=part)
         if fraction == 0:
             raise InvalidParameter("part", part, "> 0", "What costs nothing releases nothing.")
@@ -69,13 +69,13 @@ class Spending:
         return Spending(loss=self.loss, epsilon=epsilon, mu_squared=mu_squared)
 
     def shares(self, weights: Sequence[Number]) -> list[Spending]:
-        """Parts in proportion to weights, which together are the whole."""
+        """Returns parts in proportion to weights, which together are the whole."""
         amounts = [check.positive(weight=weight) for weight in weights]
         return [self.share(amount / sum(amounts)) for amount in amounts]
 
     @property
     def pure_epsilon(self) -> Fraction:
-        """The epsilon of a pure part.
+        """Returns the epsilon of a pure part.
 
         Raises:
             InvalidParameter: if the budget has a delta or a rho, of which a pure release makes no use.
@@ -86,7 +86,7 @@ class Spending:
 
     @property
     def noise_multiplier(self) -> Fraction:
-        """sigma / sensitivity of one Gaussian release that uses all of this part, rounded up.
+        """Returns sigma / sensitivity of one Gaussian release that uses all of this part, rounded up.
 
         Raises:
             InvalidParameter: if the budget is pure.
@@ -98,10 +98,13 @@ class Spending:
 
     @property
     def rho(self) -> Fraction:
-        """The zCDP of a Gaussian part, mu^2 / 2, or of a pure one, epsilon^2 / 2 (Bun and Steinke 2016)."""
+        """Returns the zCDP of a Gaussian part, mu^2 / 2, or of a pure one, epsilon^2 / 2 (Bun and Steinke 2016)."""
         return self.epsilon**2 / 2 if self.epsilon is not None else (self.mu_squared or Fraction(0)) / 2
 
     @property
     def range_epsilon(self) -> Fraction:
-        """The epsilon of one bounded-range choice for this part: epsilon itself, or sqrt(8 rho), rounded down."""
+        """Returns the epsilon of one bounded-range choice for this part.
+
+        Epsilon itself, or sqrt(8 rho), rounded down.
+        """
         return self.epsilon if self.epsilon is not None else root_below(8 * self.rho)

@@ -29,7 +29,7 @@ _DUST = Fraction(1, 10**300)  # of a step: what is smaller counts as 0
 def smooth_sensitivity(
     statistic: str | int, x: Any, *, beta: Number, bounds: Any, trim: Number = Fraction(1, 10)
 ) -> float:
-    """The smooth sensitivity of a statistic of these values under REPLACE: private, for the steward's eyes.
+    """Returns the smooth sensitivity of a statistic of these values under REPLACE: private, for the steward's eyes.
 
     Args:
         statistic: "median", "trimmed_mean", or a rank from 1.
@@ -77,7 +77,7 @@ def influence_function(
     k: Number = HUBER,
     scale: Number = 1,
 ) -> Any:
-    """How strongly a little weight at some places moves an estimator: private, for the steward's eyes.
+    """Returns how strongly a little weight at some places moves an estimator: private, for the steward's eyes.
 
     Args:
         estimator: "mean", "median", "trimmed_mean" or "huber".
@@ -111,7 +111,9 @@ def gross_error_sensitivity(
     k: Number = HUBER,
     scale: Number = 1,
 ) -> float:
-    """The largest influence of a place within the bounds: private, and no noise scale (see `gross_error_delta`).
+    """Returns the largest influence of a place within the bounds.
+
+    Private, and no noise scale (see `gross_error_delta`).
 
     All four estimators move in the direction in which a point moves, so that the largest is at one of the bounds.
 
@@ -147,7 +149,9 @@ def _points(x: Any) -> NDArray[np.float64]:
 
 
 def chaudhuri_hsu_bound(gross_error: Number, *, n: int, beta: Number, bounds: Any, failure: Number) -> float:
-    """What the smooth sensitivity of n draws stays below with high probability: it predicts accuracy, it is no scale.
+    """Returns what the smooth sensitivity of n draws stays below with high probability.
+
+    It predicts accuracy, it is no scale.
 
     max(2 g / n, R e^(-beta (sqrt(n ln(2 / failure) / 2) - 1))) with probability 1 - failure over the sample, R being
     the width of the bounds and g the largest gross error sensitivity at share 1 / n of all distributions within the
@@ -172,7 +176,7 @@ def chaudhuri_hsu_bound(gross_error: Number, *, n: int, beta: Number, bounds: An
 
 
 def gross_error_delta(x: Any, neighbour: Any, *, epsilon: Number, delta: Number, k: Number = HUBER) -> float:
-    """The true delta, at epsilon, of Huber's estimate with noise from its gross error sensitivity, on two neighbours.
+    """Returns the true delta, at epsilon, of Huber's estimate with noise from its gross error sensitivity.
 
     The release T + g 5 sqrt(2 ln n ln(2 / delta)) / (epsilon n) N(0, 1), g being the gross error sensitivity of the
     data itself (Avella-Medina 2021), is private for data that satisfies conditions nobody can check for free. Where few

@@ -43,7 +43,7 @@ def histogram(
     confidence: Number = CONFIDENCE,
     bits: Bits | None = None,
 ) -> Estimate:
-    """How many private values lie in each public bin, or equal each public category; empty ones are shown like others.
+    """Counts private values in public bins, or by public categories; empty ones are shown like others.
 
     Args:
         x: one value for each unit.
@@ -87,7 +87,7 @@ def histogram(
 
 
 def disjoint_counts(spending: Spending, neighbours: Neighbours) -> Laplace | Gaussian:
-    """The noise of counts of which a value is in one at most; they are whole numbers with noise, too."""
+    """Returns the noise of counts of which a value is in one at most; they are whole numbers with noise, too."""
     replaced = neighbours is Neighbours.REPLACE
     if spending.is_pure:
         return Laplace(epsilon=spending.pure_epsilon, sensitivity=1 + replaced)
@@ -155,7 +155,7 @@ class Bounds:
 
     @property
     def pair(self) -> tuple[float, float]:
-        """Both, as other statistics take them."""
+        """Returns both bounds, as other statistics take them."""
         return self.low, self.high
 
 
@@ -169,7 +169,7 @@ def find_bounds(
     risk: Number = RISK,
     bits: Bits | None = None,
 ) -> Bounds:
-    """Powers of two between which nearly all of the values lie.
+    """Finds powers of two between which nearly all of the values lie.
 
     Args:
         x: one number for each unit; missing ones count nowhere.
@@ -213,7 +213,7 @@ def settled(
 
 
 def with_price(event: Event, paid: tuple[Event, ...]) -> Event:
-    """An event together with those that came before it."""
+    """Returns an event together with those that came before it."""
     return Composed([*paid, event]) if paid else event
 
 

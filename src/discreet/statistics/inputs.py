@@ -56,27 +56,30 @@ class Column:
 
     @property
     def size(self) -> int:
-        """How many values there are: private under ADD_REMOVE, where nothing but paid releases may depend on it."""
+        """Returns how many values there are.
+
+        Private under ADD_REMOVE, where nothing but paid releases may depend on it.
+        """
         return int(self.steps.size)
 
     @property
     def public_size(self) -> int:
-        """How many values there are, under REPLACE."""
+        """Returns how many values there are, under REPLACE."""
         if self.neighbours is not Neighbours.REPLACE:
             raise InternalError("The number of values is private when units may be added or removed.")
         return self.size
 
     @property
     def high(self) -> Fraction:
-        """What `width` stands for: the upper bound, but for less than a step."""
+        """Returns what `width` stands for: the upper bound, but for less than a step."""
         return self.low + self.width * self.step
 
     def value(self, steps: Any) -> Any:
-        """What steps stand for, in the units of the data; fractions of steps are welcome."""
+        """Returns what steps stand for, in the units of the data; fractions of steps are welcome."""
         return float(self.low) + float(self.step) * np.asarray(steps, dtype=float)
 
     def from_centred(self, centred: Any, bounds: Any) -> list[float]:
-        """What numbers on the scale from -1 to 1 stand for, held to the bounds."""
+        """Returns what numbers on the scale from -1 to 1 stand for, held to the bounds."""
         middle, half = float(self.low + self.high) / 2, float(self.high - self.low) / 2
         lowest, highest = (float(end) for end in check.limits(bounds=bounds))
         found: list[float] = np.clip(middle + half * np.asarray(centred), lowest, highest).tolist()
@@ -90,7 +93,7 @@ def column(
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     fine: int = FINE,
 ) -> Column:
-    """Numbers as a `Column`.
+    """Returns numbers as a `Column`.
 
     Args:
         values: a vector of numbers; NaN, None and infinities are allowed.
@@ -119,7 +122,7 @@ def column(
 
 
 def vector(values: Any) -> NDArray[np.float64]:
-    """Numbers of any kind as a vector of floats; what is missing is NaN.
+    """Returns numbers of any kind as a vector of floats; what is missing is NaN.
 
     Raises:
         InvalidValue: if they are no vector of numbers.
@@ -134,7 +137,9 @@ def vector(values: Any) -> NDArray[np.float64]:
 
 
 def within(steps: Integers, radius: int | Integers = RADIUS) -> Integers:
-    """Integer rows, those longer than the radius (of all, or of each) shrunk: ||row||^2 <= radius^2 holds exactly.
+    """Returns integer rows, those longer than the radius (of all, or of each) shrunk.
+
+    ||row||^2 <= radius^2 holds exactly.
 
     A row k with s = ||k||^2 > radius^2 becomes trunc(k radius / r), r = ceil(sqrt(s)), whose squares add up to at most
     k^2 radius^2 / s, that is radius^2: nothing is added to the sensitivity for rounding.
@@ -152,7 +157,7 @@ def within(steps: Integers, radius: int | Integers = RADIUS) -> Integers:
 
 
 def ceil_root(squares: Integers) -> Integers:
-    """The smallest integers whose squares are at least these numbers below 2^63."""
+    """Returns the smallest integers whose squares are at least these numbers below 2^63."""
     root = np.floor(np.sqrt(squares.astype(np.float64))).astype(np.int64)  # off by one at most
     root = np.where(root * root > squares, root - 1, root)
     root = np.where((root + 1) * (root + 1) <= squares, root + 1, root)
@@ -161,7 +166,7 @@ def ceil_root(squares: Integers) -> Integers:
 
 
 def rounded_within(values: NDArray[np.float64], radius: int) -> Integers:
-    """Real vectors as integer ones with ||k||^2 <= radius^2 exactly, for gradients that were clipped in floats.
+    """Returns real vectors as integer ones with ||k||^2 <= radius^2 exactly, for gradients that were clipped in floats.
 
     The nearest integers if they fit; else those toward zero, which are no longer than the vector; and should its float
     clip have left it a little too long, the ones that `within` makes of them. Nothing is added to the sensitivity.
@@ -176,7 +181,10 @@ def rounded_within(values: NDArray[np.float64], radius: int) -> Integers:
 
 
 def whole(values: NDArray[np.float64], scale: NDArray[np.float64] | float) -> Integers:
-    """Entries times a public scale, rounded half up; NaN is 0, and what is far away stays at a public distance."""
+    """Returns entries times a public scale, rounded half up.
+
+    NaN is 0, and what is far away stays at a public distance.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.floor(np.nan_to_num(values, nan=0.0, posinf=np.inf, neginf=-np.inf) * scale + 0.5)
     near = np.clip(np.nan_to_num(scaled, nan=0.0), -_FURTHEST, _FURTHEST)
@@ -184,7 +192,7 @@ def whole(values: NDArray[np.float64], scale: NDArray[np.float64] | float) -> In
 
 
 def matrix(values: Any) -> NDArray[np.float64]:
-    """A table of numbers as floats, a row for each unit; what is missing is NaN.
+    """Returns a table of numbers as floats, a row for each unit; what is missing is NaN.
 
     Raises:
         InvalidValue: if it is no table of numbers.
@@ -202,7 +210,7 @@ def matrix(values: Any) -> NDArray[np.float64]:
 
 
 def exact_product(left: NDArray[np.float64], right: NDArray[np.float64], largest: int) -> NDArray[np.float64]:
-    """A product of matrices whose entries are integers, exact because no sum in it exceeds `largest` < 2^53.
+    """Returns a product of matrices whose entries are integers, exact because no sum in it exceeds `largest` < 2^53.
 
     The order in which a library adds does not matter then: every partial sum is an integer that a float holds.
     """
@@ -212,5 +220,5 @@ def exact_product(left: NDArray[np.float64], right: NDArray[np.float64], largest
 
 
 def bits_for(dimension: int) -> int:
-    """How fine a grid should be for vectors of a dimension: 2^bits >= 32 sqrt(dimension)."""
+    """Returns how fine a grid should be for vectors of a dimension: 2^bits >= 32 sqrt(dimension)."""
     return math.ceil(math.log2(32 * math.sqrt(dimension)))

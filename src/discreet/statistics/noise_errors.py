@@ -26,7 +26,7 @@ _END = 200.0  # beyond, the integrand oscillates below 1e-6
 
 
 def pure_part(part: Spending) -> Fraction:
-    """The epsilon of a pure release that fits into a part of a budget.
+    """Returns the epsilon of a pure release that fits into a part of a budget.
 
     Formal guarantee: with a Gaussian budget, an epsilon-DP release is mu-GDP for mu = 2 Phi^-1(1 / (1 + e^-epsilon)),
     where the trade-off curves touch (Dong, Roth, Su 2022, Proposition 2.5 and the symmetry of both curves). As a
@@ -38,21 +38,24 @@ def pure_part(part: Spending) -> Fraction:
 
 
 def number_noise(part: Spending, sensitivity: int) -> Laplace | Gaussian:
-    """The mechanism for one integer that a unit moves by at most `sensitivity`: it uses all of the part."""
+    """Returns the mechanism for one integer that a unit moves by at most `sensitivity`: it uses all of the part."""
     if part.epsilon is not None:
         return Laplace(epsilon=part.epsilon, sensitivity=sensitivity)
     return Gaussian.with_multiplier(noise_multiplier=part.noise_multiplier, sensitivity=sensitivity)
 
 
 def vector_noise(part: Spending, sensitivity: int, dimension: int) -> KNorm | Gaussian:
-    """The mechanism for an integer vector that a unit moves by at most `sensitivity` in the L2 norm."""
+    """Returns the mechanism for an integer vector that a unit moves by at most `sensitivity` in the L2 norm."""
     if part.epsilon is not None:
         return KNorm(epsilon=part.epsilon, sensitivity=sensitivity, dimension=dimension)
     return Gaussian.with_multiplier(noise_multiplier=part.noise_multiplier, sensitivity=sensitivity)
 
 
 def deviation(mechanism: Laplace | Gaussian | KNorm) -> float:
-    """The standard deviation of the noise of one entry; a K-norm radius of law Gamma(d, b) has E R^2 = d (d+1) b^2."""
+    """Returns the standard deviation of the noise of one entry.
+
+    A K-norm radius of law Gamma(d, b) has E R^2 = d (d+1) b^2.
+    """
     if isinstance(mechanism, Gaussian):
         return float(mechanism.sigma)
     scale = float(mechanism.sensitivity / mechanism.epsilon)
@@ -79,7 +82,7 @@ class Path:
         return np.asarray(kept ** np.arange(self.steps + 1))
 
     def weights(self, slope: float) -> Floats:
-        """The weights rate C_s, s = 1..steps, of the noise of each step."""
+        """Returns the weights rate C_s, s = 1..steps, of the noise of each step."""
         powers = self._powers(slope)
         found = [
             powers[max(s, self.steps - self.last + 1) - s : self.steps - s + 1].sum() for s in range(1, self.steps + 1)
@@ -87,11 +90,11 @@ class Path:
         return self.rate * np.array(found) / self.last
 
     def memory(self, slope: float) -> float:
-        """The weight of the start."""
+        """Returns the weight of the start."""
         return float(np.abs(self._powers(slope)[self.steps - self.last + 1 :].mean()))
 
     def drift(self, slope: float, moved: float) -> float:
-        """What is left of the distance between start and solution, judged by how far the result is from the start."""
+        """Returns what is left of the distance between start and solution, judged by how far the result moved."""
         kept = self.memory(slope)
         return abs(moved) * kept / (1 - kept)
 
@@ -99,7 +102,7 @@ class Path:
 def half_width(
     confidence: Number, *, deviation: float = 0.0, scales: Sequence[float] | NDArray[np.float64] = ()
 ) -> float:
-    """The w with P(|N(0, deviation^2) + sum Lap(scale)| <= w) = confidence.
+    """Returns the w with P(|N(0, deviation^2) + sum Lap(scale)| <= w) = confidence.
 
     Of the total variance only a sum is needed for normal errors; Laplace errors have heavier tails, which 1.96
     deviations do not cover. The probability is 2 / pi times the integral of sin(t w) phi(t) / t, with the
@@ -116,7 +119,7 @@ def half_width(
 
 
 def beyond(distance: float, *, deviation: float = 0.0, scales: Sequence[float] | NDArray[np.float64] = ()) -> float:
-    """P(|N(0, deviation^2) + sum Lap(scale)| >= distance), a two-sided p-value.
+    """Returns P(|N(0, deviation^2) + sum Lap(scale)| >= distance), a two-sided p-value.
 
     >>> round(beyond(1.959964, deviation=1.0), 6), round(beyond(3.0, scales=[1.0]), 6)
     (0.05, 0.049787)
@@ -147,5 +150,5 @@ class _Law:
         return cls(total, points, values)
 
     def inside(self, distance: float) -> float:
-        """P(|error| <= distance), the distance in standard deviations."""
+        """Returns P(|error| <= distance), the distance in standard deviations."""
         return 2 / np.pi * _STEP * float(np.sum(np.sin(self.points * distance) * self.values))

@@ -67,7 +67,7 @@ class Design:
 
     @classmethod
     def of(cls, rows: Integers, *, clip: int = UNIT) -> Design:
-        """Integer rows with the largest length that r x may have, in units of 1 / UNIT.
+        """Returns integer rows with the largest length that r x may have, in units of 1 / UNIT.
 
         >>> Design.of(np.array([[4096, 0], [30, 40]])).limits.tolist()
         [1024, 83886]
@@ -79,20 +79,20 @@ class Design:
         return cls(rows=kept.astype(np.float64), squares=squares, limits=limits)
 
     def margins(self, theta: Floats) -> Integers:
-        """<x, theta_int> for a weight vector, or for each row of a matrix of them: exact."""
+        """Returns <x, theta_int> for a weight vector, or for each row of a matrix of them: exact."""
         weights = integer_weights(theta)
         products = exact_product(self.rows, weights.T.astype(np.float64), _LARGEST_SUM)
         return np.asarray(products, dtype=np.int64)
 
     def gradient(self, residuals: Integers) -> Integers:
-        """The sum of r x over the rows, a vector, or for a matrix of residuals a row for each of its columns."""
+        """Returns the sum of r x over the rows, or for a matrix of residuals a row for each of its columns."""
         if residuals.ndim == 1:
             held = np.clip(residuals, -self.limits, self.limits)
             return np.asarray(_sums(held[:, None], self.rows, _LARGEST_CLIP * 2)[0])
         return _sums(within(residuals, self.limits), self.rows, _LARGEST_CLIP * 2)
 
     def curvature(self, weights: Integers, limit: int) -> Integers:
-        """The sum of w x x^T over the rows, with |w| ||x||^2 <= limit."""
+        """Returns the sum of w x x^T over the rows, with |w| ||x||^2 <= limit."""
         largest = check.integer(limit=limit, at_least=1, at_most=_LARGEST_CURVATURE) // np.maximum(self.squares, 1)
         kept = np.clip(weights, -largest, largest).astype(np.float64)
         return _sums(self.rows * kept[:, None], self.rows, limit)
@@ -101,7 +101,7 @@ class Design:
 def gradient_sums(
     rows: Integers, targets: Integers, theta: Floats, *, clip: int = UNIT, table: Integers | None = None
 ) -> Integers:
-    """One gradient of the logistic loss (or of another `table`), summed over rows, in units of 1 / UNIT.
+    """Returns one gradient of the logistic loss (or of another `table`), summed over rows, in units of 1 / UNIT.
 
     Formal guarantee: L2 sensitivity `clip` when a row is added or removed, 2 clip when one is replaced.
 
@@ -114,13 +114,13 @@ def gradient_sums(
 
 
 def integer_weights(theta: Floats) -> Integers:
-    """Public weights as integers; what is out of all proportion is brought back."""
+    """Returns public weights as integers; what is out of all proportion is brought back."""
     given = np.nan_to_num(np.asarray(theta, dtype=np.float64) * WEIGHT, nan=0.0)
     return np.clip(np.rint(given), -_LARGEST_WEIGHT, _LARGEST_WEIGHT).astype(np.int64)
 
 
 def link_table(function: Callable[[Floats], Floats], *, unit: int = RESIDUAL) -> Integers:
-    """A function of the margin as a public table of integers, evaluated in the middle of 4096 bins from -16 to 16.
+    """Returns a function of the margin as a public table of integers, in the middle of 4096 bins from -16 to 16.
 
     Raises:
         InvalidParameter: if the function is not bounded by 2^10 there.
@@ -132,7 +132,7 @@ def link_table(function: Callable[[Floats], Floats], *, unit: int = RESIDUAL) ->
 
 
 def look_up(table: Integers, margins: Integers) -> Integers:
-    """What a table holds for integer margins: entry floor(128 margin), the end entries beyond its reach."""
+    """Returns what a table holds for integer margins: entry floor(128 margin), the end entries beyond its reach."""
     bins = np.clip(margins >> 21, -_HALF_TABLE, _HALF_TABLE - 1)
     return np.asarray(table[bins + _HALF_TABLE])
 
@@ -141,25 +141,28 @@ SIGMOID = link_table(special.expit)
 
 
 def class_residuals(margins: Integers, targets: Integers, table: Integers | None = None) -> Integers:
-    """table(margin) - target for targets 0 and 1; any other target gives 0, so that such rows count nowhere."""
+    """Returns table(margin) - target for targets 0 and 1; any other target gives 0, so that such rows count nowhere."""
     found = look_up(SIGMOID if table is None else table, margins) - RESIDUAL * targets
     return np.where((targets == 0) | (targets == 1), found, 0)
 
 
 def sign_residuals(margins: Integers, targets: Integers, table: Integers) -> Integers:
-    """s table(s margin), s = 2 target - 1: the slope of a loss of s margin, such as a smoothed hinge."""
+    """Returns s table(s margin), s = 2 target - 1: the slope of a loss of s margin, such as a smoothed hinge."""
     signs = np.where((targets == 0) | (targets == 1), 2 * targets - 1, 0)
     return signs * look_up(table, signs * margins)
 
 
 def clipped_residuals(margins: Integers, targets: Integers, largest: int) -> Integers:
-    """margin - target, both in units of 1 / MARGIN, rounded to units of 1 / RESIDUAL and clipped: Huber's psi."""
+    """Returns margin - target, both in units of 1 / MARGIN, rounded to units of 1 / RESIDUAL and clipped.
+
+    Huber's psi.
+    """
     shift = (MARGIN // RESIDUAL).bit_length() - 1
     return np.asarray(np.clip((margins - targets + (1 << (shift - 1))) >> shift, -largest, largest))
 
 
 def softmax_residuals(margins: Integers, targets: Integers) -> Integers:
-    """Softmax of a row's margins minus the indicator of its class, a column for each class, by integers alone.
+    """Returns Softmax of a row's margins minus the indicator of its class, a column for each class, by integers alone.
 
     The table holds exp(-j / 128); p_k = (e_k << 10) // sum(e), and the largest e is 2^20, so nothing is divided by 0.
     """
@@ -189,7 +192,7 @@ def _sums(left: NDArray[Any], right: Floats, largest: int) -> Integers:
 
 
 def second_moments(rows: Integers) -> Integers:
-    """The sum of x x' over integer rows with ||x||^2 <= 2^32, exactly, however many there are.
+    """Returns the sum of x x' over integer rows with ||x||^2 <= 2^32, exactly, however many there are.
 
     >>> second_moments(np.array([[3, -1], [2, 2], [0, 4]])).tolist()
     [[13, 1], [1, 21]]
@@ -202,7 +205,7 @@ def second_moments(rows: Integers) -> Integers:
 
 
 def moment_sensitivity(squared_norm: int, neighbours: Neighbours) -> Fraction:
-    """How far one row with ||x||^2 <= squared_norm moves the sum of x x' in the Frobenius norm, rounded up.
+    """Returns how far one row with ||x||^2 <= squared_norm moves the sum of x x' in the Frobenius norm, rounded up.
 
     One row more or less is x x' itself, of norm ||x||^2. A row y in the place of x moves it by x x' - y y', whose
     squared norm is ||x||^4 + ||y||^4 - 2 (x'y)^2, at most 2 squared_norm^2 and as much for orthogonal rows.
@@ -222,7 +225,9 @@ def release_symmetric(
     sensitivity: check.Number,
     bits: Bits | None = None,
 ) -> Floats:
-    """A symmetric matrix of integers plus normal noise: variance sigma^2 on the diagonal, sigma^2 / 2 beside it.
+    """Releases a symmetric matrix of integers plus normal noise.
+
+    Variance sigma^2 on the diagonal, sigma^2 / 2 beside it.
 
     sigma is noise_multiplier times sensitivity. The two halves carry the same noise, so the release is symmetric.
 
@@ -260,7 +265,7 @@ def release_symmetric(
 
 
 def positive_part(matrix: Floats) -> Floats:
-    """The nearest positive semidefinite matrix in the Frobenius norm: post-processing of a symmetric one."""
+    """Returns the nearest positive semidefinite matrix in the Frobenius norm: post-processing of a symmetric one."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
@@ -289,7 +294,7 @@ class SymmetricNoise:
 
     @property
     def sensitivity(self) -> Fraction:
-        """How far one unit can move the sum in the Frobenius norm."""
+        """Returns how far one unit can move the sum in the Frobenius norm."""
         if self.signed and self.neighbours is Neighbours.REPLACE:
             return Fraction(2 * self.limit)
         return moment_sensitivity(self.limit, self.neighbours)
@@ -303,20 +308,20 @@ class SymmetricNoise:
 
     @property
     def event(self) -> Event:
-        """What one release costs."""
+        """Returns what one release costs."""
         mechanism = self._pure
         return mechanism.event if mechanism is not None else events.Gaussian(self.part.noise_multiplier)
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the noise on the diagonal; beside it there is no more."""
+        """Returns the standard deviation of the noise on the diagonal; beside it there is no more."""
         mechanism = self._pure
         if mechanism is None:
             return float(self.part.noise_multiplier * self.sensitivity)
         return float(mechanism.sensitivity / mechanism.epsilon) * float(np.sqrt(mechanism.dimension + 1))
 
     def release(self, sums: NDArray[np.int64], bits: Bits) -> Floats:
-        """The sums plus noise, symmetric."""
+        """Releases the sums plus noise, symmetric."""
         mechanism = self._pure
         if mechanism is None:
             multiplier = self.part.noise_multiplier

@@ -54,27 +54,27 @@ class GridLaw:
 
     @property
     def indices(self) -> NDArray[np.int64]:
-        """The grid points, counted in steps from loss 0."""
+        """Returns the grid points, counted in steps from loss 0."""
         return self.first + np.arange(self.log_masses.size)
 
     @property
     def losses(self) -> Floats:
-        """The grid points."""
+        """Returns the grid points."""
         return np.asarray(self.indices * self.step, dtype=np.float64)
 
     def cumulants(self, tilts: Floats) -> Floats:
-        """ln E[e^(tilt L)] over the finite losses, for each tilt."""
+        """Returns ln E[e^(tilt L)] over the finite losses, for each tilt."""
         exponents = self.log_masses + np.multiply.outer(tilts, self.losses)
         largest = exponents.max(axis=-1)
         return np.asarray(largest + np.log(np.exp(exponents - largest[..., None]).sum(axis=-1)))
 
     def cumulant(self, tilt: float) -> float:
-        """The same for one tilt."""
+        """Returns the same for one tilt."""
         return float(self.cumulants(np.array([tilt]))[0])
 
 
 def connect(pair: Pair, step: float, log_tail: float) -> GridLaw:
-    """The pair on the grid; a share exp(log_tail) of P beyond the top counts as an infinite loss."""
+    """Returns the pair on the grid; a share exp(log_tail) of P beyond the top counts as an infinite loss."""
     low, high = pair.span(log_tail)
     first, last = math.floor(low / step) - 1, math.ceil(high / step) + 1
     losses = np.arange(first, last + 1, dtype=np.float64) * step
@@ -118,7 +118,7 @@ class Composition:
     drift: float
 
     def delta(self, epsilon: float) -> float:
-        """An upper bound of delta at this epsilon."""
+        """Returns an upper bound of delta at this epsilon."""
         at = max(epsilon - self.drift, 0.0)
         index = math.floor(at / self.step) + 1 - self.first
         if index < 0:
@@ -137,7 +137,7 @@ class Composition:
         return 16 * _UNIT * self.log_above.size
 
     def epsilon(self, delta: float) -> float:
-        """The smallest epsilon seen to satisfy delta; infinity if none in the window does."""
+        """Returns the smallest epsilon seen to satisfy delta; infinity if none in the window does."""
         if self.delta(0.0) <= delta:
             return 0.0
         top = (self.first + self.log_above.size) * self.step + self.drift
@@ -168,7 +168,7 @@ class View:
 
 
 def compose(laws: Laws, view: View) -> Composition:
-    """The law of the sum of so many independent losses of each kind, whose grids share one step."""
+    """Returns the law of the sum of so many independent losses of each kind, whose grids share one step."""
     tilt, size, step = view.tilt, 1 << view.log_size, laws[0][0].step
     first = math.floor(view.low / step)
     cumulants = [law.cumulant(tilt) for law, _ in laws]
@@ -203,7 +203,7 @@ def _exponent_rounding(laws: Laws, tilt: float, cumulants: Sequence[float], tota
 
 
 def log1p(x: float) -> float:
-    """ln(1 + x), also of nothing."""
+    """Returns ln(1 + x), also of nothing."""
     return math.log1p(x) if x > -1 else -math.inf
 
 

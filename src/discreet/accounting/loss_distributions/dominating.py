@@ -51,11 +51,11 @@ class DiscreteLaplacePair(Pair):
 
     @property
     def lattice(self) -> float:  # type: ignore[override]  # fixed by the parameters
-        """Neighbouring losses differ by twice `each`."""
+        """Returns the distance of neighbouring losses, twice `each`."""
         return 2 * self.each
 
     def masses(self, edges: Floats) -> Masses:
-        """Geometric sums over the integers whose losses fall into each cell."""
+        """Returns geometric sums over the integers whose losses fall into each cell."""
         bound = np.clip(np.ceil((self.shift - edges / self.each) / 2 - _ON_EDGE * self.shift), 1, self.shift)
         start, count = bound[1:], bound[:-1] - bound[1:]  # integers start, ..., start + count - 1
         some = -np.expm1(-self.each * count) / (1 + math.exp(-self.each))
@@ -68,7 +68,7 @@ class DiscreteLaplacePair(Pair):
         return Masses(p, q, _UNIT * p, _UNIT * q)
 
     def span(self, log_tail: float) -> tuple[float, float]:  # noqa: ARG002 - nothing lies beyond
-        """All losses."""
+        """Returns all losses."""
         return -self.shift * self.each, self.shift * self.each
 
 
@@ -92,7 +92,7 @@ class WideGaussianPair(Pair):
     shift: int
 
     def masses(self, edges: Floats) -> Masses:
-        """Normal cells whose edges are the half-integers between which the integers of a cell lie."""
+        """Returns normal cells whose edges are the half-integers between which the integers of a cell lie."""
         missed = _ON_EDGE * (self.shift + 40 * self.sigma)
         cut = np.ceil(self.shift / 2 - edges * self.sigma**2 / self.shift - missed) - 0.5
         p, p_error = self._cells(cut)
@@ -111,21 +111,21 @@ class WideGaussianPair(Pair):
         return mass, size * ((near**2 + near + 3) / (16 * self.sigma**2) + 2.0**-50 * (1 + near**2))
 
     def span(self, log_tail: float) -> tuple[float, float]:
-        """That of the continuous law, and one integer more."""
+        """Returns the span of the continuous law, and one integer more."""
         low, high = GaussianPair(self.shift / self.sigma).span(log_tail)
         step = self.shift / self.sigma**2
         return low - 2 * step, high + 2 * step
 
 
 def discrete_laplace_pair(scale: Fraction, shift: int) -> Pair:
-    """The pair of a discrete Laplace law and its shift."""
+    """Returns the pair of a discrete Laplace law and its shift."""
     if shift > _LARGEST_SHIFT:
         raise UnsupportedEvent(f"a move of {shift} steps", "PLD", "Use a coarser grid, or price it as pure.")
     return DiscreteLaplacePair(float_above(1 / scale), shift)
 
 
 def discrete_gaussian_pair(sigma: Fraction, shift: int) -> Pair:
-    """The pair of a discrete Gaussian law and its shift."""
+    """Returns the pair of a discrete Gaussian law and its shift."""
     spread = float_below(sigma)
     if shift > _LARGEST_RATIO * spread or spread > 2.0**60:
         raise UnsupportedEvent(f"sigma={spread:.3g} and a move of {shift}", "PLD", "Use zCDP or RDP.")
@@ -148,7 +148,7 @@ def _shift_atoms(sigma: float, shift: int) -> AtomicPair:
 
 
 def discrete_gaussian_delta(sigma: Fraction, shift: int, epsilon: float) -> float:
-    """The profile of one release, the sum of (p(z) - e^epsilon p(z - shift))+ over the integers, rounded up.
+    """Returns the profile of one release, the sum of (p(z) - e^epsilon p(z - shift))+ over the integers, rounded up.
 
     The law is log-concave, so shifts are ordered by likelihood ratio, every best test is a threshold, and the largest
     shift that a unit can cause is the worst.
@@ -171,18 +171,18 @@ class Dominating:
 
     @property
     def symmetric(self) -> bool:
-        """Whether one pair serves both directions."""
+        """Tells whether one pair serves both directions."""
         return self.other is None
 
     @property
     def addition(self) -> Pair:
-        """The pair for an added unit."""
+        """Returns the pair for an added unit."""
         return self.removal if self.other is None else self.other
 
 
 @singledispatch
 def dominating(event: Event) -> Dominating:
-    """The dominating pairs of one event.
+    """Returns the dominating pairs of one event.
 
     An event known only by its (epsilon, delta) is dominated by randomized response with a leak of delta (Kairouz, Oh,
     Viswanath 2015, Theorem 3.4).

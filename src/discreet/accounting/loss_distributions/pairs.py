@@ -46,14 +46,19 @@ class Pair(ABC):
 
     @abstractmethod
     def masses(self, edges: Floats) -> Masses:
-        """Masses of the cells (edges[i], edges[i+1]] of increasing losses; edges may be infinite at both ends."""
+        """Returns masses of the cells (edges[i], edges[i+1]] of increasing losses.
+
+        Edges may be infinite at both ends.
+        """
 
     @abstractmethod
     def span(self, log_tail: float) -> tuple[float, float]:
-        """Losses between which P lies, but for a share exp(log_tail) above and a share LOW_TAIL below."""
+        """Returns losses between which P lies, but for a share exp(log_tail) above and a share LOW_TAIL below."""
 
     def delta(self, epsilon: float) -> float:
-        """P(L > epsilon) - e^epsilon Q(L > epsilon), rounded up: the profile of one release, which needs no grid.
+        """Returns P(L > epsilon) - e^epsilon Q(L > epsilon), rounded up.
+
+        The profile of one release, which needs no grid.
 
         An atom that rounding puts on the edge would be missed, so the edge is lowered by more than that.
         """
@@ -81,14 +86,14 @@ class GaussianPair(Pair):
     mu: float
 
     def masses(self, edges: Floats) -> Masses:
-        """Differences of normal tails."""
+        """Returns differences of normal tails."""
         centred = edges / self.mu
         p, p_error = _normal_cells(centred - self.mu / 2)
         q, q_error = _normal_cells(centred + self.mu / 2)
         return Masses(p, q, p_error, q_error)
 
     def span(self, log_tail: float) -> tuple[float, float]:
-        """The mean of the loss plus and minus a normal quantile."""
+        """Returns the mean of the loss plus and minus a normal quantile."""
         mean = self.mu**2 / 2
         return mean + self.mu * float(special.ndtri_exp(LOW_TAIL)), mean - self.mu * float(special.ndtri_exp(log_tail))
 
@@ -114,7 +119,7 @@ class LaplacePair(Pair):
     width: float
 
     def masses(self, edges: Floats) -> Masses:
-        """Differences of exponentials; the atoms fall into the cells that contain the ends."""
+        """Returns differences of exponentials; the atoms fall into the cells that contain the ends."""
         w = self.width
         inside = np.clip(edges, -w, w)
         # Cells (l, u] with u >= w hold the upper atom: P(L = w) = 1/2; those with l < -w <= u the lower one.
@@ -127,7 +132,7 @@ class LaplacePair(Pair):
         return Masses(p, q, 8 * _UNIT * p, 8 * _UNIT * q)
 
     def span(self, log_tail: float) -> tuple[float, float]:  # noqa: ARG002 - nothing lies beyond
-        """All losses."""
+        """Returns all losses."""
         return -self.width, self.width
 
 
@@ -155,13 +160,13 @@ class AtomicPair(Pair):
         return Masses(*sums)
 
     def delta(self, epsilon: float) -> float:
-        """E[(1 - e^(epsilon - L))+] under P, atom by atom: also where Q has a mass too small for floats."""
+        """Returns E[(1 - e^(epsilon - L))+] under P, atom by atom: also where Q has a mass too small for floats."""
         above = np.maximum(self.losses - epsilon * (1 - SLACK) + _ON_EDGE * np.abs(self.losses), 0.0)
         excess = float((self.p * (1 + self.relative_error) * -np.expm1(-above)).sum())
         return min(1.0, safe(self.infinite + excess + FLUSHED))
 
     def span(self, log_tail: float) -> tuple[float, float]:  # noqa: ARG002 - nothing lies beyond
-        """The smallest and largest loss."""
+        """Returns the smallest and largest loss."""
         return float(self.losses.min()), float(self.losses.max())
 
 
@@ -180,11 +185,11 @@ class SampledPair(Pair):
 
     @property
     def infinite(self) -> float:  # type: ignore[override]  # a mixture keeps a share of the base's infinite mass
-        """Removal keeps the share of P that is sampled; in the other direction the mixture covers all of P."""
+        """Returns the infinite mass: removal keeps the sampled share of P; else the mixture covers all of P."""
         return self.rate * self.base.infinite if self.removal else 0.0
 
     def masses(self, edges: Floats) -> Masses:
-        """Base masses between the edges' preimages, mixed."""
+        """Returns base masses between the edges' preimages, mixed."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             base = self.base.masses(self._preimage(edges))
         if self.removal:
@@ -212,7 +217,7 @@ class SampledPair(Pair):
         return side * math.log1p(self.rate * math.expm1(side * loss))
 
     def span(self, log_tail: float) -> tuple[float, float]:
-        """The images of the base's span; a removed unit leaves mostly Q, which has the mirrored loss of P."""
+        """Returns the images of the base's span; a removed unit leaves mostly Q, which has the mirrored loss of P."""
         low, high = self.base.span(log_tail)
         bottom = min(low, -self.base.span(LOW_TAIL)[1]) if self.removal else low
         return self._image(bottom), self._image(high)
@@ -227,24 +232,24 @@ class LeakyPair(Pair):
 
     @property
     def infinite(self) -> float:  # type: ignore[override]  # made of two
-        """What leaks, or else has an infinite loss in the base."""
+        """Returns what leaks, or else has an infinite loss in the base."""
         return (self.leak + (1 - self.leak) * self.base.infinite) * (1 + _UNIT)
 
     @property
     def lattice(self) -> float | None:  # type: ignore[override]  # that of the base
-        """The losses are those of the base."""
+        """Returns the losses are those of the base."""
         return self.base.lattice
 
     def masses(self, edges: Floats) -> Masses:
-        """What does not leak, of both distributions."""
+        """Returns what does not leak, of both distributions."""
         base, kept = self.base.masses(edges), 1 - self.leak
         p, q = kept * base.p, kept * base.q
         return Masses(p, q, base.p_error + _UNIT * p, base.q_error + _UNIT * q)
 
     def delta(self, epsilon: float) -> float:
-        """What leaks, and of the rest what the base gives."""
+        """Returns what leaks, and of the rest what the base gives."""
         return min(1.0, safe(self.leak + (1 - self.leak) * self.base.delta(epsilon)))
 
     def span(self, log_tail: float) -> tuple[float, float]:
-        """That of the base."""
+        """Returns the span of the base."""
         return self.base.span(log_tail)

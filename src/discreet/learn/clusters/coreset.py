@@ -50,13 +50,19 @@ class Coreset:
 
 
 def rotation(features: int, bits: Bits) -> Integers:
-    """A random orthogonal matrix, or the first AXES rows of one, in integers of 1 / TURN: no data decides it."""
+    """Returns a random orthogonal matrix, or the first AXES rows of one, in integers of 1 / TURN.
+
+    No data decides it.
+    """
     turned = np.linalg.qr(normals((features, features), bits=bits))[0][: min(features, AXES)]
     return np.asarray(np.round(turned * TURN), dtype=np.int64)
 
 
 def turned(rows: Integers, rotated: Integers) -> Integers:
-    """Rows on the axes of a rotation, again at most RADIUS long: each a function of itself, by exact products."""
+    """Returns rows on the axes of a rotation, again at most RADIUS long.
+
+    Each a function of itself, by exact products.
+    """
     found = exact_product(rows.astype(np.float64), rotated.T.astype(np.float64), RADIUS * TURN * rows.shape[1])
     return within(np.floor(found / TURN + 0.5).astype(np.int64))
 
@@ -67,7 +73,7 @@ def level_sensitivity(neighbours: Neighbours) -> Fraction:
 
 
 def point_sensitivities(width: int, neighbours: Neighbours) -> tuple[Fraction, Fraction]:
-    """Sensitivities of counts and sums of disjoint groups of rows with ||x|| <= RADIUS that hold together.
+    """Returns sensitivities of counts and sums of disjoint groups of rows with ||x|| <= RADIUS that hold together.
 
     ADD_REMOVE: 1 / count^2 + RADIUS^2 / sums^2 <= 1, divided so that counts and sums bring the same error to means of
     squared length RADIUS^2 / 3: as 1 to sqrt(3 width).
@@ -126,7 +132,7 @@ class Cell:
     end: Floats
 
     def halves(self, axis: int) -> tuple[float, Cell, Cell]:
-        """The place where it is cut, and what is below and above."""
+        """Returns the place where it is cut, and what is below and above."""
         cut = float(np.round((self.start[axis] + self.end[axis]) / 2))
         below, above = ([np.array(side) for side in (self.low, self.high, self.start, self.end)] for _ in range(2))
         below[1][axis] = below[3][axis] = cut
@@ -137,7 +143,7 @@ class Cell:
 def coreset(
     rows: Integers, *, levels: int, parts: tuple[Spending, Spending, Spending], neighbours: Neighbours, bits: Bits
 ) -> Coreset:
-    """A private coreset of turned integer rows.
+    """Returns a private coreset of turned integer rows.
 
     Formal guarantee: the events are Gaussian(multiplier) of parts[0] (moments of the axes), of parts[1] for each level
     of the tree that has cells to halve, and of parts[2] (counts and sums of leaves), each calibrated for the relation.

@@ -88,7 +88,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Le
         self.random_state = random_state
 
     def plan_event(self, n_features: int) -> Event:
-        """The event of a fit on so many features."""
+        """Returns the event of a fit on so many features."""
         self._public(n_features)
         moments, tree, leaves, step = (Gaussian(noise_multiplier=part.noise_multiplier) for part in self._parts())
         return Composed([moments, Repeated(tree, self._depth()), leaves, Repeated(step, self._turns())])
@@ -117,11 +117,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Le
         return self.fit(X, y).predict(X)
 
     def predict(self, X: Any) -> Integers:
-        """The cluster of each row: that of the nearest centre."""
+        """Predicts the cluster of each row: that of the nearest centre."""
         return np.asarray(np.argmin(self.transform(X), axis=1), dtype=np.int64)
 
     def transform(self, X: Any) -> Floats:
-        """Distances to all centres."""
+        """Returns distances to all centres."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
         middle = self._public(self.n_features_in_).centre
@@ -154,7 +154,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Le
 
 
 def nearest(rows: Integers, centres: Integers) -> Integers:
-    """The nearest of integer centres for each integer row, the first of several; exact, each row by itself."""
+    """Returns the nearest of integer centres for each integer row, the first of several; exact, each row by itself."""
     lengths = np.sum(centres * centres, axis=1)
     largest = 4 * RADIUS * RADIUS * rows.shape[1]
     products = exact_product(rows.astype(np.float64), centres.T.astype(np.float64), largest)

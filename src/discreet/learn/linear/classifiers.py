@@ -139,7 +139,7 @@ class LogisticRegression(LinearClassifier):
         self.random_state = random_state
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probability of each class."""
+        """Returns the probability of each class."""
         margins = self.decision_function(X)
         if self.constant_:
             return np.ones((len(margins), 1))
@@ -148,7 +148,7 @@ class LogisticRegression(LinearClassifier):
         return np.asarray(special.softmax(margins, axis=1))
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """The logarithm of the probability of each class."""
+        """Returns the logarithm of the probability of each class."""
         return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
 
     def _loss(self, classes: int) -> Loss:

@@ -68,23 +68,23 @@ class Descent:
 
     @classmethod
     def of(cls, spending: Spending, neighbours: Neighbours, *, steps: int = STEPS) -> Descent:
-        """The descent that uses all of a budget."""
+        """Returns the descent that uses all of a budget."""
         each = spending.share(Fraction(1, steps))
         return cls(steps=steps, noise_multiplier=each.noise_multiplier, neighbours=neighbours)
 
     @property
     def event(self) -> Event:
-        """What all steps cost."""
+        """Returns what all steps cost."""
         return events.Repeated(events.Gaussian(self.noise_multiplier), self.steps)
 
     @property
     def mechanism(self) -> Gaussian:
-        """The noise of a gradient."""
+        """Returns the noise of a gradient."""
         move = self.clip if self.neighbours is Neighbours.ADD_REMOVE else 2 * self.clip
         return Gaussian.with_multiplier(noise_multiplier=self.noise_multiplier, sensitivity=move)
 
     def rate(self, count: float, size: int, curvature: float) -> float:
-        """The step size: as much as the noise allows, and never so much that the descent could swing up.
+        """Returns the step size: as much as the noise allows, and never so much that the descent could swing up.
 
         Args:
             count: how many rows there are, about.
@@ -104,7 +104,7 @@ class Descent:
         ridge: float,
         bits: Bits,
     ) -> Floats:
-        """The mean of the weights of the second half of all steps.
+        """Returns the mean of the weights of the second half of all steps.
 
         Args:
             gradient: exact sums over rows for weights, in units of 1 / UNIT.
@@ -154,7 +154,7 @@ class GradientDescent:
 
     @classmethod
     def of(cls, spending: Spending, neighbours: Neighbours, *, steps: int, ridge: float) -> GradientDescent:
-        """The method that uses all of a budget."""
+        """Returns the method that uses all of a budget."""
         return cls(
             survey=Survey.of(spending.share(SURVEY_SHARE), neighbours),
             descent=Descent.of(spending.share(1 - SURVEY_SHARE), neighbours, steps=steps),
@@ -163,11 +163,11 @@ class GradientDescent:
 
     @property
     def event(self) -> Event:
-        """What all of it costs."""
+        """Returns what all of it costs."""
         return events.Composed([self.survey.event, self.descent.event])
 
     def weights(self, X: Floats, targets: Integers, public: Features, loss: Loss, bits: Bits) -> tuple[Floats, Floats]:
-        """Weights of normalised features and shifts, one row and one shift for each output."""
+        """Returns weights of normalised features and shifts, one row and one shift for each output."""
         fine = fine_rows(X, public)
         place = self.survey.release(fine, centred=public.constant > 0, bits=bits)
         design = Design.of(place.rows(fine), clip=self.descent.clip)
@@ -191,11 +191,11 @@ class Perturbation:
 
     @property
     def event(self) -> Event:
-        """What all of it costs."""
+        """Returns what all of it costs."""
         return self.inner.event
 
     def weights(self, X: Floats, targets: Integers, public: Features, loss: Loss, bits: Bits) -> tuple[Floats, Floats]:
-        """Weights of normalised features and shifts, one row and one shift for each output."""
+        """Returns weights of normalised features and shifts, one row and one shift for each output."""
         theta = self.inner.run(public.rows(X), targets, loss, bits) / (RADIUS * public.unit)
         shifts = theta[:, -1] * public.constant if public.constant else np.zeros(len(theta))
         return theta[:, : public.count], shifts
@@ -217,7 +217,7 @@ class LinearClassifier(Classifier):
         """The loss for so many classes."""
 
     def plan_event(self, n_features: int) -> Event:
-        """The event of a fit on so many features, whatever the classes turn out to be."""
+        """Returns the event of a fit on so many features, whatever the classes turn out to be."""
         self._public(n_features)
         plan = self._class_plan()
         return plan.composed(self._recipe(plan).event)
@@ -249,14 +249,14 @@ class LinearClassifier(Classifier):
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """Margins: of the second of two classes, or one column for each of more."""
+        """Returns margins: of the second of two classes, or one column for each of more."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
         margins = np.where(np.isfinite(X), X, self.centre_) @ self.coef_.T + self.intercept_
         return np.asarray(margins[:, 0] if margins.shape[1] == 1 else margins)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the largest margin."""
+        """Predicts the class with the largest margin."""
         margins = self.decision_function(X)
         places = (margins > 0).astype(np.int64) if margins.ndim == 1 else np.argmax(margins, axis=1)
         return np.asarray(self.classes_[places])

@@ -58,21 +58,21 @@ class Objective:
 
     @property
     def furthest(self) -> float:
-        """W: ridge / 2 ||w*||^2 - tilt_bound ||w*|| <= F(w*) <= F(0) <= MOST_ROWS times the loss at 0."""
+        """Returns W: ridge / 2 ||w*||^2 - tilt_bound ||w*|| <= F(w*) <= F(0) <= MOST_ROWS times the loss at 0."""
         return self.reach(MOST_ROWS)
 
     def reach(self, count: int) -> float:
-        """How long the minimiser for so many rows is at most."""
+        """Returns how long the minimiser for so many rows is at most."""
         tilt = self.tilt_bound
         return (tilt + math.sqrt(tilt**2 + 2 * self.ridge * count * self.loss.at_zero)) / self.ridge
 
     @property
     def tolerance(self) -> float:
-        """How long the gradient may be where we stop: public, and at least twice the error of computing it."""
+        """Returns how long the gradient may be where we stop: public, and at least twice the error of computing it."""
         return max(TOLERANCE * self.loss.slope, 2 * self.error(2 * self.furthest + 1, MOST_ROWS))
 
     def error(self, length: float, count: int) -> float:
-        """How wrong a computed gradient is at most, at weights of such a length.
+        """Returns how wrong a computed gradient is at most, at weights of such a length.
 
         A margin is off by gamma_d ||w||, a slope by the curvature times that and by the library's error; a sum of n
         slopes times rows, added in blocks of 2^12, by gamma of the block's and the blocks' number times n G. The last
@@ -85,7 +85,7 @@ class Objective:
         return count * (slope + summed) + 8 * _ROUNDOFF * largest
 
     def minimiser(self, rows: Integers, codes: Integers, tilt: Floats | None = None) -> Floats:
-        """The weights, (outputs, features)."""
+        """Returns the weights, (outputs, features)."""
         if len(rows) > MOST_ROWS:
             raise InvalidParameter("rows", "their number", f"to be at most {MOST_ROWS}", "Use method='gradient'.")
         problem = _Problem(self, rows.astype(np.float64) / RADIUS, codes, 0.0 if tilt is None else tilt)
@@ -134,7 +134,7 @@ class _Problem:
         return np.asarray(found.x, dtype=np.float64).reshape(shape)
 
     def slow(self) -> Floats:
-        """Plain gradient descent of a length that depends on the number of rows alone, as that of every pass does."""
+        """Descends by plain gradients, for a length that depends on the number of rows alone, as every pass does."""
         made, count = self.objective, len(self.rows)
         steepest = count * made.loss.curvature + made.ridge
         distance = max(made.reach(count) * made.ridge * 2 / made.tolerance, math.e)
@@ -170,7 +170,7 @@ class Loss:
 
 
 def logistic(classes: int) -> Loss:
-    """ln(1 + e^-m) of the margin m of the right side, or minus the logarithm of softmax for more than two classes.
+    """Returns ln(1 + e^-m) of the margin m of the right side, or minus the logarithm of softmax for more classes.
 
     The gradient of softmax is p - e_y, whose norm is at most sqrt(2); its second derivative diag(p) - p p^T has
     eigenvalues of at most 1/2.
@@ -199,7 +199,7 @@ def logistic(classes: int) -> Loss:
 
 
 def hinge(classes: int) -> Loss:
-    """max(0, 1 - m), its corner made round by a parabola between 1/2 and 3/2; one against the rest for many classes."""
+    """Returns max(0, 1 - m), its corner made round between 1/2 and 3/2; one against the rest for many classes."""
     outputs = 1 if classes == 2 else classes
     return Loss(
         outputs=outputs,

@@ -73,7 +73,10 @@ class GaussianNB(Classifier):
         self.random_state = random_state
 
     def plan_event(self, n_features: int) -> Event:
-        """The event of a fit on so many features: one Gaussian release, after finding the classes if need be."""
+        """Returns the event of a fit on so many features.
+
+        One Gaussian release, after finding the classes if need be.
+        """
         limits_of(self.bounds, n_features)
         check.not_negative(var_smoothing=self.var_smoothing)
         plan = self._class_plan()
@@ -106,12 +109,12 @@ class GaussianNB(Classifier):
         return self
 
     def predict(self, X: Any) -> Any:
-        """The likeliest class of each row."""
+        """Predicts the likeliest class of each row."""
         joint = self.predict_joint_log_proba(X)
         return self.classes_[np.argmax(joint, axis=1)]
 
     def predict_joint_log_proba(self, X: Any) -> Floats:
-        """log P(class) + log density of the row in it, a column for each class."""
+        """Returns log P(class) + log density of the row in it, a column for each class."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
         columns = []
@@ -121,12 +124,12 @@ class GaussianNB(Classifier):
         return np.asarray(np.log(self.class_prior_) + np.stack(columns, axis=1))
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Log probabilities of the classes."""
+        """Returns log probabilities of the classes."""
         joint = self.predict_joint_log_proba(X)
         return np.asarray(joint - special.logsumexp(joint, axis=1, keepdims=True))
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of the classes."""
+        """Returns probabilities of the classes."""
         return np.exp(self.predict_log_proba(X))
 
     def _priors(self, plan: ClassPlan) -> Floats | None:

@@ -51,14 +51,14 @@ class Counting:
 
     @classmethod
     def of(cls, spending: Spending, neighbours: Neighbours) -> tuple[Counting, Spending]:
-        """How the number is found, and what is left of the budget."""
+        """Returns how the number is found, and what is left of the budget."""
         if neighbours is Neighbours.REPLACE:
             return cls(spending=None), spending
         return cls(spending=spending.share(COUNT_SHARE)), spending.share(1 - COUNT_SHARE)
 
     @property
     def mechanism(self) -> Laplace | Gaussian | None:
-        """The noise of the count, if it has any."""
+        """Returns the noise of the count, if it has any."""
         if self.spending is None:
             return None
         if self.spending.is_pure:
@@ -66,7 +66,7 @@ class Counting:
         return Gaussian.with_multiplier(noise_multiplier=self.spending.noise_multiplier, sensitivity=1)
 
     def release(self, count: int, bits: Bits) -> float:
-        """About how many rows there are, at least 1."""
+        """Releases about how many rows there are, at least 1."""
         mechanism = self.mechanism
         return max(1.0, float(count if mechanism is None else mechanism.release(count, bits=bits)))
 
@@ -98,7 +98,7 @@ class OutputPerturbation:
 
     @property
     def event(self) -> Event:
-        """What all of it costs."""
+        """Returns what all of it costs."""
         counting, rest = self._parts
         found: list[Event] = []
         if counting is not None and counting.mechanism is not None:
@@ -107,7 +107,7 @@ class OutputPerturbation:
         return found[0] if len(found) == 1 else events.Composed(found)
 
     def run(self, rows: Integers, codes: Integers, loss: Loss, bits: Bits) -> Floats:
-        """The noisy weights, (outputs, entries of a row)."""
+        """Returns the noisy weights, (outputs, entries of a row)."""
         counting, rest = self._parts
         size = loss.outputs * rows.shape[1]
         ridge = self.ridge
@@ -121,7 +121,7 @@ class OutputPerturbation:
 
 
 def sensitivity(objective: Objective, count: int | None) -> Fraction:
-    """How far one row moves what is released before the noise, rounded up; a count means rows are replaced."""
+    """Returns how far one row moves what is released before the noise, rounded up; a count means rows are replaced."""
     loss, ridge = objective.loss, objective.ridge
     moved = loss.slope
     if count is not None:
@@ -132,14 +132,14 @@ def sensitivity(objective: Objective, count: int | None) -> Fraction:
 
 
 def noise(moved: Fraction, size: int, spending: Spending) -> Gaussian | KNorm:
-    """The noise for a vector that one row moves so far in the L2 norm."""
+    """Returns the noise for a vector that one row moves so far in the L2 norm."""
     if spending.is_pure:
         return KNorm(epsilon=spending.pure_epsilon, sensitivity=moved, dimension=size)
     return Gaussian.with_multiplier(noise_multiplier=spending.noise_multiplier, sensitivity=moved)
 
 
 def chosen_ridge(count: float, size: int, spending: Spending) -> float:
-    """The regularisation that balances its own bias with the noise, from public facts and a released count.
+    """Returns the regularisation that balances its own bias with the noise, from public facts and a released count.
 
     Noise of squared length v / Lambda^2 costs about n v h / (2 Lambda^2) for a curvature of h in a direction, the bias
     about Lambda ||w||^2 / 2, so Lambda is of the order of (n v h / ||w||^2)^(1/3).
@@ -201,12 +201,12 @@ class ObjectivePerturbation:
 
     @property
     def event(self) -> Event:
-        """What all of it costs."""
+        """Returns what all of it costs."""
         found: list[Event] = [self._counter.event] if self._counts else []
         return events.Composed([*found, events.Approx(*self._minimum), events.Gaussian(self._settling)])
 
     def run(self, rows: Integers, codes: Integers, loss: Loss, bits: Bits) -> Floats:
-        """The noisy weights, (1, entries of a row)."""
+        """Returns the noisy weights, (1, entries of a row)."""
         two_smooth_classes(loss)
         size = rows.shape[1]
         ridge = self._ridge(len(rows), size, bits)
@@ -253,6 +253,9 @@ def two_smooth_classes(loss: Loss) -> None:
 
 
 def inexactness(objective: Objective, rounding: float) -> Fraction:
-    """How far one row moves the error of the minimiser: twice its bound, the tilt's rounding included, rounded up."""
+    """Returns how far one row moves the error of the minimiser.
+
+    Twice its bound, the tilt's rounding included, rounded up.
+    """
     reach = (objective.tolerance + rounding / 2) / objective.ridge
     return Fraction(2 * reach) * (1 + Fraction(1, 2**40))

@@ -49,7 +49,7 @@ class Solution:
 
 
 def solve(moments: Moments, label: int, *, penalty: Floats, intercept: bool) -> Solution:
-    """The coefficients of one label, from moments with noise.
+    """Returns the coefficients of one label, from moments with noise.
 
     With A, v the noisy moments and P the penalty, H = A + P, the coefficients theta that the exact moments give
     satisfy v = H theta + e - E theta, where e and E are the noise of v and A. The entries of e - E theta have variance
@@ -121,7 +121,7 @@ def _errors(
 
 
 def residual_variance(moments: Moments, label: int, theta: Floats) -> float:
-    """The variance of residuals in the units of normalised labels, one deviation of its noise on the safe side.
+    """Returns the variance of residuals in the units of normalised labels, one deviation of its noise on the safe side.
 
     It is (sum u^2 - 2 theta'v + theta'A theta) / weight; in the exact moments the noise of theta'A theta has the
     deviation sigma ||theta||^2, as theta theta' has that Frobenius norm.
@@ -134,7 +134,7 @@ def residual_variance(moments: Moments, label: int, theta: Floats) -> float:
 
 
 def reach(confidence: float, freedom: float) -> float:
-    """How many standard errors an interval of this confidence goes to either side."""
+    """Returns how many standard errors an interval of this confidence goes to either side."""
     return float(stats.t.ppf((1 + confidence) / 2, freedom))
 
 
@@ -200,7 +200,7 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
         self.random_state = random_state
 
     def plan_event(self, n_features: int) -> Event:
-        """The event of a fit on so many features: one Gaussian release, whatever the number of labels."""
+        """Returns the event of a fit on so many features: one Gaussian release, whatever the number of labels."""
         self._penalty(self._public(n_features))
         self._check_label_bounds()
         return Gaussian(noise_multiplier=self._spending().noise_multiplier)
@@ -229,13 +229,13 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
         return self
 
     def predict(self, X: Any) -> Floats:
-        """What the model expects for rows."""
+        """Predicts what the model expects for rows."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
         return np.asarray(np.nan_to_num(X, nan=0.0) @ self.coef_.T + self.intercept_)
 
     def conf_int(self, confidence: Any = 0.95) -> tuple[Floats, Floats]:
-        """The ends of intervals of each coefficient: sampling error and noise; infinite where noise decided.
+        """Returns the ends of intervals of each coefficient: sampling error and noise; infinite where noise decided.
 
         A function of released values: asking costs nothing. Each interval holds with this confidence by itself.
         """

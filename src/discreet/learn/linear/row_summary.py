@@ -28,7 +28,10 @@ SHORTEST = FINE >> 8  # of the lengths that rows may have afterwards: 12 bits ar
 
 
 def fine_rows(X: Any, features: Features) -> Integers:
-    """Rows as integer vectors of length at most FINE; each is a function of itself alone, missing values are 0."""
+    """Returns rows as integer vectors of length at most FINE.
+
+    Each is a function of itself alone, missing values are 0.
+    """
     steps = whole(matrix(X) - features.centre, FINE / (features.spread * features.norm))
     return within(steps, FINE)
 
@@ -51,24 +54,24 @@ class Survey:
 
     @classmethod
     def of(cls, spending: Spending, neighbours: Neighbours) -> Survey:
-        """The survey that uses all of a budget."""
+        """Returns the survey that uses all of a budget."""
         return cls(noise_multiplier=spending.noise_multiplier, neighbours=neighbours)
 
     @property
     def event(self) -> events.Gaussian:
-        """What it costs."""
+        """Returns what it costs."""
         return events.Gaussian(self.noise_multiplier)
 
     @property
     def mechanism(self) -> Gaussian:
-        """The noise, in units of 1 / FINE of the longest row."""
+        """Returns the noise, in units of 1 / FINE of the longest row."""
         squared = 3 if self.neighbours is Neighbours.ADD_REMOVE else 5
         return Gaussian.with_multiplier(
             noise_multiplier=self.noise_multiplier, sensitivity=root_above(Fraction(squared)) * FINE
         )
 
     def sums(self, fine: Integers) -> Integers:
-        """What meets the noise: exact sums over the rows."""
+        """Returns what meets the noise: exact sums over the rows."""
         squares = np.sum(fine * fine, axis=1) // FINE
         found = [*np.sum(fine, axis=0), np.sum(squares)]
         if self.neighbours is Neighbours.ADD_REMOVE:
@@ -76,7 +79,7 @@ class Survey:
         return np.array(found, dtype=np.int64)
 
     def release(self, fine: Integers, *, centred: bool, bits: Bits) -> Place:
-        """Where the rows are, and how many: from here on public."""
+        """Releases where the rows are, and how many: from here on public."""
         mechanism = self.mechanism
         noisy = np.asarray(mechanism.release(self.sums(fine), bits=bits), dtype=np.float64) / FINE
         sigma = float(mechanism.sigma) / FINE
@@ -103,16 +106,19 @@ class Place:
 
     @property
     def radius(self) -> int:
-        """How long an integer row may be without its constant."""
+        """Returns how long an integer row may be without its constant."""
         return math.isqrt(RADIUS * RADIUS - self.constant * self.constant)
 
     @property
     def width(self) -> int:
-        """How many entries an integer row has."""
+        """Returns how many entries an integer row has."""
         return int(self.centre.size) + (self.constant > 0)
 
     def rows(self, fine: Integers) -> Integers:
-        """Rows around the middle, ||row||^2 <= RADIUS^2 exactly; each is a function of itself and of public numbers."""
+        """Returns rows around the middle, ||row||^2 <= RADIUS^2 exactly.
+
+        Each is a function of itself and of public numbers.
+        """
         steps = np.rint((fine - self.centre) * (self.radius / self.length)).astype(np.int64)
         kept = within(steps, self.radius)
         if not self.constant:
@@ -120,7 +126,10 @@ class Place:
         return np.hstack([kept, np.full((len(kept), 1), self.constant, dtype=np.int64)])
 
     def weights(self, theta: Floats, norm: float) -> tuple[Floats, Floats]:
-        """Weights of integer rows (over RADIUS), as weights of rows of length `norm` and a shift: post-processing."""
+        """Returns weights of integer rows (over RADIUS), as weights of rows of length `norm` and a shift.
+
+        post-processing.
+        """
         per_step = theta[..., : self.centre.size] * (self.radius / (self.length * RADIUS))
         shift = -np.sum(per_step * self.centre, axis=-1)
         if self.constant:
@@ -129,7 +138,7 @@ class Place:
 
 
 def placed(sums: Floats, squares: float, count: float, sigma: float, *, centred: bool) -> Place:
-    """The middle and the reach of rows from noisy sums, in units of the longest row: post-processing.
+    """Returns the middle and the reach of rows from noisy sums, in units of the longest row: post-processing.
 
     The middle is shrunk toward zero by James and Stein's factor, so that a middle that is all noise is left alone.
     """

@@ -24,7 +24,7 @@ HINT = "Bounds are public and never read from the data: pass bounds=(low, high),
 
 
 def limits_of(bounds: Any, count: int) -> tuple[Floats, Floats]:
-    """The public limits of so many features.
+    """Returns the public limits of so many features.
 
     Raises:
         InvalidParameter: if they are missing or wrong.
@@ -79,7 +79,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Learner):  # type: 
         self.random_state = random_state
 
     def plan_event(self, n_features: int) -> Event:
-        """The event of a fit on so many features: one Gaussian release."""
+        """Returns the event of a fit on so many features: one Gaussian release."""
         limits_of(self.bounds, n_features)
         return Gaussian(noise_multiplier=self._spending().noise_multiplier)
 
@@ -99,13 +99,13 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, Learner):  # type: 
         return self
 
     def transform(self, X: Any) -> Floats:
-        """Rows moved and scaled."""
+        """Moves and scales rows."""
         shift, scale = self._map()
         X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
         return np.asarray((X - shift) / scale)
 
     def inverse_transform(self, X: Any) -> Floats:
-        """Rows moved and scaled back."""
+        """Moves and scales rows back."""
         shift, scale = self._map()
         return np.asarray(np.asarray(X, dtype=np.float64) * scale + shift)
 
@@ -165,7 +165,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):  # type: 
         self.random_state = random_state
 
     def plan_event(self, n_features: int) -> Event:
-        """The event of a fit on so many features: one Gaussian release."""
+        """Returns the event of a fit on so many features: one Gaussian release."""
         self._public(n_features)
         self._kept(n_features)
         return Gaussian(noise_multiplier=self._spending().noise_multiplier)
@@ -193,14 +193,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):  # type: 
         return self
 
     def transform(self, X: Any) -> Floats:
-        """Rows in terms of components."""
+        """Expresses rows in terms of the components."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
         found = (np.where(np.isnan(X), self.mean_, X) - self.mean_) @ self.components_.T
         return np.asarray(found / self._scale())
 
     def inverse_transform(self, X: Any) -> Floats:
-        """Rows from their components."""
+        """Rebuilds rows from their components."""
         check_is_fitted(self)
         return np.asarray((np.asarray(X, dtype=np.float64) * self._scale()) @ self.components_ + self.mean_)
 

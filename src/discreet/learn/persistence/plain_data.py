@@ -45,7 +45,7 @@ Reader = Callable[[dict[str, Any], int], Any]
 
 
 def write(value: Any, name: str = "value", depth: int = 0, other: Writer | None = None) -> Any:
-    """A value as what JSON can hold.
+    """Returns a value as what JSON can hold.
 
     Args:
         value: plain data.
@@ -76,7 +76,7 @@ def write(value: Any, name: str = "value", depth: int = 0, other: Writer | None 
 
 
 def read(content: Any, other: Reader | None = None, depth: int = 0) -> Any:
-    """The value that `write` wrote.
+    """Returns the value that `write` wrote.
 
     Args:
         content: what JSON held.

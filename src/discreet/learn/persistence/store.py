@@ -33,7 +33,7 @@ _ROOM = "discreet.learn"
 
 
 def kinds() -> dict[str, type[Any]]:
-    """The learners by name: those that `discreet.learn` exports. A name is never given to another meaning."""
+    """Returns the learners by name: those that `discreet.learn` exports. A name is never given to another meaning."""
     room = importlib.import_module(_ROOM)
     found = {name: getattr(room, name) for name in room.__all__}
     return {name: kind for name, kind in found.items() if _is_learner(kind)}
@@ -50,7 +50,7 @@ def _is_learner(kind: object) -> bool:
 
 
 def name_of(model: object) -> str:
-    """The name of a learner's class.
+    """Returns the name of a learner's class.
 
     Raises:
         InvalidParameter: if it is none of this library's own learners, or a subclass of one.
@@ -63,7 +63,7 @@ def name_of(model: object) -> str:
 
 
 def parameters(model: Any) -> dict[str, Any]:
-    """The parameters of a learner as they are stored in it, whatever its methods say."""
+    """Returns the parameters of a learner as they are stored in it, whatever its methods say."""
     own = vars(model)
     names = type(model)._get_param_names()
     missing = [name for name in names if name not in own]
@@ -73,7 +73,7 @@ def parameters(model: Any) -> dict[str, Any]:
 
 
 def write_parameters(model: Any, depth: int = 0) -> dict[str, Any]:
-    """A learner that is not fitted as plain data: its name and parameters.
+    """Returns a learner that is not fitted as plain data: its name and parameters.
 
     Args:
         model: the learner.
@@ -96,7 +96,7 @@ def _nested(value: Any, depth: int) -> dict[str, Any] | None:
 
 
 def read_parameters(content: dict[str, Any], depth: int = 0) -> Any:
-    """A new learner with parameters that were written.
+    """Returns a new learner with parameters that were written.
 
     Args:
         content: what `write_parameters` wrote.
@@ -111,12 +111,12 @@ def read_parameters(content: dict[str, Any], depth: int = 0) -> Any:
 
 
 def fresh(model: Any) -> Any:
-    """A new learner with the same parameters and nothing else, made of copies."""
+    """Returns a new learner with the same parameters and nothing else, made of copies."""
     return read_parameters(write_parameters(model))
 
 
 def to_json(model: Any) -> str:
-    """A fitted learner as text.
+    """Returns a fitted learner as text.
 
     Raises:
         InvalidParameter: if it is not fitted, is none of this library's learners, or holds what is no plain data.
@@ -133,7 +133,7 @@ def to_json(model: Any) -> str:
 
 
 def from_json(text: str | bytes) -> Any:
-    """The fitted learner that a text describes.
+    """Returns the fitted learner that a text describes.
 
     Raises:
         InvalidParameter: if anything about the text is not understood.

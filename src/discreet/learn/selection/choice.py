@@ -46,7 +46,7 @@ def choose_model(
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     bits: Bits | None = None,
 ) -> Choice:
-    """A classifier that errs rarely on private rows.
+    """Returns a classifier that errs rarely on private rows.
 
     Args:
         models: fitted classifiers with `predict`, none of which depends on these rows other than through releases that
@@ -81,13 +81,13 @@ def choose_model(
 
 
 def errors(model: Any, rows: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int64]:
-    """1 for each row on which a classifier is wrong, else 0; each a function of its row alone."""
+    """Returns 1 for each row on which a classifier is wrong, else 0; each a function of its row alone."""
     right = [bool(predicted == label) for predicted, label in zip(predictions(model, rows), labels, strict=True)]
     return 1 - np.array(right, dtype=np.int64)
 
 
 def distances(model: Any, rows: NDArray[Any], labels: NDArray[Any], bounds: tuple[float, float]) -> NDArray[np.int64]:
-    """How far a regressor is off at each row, from 0 to FINE, which stands for the whole width of the bounds.
+    """Returns how far a regressor is off at each row, from 0 to FINE, which stands for the whole width of the bounds.
 
     Labels and predictions are clipped to the public bounds; what is missing is as far off as can be. Each number is a
     function of its row alone.
@@ -102,6 +102,9 @@ def distances(model: Any, rows: NDArray[Any], labels: NDArray[Any], bounds: tupl
 
 
 def predictions(model: Any, rows: NDArray[Any]) -> list[Any]:
-    """What a model predicts for each row by itself; None for a row with a number that is missing or infinite."""
+    """Returns what a model predicts for each row by itself.
+
+    None for a row with a number that is missing or infinite.
+    """
     usable = np.isfinite(rows).all(axis=1) if rows.dtype.kind in "biuf" else np.ones(len(rows), dtype=bool)
     return [model.predict(rows[i : i + 1])[0] if usable[i] else None for i in range(len(rows))]

@@ -57,7 +57,7 @@ class _Sample:
     y: Signs
 
     def agreement(self, weights: NDArray[np.int64]) -> NDArray[np.float64]:
-        """1 where a vote of the features is right, -1 where it is wrong."""
+        """Returns 1 where a vote of the features is right, -1 where it is wrong."""
         votes = self.X.astype(np.int64) @ weights
         return np.where(np.where(votes >= 0, 1, -1) == self.y, 1.0, -1.0)
 
@@ -71,7 +71,7 @@ def reuse(
     sigma: Number = "0.01",
     bits: Bits | None = None,
 ) -> tuple[Reuse, Reuse]:
-    """The same analyst with a plain holdout and with a `Holdout`, on features and labels that are fair coins.
+    """Returns the same analyst with a plain holdout and with a `Holdout`, on features and labels that are fair coins.
 
     The analyst asks for the correlation of every feature with the label, keeps features on which training set and
     holdout agree, and lets the strongest vote. Nothing can be learned, so a report above one half is overfitting to the
@@ -201,22 +201,25 @@ class Holdout:
 
     @property
     def smallest_threshold(self) -> Fraction:
-        """2 r sqrt(2 / n): four standard deviations of the difference of two means of n values, each at most r / 2."""
+        """Returns 2 r sqrt(2 / n).
+
+        Four standard deviations of the difference of two means of n values, each at most r / 2.
+        """
         return 2 * self._width * Fraction(math.sqrt(2 / self.size))
 
     @property
     def event(self) -> Event:
-        """The whole life of the holdout, paid for when it begins, however early it ends."""
+        """Returns the whole life of the holdout, paid for when it begins, however early it ends."""
         return events.Repeated(events.Composed([self._test.event, self._noise.event]), self.budget)
 
     def spent(self, delta: check.Number = 0) -> ApproxDP | PureDP:
-        """What the whole life of the holdout costs, at a delta; pure without one."""
+        """Returns what the whole life of the holdout costs, at a delta; pure without one."""
         slack = check.not_negative(delta=delta)
         found = Fraction(accounting.epsilon(self.event, slack, neighbours=Neighbours.REPLACE))
         return ApproxDP(found, slack) if slack else PureDP(2 * self.budget * self._noise.epsilon)
 
     def query(self, query: Callable[..., Any] | Any, train_value: float) -> float:
-        """The value of a query: the training set's, or, if that is off, the holdout's with noise.
+        """Returns the value of a query: the training set's, or, if that is off, the holdout's with noise.
 
         Args:
             query: a function of one row, called for each row by itself; or the values, one for each row of the holdout

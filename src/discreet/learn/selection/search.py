@@ -113,7 +113,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     @property
     def constant_(self) -> bool:
-        """Whether the winner found fewer than two classes, so that it predicts the same for every row."""
+        """Tells whether the winner found fewer than two classes, so that it predicts the same for every row."""
         return bool(getattr(self.best_estimator_, "constant_", False))
 
     @property
@@ -121,7 +121,7 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         return Neighbours(self.neighbours)
 
     def plan_event(self, n_features: int) -> Event:
-        """The event of a search on so many features; it fails if no candidate could be afforded."""
+        """Returns the event of a search on so many features; it fails if no candidate could be afforded."""
         self._plan(n_features)
         return self._event()
 
@@ -155,24 +155,24 @@ class GridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The predictions of the winner."""
+        """Returns the predictions of the winner."""
         check_is_fitted(self, "best_estimator_")
         return np.asarray(self.best_estimator_.predict(X))
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probabilities of the winner."""
+        """Returns the probabilities of the winner."""
         check_is_fitted(self, "best_estimator_")
         return np.asarray(self.best_estimator_.predict_proba(X))
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The margins of the winner."""
+        """Returns the margins of the winner."""
         check_is_fitted(self, "best_estimator_")
         return np.asarray(self.best_estimator_.decision_function(X))
 
     def score(self, X: Any, y: Any) -> float:
-        """The winner's own score, such as its accuracy; it reads these rows and is not private."""
+        """Returns the winner's own score, such as its accuracy; it reads these rows and is not private."""
         check_is_fitted(self, "best_estimator_")
         return float(self.best_estimator_.score(X, y))
 
@@ -266,7 +266,7 @@ class _Parts:
     label_bounds: tuple[float, float] | None
 
     def loss(self, model: Any) -> int:
-        """How wrong a model is on held-out rows, a sum over them."""
+        """Returns how wrong a model is on held-out rows, a sum over them."""
         if self.label_bounds is None:
             return int(errors(model, self.held, self.held_y).sum())
         return int(distances(model, self.held, self.held_y, self.label_bounds).sum())

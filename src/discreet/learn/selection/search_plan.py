@@ -27,7 +27,7 @@ _FINER = 7  # halvings in the search for the budget of one fit: to a part in 128
 
 
 def draw_tries(tries: Tries, bits: Bits) -> int:
-    """K with P(K = k) ~ (1-gamma)^k * product over 1 <= l < k of (l + eta) / (l + 1), by rejection from eta = 1.
+    """Draws K with P(K = k) ~ (1-gamma)^k * product over 1 <= l < k of (l + eta) / (l + 1), by rejection from eta = 1.
 
     A geometric number is kept with the probability of that product, whose factors are at most 1 if eta <= 1; all
     coins are rational and exact.
@@ -61,7 +61,7 @@ class SearchPlan:
 
     @property
     def score_noise(self) -> Laplace | Gaussian:
-        """The noise of a loss on the rows that are held out."""
+        """Returns the noise of a loss on the rows that are held out."""
         spending = Spending.of(self.epsilon, self.delta)
         if spending.is_pure:
             return Laplace(epsilon=self.epsilon, sensitivity=self.most)
@@ -78,7 +78,7 @@ def search_plan(
     most: int,
     neighbours: Neighbours,
 ) -> SearchPlan:
-    """The plan that leaves most for one fit.
+    """Returns the plan that leaves most for one fit.
 
     Args:
         released: what each candidate would release under a plan.

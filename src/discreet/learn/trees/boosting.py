@@ -40,7 +40,7 @@ FURTHEST = 32 * ONE  # of one feature's vote
 
 
 def shares(scores: Integers) -> Integers:
-    """e^score of each output over the sum of all, in units; one output stands beside another of score 0.
+    """Returns e^score of each output over the sum of all, in units; one output stands beside another of score 0.
 
     >>> shares(np.array([[0], [ONE], [-50 * ONE]])).ravel().tolist()
     [512, 749, 0]
@@ -122,7 +122,7 @@ class AdditiveClassifier(Classifier):
         self.random_state = random_state
 
     def plan_event(self, n_features: int) -> Event:
-        """The event of a fit on so many features."""
+        """Returns the event of a fit on so many features."""
         plan = self._class_plan()
         releases = self._releases(plan, n_features)
         Cells.of(n_features, self.bounds, releases.cells)
@@ -150,7 +150,7 @@ class AdditiveClassifier(Classifier):
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The sum of all votes: for the second of two classes, else a column for each class."""
+        """Returns the sum of all votes: for the second of two classes, else a column for each class."""
         check_is_fitted(self)
         X = read_rows(self, X)
         places = Cells.of(X.shape[1], self.bounds, self.terms_.shape[1]).places(X)
@@ -158,7 +158,7 @@ class AdditiveClassifier(Classifier):
         return np.asarray(votes)[:, 0] if len(self.classes_) <= 2 else np.asarray(votes)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class."""
+        """Returns the probability of each class."""
         votes = self.decision_function(X)
         if self.constant_:
             return np.ones((len(votes), 1))
@@ -167,7 +167,7 @@ class AdditiveClassifier(Classifier):
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
+        """Predicts the most probable class of each row."""
         votes = self.decision_function(X)
         return np.asarray(self.classes_[(votes > 0).astype(int) if votes.ndim == 1 else votes.argmax(axis=1)])
 
@@ -207,13 +207,13 @@ class _Releases:
         return events.Composed([self.counts.event, visits])
 
     def bound_for(self, rows: float) -> int:
-        """The length of residuals, in units, for a released number of rows."""
+        """Returns the length of residuals, in units, for a released number of rows."""
         if self.bound is not None:
             return self.bound
         return UNIT if rows >= PLENTY * float(self.sums(UNIT).sigma) / UNIT else UNIT // 2
 
     def sums(self, bound: int) -> Gaussian:
-        """The noise of one visit to a feature."""
+        """Returns the noise of one visit to a feature."""
         sensitivity = 2 * bound if self.replaced else bound
         return Gaussian.with_multiplier(noise_multiplier=self.multiplier, sensitivity=sensitivity)
 

@@ -38,11 +38,11 @@ class Tree:
 
     @property
     def depth(self) -> int:
-        """How many questions a row is asked."""
+        """Returns how many questions a row is asked."""
         return int(self.feature.size + 1).bit_length() - 1
 
     def leaves(self, places: Integers) -> Integers:
-        """The leaf of each row, from 0: a function of the row alone."""
+        """Returns the leaf of each row, from 0: a function of the row alone."""
         nodes = np.zeros(len(places), dtype=np.int64)
         rows = np.arange(len(places))
         for _ in range(self.depth):
@@ -51,7 +51,7 @@ class Tree:
 
 
 def random_tree(depth: int, n_features: int, cells: int, bits: Bits) -> Tree:
-    """A tree whose splits nobody chose: it reads no data."""
+    """Returns a tree whose splits nobody chose: it reads no data."""
     inner = (1 << depth) - 1
     return Tree(
         feature=uniform_below(n_features, inner, bits=bits),
@@ -87,7 +87,7 @@ class Splitter:
     monotone: bool
 
     def grow(self, places: Integers, labels: Integers, classes: int, bits: Bits) -> Tree:
-        """A tree for rows in cells; later levels read earlier ones only as released."""
+        """Returns a tree for rows in cells; later levels read earlier ones only as released."""
         mechanism = PermuteAndFlip(epsilon=self.epsilon, sensitivity=2 * FINE, monotone=self.monotone)
         feature = np.zeros(0, dtype=np.int64)
         cell = np.zeros(0, dtype=np.int64)
@@ -102,7 +102,7 @@ class Splitter:
 
 
 def split_scores(places: Integers, labels: Integers, leaves: Integers, shape: tuple[int, int, int]) -> Integers:
-    """For each node, the score of every split: feature by feature, each at the cells 1, 2, ..., cells - 1.
+    """Returns for each node, the score of every split: feature by feature, each at the cells 1, 2, ..., cells - 1.
 
     Args:
         places: the cells of rows.
@@ -141,7 +141,7 @@ class TreeLearner(Classifier):
         return 1
 
     def plan_event(self, n_features: int) -> Event:
-        """The event of a fit on so many features."""
+        """Returns the event of a fit on so many features."""
         Cells.of(n_features, self.bounds, self._cells())
         self._n_trees()
         plan = self._class_plan()
@@ -174,7 +174,7 @@ class TreeLearner(Classifier):
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class: noisy shares in the row's leaf, averaged over trees."""
+        """Returns the probability of each class: noisy shares in the row's leaf, averaged over trees."""
         check_is_fitted(self)
         X = read_rows(self, X)
         places = Cells.of(X.shape[1], self.bounds, self._cells()).places(X)
@@ -185,7 +185,7 @@ class TreeLearner(Classifier):
         return total / len(self.counts_)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
+        """Predicts the most probable class of each row."""
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
@@ -219,7 +219,7 @@ class _Recipe:
 
     @property
     def noise(self) -> Laplace:
-        """One row is in one leaf, under one label: counts move by 1, or by 2 if it is replaced."""
+        """Returns one row is in one leaf, under one label: counts move by 1, or by 2 if it is replaced."""
         return Laplace(
             epsilon=self.epsilon * (1 - HALF), sensitivity=1 if self.neighbours is Neighbours.ADD_REMOVE else 2
         )
@@ -230,7 +230,7 @@ class _Recipe:
         return events.Composed([levels, self.noise.event])
 
     def grow(self, places: Integers, labels: Integers, classes: int, bits: Bits) -> tuple[Tree, Integers]:
-        """The tree, and the noisy count of each label in each leaf."""
+        """Returns the tree, and the noisy count of each label in each leaf."""
         tree = self.splitter.grow(places, labels, classes, bits)
         leaves = 1 << self.depth
         flat = tree.leaves(places) * classes + labels

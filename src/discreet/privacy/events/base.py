@@ -14,12 +14,12 @@ class Event:
 
     @property
     def depth(self) -> int:
-        """Levels of nesting, 1 for an event that contains no other."""
+        """Returns levels of nesting, 1 for an event that contains no other."""
         return 1
 
 
 def nested_depth(event: Event) -> int:
-    """The depth of an event, refused if one more level around it would be too much."""
+    """Returns the depth of an event, refused if one more level around it would be too much."""
     if event.depth >= DEEPEST:
         name, kind = "event", type(event).__name__
         raise InvalidParameter(name, f"a {kind} {event.depth} levels deep", f"below {DEEPEST} levels", "Flatten it.")

@@ -48,7 +48,7 @@ class PoissonSampled(Event):
 
     @property
     def depth(self) -> int:
-        """Levels of nesting."""
+        """Returns levels of nesting."""
         return self.event.depth + 1
 
 
@@ -78,7 +78,7 @@ class Repeated(Event):
 
     @property
     def depth(self) -> int:
-        """Levels of nesting."""
+        """Returns levels of nesting."""
         return self.event.depth + 1
 
 
@@ -113,7 +113,7 @@ class Composed(Event):
 
     @property
     def depth(self) -> int:
-        """Levels of nesting."""
+        """Returns levels of nesting."""
         return max((event.depth for event in self.events), default=0) + 1
 
 

@@ -44,7 +44,7 @@ _RATIO = re.compile(r"(-?[0-9]{1,2500})/([0-9]{1,2500})")  # 2^8192, the longest
 
 
 def to_json(event: Event) -> str:
-    """The one canonical text of an event.
+    """Returns the one canonical text of an event.
 
     Args:
         event: any event of `KINDS`.
@@ -68,7 +68,7 @@ def to_json(event: Event) -> str:
 
 
 def from_json(text: str, most: int | None = None) -> Event:
-    """The event that a text describes.
+    """Returns the event that a text describes.
 
     Args:
         text: what `to_json` wrote, in this or an earlier version.

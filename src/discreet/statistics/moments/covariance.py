@@ -53,18 +53,18 @@ class Scale:
     most: int
 
     def rows(self, X: Floats) -> Integers:
-        """The integer rows, each a function of itself alone; what is missing is the centre."""
+        """Returns the integer rows, each a function of itself alone; what is missing is the centre."""
         steps = whole(X - self.centre, 1 / self.unit)
         return within(steps if self.most == RADIUS else np.clip(steps, -self.most, self.most), RADIUS)
 
     @property
     def farthest(self) -> Floats:
-        """How far an entry may be from its centre, in the units of the data."""
+        """Returns how far an entry may be from its centre, in the units of the data."""
         return self.unit * self.most
 
 
 def scale_of(columns: int, bounds: Any, norm_bound: Any) -> Scale:
-    """The public map of rows with so many columns.
+    """Returns the public map of rows with so many columns.
 
     With bounds each column is moved to [-1, 1] first, and rows are at most sqrt(columns) long; with `norm_bound` they
     are taken as they are, and longer ones are shrunk.
@@ -109,12 +109,12 @@ class Moments:
 
     @property
     def size(self) -> float:
-        """The number of rows that sums are divided by, at least 1."""
+        """Returns the number of rows that sums are divided by, at least 1."""
         return max(self.count, 1.0)
 
 
 def moments_of(rows: Integers, spending: Spending, neighbours: Neighbours, bits: Bits) -> Moments:
-    """The number of integer rows of length RADIUS at most, their sum and the sum of x x', with normal noise.
+    """Returns the number of integer rows of length RADIUS at most, their sum and the sum of x x', with normal noise.
 
     Formal guarantee: mu-GDP for the mu^2 of `spending`. A row moves the sum by at most RADIUS in the L2 norm, or by
     twice that where it is replaced, and the squares by `moment_sensitivity` in the Frobenius norm. Each has its share
@@ -161,7 +161,7 @@ def covariance(
     confidence: Number = CONFIDENCE,
     bits: Bits | None = None,
 ) -> Estimate:
-    """The covariance matrix of private rows within public bounds: positive semidefinite, with an interval per entry.
+    """Estimates the covariance matrix of private rows: positive semidefinite, with an interval for each entry.
 
     Args:
         X: a row for each unit and a column for each variable; what is missing is the middle of its bounds.
@@ -207,7 +207,7 @@ def correlation(
     confidence: Number = CONFIDENCE,
     bits: Bits | None = None,
 ) -> Estimate:
-    """The correlation matrix of private rows within public bounds: post-processing of `covariance`, see there.
+    """Estimates the correlation matrix of private rows: post-processing of `covariance`, see there.
 
     An interval is all that the intervals of the covariance and of both variances allow, each at a third of the risk.
 

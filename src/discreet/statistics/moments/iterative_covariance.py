@@ -47,7 +47,7 @@ def iterative_covariance(
     confidence: Number = 0.95,
     bits: Bits | None = None,
 ) -> Estimate:
-    """The covariance around a public centre of rows with normal tails, none of whose variances exceeds `upper`.
+    """Estimates the covariance around a public centre of rows with normal tails, of variances up to `upper`.
 
     Rows are mapped by a public matrix A under which they are at most round, clipped, and their second moments Z are
     released; the next map is A (Z_+ + eta I)^(-1/2) (1 - s), eta bounding the noise and s the sampling error, and the
@@ -108,7 +108,7 @@ class CovariancePlan:
     def of(
         cls, budget: Spending, shares: Sequence[Fraction], neighbours: Neighbours, outside: Fraction
     ) -> CovariancePlan:
-        """The plan of a budget."""
+        """Returns the plan of a budget."""
         _ = budget.noise_multiplier  # refuses a budget without a delta
         counted = neighbours is Neighbours.ADD_REMOVE
         left = (1 - COUNT if counted else Fraction(1)) / sum(shares)
@@ -121,12 +121,12 @@ class CovariancePlan:
 
     @property
     def event(self) -> Event:
-        """All releases."""
+        """Returns all releases."""
         steps: list[Event] = [events.Gaussian(multiplier) for multiplier in self.multipliers]
         return events.Composed([self.count.event, *steps] if self.count is not None else steps)
 
     def run(self, table: Floats, upper: float, bits: Bits) -> Estimate:
-        """The releases one after the other; each may use what was released before, and nothing else."""
+        """Returns the releases one after the other; each may use what was released before, and nothing else."""
         d = table.shape[1]
         size, doubt = self._size(table, bits)
         fewest = max(size - doubt, 1.0)
@@ -192,7 +192,7 @@ class Root:
 
     @classmethod
     def first(cls, deviation: float, cut: float, dimension: int) -> Root:
-        """The map that makes a deviation of at most so much at most 1."""
+        """Returns the map that makes a deviation of at most so much at most 1."""
         return cls._of(np.eye(dimension) / deviation, deviation * cut / _FINE, cut)
 
     @classmethod
@@ -203,15 +203,17 @@ class Root:
 
     @property
     def map(self) -> Floats:
-        """The matrix A."""
+        """Returns the matrix A."""
         return self.whole_map * self.grain
 
     def then(self, following: Floats) -> Root:
-        """This map and then another."""
+        """Returns this map followed by another."""
         return self._of(self.map @ following, self.step, self.cut)
 
     def rows(self, table: Floats) -> NDArray[np.int64]:
-        """Mapped rows in whole units of cut / UNITS, none longer than UNITS; each is a function of itself alone.
+        """Returns mapped rows in whole units of cut / UNITS, none longer than UNITS.
+
+        Each is a function of itself alone.
 
         Integer rows have entries up to 2^26 and the map up to 2^26 / dimension, so all sums are exact below 2^53.
         """

@@ -56,7 +56,7 @@ class StableStart:
 
     @classmethod
     def of(cls, *, epsilon: Fraction, delta: Fraction, dimension: int, neighbours: Neighbours) -> StableStart:
-        """The search of a budget."""
+        """Returns the search of a budget."""
         method: Any = "laplace" if dimension < _MANY else "gaussian"
         if neighbours is Neighbours.ADD_REMOVE:
             selection = PartitionSelection(epsilon=epsilon, delta=delta, max_groups=dimension, method=method)
@@ -70,7 +70,7 @@ class StableStart:
         return cls(selection=selection, event=events.Approx(epsilon, delta), dimension=dimension)
 
     def release(self, rows: Floats, scale: float, bits: Bits) -> tuple[Floats, NDArray[np.bool_]]:
-        """The middle of the fullest cell of each coordinate, 0 where none is shown, and which ones were."""
+        """Releases the middle of the fullest cell of each coordinate, 0 where none is shown, and which ones were."""
         cells, owners, counts = _histogram(rows, scale)
         shown = self.selection.release(counts, bits=bits)
         noisy = np.asarray(shown.counts, dtype=np.float64)
@@ -109,7 +109,7 @@ def iterative_mean(
     confidence: Number = 0.95,
     bits: Bits | None = None,
 ) -> Estimate:
-    """The mean of rows whose covariance is at most scale^2 times the identity and whose tails are normal or lighter.
+    """Estimates the mean of rows of covariance up to scale^2 times the identity, with normal or lighter tails.
 
     Rows are clipped to a ball that holds them all if the mean is within `radius` of the centre; the noisy mean is the
     centre of the next, much smaller ball (CoinPress: Biswas, Dong, Kamath, Ullman 2020). If the mean was outside, the
@@ -198,7 +198,7 @@ class MeanPlan:
 
     @classmethod
     def of(cls, budget: Spending, dimension: int, request: _Request, *, epsilon: Any, delta: Any) -> MeanPlan:
-        """The plan of a budget."""
+        """Returns the plan of a budget."""
         start, rest = None, budget
         if request.radius is None:
             whole_epsilon, slack = check.positive(epsilon=epsilon), check.probability(delta=delta)
@@ -219,12 +219,12 @@ class MeanPlan:
 
     @property
     def event(self) -> Event:
-        """All releases."""
+        """Returns all releases."""
         parts = [part.event for part in (self.start, self.count, *self.sums) if part is not None]
         return events.Composed(parts)
 
     def run(self, table: Floats, centre: Floats, bits: Bits) -> Estimate:
-        """The releases one after the other; each may use what was released before, and nothing else."""
+        """Returns the releases one after the other; each may use what was released before, and nothing else."""
         request, d = self.request, self.dimension
         known = np.ones(d, dtype=bool)
         radius = request.radius
@@ -276,7 +276,7 @@ class _Ball:
     radius: float
 
     def step(self, table: Floats, cut: float, mechanism: Gaussian, size: float, bits: Bits) -> _Found:
-        """The mean of rows clipped to the distance `cut` from the centre."""
+        """Returns the mean of rows clipped to the distance `cut` from the centre."""
         unit = cut / UNITS
         total = clipped_sum(table, self.centre, unit)
         noisy = np.asarray(mechanism.release(total, bits=bits), dtype=np.float64)
@@ -284,30 +284,30 @@ class _Ball:
 
 
 def clipped_sum(table: Floats, centre: Floats, unit: float) -> NDArray[np.int64]:
-    """The sum over rows of x - centre in whole units, each row shrunk by itself to a length of at most UNITS."""
+    """Returns the sum over rows of x - centre in whole units, each row shrunk by itself to at most UNITS."""
     return np.asarray(within(whole(table - centre, 1 / unit), UNITS).sum(axis=0), dtype=np.int64)
 
 
 def length(dimension: int, failure: float) -> float:
-    """What the length of a standard normal vector exceeds with at most this probability (Laurent, Massart 2000)."""
+    """Returns what the length of a standard normal vector hardly ever exceeds (Laurent, Massart 2000)."""
     tail = math.log(1 / failure)
     return math.sqrt(dimension + 2 * math.sqrt(dimension * tail) + 2 * tail)
 
 
 def gaussian(multiplier: Fraction, sensitivity: int) -> Gaussian:
-    """The noise of one sum."""
+    """Returns the noise of one sum."""
     return Gaussian.with_multiplier(noise_multiplier=multiplier, sensitivity=sensitivity)
 
 
 def table_of(X: Any) -> tuple[Floats, bool]:
-    """Rows of floats, and whether a vector was given."""
+    """Returns rows of floats, and whether a vector was given."""
     given = np.asarray(X)
     flat = given.ndim == 1
     return matrix(given[:, None] if flat else given), flat
 
 
 def spread_over(centre: Any, dimension: int) -> Floats:
-    """A public centre with as many entries as rows have."""
+    """Returns a public centre with as many entries as rows have."""
     try:
         found = np.broadcast_to(np.asarray(centre, dtype=np.float64), (dimension,)).astype(np.float64)
     except (TypeError, ValueError):

@@ -38,7 +38,7 @@ def mean(
     target: str = "population",
     bits: Bits | None = None,
 ) -> Estimate:
-    """The mean of private numbers, clipped to public bounds.
+    """Estimates the mean of private numbers, clipped to public bounds.
 
     Args:
         x: one number for each unit; missing ones are left out, or under REPLACE the middle of the bounds.
@@ -139,13 +139,13 @@ def _with_squares(first: Noisy, values: Column, spending: Spending, bits: Bits) 
 
 
 def centre_of(released: Noisy) -> float:
-    """The mean of c; the number of values it is divided by is at least 1."""
+    """Returns the mean of c; the number of values it is divided by is at least 1."""
     count, total = released.sums(np.eye(2))
     return float(np.clip(total / max(count, 1.0), -1.0, 1.0))
 
 
 def centre_interval(released: Noisy, risk: float, *, sample: bool = False) -> tuple[float, float]:
-    """Where the mean of c is, up to a risk, on the scale from -1 to 1.
+    """Returns where the mean of c is, up to a risk, on the scale from -1 to 1.
 
     Nothing is known, and the whole scale is returned, where there may be no values at all.
     """

@@ -61,7 +61,7 @@ class Noisy:
     event: Event
 
     def sums(self, polynomials: Floats) -> Floats:
-        """For each row p the estimate of the sum over all values of p_0 + p_1 c + p_2 c^2 + ..."""
+        """Returns for each row p the estimate of the sum over all values of p_0 + p_1 c + p_2 c^2 + ..."""
         known = polynomials @ self.constants[: polynomials.shape[1]]
         return np.asarray(self._weights(polynomials) @ self.values + known)
 
@@ -69,7 +69,10 @@ class Noisy:
         return np.asarray(polynomials @ self.powers[: polynomials.shape[1]])
 
     def reach(self, polynomials: Floats, risk: float) -> Floats:
-        """How much such a sum may exceed its estimate: it does so with at most this probability, for each row."""
+        """Returns how much such a sum may exceed its estimate.
+
+        It does so with at most this probability, for each row.
+        """
         weights = np.abs(self._weights(polynomials))
         slack = weights @ self.steps
         if self.laplace:
@@ -79,7 +82,7 @@ class Noisy:
         return np.asarray(found + slack)
 
     def outside(self, polynomials: Floats, variances: Floats | float) -> Floats:
-        """For each row the chance that noise and a normal sampling error of this variance are as far from 0 together.
+        """Returns for each row the chance that noise and a normal sampling error are as far from 0 together.
 
         This is the p-value of "the sum of p(c) is 0 in the mean", with the given variance of the exact sum.
         """
@@ -93,7 +96,7 @@ class Noisy:
 
 
 def beyond(distance: Floats, variance: Floats, sizes: Floats) -> Floats:
-    """P(|N(0, variance) + sum of Laplace draws| > distance), the sizes of the draws in the rows, never too small.
+    """Returns P(|N(0, variance) + sum of Laplace draws| > distance), sizes of draws in the rows, never too small.
 
     The characteristic function prod 1 / (1 + s_i^2 u^2) is sum_i w_i / (1 + s_i^2 u^2) with w_i = prod_(j != i) s_i^2 /
     (s_i^2 - s_j^2) for different s_i: the law is a signed mixture of single Laplace laws, each of which is added to the
@@ -105,7 +108,7 @@ def beyond(distance: Floats, variance: Floats, sizes: Floats) -> Floats:
 
 
 def farthest(sizes: Floats, risk: float) -> Floats:
-    """A distance that a sum of Laplace draws, their sizes in the rows, exceeds with at most this probability."""
+    """Returns a distance that a sum of Laplace draws, their sizes in the rows, exceeds at most this often."""
     ordered, shares = _mixture(sizes)
     low, high = np.zeros(sizes.shape[1]), np.sum(ordered, axis=0) * math.log(len(ordered) / risk)
     if risk < 1000 * _LOST:
@@ -148,7 +151,7 @@ def _one_beyond(distance: Floats, sigma: Floats, size: Floats) -> Floats:
 
 
 def hull(accepts: Callable[[Floats], NDArray[np.bool_]], start: float, low: float, high: float) -> tuple[float, float]:
-    """The range from the smallest to the largest accepted number between low and high, `start` included.
+    """Returns the range from the smallest to the largest accepted number between low and high, `start` included.
 
     What is accepted is looked for on ever finer lattices; the ends lie just outside of it.
     """
@@ -168,7 +171,7 @@ def _end(accepts: Callable[[Floats], NDArray[np.bool_]], inside: float, outer: f
 
 
 def exact_sum(values: NDArray[np.int64]) -> int:
-    """The sum of integers of any sign and any number, as one that never wraps.
+    """Returns the sum of integers of any sign and any number, as one that never wraps.
 
     >>> exact_sum(np.full(9, 2**62)) == 9 * 2**62
     True
@@ -177,7 +180,7 @@ def exact_sum(values: NDArray[np.int64]) -> int:
 
 
 def pair(column: Column, spending: Spending, bits: Bits) -> Noisy:
-    """The sums of u and of 1 - u with Laplace noise: the number of values and their sum, in one release.
+    """Returns the sums of u and of 1 - u with Laplace noise: the number of values and their sum, in one release.
 
     Formal guarantee: pure epsilon-DP under ADD_REMOVE. A value more moves the two sums by k and w - k steps, which is w
     in the L1 norm whatever the value is (Kulesza, Suresh, Wang 2024).
@@ -197,7 +200,9 @@ def pair(column: Column, spending: Spending, bits: Bits) -> Noisy:
 
 
 def bernstein(column: Column, spending: Spending, bits: Bits) -> Noisy:
-    """The sums of Bernstein's polynomials of degree 4 with Laplace noise: four moments and the number of values.
+    """Returns the sums of Bernstein's polynomials of degree 4 with Laplace noise.
+
+    Four moments and the number of values.
 
     Formal guarantee: pure epsilon-DP. The polynomials C(4, j) u^j (1 - u)^(4 - j) are never negative and add up to 1,
     so a value more moves the five sums by exactly 1 in the L1 norm, in integers by w^4; another value in its place by
@@ -240,7 +245,7 @@ def _from_bernstein() -> Floats:
 
 
 def gaussian(column: Column, spending: Spending, bits: Bits, degree: int = DEGREE) -> Noisy:
-    """The sums of c, 1 - c^2, c (1 - c^2) and c^2 (1 - c^2), and the number of values, with normal noise.
+    """Returns the sums of c, 1 - c^2, c (1 - c^2) and c^2 (1 - c^2), and the number of values, with normal noise.
 
     Formal guarantee: mu-GDP for the mu^2 of `spending`. With s = c^2 the four numbers of one value have the squared
     length s + (1 - s)^2 + s (1 - s)^2 + s^2 (1 - s)^2 = 1 - s^3 (1 - s), which is at most 1: all moments together cost

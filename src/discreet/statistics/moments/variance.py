@@ -42,7 +42,7 @@ def variance(
     target: str = "population",
     bits: Bits | None = None,
 ) -> Estimate:
-    """The variance of private numbers, clipped to public bounds.
+    """Estimates the variance of private numbers, clipped to public bounds.
 
     Args:
         x: one number for each unit; missing ones are left out, or under REPLACE the middle of the bounds.
@@ -109,7 +109,7 @@ def standard_deviation(
     target: str = "population",
     bits: Bits | None = None,
 ) -> Estimate:
-    """The root of `variance`, and of the ends of its interval: post-processing of the same release.
+    """Estimates the standard deviation: the root of `variance` and of its ends, post-processing of one release.
 
     >>> from discreet.noise import SeededBits
     >>> print(standard_deviation([20, 30, 40] * 500, bounds=(0, 100), epsilon=1, bits=SeededBits(1)))
@@ -132,7 +132,7 @@ def standard_deviation(
 
 
 def squares_sensitivity(count: int, width: int) -> int:
-    """How far another value in the place of one moves count^2 times the variance of integers from 0 to width.
+    """Returns how far another value in the place of one moves count^2 times the variance of integers from 0 to width.
 
     That is the sum over pairs i < j of (k_i - k_j)^2. A value is in count - 1 of the pairs, and each of these stays
     between 0 and width^2: the move is at most (count - 1) width^2, and it is that much for a value that leaves all the
@@ -171,7 +171,7 @@ def _from_moments(released: Noisy, less: int, risk: float, target: str) -> Float
 
 
 def sampling_variance(released: Noisy, centre: Floats, tried: Floats, count: float, risk: float) -> Floats | float:
-    """An upper bound of the variance of the sum of (c - centre)^2 - tried, which fails with at most this risk.
+    """Returns an upper bound of the variance of the sum of (c - centre)^2 - tried, which fails with at most this risk.
 
     It is the sum of the squares in the mean, of which what was released tells an estimate; and (c - centre)^2 is
     between 0 and (1 + |centre|)^2, so with the mean `tried` it has a variance of at most tried ((1 + |centre|)^2 -

@@ -106,7 +106,7 @@ class Fences:
 
     @classmethod
     def of(cls, values: Column, shares: list[Fraction], spending: Spending, risk: float, bits: Bits) -> Fences:
-        """What is known before the first fence is drawn."""
+        """Returns what is known before the first fence is drawn."""
         private = values.neighbours is Neighbours.ADD_REMOVE
         rest = 1 - POINT_SHARE - (COUNT_SHARE if private else 0)
         part = spending.share(rest / (2 * len(shares)))
@@ -122,7 +122,7 @@ class Fences:
     def draw(
         self, values: Column, share: Fraction, point: int, bits: Bits
     ) -> tuple[tuple[int, Event], tuple[int, Event]]:
-        """The lowest and the highest step of the interval of a quantile, each with the price of its draw.
+        """Draws the lowest and the highest step of the interval of a quantile, each with the price of its draw.
 
         Fences are edges of blocks of values, narrow next to the released point and wide far from it, and only of those
         on their side of it; all that lies beyond the point counts with the block next to it. Few blocks are missed by
@@ -169,7 +169,7 @@ class Fences:
 
 
 def blocks(point: int, width: int) -> Integers:
-    """The edges of blocks of steps from 0 to `width`: the distances of edges from a point grow by a tenth each.
+    """Returns the edges of blocks of steps from 0 to `width`: the distances of edges from a point grow by a tenth each.
 
     >>> blocks(3, 10).tolist()
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]

@@ -39,7 +39,7 @@ def quantiles(
     intervals: bool = True,
     bits: Bits | None = None,
 ) -> Estimate:
-    """Several quantiles of private numbers, clipped to public bounds; the estimate's arrays are in the order of shares.
+    """Estimates several quantiles of private numbers, clipped to public bounds, in the order of `shares`.
 
     Args:
         x: one number for each unit; missing ones are left out, or under REPLACE the middle of the bounds.
@@ -110,7 +110,7 @@ def quantile(
     intervals: bool = True,
     bits: Bits | None = None,
 ) -> Estimate:
-    """One quantile of private numbers, clipped to public bounds: see `quantiles`.
+    """Estimates one quantile of private numbers, clipped to public bounds: see `quantiles`.
 
     >>> from discreet.noise import SeededBits
     >>> print(quantile(range(1000), 0.9, bounds=(0, 1000), epsilon=10, bits=SeededBits(1)))
@@ -144,7 +144,7 @@ def median(
     intervals: bool = True,
     bits: Bits | None = None,
 ) -> Estimate:
-    """The median of private numbers, clipped to public bounds: see `quantiles`.
+    """Estimates the median of private numbers, clipped to public bounds: see `quantiles`.
 
     >>> from discreet.noise import SeededBits
     >>> print(median(range(1000), bounds=(0, 1000), epsilon=10, bits=SeededBits(1)))
@@ -176,7 +176,7 @@ def interquartile_range(
     intervals: bool = True,
     bits: Bits | None = None,
 ) -> Estimate:
-    """The distance between the upper and the lower quartile: post-processing of two `quantiles`.
+    """Estimates the distance between the upper and the lower quartile: post-processing of two `quantiles`.
 
     Each quartile's interval has half of the risk, so that both cover, and with them their distance.
 

@@ -53,14 +53,14 @@ def only_replace(neighbours: Neighbours | str) -> None:
 
 
 def known_target(target: str) -> bool:
-    """Whether the interval is to cover the population's value."""
+    """Tells whether the interval is to cover the population's value."""
     if target not in TARGETS:
         raise InvalidParameter("target", target, f"to be one of {', '.join(TARGETS)}")
     return target == "population"
 
 
 def some_values(size: int) -> int:
-    """The public number of values, at least one."""
+    """Returns the public number of values, at least one."""
     if size < 1:
         raise InvalidValue("to be at least one value", "Their number is public; there is no centre of nothing.")
     return size
@@ -78,17 +78,17 @@ class SmoothLogarithm:
 
     @classmethod
     def of(cls, *, beta: Fraction, epsilon: Fraction) -> SmoothLogarithm:
-        """The release of a budget."""
+        """Returns the release of a budget."""
         move = widened(beta, 2 * INFLATION)
         return cls(mechanism=Laplace(epsilon=epsilon, sensitivity=move, grid=Grid.finer_than(move / _FINE)))
 
     @property
     def scale(self) -> float:
-        """The scale of the noise."""
+        """Returns the scale of the noise."""
         return float(self.mechanism.event.scale * self.mechanism.grid.step)
 
     def release(self, value: Fraction, bits: Bits) -> float:
-        """ln(value) with noise."""
+        """Releases ln(value) with noise."""
         return float(self.mechanism.release(upper(lambda digits: Enclosure.of(value, digits).log()), bits=bits))
 
 
@@ -122,7 +122,7 @@ class CentrePlan:
         outside: Fraction,
         population: bool,
     ) -> CentrePlan:
-        """The plan of a budget.
+        """Returns the plan of a budget.
 
         Args:
             epsilon: of all releases together.
@@ -146,14 +146,14 @@ class CentrePlan:
 
     @property
     def event(self) -> Event:
-        """All releases."""
+        """Returns all releases."""
         parts: list[Event] = [self.noise.event, self.scale.mechanism.event]
         return events.Composed([*parts, self.spread.mechanism.event] if self.spread else parts)
 
     def released(
         self, centre: Fraction, sensitivity: Fraction, bound: Callable[[], Fraction], freedom: int, bits: Bits
     ) -> Interval:
-        """The ends of the interval around the noisy centre, in steps.
+        """Releases the ends of the interval around the noisy centre, in steps.
 
         Args:
             centre: exact.
@@ -195,19 +195,19 @@ def _spread_beta(epsilon: Fraction, inside: int, beyond: int) -> Fraction:
 
 
 def missed_by_each(outside: Fraction) -> float:
-    """How often each of two errors may exceed its half-width."""
+    """Returns how often each of two errors may exceed its half-width."""
     return float(outside) if outside <= Fraction(1, 10) else float(outside) * 0.9
 
 
 @lru_cache(maxsize=256)
 def lomax_pivot(power: float, scale: float, outside: float) -> float:
-    """The t with P(|Z| e^(-Y) > t) = outside for P(|Z| > t) = (1 + t)^power and Y of the Laplace law."""
+    """Returns the t with P(|Z| e^(-Y) > t) = outside for P(|Z| > t) = (1 + t)^power and Y of the Laplace law."""
     return _pivot(lambda t: (1 + t) ** power, scale, outside)
 
 
 @lru_cache(maxsize=256)
 def student_pivot(freedom: int, scale: float, outside: float) -> float:
-    """The same for Z of Student's law."""
+    """Returns the same for Z of Student's law."""
     return _pivot(lambda t: 2 * special.stdtr(freedom, -t), scale, outside)
 
 

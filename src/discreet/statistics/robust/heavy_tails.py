@@ -40,7 +40,7 @@ def heavy_tailed_mean(
     confidence: Number = 0.95,
     bits: Bits | None = None,
 ) -> Estimate:
-    """The mean of values of which only a moment is known to be finite: E|X - mean|^moment <= scale^moment.
+    """Estimates the mean of values of which only a moment is bounded: E|X - mean|^moment <= scale^moment.
 
     Values are clipped at the distance tau around a private median c. Clipping moves the mean by at most (k - 1)^(k - 1)
     / k^k (scale + |c - mean|)^k / tau^(k - 1), k = moment; tau makes the sum of this and of the noise small, from
@@ -105,7 +105,7 @@ class TailPlan:
 
     @classmethod
     def of(cls, epsilon: Fraction, width: int, neighbours: Neighbours, outside: Fraction) -> TailPlan:
-        """The plan of a budget."""
+        """Returns the plan of a budget."""
         counted = neighbours is Neighbours.ADD_REMOVE
         part = epsilon / (MEDIAN + SUM + (COUNT if counted else 0))
         return cls(
@@ -123,14 +123,14 @@ class TailPlan:
 
     @property
     def event(self) -> Event:
-        """All releases."""
+        """Returns all releases."""
         parts: list[Event] = [self.median.event]
         if self.count is not None:
             parts.append(self.count.event)
         return events.Composed([*parts, self.total.event])
 
     def estimate(self, values: Column, moment: float, scale: float, bits: Bits) -> Estimate:
-        """The releases, one after the other, each of which may use the ones before."""
+        """Releases the releases, one after the other, each of which may use the ones before."""
         centre = int(self.median.release(values.steps, bits=bits))
         size, doubt = self._size(values, bits)
         far = scale * (1 + _distance(moment, self._tail_share(size - doubt)))

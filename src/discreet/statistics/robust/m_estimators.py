@@ -69,13 +69,13 @@ class LocationPlan:
 
     @property
     def event(self) -> Event:
-        """What a run costs."""
+        """Returns what a run costs."""
         first = [part.event for part in (self.start, self.size) if not isinstance(part, int)]
         last = [part.event for part in (self.slope, self.square) if part is not None]
         return events.Composed([*first, events.Repeated(self.descent.event, self.path.steps), *last])
 
     def run(self, values: Column, confidence: Number, bits: Bits) -> Estimate:
-        """The estimate: every line that reads `values` ends in a mechanism."""
+        """Returns the estimate: every line that reads `values` ends in a mechanism."""
         steps, limit = values.steps, values.width
         start = self.start if isinstance(self.start, int) else int(self.start.release(steps, bits=bits))
         size = self.size if isinstance(self.size, int) else max(1, int(self.size.release(steps.size, bits=bits)))
@@ -129,7 +129,7 @@ def location_plan(
     step_size: Number,
     sample: bool,
 ) -> LocationPlan:
-    """The plan for a column of `width` steps, before its values are seen."""
+    """Returns the plan for a column of `width` steps, before its values are seen."""
     usual = 4 if start is None else 20
     count = usual if steps is None else check.integer(steps=steps, at_least=1, at_most=_MOST_STEPS)
     known = None if size is None else check.integer(size=size, at_least=1)
@@ -160,7 +160,7 @@ def _parts(spending: Spending, *, start: bool, count: bool, square: bool) -> dic
 
 
 def rank_choice(part: Spending, share: Fraction, width: int, neighbours: Neighbours) -> Quantile:
-    """The draw of a quantile of a column of `width` steps that fits into a part of a budget of either kind."""
+    """Returns the draw of a quantile of a column of `width` steps that fits into a part of a budget of either kind."""
     return Quantile(
         epsilon=pure_part(part), quantile=share, bounds=(0, width), grid=Grid.integers(), neighbours=neighbours
     )
@@ -184,7 +184,7 @@ def huber_location(
     confidence: Number = 0.95,
     bits: Bits | None = None,
 ) -> Estimate:
-    """A location that a few wild values hardly move: the theta at which sum clip((x - theta) / scale, -k, k) is 0.
+    """Estimates a location that wild values hardly move: sum clip((x - theta) / scale, -k, k) is 0 there.
 
     It is `m_estimate` with the score `Huber(k)`: arguments and guarantee are written there.
 
@@ -231,7 +231,7 @@ def m_estimate(
     confidence: Number = 0.95,
     bits: Bits | None = None,
 ) -> Estimate:
-    """A private M-estimate of location, the theta at which the scores of (x - theta) / scale add up to 0.
+    """Estimates the theta at which the scores of (x - theta) / scale add up to 0.
 
     theta <- theta + step_size (sum of scores + noise) / n, `steps` times from a private median, the later half of the
     iterates averaged. The interval covers the population's value: the sandwich variance E psi^2 / (n E[psi']^2), both
@@ -307,7 +307,7 @@ def m_estimate(
 
 
 def quartile_scale(values: Column, spending: Spending, bits: Bits) -> tuple[Fraction, tuple[Event, ...]]:
-    """The distance of two private quartiles over 1.349, which is 1 for a standard normal law, and its price.
+    """Returns the distance of two private quartiles over 1.349, which is 1 for a standard normal law, and its price.
 
     It is at least 2^-10 of the range, so that values that are all alike are no error.
     """

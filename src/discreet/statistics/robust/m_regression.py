@@ -57,7 +57,7 @@ def m_regression(
     confidence: Number = 0.95,
     bits: Bits | None = None,
 ) -> Estimate:
-    """Private regression coefficients, the intercept last, with intervals that cover the population's.
+    """Estimates regression coefficients, the intercept last, with intervals that cover the population's.
 
     Solves sum psi((y - x beta) / scale) x = 0, or for targets 0 and 1 sum (y - 1 / (1 + e^-(x beta))) x = 0, by
     noisy Newton steps (Avella-Medina, Bradshaw, Loh 2023): each releases a gradient and a curvature. The interval is
@@ -167,20 +167,20 @@ class _Setting:
         return int(RADIUS / np.sqrt(2)) if self.intercept else RADIUS
 
     def rows(self, given: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Integer rows within RADIUS, each a function of itself."""
+        """Returns integer rows within RADIUS, each a function of itself."""
         kept = within(whole(given, self._radius / self.norm), self._radius)
         if not self.intercept:
             return kept
         return np.hstack([kept, np.full((len(kept), 1), self._radius, dtype=np.int64)])
 
     def targets(self, y: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Integer targets, clipped to the bounds."""
+        """Returns integer targets, clipped to the bounds."""
         if self.bounds is not None:
             y = np.clip(y, float(self.bounds[0]), float(self.bounds[1]))
         return self.response.targets(y, self.scale)
 
     def back(self, dimension: int) -> NDArray[np.float64]:
-        """What the weights are multiplied by to be in the units of the data."""
+        """Returns what the weights are multiplied by to be in the units of the data."""
         factors = np.full(dimension, self.scale * self._radius / RADIUS)
         factors[: dimension - self.intercept] /= self.norm
         return factors

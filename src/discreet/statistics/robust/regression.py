@@ -70,19 +70,19 @@ class Response(ABC):
 
     @abstractmethod
     def targets(self, y: Floats, scale: float) -> Integers:
-        """Targets as integers, each by itself."""
+        """Returns targets as integers, each by itself."""
 
     @abstractmethod
     def residuals(self, margins: Integers, targets: Integers) -> Integers:
-        """psi: positive where the target lies above the margin."""
+        """Returns psi of the rows: positive where the target lies above the margin."""
 
     @abstractmethod
     def weights(self, margins: Integers, targets: Integers) -> Integers:
-        """Curvatures for a step, never negative."""
+        """Returns curvatures for a step, never negative."""
 
     @abstractmethod
     def slopes(self, margins: Integers, targets: Integers) -> Integers:
-        """Slopes of psi, for the interval."""
+        """Returns slopes of psi, for the interval."""
 
 
 @dataclass(frozen=True)
@@ -112,32 +112,32 @@ class Numbers(Response):
 
     @property
     def residual_bound(self) -> int:  # type: ignore[override]
-        """The largest |psi|."""
+        """Returns the largest |psi|."""
         return int(np.abs(self._psi).max())
 
     @property
     def weight_bound(self) -> int:  # type: ignore[override]
-        """The largest psi(u) / u."""
+        """Returns the largest psi(u) / u."""
         return int(self._weight.max())
 
     @property
     def slope_bound(self) -> int:  # type: ignore[override]
-        """The largest |psi'|."""
+        """Returns the largest |psi'|."""
         return int(np.abs(self._slope).max())
 
     @property
     def signed(self) -> bool:  # type: ignore[override]
-        """Whether the score turns back somewhere."""
+        """Tells whether the score turns back somewhere."""
         return bool((self._slope < 0).any())
 
     def targets(self, y: Floats, scale: float) -> Integers:
-        """y / scale in units of a margin; a missing one is marked as a row that counts nowhere."""
+        """Returns y / scale in units of a margin; a missing one is marked as a row that counts nowhere."""
         with np.errstate(over="ignore"):
             scaled = np.clip(np.nan_to_num(y / scale * MARGIN, nan=0.0), -_FURTHEST_TARGET, _FURTHEST_TARGET)
         return np.where(np.isnan(y), NOWHERE, np.rint(scaled).astype(np.int64))
 
     def residuals(self, margins: Integers, targets: Integers) -> Integers:
-        """psi of the differences; Huber's is the clipped difference itself."""
+        """Returns psi of the differences; Huber's is the clipped difference itself."""
         if isinstance(self.score, Huber):
             shift = (MARGIN // RESIDUAL).bit_length() - 1
             bound = self.residual_bound
@@ -147,11 +147,11 @@ class Numbers(Response):
         return np.where(targets == NOWHERE, 0, found)
 
     def weights(self, margins: Integers, targets: Integers) -> Integers:
-        """psi(u) / u."""
+        """Returns psi(u) / u."""
         return np.where(targets == NOWHERE, 0, look_up(self._weight, targets - margins))
 
     def slopes(self, margins: Integers, targets: Integers) -> Integers:
-        """psi'(u)."""
+        """Returns psi'(u)."""
         return np.where(targets == NOWHERE, 0, look_up(self._slope, targets - margins))
 
 
@@ -165,19 +165,19 @@ class Binary(Response):
     signed: bool = False
 
     def targets(self, y: Floats, scale: float) -> Integers:  # noqa: ARG002 - margins have no scale here
-        """0, 1, or -1 for anything else."""
+        """Returns targets 0 and 1, and -1 for anything else."""
         return np.where(y == 1, 1, np.where(y == 0, 0, -1)).astype(np.int64)
 
     def residuals(self, margins: Integers, targets: Integers) -> Integers:
-        """The target minus the chance."""
+        """Returns the target minus the chance."""
         return -class_residuals(margins, targets, SIGMOID)
 
     def weights(self, margins: Integers, targets: Integers) -> Integers:
-        """p (1 - p)."""
+        """Returns p (1 - p)."""
         return np.where(targets >= 0, look_up(_VARIANCE, margins), 0)
 
     def slopes(self, margins: Integers, targets: Integers) -> Integers:
-        """p (1 - p), the same."""
+        """Returns p (1 - p), the same as the weights."""
         return self.weights(margins, targets)
 
 
@@ -185,7 +185,7 @@ _VARIANCE = link_table(lambda z: special.expit(z) * special.expit(-z))
 
 
 def response_of(psi: Any) -> Response:
-    """A score of residuals, or the name of logistic regression.
+    """Returns a score of residuals, or the name of logistic regression.
 
     Raises:
         InvalidParameter: if it is neither.
@@ -240,12 +240,12 @@ class RegressionPlan:
 
     @property
     def clip(self) -> int:
-        """The largest length of a row's gradient, in integers."""
+        """Returns the largest length of a row's gradient, in integers."""
         return self.response.residual_bound * RADIUS
 
     @property
     def event(self) -> Event:
-        """What a run costs."""
+        """Returns what a run costs."""
         first = [part.event for part in (self.start, self.size) if part is not None and not isinstance(part, int)]
         step: list[Event] = [self.gradient.event]
         if self.curvature is not None:
@@ -254,7 +254,7 @@ class RegressionPlan:
         return events.Composed([*first, steps, self.square.event, self.slope.event])
 
     def run(self, rows: Integers, targets: Integers, start: Floats, confidence: Number, bits: Bits) -> Fit:
-        """The fit: every line that reads rows or targets ends in a mechanism."""
+        """Returns the fit: every line that reads rows or targets ends in a mechanism."""
         design, response = Design.of(rows, clip=self.clip), self.response
         theta, metric = start.copy(), np.eye(len(start))
         size = self._count(len(rows), bits)
@@ -331,7 +331,7 @@ def _shrunk(kept: Floats) -> Floats:
 
 
 def predicted_error(dimension: int, size: int, steps: int, multiplier: float, slope: float) -> float:
-    """The relative noise of a released curvature of isotropic rows, over half of which say something.
+    """Returns the relative noise of a released curvature of isotropic rows, over half of which say something.
 
     Above 1/2, Newton steps go astray and gradient steps are better.
     """

@@ -38,15 +38,15 @@ class Score(ABC):
     @property
     @abstractmethod
     def reach(self) -> float:
-        """Beyond this distance the score is (nearly) constant; at most 64."""
+        """Returns the distance beyond which the score is (nearly) constant; at most 64."""
 
     @abstractmethod
     def psi(self, u: Floats) -> Floats:
-        """The score at differences in units of the scale."""
+        """Returns the score at differences in units of the scale."""
 
     @abstractmethod
     def slope(self, u: Floats) -> Floats:
-        """Its derivative."""
+        """Returns the derivative of psi."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -64,15 +64,15 @@ class Huber(Score):
 
     @property
     def reach(self) -> float:
-        """Beyond k it is constant."""
+        """Returns k: beyond it the score is constant."""
         return self.k
 
     def psi(self, u: Floats) -> Floats:
-        """The difference, clipped."""
+        """Returns the difference, clipped."""
         return np.asarray(np.clip(u, -self.k, self.k))
 
     def slope(self, u: Floats) -> Floats:
-        """1 within k, 0 beyond."""
+        """Returns 1 within k, 0 beyond."""
         return (np.abs(u) < self.k).astype(np.float64)
 
 
@@ -82,15 +82,15 @@ class Logistic(Score):
 
     @property
     def reach(self) -> float:
-        """Within 1e-6 of constant from here on."""
+        """Returns the distance from which on the score is within 1e-6 of constant."""
         return 16.0
 
     def psi(self, u: Floats) -> Floats:
-        """tanh(u / 2)."""
+        """Returns tanh(u / 2)."""
         return np.asarray(np.tanh(u / 2))
 
     def slope(self, u: Floats) -> Floats:
-        """(1 - tanh^2(u / 2)) / 2."""
+        """Returns (1 - tanh^2(u / 2)) / 2."""
         return np.asarray((1 - np.tanh(u / 2) ** 2) / 2)
 
 
@@ -105,22 +105,22 @@ class Biweight(Score):
 
     @property
     def reach(self) -> float:
-        """Beyond c it is 0; a bin more, so that the table ends with zeros."""
+        """Returns c and a bin more: beyond c the score is 0, and its table ends with zeros."""
         return self.c + 2 / _BINS
 
     def psi(self, u: Floats) -> Floats:
-        """The difference, faded out toward c."""
+        """Returns the difference, faded out toward c."""
         inside = np.maximum(1 - (u / self.c) ** 2, 0)
         return np.asarray(u * inside**2)
 
     def slope(self, u: Floats) -> Floats:
-        """(1 - v)(1 - 5 v) with v = (u / c)^2: negative from c / sqrt 5 on."""
+        """Returns (1 - v)(1 - 5 v) with v = (u / c)^2: negative from c / sqrt 5 on."""
         square = (u / self.c) ** 2
         return np.where(square < 1, (1 - square) * (1 - 5 * square), 0.0)
 
 
 def score_of(psi: object) -> Score:
-    """The argument, if it is a score."""
+    """Returns the argument, if it is a score."""
     if not isinstance(psi, Score):
         raise InvalidParameter("psi", psi, "to be a Score", "Pass e.g. psi=Huber(), or a Score of your own.")
     return psi
@@ -149,12 +149,12 @@ class WholeScore:
 
     @property
     def bound(self) -> int:
-        """The largest |psi|, in steps."""
+        """Returns the largest |psi|, in steps."""
         return self._clip if self._clip is not None else int(np.abs(self._psi).max())
 
     @property
     def slope_range(self) -> tuple[int, int]:
-        """The smallest and the largest slope, in units of 1 / SLOPE_UNIT."""
+        """Returns the smallest and the largest slope, in units of 1 / SLOPE_UNIT."""
         return min(0, int(self._slope.min())), max(1, int(self._slope.max()))
 
     def psi(self, differences: Integers) -> Integers:
@@ -164,13 +164,13 @@ class WholeScore:
         return np.asarray(self._psi[self._bins(differences)])
 
     def slopes(self, differences: Integers) -> Integers:
-        """Slopes at differences."""
+        """Returns slopes at differences."""
         if self._clip is not None:
             return SLOPE_UNIT * (np.abs(differences) < self._clip).astype(np.int64)
         return np.asarray(self._slope[self._bins(differences)])
 
     def squares(self, differences: Integers) -> Integers:
-        """psi^2 / bound, rounded down: from 0 to `bound`."""
+        """Returns psi^2 / bound, rounded down: from 0 to `bound`."""
         found = self.psi(differences)
         return np.asarray(found * found // self.bound)
 

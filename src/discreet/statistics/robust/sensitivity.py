@@ -47,7 +47,7 @@ HUBER = 1.345  # 95 % efficiency for normal data
 
 
 def order_statistic(steps: Integers, width: int, rank: int, beta: Fraction, floor: Fraction) -> Fraction:
-    """The smooth sensitivity of the value of a rank, in steps, raised to the floor.
+    """Returns the smooth sensitivity of the value of a rank, in steps, raised to the floor.
 
     Args:
         steps: sorted values from 0 to `width`.
@@ -64,7 +64,7 @@ def order_statistic(steps: Integers, width: int, rank: int, beta: Fraction, floo
 
 
 def trimmed_mean(steps: Integers, width: int, trimmed: int, beta: Fraction, floor: Fraction) -> Fraction:
-    """The smooth sensitivity of the mean of all but the `trimmed` smallest and largest values, raised to the floor.
+    """Returns the smooth sensitivity of the mean without the `trimmed` smallest and largest values, floored.
 
     >>> found = trimmed_mean(np.array([1, 4, 5, 7, 9]), 10, 1, Fraction(1, 10), Fraction(1, 1000))
     >>> round(float(found), 6)
@@ -78,7 +78,7 @@ def trimmed_mean(steps: Integers, width: int, trimmed: int, beta: Fraction, floo
 def smooth_gap(
     steps: Integers, width: int, ranks: tuple[int, int], beta: Fraction, floor: Fraction, *, changes: int = 0
 ) -> Fraction:
-    """max over k of e^(-beta k) M_(k + changes), raised to the floor, at most 1 + INFLATION times as large.
+    """Returns max over k of e^(-beta k) M_(k + changes), raised to the floor, at most 1 + INFLATION times as large.
 
     Work is O(K log K) for the K = ln(width / floor) / beta places next to the two ranks: what lies further away weighs
     less than the floor. The pair that is found by floats may miss the best one by less than 10^-9 of its weight (see
@@ -125,24 +125,29 @@ class _Sides:
         return cls(np.append(steps[:left][::-1], 0), np.append(steps[right - 1 :], width), rate, changes)
 
     def within(self, reach: int) -> _Sides:
-        """Only what is that near."""
+        """Returns only the pairs that are that near."""
         return _Sides(self.lows[: reach + 1], self.highs[: reach + 1], self.rate, self.changes)
 
     def scores(self, a: Integers, b: Integers) -> Floats:
-        """ln((x_(r + b) - x_(l - a)) e^(-rate (a + b))): minus infinity where nothing moves or too little changes."""
+        """Returns ln((x_(r + b) - x_(l - a)) e^(-rate (a + b))).
+
+        Minus infinity where nothing moves or too little changes.
+        """
         with np.errstate(divide="ignore"):
             scores: Floats = np.log((self.highs[b] - self.lows[a]).astype(np.float64)) - self.rate * (a + b)
         scores[(a + b) < self.changes] = -np.inf
         return scores
 
     def sampled(self) -> float:
-        """A lower bound of the logarithm of the result, from few pairs: those at powers of two."""
+        """Returns a lower bound of the logarithm of the result, from few pairs: those at powers of two."""
         a, b = (np.unique(np.minimum(_POWERS, side.size - 1)) for side in (self.lows, self.highs))
         scores = self.scores(np.repeat(a, b.size), np.tile(b, a.size))
         return float(scores.max()) + self.rate * self.changes
 
     def best_pair(self) -> tuple[int, int] | None:
-        """The a and b of the largest score: the best b falls as a grows, so rows are halved, a whole level at once.
+        """Returns the a and b of the largest score.
+
+        The best b falls as a grows, so rows are halved, a whole level at once.
 
         For a > a' the ratio of the weights of b' > b is proportional to (x_(r + b') - x_(l - a)) / (x_(r + b) - x_(l -
         a)), which grows with x_(l - a): if b' beats b for a, it does so for every smaller a'. If b' is only nearly as
@@ -180,18 +185,18 @@ class Functional(ABC):
 
     @abstractmethod
     def at(self, points: Floats, weights: Floats) -> float:
-        """T of the distribution that gives sorted points these weights, which add up to 1."""
+        """Returns T of the distribution that gives sorted points these weights, which add up to 1."""
 
     @abstractmethod
     def influence(self, points: Floats, at: float) -> float:
-        """IF at a place, for the distribution that gives every point the same weight."""
+        """Returns IF at a place, for the distribution that gives every point the same weight."""
 
     def of(self, points: Floats) -> float:
-        """T of the data."""
+        """Returns T of the data."""
         return self.at(points, np.full(points.size, 1 / points.size))
 
     def fixed(self, points: Floats, at: float, share: float) -> float:
-        """IF_t at a place, t = share."""
+        """Returns IF_t at a place, t = share."""
         mixed = np.append(points, at)
         weights = np.append(np.full(points.size, (1 - share) / points.size), share)
         order = np.argsort(mixed, kind="stable")
@@ -203,11 +208,11 @@ class Mean(Functional):
     """The mean."""
 
     def at(self, points: Floats, weights: Floats) -> float:
-        """The weighted sum."""
+        """Returns the weighted sum."""
         return float(np.sum(weights * points))
 
     def influence(self, points: Floats, at: float) -> float:
-        """The distance from the mean."""
+        """Returns the distance from the mean."""
         return at - float(np.mean(points))
 
 
@@ -218,13 +223,13 @@ class TrimmedMean(Functional):
     trim: float
 
     def at(self, points: Floats, weights: Floats) -> float:
-        """The integral of the quantile function over the middle, divided by its length."""
+        """Returns the integral of the quantile function over the middle, divided by its length."""
         ends = np.concatenate([[0.0], np.cumsum(weights)])
         inside = np.diff(np.clip(ends, self.trim, 1 - self.trim))
         return float(np.sum(inside * points) / np.sum(inside))
 
     def influence(self, points: Floats, at: float) -> float:
-        """(w(z) - mean of w) / (1 - 2 trim), w clipping to the two quantiles."""
+        """Returns (w(z) - mean of w) / (1 - 2 trim), w clipping to the two quantiles."""
         low, high = np.quantile(points, [self.trim, 1 - self.trim], method="inverted_cdf").tolist()
         return float((np.clip(at, low, high) - np.mean(np.clip(points, low, high))) / (1 - 2 * self.trim))
 
@@ -234,14 +239,14 @@ class Median(Functional):
     """The median; half-way between the ends of the interval where the distribution function is one half."""
 
     def at(self, points: Floats, weights: Floats) -> float:
-        """The middle of all points at which half of the weight is reached."""
+        """Returns the middle of all points at which half of the weight is reached."""
         reached = np.cumsum(weights)
         low = int(np.searchsorted(reached, 0.5 - 1e-12))
         high = int(np.searchsorted(reached, 0.5 + 1e-12))
         return float(points[low] + points[min(high, points.size - 1)]) / 2
 
     def influence(self, points: Floats, at: float) -> float:  # noqa: ARG002  # refused whatever they are
-        """There is none: it would be sign(z - T) / (2 f(T)), and data has no density f."""
+        """Refuses: it would be sign(z - T) / (2 f(T)), and data has no density f."""
         hint = "Pass share=1/len(x) for the influence of one more value."
         raise InvalidParameter("share", None, "to be given for a median", hint)
 
@@ -254,7 +259,7 @@ class Huber(Functional):
     scale: float
 
     def at(self, points: Floats, weights: Floats) -> float:
-        """Where the sum, which falls in T, passes 0; the middle of the places if there are several."""
+        """Returns where the sum, which falls in T, passes 0; the middle of the places if there are several."""
 
         def total(theta: float) -> float:
             return float(np.sum(weights * np.clip((points - theta) / self.scale, -self.k, self.k)))
@@ -268,7 +273,7 @@ class Huber(Functional):
         return (left + right) / 2
 
     def influence(self, points: Floats, at: float) -> float:
-        """scale psi(r) / P(|r| < k); infinite if no point is inside."""
+        """Returns scale psi(r) / P(|r| < k); infinite if no point is inside."""
         residuals = (points - self.of(points)) / self.scale
         inside = float(np.mean(np.abs(residuals) < self.k))
         own = float(np.clip((at - self.of(points)) / self.scale, -self.k, self.k))
@@ -285,7 +290,7 @@ def _crossing(falling: Any, low: float, high: float) -> float:
 
 
 def functional(estimator: str, *, trim: Number = 0.1, k: Number = HUBER, scale: Number = 1) -> Functional:
-    """An estimator by its name: "mean", "median", "trimmed_mean" or "huber".
+    """Returns an estimator by its name: "mean", "median", "trimmed_mean" or "huber".
 
     >>> functional("huber").of(np.array([0.0, 0.0, 100.0]))
     0.6725

@@ -37,7 +37,7 @@ def subsample_and_aggregate(
     confidence: Number = 0.95,
     bits: Bits | None = None,
 ) -> Estimate:
-    """The private median of what an estimator says about each of many random blocks of units.
+    """Releases the median of what an estimator says about each of many random blocks of units.
 
     The interval covers the median of the law of what the estimator says about a block, which is the population's value
     if the estimator is as often too high as too low there; the bias of small blocks is not in it. It consists of two
@@ -95,7 +95,7 @@ class BlockPlan:
 
     @classmethod
     def of(cls, epsilon: Fraction, blocks: int, bounds: tuple[Fraction, Fraction], outside: Fraction) -> BlockPlan:
-        """Half of epsilon for the median, a quarter for each end; all for it if the ends would be the bounds."""
+        """Plans half of epsilon for the median and a quarter for each end; all for it if ends would be the bounds."""
 
         def quantile(share: Fraction, at: Fraction) -> Quantile:
             return Quantile(epsilon=epsilon * share, quantile=at, bounds=bounds, neighbours=Neighbours.REPLACE)
@@ -109,11 +109,11 @@ class BlockPlan:
 
     @property
     def event(self) -> Event:
-        """All releases."""
+        """Returns all releases."""
         return events.Composed([part.event for part in (self.middle, *(self.ends or ()))])
 
     def estimate(self, values: NDArray[np.float64], confidence: Fraction, bits: Bits) -> Estimate:
-        """The releases: the ends are put in order, with the median between them."""
+        """Releases the releases: the ends are put in order, with the median between them."""
         value = float(self.middle.release(values, bits=bits))
         limits = [float(limit) for limit in self.middle.bounds]
         found = [float(end.release(values, bits=bits)) for end in self.ends] if self.ends else limits
@@ -126,7 +126,7 @@ class BlockPlan:
 def block_values(
     units: NDArray[Any] | Sequence[Any], estimator: Callable[[Any], Any], blocks: int, default: float, bits: Bits
 ) -> NDArray[np.float64]:
-    """What the estimator says about each block, the default where it says nothing.
+    """Returns what the estimator says about each block, the default where it says nothing.
 
     Each unit is put into a block by a fair draw of its own, so that one unit more or less leaves the others alone.
     """

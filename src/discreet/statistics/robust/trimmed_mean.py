@@ -33,7 +33,7 @@ def trimmed_mean(
     confidence: Number = 0.95,
     bits: Bits | None = None,
 ) -> Estimate:
-    """The mean of the values between two quantiles, robust against the shares that it leaves out on either side.
+    """Estimates the mean of the values between two quantiles, robust against the shares that it leaves out.
 
     The interval covers the trimmed mean of the population: the sampling error is normal with a deviation of at most
     half the range of what is kept, over (1 - 2 trim) sqrt(n) (Tukey and McLaughlin 1963; Popoviciu 1935).
@@ -83,7 +83,9 @@ def smooth_median(
     confidence: Number = 0.95,
     bits: Bits | None = None,
 ) -> Estimate:
-    """The median, with noise scaled to its smooth sensitivity; half-way between the middle two of an even number.
+    """Estimates the median, with noise scaled to its smooth sensitivity.
+
+    It is half-way between the middle two of an even number of values.
 
     The interval covers the median of the population: its sampling error is normal, and the order statistics sqrt(n)
     ranks beyond the middle are two deviations away.
@@ -137,7 +139,7 @@ class _Request:
         return found
 
     def plan(self, kept: int, ranks: tuple[int, int]) -> CentrePlan:
-        """One step for each value kept is the floor: small, and above 0."""
+        """Returns one step for each value kept is the floor: small, and above 0."""
         return CentrePlan.of(
             epsilon=self.epsilon,
             beta=self.beta,

@@ -37,7 +37,7 @@ _MOST = 1_000_000
 
 
 def tulap_cdf(t: float | Floats, epsilon: float) -> Floats:
-    """P(T <= t) for T = G - G' + U, with geometric G of ratio b = e^-epsilon and U uniform on (-1/2, 1/2).
+    """Returns P(T <= t) for T = G - G' + U, with geometric G of ratio b = e^-epsilon and U uniform on (-1/2, 1/2).
 
     F(t) = b^-[t] / (1 + b) (b + (t - [t] + 1/2)(1 - b)) for t <= 0, [t] the nearest integer, and 1 - F(-t) above.
 
@@ -52,7 +52,7 @@ def tulap_cdf(t: float | Floats, epsilon: float) -> Floats:
 
 
 def greater(z: float, trials: int, chance: float, epsilon: float) -> float:
-    """P(X + T >= z) for X of law Binomial(trials, chance): the p-value against smaller chances.
+    """Returns P(X + T >= z) for X of law Binomial(trials, chance): the p-value against smaller chances.
 
     Formal guarantee: rejecting for small values of it is uniformly most powerful among all epsilon-DP tests of counts
     (Awan, Slavkovic 2018, Theorem 4.5), and under the null its law is uniform, because X + T is continuous.
@@ -65,12 +65,15 @@ def greater(z: float, trials: int, chance: float, epsilon: float) -> float:
 
 
 def less(z: float, trials: int, chance: float, epsilon: float) -> float:
-    """P(X + T <= z), by symmetry."""
+    """Returns P(X + T <= z), by symmetry."""
     return greater(trials - z, trials, 1 - chance, epsilon)
 
 
 def two_sided(z: float, trials: int, chance: float, epsilon: float) -> float:
-    """P(|X + T - trials chance| >= |z - trials chance|): exact level, nearly unbiased (Awan, Slavkovic 2018)."""
+    """Returns P(|X + T - trials chance| >= |z - trials chance|).
+
+    Exact level, nearly unbiased (Awan, Slavkovic 2018).
+    """
     middle = trials * chance
     away = abs(z - middle)
     both = greater(middle + away, trials, chance, epsilon) + less(middle - away, trials, chance, epsilon)
@@ -78,7 +81,7 @@ def two_sided(z: float, trials: int, chance: float, epsilon: float) -> float:
 
 
 def chance_interval(z: float, trials: int, epsilon: float, outside: float) -> tuple[float, float]:
-    """The chances that neither one-sided test at level outside / 2 rejects: covers with 1 - outside exactly."""
+    """Returns the chances that neither one-sided test at level outside / 2 rejects: covers with 1 - outside exactly."""
 
     def lower(chance: float) -> float:
         return greater(z, trials, chance, epsilon) - outside / 2

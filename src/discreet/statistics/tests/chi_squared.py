@@ -114,20 +114,20 @@ class _Test:
         return sizes[..., None], chances.reshape(tables.shape)
 
     def statistic(self, tables: Floats) -> Any:
-        """Squared distances from what is expected, over their variances."""
+        """Returns squared distances from what is expected, over their variances."""
         sizes, chances = self._fitted(tables)
         expected = sizes * chances
         return np.sum((tables - expected) ** 2 / (expected + deviation(self.noise) ** 2), axis=-1)
 
     def simulated(self, released: Floats, count: int, bits: Bits) -> Any:
-        """The statistic of tables drawn under the null that fits the released one, with noise of the same mechanism."""
+        """Returns the statistic of tables drawn under the null that fits the released one, with the same noise."""
         sizes, chances = self._fitted(released)
         drawn = multinomials(max(1, round(float(sizes[0]))), chances, count, bits)
         return self.statistic(np.asarray(self.noise.release(drawn, bits=bits), dtype=np.float64))
 
 
 def multinomials(size: int, chances: Floats, count: int, bits: Bits) -> Integers:
-    """Tables of `size` units, a row each: cell after cell by inverting the binomial law of what is left."""
+    """Returns tables of `size` units, a row each: cell after cell by inverting the binomial law of what is left."""
     left, mass = np.full(count, size, dtype=np.float64), 1.0
     tables = np.zeros((count, chances.size))
     for cell, chance in enumerate(chances[:-1]):

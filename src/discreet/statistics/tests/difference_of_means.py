@@ -123,12 +123,12 @@ class _Plan:
 
     @property
     def event(self) -> Event:
-        """What both samples cost, each unit being in one of them."""
+        """Returns what both samples cost, each unit being in one of them."""
         parts = (self.sum, self.square, self.count)
         return events.Composed([part.event for part in parts if part is not None])
 
     def run(self, values: Column, bits: Bits) -> _Mean:
-        """In half steps d = 2 step - width around the middle."""
+        """Runs the test in half steps d = 2 step - width around the middle."""
         around, width = 2 * values.steps - values.width, values.width
         total = float(self.sum.release(int(around.sum()), bits=bits))
         squares = float(self.square.release(int((around * around // width).sum()), bits=bits))

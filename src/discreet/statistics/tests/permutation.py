@@ -43,7 +43,7 @@ _SIGNS = {"two-sided": 0, "greater": 1, "less": -1}
 
 
 def hats(values: Column) -> Integers:
-    """Each value as 16 heights max(0, 1 - |x - c| / h) around public centres, none negative, of length <= RADIUS.
+    """Returns each value as 16 heights max(0, 1 - |x - c| / h) around public centres, of length <= RADIUS.
 
     Their inner product is a kernel. Since no height is negative, two vectors are at most sqrt(2) RADIUS apart.
     """
@@ -59,16 +59,16 @@ class Contrast(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many things are permuted."""
+        """Returns how many things are permuted."""
 
     @property
     @abstractmethod
     def sensitivity(self) -> int:
-        """How far one replaced unit can move the statistic of any permutation."""
+        """Returns how far one replaced unit can move the statistic of any permutation."""
 
     @abstractmethod
     def values(self, orders: NDArray[np.intp]) -> list[int]:
-        """The statistic for each row of `orders`, a permutation."""
+        """Returns the statistic for each row of `orders`, a permutation."""
 
 
 @dataclass(frozen=True)
@@ -84,16 +84,16 @@ class MeanDifference(Contrast):
 
     @property
     def size(self) -> int:
-        """The pooled number of values."""
+        """Returns the pooled number of values."""
         return self.x.size + self.y.size
 
     @property
     def sensitivity(self) -> int:
-        """max(n, m) width."""
+        """Returns max(n, m) width."""
         return max(self.x.size, self.y.size) * self.x.width
 
     def values(self, orders: NDArray[np.intp]) -> list[int]:
-        """From the sum of the first n, since both sums add up to the same total."""
+        """Computes the values from the sum of the first n, since both sums add up to the same total."""
         pooled = np.concatenate([self.x.steps, self.y.steps])
         total = int(pooled.sum())
         firsts = [int(pooled[order[: self.x.size]].sum()) for order in orders]
@@ -113,16 +113,16 @@ class KernelDistance(Contrast):
 
     @property
     def size(self) -> int:
-        """The pooled number of values."""
+        """Returns the pooled number of values."""
         return self.x.size + self.y.size
 
     @property
     def sensitivity(self) -> int:
-        """max(n, m) sqrt(2) RADIUS, rounded up, and 1."""
+        """Returns max(n, m) sqrt(2) RADIUS, rounded up, and 1."""
         return _root_up(2 * (max(self.x.size, self.y.size) * RADIUS) ** 2) + 1
 
     def values(self, orders: NDArray[np.intp]) -> list[int]:
-        """By one exact product: each permutation is a row of zeros and ones."""
+        """Computes the values by one exact product: each permutation is a row of zeros and ones."""
         rows = np.concatenate([hats(self.x), hats(self.y)])
         chosen = np.zeros((len(orders), self.size))
         np.put_along_axis(chosen, orders[:, : self.x.size], 1.0, axis=1)
@@ -149,16 +149,16 @@ class KernelDependence(Contrast):
 
     @property
     def size(self) -> int:
-        """The number of pairs."""
+        """Returns the number of pairs."""
         return self.x.size
 
     @property
     def sensitivity(self) -> int:
-        """4 RADIUS^2 (n - 1) and 1."""
+        """Returns 4 RADIUS^2 (n - 1) and 1."""
         return 4 * RADIUS * RADIUS * max(0, self.size - 1) + 1
 
     def values(self, orders: NDArray[np.intp]) -> list[int]:
-        """For each permutation of the partners."""
+        """Computes the value for each permutation of the partners."""
         left, right = hats(self.x), hats(self.y)
         margins = [int(a) * int(b) for a in left.sum(axis=0) for b in right.sum(axis=0)]
         across, along = left.T.astype(np.float64), right.astype(np.float64)
@@ -181,16 +181,16 @@ class Called(Contrast):
 
     @property
     def size(self) -> int:
-        """The pooled number of values."""
+        """Returns the pooled number of values."""
         return self.x.size + self.y.size
 
     @property
     def sensitivity(self) -> int:
-        """65536 steps, and 1 for rounding."""
+        """Returns 65536 steps, and 1 for rounding."""
         return _CALLED + 1
 
     def values(self, orders: NDArray[np.intp]) -> list[int]:
-        """One call for each permutation."""
+        """Returns one call for each permutation."""
         pooled, step = np.concatenate([self.x, self.y]), float(self.stated) / _CALLED
         return [self._steps(pooled[order], step) for order in orders]
 
