@@ -104,7 +104,7 @@ def raised(
 def concentrated_sigma(rho: check.Number, sensitivity: check.Number = 1) -> Fraction:
     """Returns the sigma at which Gaussian noise, continuous or discrete, is rho-zCDP.
 
-    Sensitivity / sqrt(2 rho), rounded up.
+    It is sensitivity / sqrt(2 rho), rounded up.
 
     >>> concentrated_sigma("0.5")
     Fraction(1, 1)

@@ -98,7 +98,7 @@ def left_over(epsilon: check.Number, *, curvature: check.Number, regularisation:
 def pure_regularisation(epsilon: check.Number, *, curvature: check.Number) -> Fraction:
     """Returns the least Lambda at which the Jacobian takes no more than half of epsilon.
 
-    S / (e^(epsilon / 2) - 1), rounded up.
+    It is s / (e^(epsilon / 2) - 1), rounded up.
 
     >>> round(float(pure_regularisation(1, curvature=0.25)), 6)
     0.385374

@@ -179,7 +179,7 @@ def _delta(pairs: Weighted, at: float) -> float:
 def profile(released: Terms) -> Callable[[float], float]:
     """Returns delta as a function of epsilon, for many evaluations.
 
-    Composed once, sharpest where delta is about 1e-3.
+    Losses are composed once, sharpest where delta is about 1e-3.
     """
     sides = [_curve(pairs) for pairs in _directions(released)]
     return lambda at: max((side(at) for side in sides), default=0.0)

@@ -191,7 +191,7 @@ def compose(released: Terms) -> Renyi:
 def epsilon(released: Terms, delta: float) -> float:
     """Returns the least over orders of D_a + ln((a-1)/a) - (ln delta + ln a)/(a-1).
 
-    Canonne, Kamath, Steinke 2020, Proposition 12.
+    See Canonne, Kamath, Steinke 2020, Proposition 12.
     """
     total = compose(released)
     left = delta - float_above(total.delta)

@@ -149,7 +149,7 @@ class Enclosure:
     def fractions(self) -> tuple[Fraction, Fraction]:
         """Returns both ends as rationals.
 
-        Exact, but for ends too near to 0 to write out, which move to the safe side.
+        They are exact, but for ends too near to 0 to write out, which move to the safe side.
         """
         low, high = self.low, self.high
         if low and low.copy_abs() < _DUST:  # log(1) starts at -10^-(10^18)

@@ -72,7 +72,7 @@ class Grid:
     def steps(self, value: Any) -> Any:
         """Returns the nearest grid point, as an exact count of steps.
 
-        An int of any size, or an int64 array for an array.
+        It is an int of any size, or an int64 array for an array.
 
         Raises:
             InvalidValue: if a value is not a finite number, or an array's entry lies 2^62 steps or more from zero.
@@ -112,7 +112,7 @@ class Grid:
     def value(self, steps: Any) -> Any:
         """Returns what counts of steps stand for.
 
-        Ints on a grid of whole numbers, else floats (exact to 2^53 steps).
+        They are ints on a grid of whole numbers, else floats (exact to 2^53 steps).
         """
         if not isinstance(steps, np.ndarray):
             return self._value(int(steps))
@@ -148,7 +148,7 @@ class Grid:
     def l2_steps(self, sensitivity: Fraction, dimension: int = 1) -> Fraction:
         """Returns the same in the L2 norm.
 
-        Ceil for one coordinate, else the triangle inequality, d errors below one step.
+        One coordinate is rounded up; else the triangle inequality adds d errors below one step.
         """
         if dimension == 1:
             return Fraction(math.ceil(sensitivity / self.step))

@@ -82,7 +82,7 @@ class Features:
     def coefficients(self, theta: Floats) -> tuple[Floats, Floats]:
         """Returns weights of z and of the constant (in the last axis), as weights of x and an intercept.
 
-        post-processing.
+        This is post-processing.
         """
         weights = theta[..., : self.count] / self.spread
         shift = -np.sum(weights * self.centre, axis=-1)

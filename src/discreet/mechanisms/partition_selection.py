@@ -166,7 +166,7 @@ class PartitionSelection(Mechanism):
     def half_kept_count(self) -> int:
         """Returns the smallest count that is kept with a probability of at least one half.
 
-        What to expect, from public facts.
+        It tells what to expect, from public facts.
 
         >>> PartitionSelection(epsilon=0.1, delta=1e-5).half_kept_count()
         86
@@ -235,7 +235,7 @@ class PartitionSelection(Mechanism):
 def share_of_delta(delta: Fraction, parts: int) -> Fraction:
     """Returns at most 1 - (1 - delta)^(1/parts), and hardly less.
 
-    What each of so many independent parts may fail with.
+    It is what each of so many independent parts may fail with.
     """
     if parts == 1:
         return delta

@@ -111,7 +111,7 @@ class ProposeTestRelease(Mechanism):
     def interval(self, released: Any, *, confidence: Number = CONFIDENCE, rounded: bool | None = None) -> Interval:
         """Returns where the exact value lies.
 
-        Everywhere if nothing was released. See `Laplace.interval` for `rounded`.
+        It lies anywhere if nothing was released. See `Laplace.interval` for `rounded`.
         """
         if released is None:
             check.probability(confidence=confidence)

@@ -149,7 +149,7 @@ class Quantile(Mechanism):
     def interval(self, released: Any, *, confidence: check.Number = CONFIDENCE) -> Interval:
         """Returns how many ranks the released point may be off, below and above.
 
-        The same for every value and every data.
+        It is the same for every value and every data.
 
         With this confidence the point's own ranks come within the distance (2 sensitivity / epsilon) ln(points / (1 -
         confidence)) of q n, because a true quantile always is among the points.

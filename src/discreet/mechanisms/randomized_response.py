@@ -159,7 +159,7 @@ class RandomizedResponse(Mechanism):
     def variance(self, frequency: float, reports: int) -> float:
         """Returns the variance of an estimated frequency.
 
-        M (1 - m) / (reports (p - q)^2) with m = q + frequency (p - q).
+        It is m (1 - m) / (reports (p - q)^2) with m = q + frequency (p - q).
 
         The choice of the people is included; for a rare value this is q (1 - q) / (reports (p - q)^2).
 

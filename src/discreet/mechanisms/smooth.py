@@ -84,7 +84,7 @@ class Smooth(Mechanism):
     def ratio(self) -> Fraction:
         """Returns the logarithm of the largest ratio of two neighbours' scales.
 
-        Beta + ln(1 + inflation), rounded up.
+        It is beta + ln(1 + inflation), rounded up.
         """
         return widened(self.beta, self.inflation)
 
@@ -126,7 +126,7 @@ class Smooth(Mechanism):
     def interval(self, released: Any, *, confidence: Number = CONFIDENCE) -> Interval:
         """Returns where the exact value lies, whatever the smooth sensitivity was.
 
-        Wide, because that one stays private.
+        The interval is wide, because that one stays private.
 
         Raises:
             InvalidParameter: if there is no public `ceiling` of the smooth sensitivity.
@@ -228,7 +228,7 @@ class Lomax(Smooth):
     def deviation(self) -> float:
         """Returns the standard deviation of the noise per unit of smooth sensitivity.
 
-        Infinite if the exponent is at most 3.
+        It is infinite if the exponent is at most 3.
 
         >>> round(Lomax(epsilon=1, beta=0.1, floor=1).deviation, 6)
         1.768812

@@ -48,7 +48,7 @@ def smallest_whole(good: Callable[[int], bool], known: int | None = None) -> int
 def laplace_reach(scale: Fraction, outside: Fraction) -> int:
     """Returns the smallest t with P(|Z| > t) = 2 a^(t + 1) / (1 + a) <= outside, a = exp(-1 / scale).
 
-    Discrete Laplace.
+    It is the reach of discrete Laplace noise.
     """
 
     def tail(t: int) -> Real:

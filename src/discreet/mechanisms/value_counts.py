@@ -227,7 +227,7 @@ class Histogram:
     def known(self) -> tuple[Ints, Ints, Ints]:
         """Returns the points that have values where blocks are open, and the closed blocks.
 
-        Starts, sizes and counts, in order.
+        They are told by starts, sizes and counts, in order.
 
         The values of a cell of size one all are at its point.
         """
@@ -243,7 +243,7 @@ class Histogram:
     def finest(self) -> Cells:
         """Returns all points, as closely as they are known.
 
-        First the gaps, one more than there are cells, then the cells.
+        First come the gaps, one more than there are cells, then the cells.
         """
         return self._cells(*self.known)
 

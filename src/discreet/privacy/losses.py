@@ -257,7 +257,7 @@ class GDP(Loss):
     def mu(self) -> Fraction:
         """Returns the mean that the guarantee allows.
 
-        Exact if it is rational, else rounded up in about its 64th bit.
+        It is exact if it is rational, else rounded up in about its 64th bit.
         """
         return root_above(self.mu_squared)
 
@@ -305,7 +305,7 @@ def Budget(*, epsilon: Number | None = ..., delta: Number | None = ..., rho: Num
 def Budget(*, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None) -> Loss:
     """Returns the largest loss that may be spent.
 
-    Pure, approximate or zero-concentrated, by the amounts that are named.
+    It is pure, approximate or zero-concentrated, by the amounts that are named.
 
     Args:
         epsilon: above 0; alone it makes a `PureDP`, with delta an `ApproxDP`.

@@ -105,6 +105,6 @@ class Spending:
     def range_epsilon(self) -> Fraction:
         """Returns the epsilon of one bounded-range choice for this part.
 
-        Epsilon itself, or sqrt(8 rho), rounded down.
+        It is epsilon itself, or sqrt(8 rho), rounded down.
         """
         return self.epsilon if self.epsilon is not None else root_below(8 * self.rho)

@@ -113,7 +113,7 @@ def gross_error_sensitivity(
 ) -> float:
     """Returns the largest influence of a place within the bounds.
 
-    Private, and no noise scale (see `gross_error_delta`).
+    It is private, and no noise scale (see `gross_error_delta`).
 
     All four estimators move in the direction in which a point moves, so that the largest is at one of the bounds.
 
@@ -177,6 +177,8 @@ def chaudhuri_hsu_bound(gross_error: Number, *, n: int, beta: Number, bounds: An
 
 def gross_error_delta(x: Any, neighbour: Any, *, epsilon: Number, delta: Number, k: Number = HUBER) -> float:
     """Returns the true delta, at epsilon, of Huber's estimate with noise from its gross error sensitivity.
+
+    It is the delta between two neighbours.
 
     The release T + g 5 sqrt(2 ln n ln(2 / delta)) / (epsilon n) N(0, 1), g being the gross error sensitivity of the
     data itself (Avella-Medina 2021), is private for data that satisfies conditions nobody can check for free. Where few

@@ -58,7 +58,7 @@ class Column:
     def size(self) -> int:
         """Returns how many values there are.
 
-        Private under ADD_REMOVE, where nothing but paid releases may depend on it.
+        It is private under ADD_REMOVE, where nothing but paid releases may depend on it.
         """
         return int(self.steps.size)
 
@@ -139,7 +139,7 @@ def vector(values: Any) -> NDArray[np.float64]:
 def within(steps: Integers, radius: int | Integers = RADIUS) -> Integers:
     """Returns integer rows, those longer than the radius (of all, or of each) shrunk.
 
-    ||row||^2 <= radius^2 holds exactly.
+    Then ||row||^2 <= radius^2 holds exactly.
 
     A row k with s = ||k||^2 > radius^2 becomes trunc(k radius / r), r = ceil(sqrt(s)), whose squares add up to at most
     k^2 radius^2 / s, that is radius^2: nothing is added to the sensitivity for rounding.

@@ -155,7 +155,7 @@ def sign_residuals(margins: Integers, targets: Integers, table: Integers) -> Int
 def clipped_residuals(margins: Integers, targets: Integers, largest: int) -> Integers:
     """Returns margin - target, both in units of 1 / MARGIN, rounded to units of 1 / RESIDUAL and clipped.
 
-    Huber's psi.
+    This is Huber's psi.
     """
     shift = (MARGIN // RESIDUAL).bit_length() - 1
     return np.asarray(np.clip((margins - targets + (1 << (shift - 1))) >> shift, -largest, largest))
@@ -227,7 +227,7 @@ def release_symmetric(
 ) -> Floats:
     """Releases a symmetric matrix of integers plus normal noise.
 
-    Variance sigma^2 on the diagonal, sigma^2 / 2 beside it.
+    Its variance is sigma^2 on the diagonal, sigma^2 / 2 beside it.
 
     sigma is noise_multiplier times sensitivity. The two halves carry the same noise, so the release is symmetric.
 

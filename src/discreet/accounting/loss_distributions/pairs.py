@@ -58,7 +58,7 @@ class Pair(ABC):
     def delta(self, epsilon: float) -> float:
         """Returns P(L > epsilon) - e^epsilon Q(L > epsilon), rounded up.
 
-        The profile of one release, which needs no grid.
+        This is the profile of one release, which needs no grid.
 
         An atom that rounding puts on the edge would be missed, so the edge is lowered by more than that.
         """

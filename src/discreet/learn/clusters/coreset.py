@@ -61,7 +61,7 @@ def rotation(features: int, bits: Bits) -> Integers:
 def turned(rows: Integers, rotated: Integers) -> Integers:
     """Returns rows on the axes of a rotation, again at most RADIUS long.
 
-    Each a function of itself, by exact products.
+    Each is a function of itself, by exact products.
     """
     found = exact_product(rows.astype(np.float64), rotated.T.astype(np.float64), RADIUS * TURN * rows.shape[1])
     return within(np.floor(found / TURN + 0.5).astype(np.int64))

@@ -75,7 +75,7 @@ class GaussianNB(Classifier):
     def plan_event(self, n_features: int) -> Event:
         """Returns the event of a fit on so many features.
 
-        One Gaussian release, after finding the classes if need be.
+        It is one Gaussian release, after finding the classes if need be.
         """
         limits_of(self.bounds, n_features)
         check.not_negative(var_smoothing=self.var_smoothing)

@@ -255,7 +255,7 @@ def two_smooth_classes(loss: Loss) -> None:
 def inexactness(objective: Objective, rounding: float) -> Fraction:
     """Returns how far one row moves the error of the minimiser.
 
-    Twice its bound, the tilt's rounding included, rounded up.
+    It is twice its bound, the tilt's rounding included, rounded up.
     """
     reach = (objective.tolerance + rounding / 2) / objective.ridge
     return Fraction(2 * reach) * (1 + Fraction(1, 2**40))

@@ -128,7 +128,7 @@ class Place:
     def weights(self, theta: Floats, norm: float) -> tuple[Floats, Floats]:
         """Returns weights of integer rows (over RADIUS), as weights of rows of length `norm` and a shift.
 
-        post-processing.
+        This is post-processing.
         """
         per_step = theta[..., : self.centre.size] * (self.radius / (self.length * RADIUS))
         shift = -np.sum(per_step * self.centre, axis=-1)

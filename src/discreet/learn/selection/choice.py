@@ -104,7 +104,7 @@ def distances(model: Any, rows: NDArray[Any], labels: NDArray[Any], bounds: tupl
 def predictions(model: Any, rows: NDArray[Any]) -> list[Any]:
     """Returns what a model predicts for each row by itself.
 
-    None for a row with a number that is missing or infinite.
+    A row with a number that is missing or infinite has no prediction.
     """
     usable = np.isfinite(rows).all(axis=1) if rows.dtype.kind in "biuf" else np.ones(len(rows), dtype=bool)
     return [model.predict(rows[i : i + 1])[0] if usable[i] else None for i in range(len(rows))]

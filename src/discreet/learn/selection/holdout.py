@@ -203,7 +203,7 @@ class Holdout:
     def smallest_threshold(self) -> Fraction:
         """Returns 2 r sqrt(2 / n).
 
-        Four standard deviations of the difference of two means of n values, each at most r / 2.
+        These are four standard deviations of the difference of two means of n values, each at most r / 2.
         """
         return 2 * self._width * Fraction(math.sqrt(2 / self.size))
 

@@ -202,7 +202,7 @@ def pair(column: Column, spending: Spending, bits: Bits) -> Noisy:
 def bernstein(column: Column, spending: Spending, bits: Bits) -> Noisy:
     """Returns the sums of Bernstein's polynomials of degree 4 with Laplace noise.
 
-    Four moments and the number of values.
+    They tell four moments and the number of values.
 
     Formal guarantee: pure epsilon-DP. The polynomials C(4, j) u^j (1 - u)^(4 - j) are never negative and add up to 1,
     so a value more moves the five sums by exactly 1 in the L1 norm, in integers by w^4; another value in its place by

@@ -131,7 +131,7 @@ class _Sides:
     def scores(self, a: Integers, b: Integers) -> Floats:
         """Returns ln((x_(r + b) - x_(l - a)) e^(-rate (a + b))).
 
-        Minus infinity where nothing moves or too little changes.
+        It is minus infinity where nothing moves or too little changes.
         """
         with np.errstate(divide="ignore"):
             scores: Floats = np.log((self.highs[b] - self.lows[a]).astype(np.float64)) - self.rate * (a + b)

@@ -72,7 +72,7 @@ def less(z: float, trials: int, chance: float, epsilon: float) -> float:
 def two_sided(z: float, trials: int, chance: float, epsilon: float) -> float:
     """Returns P(|X + T - trials chance| >= |z - trials chance|).
 
-    Exact level, nearly unbiased (Awan, Slavkovic 2018).
+    The test has an exact level and is nearly unbiased (Awan, Slavkovic 2018).
     """
     middle = trials * chance
     away = abs(z - middle)
