@@ -145,7 +145,7 @@ class LinearRegression(RegressorMixin, MultiOutputMixin, Learner):  # type: igno
     for by the exact curve (Balle, Wang 2018); all attributes are functions of one noisy matrix of second moments of
     (row, constant, labels), see `release_moments`. Rows longer than `norm_bound` are shrunk together with their labels,
     labels are clipped, both with integer arithmetic, with or without an intercept. Adaptive ridge in the manner of Wang
-    (2018, "Revisiting differentially private linear regression"), by `least_squares.solve`.
+    (2018, "Revisiting differentially private linear regression"), by `solve`.
 
     Intervals cover the coefficients of the linear model that the rows come from (not clipped labels), if residuals
     have one variance and the clipping of labels is rare.

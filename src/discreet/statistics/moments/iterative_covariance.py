@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 UNITS = 1 << 14  # of a row, to the radius of clipping
 _FINE = 1 << 20  # units of the data, to the same radius under the first map
-_FURTHEST = 26  # bits of an entry of an integer row, see `rows.whole`
+_FURTHEST = 26  # bits of an entry of an integer row, see `inputs.whole`
 _FAILURE = Fraction(1, 10)
 _SHARES = (1, 1, 1, 5)
 _SLOWEST = 2.0**-10  # of what one step may stretch: maps keep enough digits

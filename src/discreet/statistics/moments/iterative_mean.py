@@ -134,7 +134,7 @@ def iterative_mean(
         InvalidValue: if there is no table of numbers.
 
     Formal guarantee: mu-GDP by composition of Gaussian releases of integer sums, each row shrunk by itself to the
-    length of at most 2^20 units (`rows.within`): a sum moves by at most 2^20 units under ADD_REMOVE, twice that under
+    length of at most 2^20 units (`inputs.within`): a sum moves by at most 2^20 units under ADD_REMOVE, twice that under
     REPLACE. Centres, radii and units are functions of what was released before. A start by histogram is (epsilon / 5,
     delta / 2)-DP on top of the rest, which keeps to what is left.
 

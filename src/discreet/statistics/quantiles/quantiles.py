@@ -58,12 +58,12 @@ def quantiles(
         InvalidValue: if the values are no vector of numbers.
 
     Formal guarantee: the budget, under the relation. Points are drawn by the exponential mechanism over all grid points
-    between the bounds (Smith 2011), several of them from one tree (`ranks.many_points`), for 2/5 of the
+    between the bounds (Smith 2011), several of them from one tree (`points.many_points`), for 2/5 of the
     budget. Two more draws for each, its fences, and under ADD_REMOVE 1/25 for the number of values, make the interval.
 
     The interval covers the q-quantile of the population of clipped values, whatever that is: fences are drawn for
     shares p < q and p > q, among blocks around the released point, so that sampling (an exact binomial law) and the
-    draws together put the quantile outside of them at most as often as was asked for (`fences.Fences`). If there is no
+    draws together put the quantile outside of them at most as often as was asked for (`points.Fences`). If there is no
     such p, the end is the bound.
 
     >>> from discreet.noise import SeededBits
