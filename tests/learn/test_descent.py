@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from discreet.learn.linear.linear_classifier import CLIP, Descent
-from discreet.learn.linear.losses import Loss, hinge, logistic
+from discreet.learn.linear.loss_functions import Loss, hinge, logistic
 from discreet.mechanisms import Gaussian
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours, events

@@ -16,10 +16,10 @@ from scipy.special import expit
 from discreet import accounting
 from discreet.accounting.objective_perturbation import objective_sigma
 from discreet.errors import InvalidParameter
-from discreet.learn.linear import losses as minimise
+from discreet.learn.linear import loss_functions as minimise
 from discreet.learn.linear import perturbation as output
 from discreet.learn.linear import perturbation as tilted
-from discreet.learn.linear.losses import Loss, Objective, hinge, logistic
+from discreet.learn.linear.loss_functions import Loss, Objective, hinge, logistic
 from discreet.learn.linear.perturbation import ObjectivePerturbation, OutputPerturbation, sensitivity
 from discreet.mechanisms import Gaussian, KNorm, Laplace
 from discreet.noise import SeededBits

@@ -10,7 +10,7 @@ import numpy as np
 from discreet.learn import LinearSVC, LogisticRegression
 from discreet.learn.linear import row_summary as survey
 from discreet.learn.linear.linear_classifier import Descent, GradientDescent
-from discreet.learn.linear.losses import Objective, logistic
+from discreet.learn.linear.loss_functions import Objective, logistic
 from discreet.learn.linear.perturbation import sensitivity
 from discreet.mechanisms import Gaussian
 from discreet.privacy.events import Composed, Event, Repeated

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from discreet.lazy import special
 from discreet.learn.linear.linear_classifier import LinearClassifier, Method
-from discreet.learn.linear.losses import Loss, hinge, logistic
+from discreet.learn.linear.loss_functions import Loss, hinge, logistic
 
 Floats = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from discreet import check
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.learn.base import Classifier, ClassPlan, codes
 from discreet.learn.features import Features, features
-from discreet.learn.linear.losses import Loss
+from discreet.learn.linear.loss_functions import Loss
 from discreet.learn.linear.perturbation import ObjectivePerturbation, OutputPerturbation, two_smooth_classes
 from discreet.learn.linear.row_summary import Survey, fine_rows
 from discreet.mechanisms import Gaussian

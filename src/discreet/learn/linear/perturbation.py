@@ -24,7 +24,7 @@ from discreet.accounting import gaussian_sigma
 from discreet.accounting.objective_perturbation import left_over, logistic_spread, objective_sigma, pure_regularisation
 from discreet.errors import InvalidParameter
 from discreet.exact import Grid, float_above
-from discreet.learn.linear.losses import TOLERANCE, Loss, Objective
+from discreet.learn.linear.loss_functions import TOLERANCE, Loss, Objective
 from discreet.mechanisms import Gaussian, KNorm, Laplace
 from discreet.noise import Bits
 from discreet.privacy import ApproxDP, Neighbours, events
