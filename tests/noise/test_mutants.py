@@ -12,7 +12,7 @@ import pytest
 
 from discreet.exact import grid
 from discreet.noise import Bits, SecureBits, SeededBits, approximate, coin, gaussian, laplace, rng, uniform
-from discreet.noise import bernoulli_exp as exponential
+from discreet.noise import exponential_coin as exponential
 from tests.exact.test_grid import judge_rounding_pairs
 from tests.noise.forks import draws_of_children
 from tests.noise.judges import (

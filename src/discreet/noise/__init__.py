@@ -4,9 +4,9 @@ Every sampler takes any positive rational parameter, has the exact law on an unb
 or an array. `bits=None` means the secure source; `SeededBits` is for tests and marks results as not private.
 """
 
-from discreet.noise.bernoulli_exp import bernoulli_exp
 from discreet.noise.categorical import choose_exponential
 from discreet.noise.coin import Coin
+from discreet.noise.exponential_coin import bernoulli_exp
 from discreet.noise.gaussian import discrete_gaussian
 from discreet.noise.laplace import discrete_laplace, geometric
 from discreet.noise.real import LazyUniform, exponential_deviate, normal_deviate, rounded

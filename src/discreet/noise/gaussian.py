@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.noise.approximate import LARGEST
-from discreet.noise.bernoulli_exp import accept_many, accept_one
+from discreet.noise.exponential_coin import accept_many, accept_one
 from discreet.noise.laplace import discrete_laplace, laplace_drawer
 from discreet.noise.rng import TURNS, Bits, endless, source_of
 from discreet.noise.uniform import Shape, shape_of
