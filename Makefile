@@ -8,24 +8,43 @@ BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip install -qq --disable-pip-version-check
 COMPILE := $(BIN)/python -m compileall -q src # pip does it for what it copies, not for a source tree
 
-.PHONY: demo test test-slow lint bench clean
+PYTEST  := $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
+
+# Workers fill the processors by themselves: pools of threads inside each would only wait for one another.
+SINGLE  := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 POLARS_MAX_THREADS=1
+
+# What one worker has compiled the others read, and every program that a test starts.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test test-slow lint style types quick slow bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.run
 	@$(BIN)/discreet demo --out build/demo
 
-test: lint
-	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup -m "not slow"
+# Types are checked beside the tests: together they keep all processors busy to the end.
+test: style
+	+@$(MAKE) -j2 --no-print-directory types quick
 
-test-slow: lint
-	DISCREET_HYPOTHESIS=slow $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
+test-slow: style
+	+@$(MAKE) -j2 --no-print-directory types slow
 
-lint: $(VENV)/.dev
+lint: style types
+
+style: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@find src -name '*.py' -exec awk 'FNR == 501 {print FILENAME ": over 500 lines"; bad = 1} END {exit bad}' {} +
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+quick: $(VENV)/.dev
+	$(SINGLE) $(PYTEST) --durations=40 -m "not slow"
+
+slow: $(VENV)/.dev
+	$(SINGLE) DISCREET_HYPOTHESIS=slow $(PYTEST) --durations=40
 
 bench: $(VENV)/.bench $(patsubst bench/peers/%.txt,$(PEERS)/%/.tried,$(wildcard bench/peers/*.txt))
 	@set -e; for script in $(filter-out bench/_%,$(sort $(wildcard bench/*.py))); do echo "== $$script"; $(BIN)/python $$script; done

@@ -1,5 +1,6 @@
 """Shared set-up: hypothesis profiles, and a fixed seed of its own for every test."""
 
+import gc
 import hashlib
 import os
 import signal
@@ -22,6 +23,12 @@ _STEADY = settings(
 settings.register_profile("ci", _STEADY, max_examples=30)
 settings.register_profile("slow", _STEADY, max_examples=1000)
 settings.load_profile(os.environ.get("DISCREET_HYPOTHESIS", "ci"))
+
+
+def pytest_collection_finish() -> None:
+    """Modules and collected tests stay to the end: looking through them for garbage would be a twentieth of it all."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -102,7 +102,7 @@ def integer(*, at_least: int | None = None, at_most: int | None = None, **parame
     discreet.errors.InvalidParameter: Expected count=0 >= 1.
     """
     name, value = _only(parameter)
-    if _is_bool(value) or not isinstance(value, numbers.Integral):
+    if type(value) is not int and (_is_bool(value) or not isinstance(value, numbers.Integral)):
         raise InvalidParameter(name, value, "to be a whole number", f"Pass an int, e.g. {name}={at_least or 1}.")
     result = int(value)
     if at_least is not None and result < at_least:

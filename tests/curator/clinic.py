@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from discreet.noise import SeededBits, uniform_below
@@ -22,6 +23,11 @@ Row = dict[str, Any]
 
 def visits(seed: int, patients: int = 12, most: int = 4) -> list[Row]:
     """Rows of so many patients; missing and absurd values included."""
+    return [dict(row) for row in _visits(seed, patients, most)]  # everybody may change their own
+
+
+@lru_cache(maxsize=4096)
+def _visits(seed: int, patients: int, most: int) -> list[Row]:
     bits = SeededBits(seed)
     counts = [1 + uniform_below(most, bits=bits) for _ in range(patients)]
     return [visit(patient, bits) for patient, count in enumerate(counts) for _ in range(count)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from discreet.noise import SeededBits, uniform_below
@@ -61,6 +62,12 @@ def pick(bits: SeededBits, *values: Any) -> Any:
 
 def data(seed: int, patients: int = 6) -> Data:
     """Rows with missing, absurd and repeated values; ids with spaces around them."""
+    made = _data(seed, patients)
+    return {table: [dict(row) for row in rows] for table, rows in made.items()}  # everybody may change their own
+
+
+@lru_cache(maxsize=1024)
+def _data(seed: int, patients: int) -> Data:
     bits = SeededBits(seed)
     found: Data = {"visits": [], "labs": [], "staff": [], "calls": []}
     for patient in range(patients):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import polars as pl
@@ -105,6 +106,12 @@ DAYS = [dt.date(2026, 1, 1), dt.date(2026, 1, 2), dt.date(26, 1, 1)]
 
 def data(seed: int, customers: int = 5) -> Data:
     """A shop where ids of orders and codes of items collide between people."""
+    made = _data(seed, customers)
+    return {table: [dict(row) for row in rows] for table, rows in made.items()}  # everybody may change their own
+
+
+@lru_cache(maxsize=1024)
+def _data(seed: int, customers: int) -> Data:
     bits = SeededBits(seed)
     found: Data = {table: [] for table in TYPES}
     for place in range(customers):

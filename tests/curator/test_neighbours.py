@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import pytest
@@ -69,13 +70,19 @@ def schema(*, unit: str | None, limits: Limits, neighbours: Neighbours) -> Table
     )
 
 
-def exact(program: Program, rows: Sequence[Row]) -> Groups:
+Read = Sequence[Row] | Groups
+"""Rows, or what was read of them before."""
+
+
+def exact(program: Program, rows: Read) -> Groups:
+    if isinstance(rows, Mapping):
+        return rows
     engine = Memory()
     engine.register("visits", rows, TYPES)
     return engine.read(program.reading)
 
 
-def differences(program: Program, one: Sequence[Row], other: Sequence[Row]) -> list[list[tuple[int, ...]]]:
+def differences(program: Program, one: Read, other: Read) -> list[list[tuple[int, ...]]]:
     """For each measure the differences of its inputs, group by group; a group that is not there is zero."""
     a, b = exact(program, one), exact(program, other)
     width = len(program.reading.statistics)
@@ -91,7 +98,7 @@ def differences(program: Program, one: Sequence[Row], other: Sequence[Row]) -> l
     return result
 
 
-def check_within(program: Program, one: Sequence[Row], other: Sequence[Row]) -> None:
+def check_within(program: Program, one: Read, other: Read) -> None:
     """Laplace: the L1 distance over the scale is at most the epsilon charged. Gaussian: half the square at most rho."""
     for measure, moves in zip(program.measures, differences(program, one, other), strict=True):
         ratios = [Fraction(x) / scale for move in moves for x, scale in zip(move, measure.scales, strict=True)]
@@ -102,7 +109,7 @@ def check_within(program: Program, one: Sequence[Row], other: Sequence[Row]) -> 
             assert sum(r * r for r in ratios) / 2 <= measure.event.rho
 
 
-def check_keys(program: Program, one: Sequence[Row], other: Sequence[Row]) -> None:
+def check_keys(program: Program, one: Read, other: Read) -> None:
     """Private groups that only one table has: few, small, and below the threshold without luck."""
     selection = program.selection
     if selection is None:
@@ -121,11 +128,14 @@ def plan(sql: str, declared: TableSchema, delta: str) -> Program:
     return choose(parse(sql, {"visits": declared}), declared, epsilon=Fraction(1), delta=Fraction(delta), salt="pepper")
 
 
-def answerable(sql: str, declared: TableSchema, delta: str) -> bool:
-    private = "GROUP BY kind" in sql
-    if "DISTINCT patient" in sql and declared.unit is None:
-        return False
-    return not private or delta != "0"
+@cache
+def planned(sql: str, delta: str, unit: str | None, limits: Limits, neighbours: Neighbours) -> Program | None:
+    """The plan, once for each declaration; None if there is none. For honest code only."""
+    if "DISTINCT patient" in sql and unit is None:
+        return None
+    if "GROUP BY kind" in sql and delta == "0":
+        return None
+    return plan(sql, schema(unit=unit, limits=limits, neighbours=neighbours), delta)
 
 
 limits_of = st.builds(Limits, st.integers(1, 3), st.integers(1, 2))
@@ -140,20 +150,21 @@ limits_of = st.builds(Limits, st.integers(1, 3), st.integers(1, 2))
 def test_one_patient_moves_no_input_farther_than_charged(  # noqa: PLR0917 - hypothesis passes them by name
     sql: str, delta: str, seed: int, limits: Limits, neighbours: Neighbours, who: int
 ) -> None:
-    declared = schema(unit="patient", limits=limits, neighbours=neighbours)
-    if not answerable(sql, declared, delta):
+    program = planned(sql, delta, "patient", limits, neighbours)
+    if program is None:
         return
-    program = plan(sql, declared, delta)
     rows = visits(seed)
     without = [row for row in rows if row["patient"] != who]
     if neighbours is Neighbours.ADD_REMOVE:
-        check_within(program, rows, without)
-        check_keys(program, rows, without)
+        one, other = exact(program, rows), exact(program, without)
+        check_within(program, one, other)
+        check_keys(program, one, other)
         return
     others = [{**row, "patient": who} for row in visits(seed + 1) if row["patient"] == 0]
-    check_within(program, rows, without + others)
-    check_keys(program, rows, without + others)
-    check_keys(program, without + others, rows)
+    one, other = exact(program, rows), exact(program, without + others)
+    check_within(program, one, other)
+    check_keys(program, one, other)
+    check_keys(program, other, one)
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
@@ -161,15 +172,15 @@ def test_one_patient_moves_no_input_farther_than_charged(  # noqa: PLR0917 - hyp
 @settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), neighbours=st.sampled_from(list(Neighbours)))
 def test_one_row_moves_no_input_farther_than_charged(sql: str, delta: str, seed: int, neighbours: Neighbours) -> None:
-    declared = schema(unit=None, limits=Limits(), neighbours=neighbours)
-    if not answerable(sql, declared, delta):
+    program = planned(sql, delta, None, Limits(), neighbours)
+    if program is None:
         return
-    program = plan(sql, declared, delta)
     rows = visits(seed)
-    other = rows[1:] if neighbours is Neighbours.ADD_REMOVE else [*rows[1:], visits(seed + 7)[0]]
-    check_within(program, rows, other)
-    check_keys(program, rows, other)
-    check_keys(program, other, rows)
+    others = rows[1:] if neighbours is Neighbours.ADD_REMOVE else [*rows[1:], visits(seed + 7)[0]]
+    one, other = exact(program, rows), exact(program, others)
+    check_within(program, one, other)
+    check_keys(program, one, other)
+    check_keys(program, other, one)
 
 
 def greedy(limits: Limits) -> list[Row]:
@@ -184,8 +195,9 @@ def check_greedy(sql: str, delta: str, limits: Limits) -> None:
     declared = schema(unit="patient", limits=limits, neighbours=Neighbours.ADD_REMOVE)
     program = plan(sql, declared, delta)
     crowd = visits(5)
-    check_within(program, crowd + greedy(limits), crowd)
-    check_keys(program, crowd + greedy(limits), crowd)
+    one, other = exact(program, crowd + greedy(limits)), exact(program, crowd)
+    check_within(program, one, other)
+    check_keys(program, one, other)
 
 
 @pytest.mark.parametrize("limits", [Limits(1, 1), Limits(2, 2), Limits(3, 2)], ids=str)

@@ -1,15 +1,16 @@
-"""One `bench` per engine: every test body that takes it runs on all of them."""
+"""All engines in one `bench`: every test body that takes it runs on each of them, side by side."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.engines.tables import ENGINES, Bench, benches
+from tests.engines.tables import ENGINES, Bench, bench_of
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    made = benches(tmp_path)[request.param]()
+    made = bench_of(getattr(request, "param", ENGINES), tmp_path)
     yield made
-    made.engine.close()
+    for engine, _ in made.engines.values():
+        engine.close()

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.engines import DuckDB, Engine, Memory
+from discreet.errors import InvalidParameter
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
 from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
 from discreet.plan.model.types import Type
@@ -94,43 +95,62 @@ def arrow(rows: Rows, columns: Mapping[str, Type]) -> pa.Table:
     return pa.table({name: pa.array([row.get(name) for row in rows], ARROW[kind]) for name, kind in columns.items()})
 
 
-@dataclass
+Give = Callable[[Rows, Mapping[str, Type]], Any]
+
+
+@dataclass(frozen=True)
 class Bench:
-    """An engine and the way tables get into it; the referee beside it."""
+    """All engines by name, and the way tables get into each; the referee, which is one of them, says what is right."""
 
-    engine: Engine
-    give: Callable[[Rows, Mapping[str, Type]], Any]
+    engines: Mapping[str, tuple[Engine, Give]]
 
-    def load(self, rows: Rows, columns: Mapping[str, Type]) -> None:
-        self.engine.register("t", self.give(rows, columns), columns)
-        self.referee = Memory()
-        self.referee.register("t", list(rows), columns)
+    def load(self, rows: Rows, columns: Mapping[str, Type], name: str = "t") -> None:
+        for engine, give in self.engines.values():
+            engine.register(name, give(rows, columns), columns)
 
     def agreed(self, reading: Reading) -> Groups:
-        """The engine's answer, after the referee has confirmed it."""
-        answer = self.engine.read(reading)
-        assert answer == self.referee.read(reading)
-        assert all(type(number) is int for numbers in answer.values() for number in numbers)
-        return answer
+        """The answer of every engine, after the referee has confirmed it."""
+        answers = {name: engine.read(reading) for name, (engine, _) in self.engines.items()}
+        right = answers[REFEREE]
+        assert not {name: answer for name, answer in answers.items() if answer != right}, right
+        numbers = [number for answer in answers.values() for found in answer.values() for number in found]
+        assert all(type(number) is int for number in numbers)
+        return right
+
+    def check_refused(self, *readings: Reading) -> None:
+        """Every engine refuses each of them for what it is."""
+        engines = {name: engine for name, (engine, _) in self.engines.items()}
+        taken = [(name, reading) for reading in readings for name in engines if not refuses(engines[name], reading)]
+        assert not taken
 
 
-def benches(folder: Path) -> dict[str, Callable[[], Bench]]:
-    """Every engine by name; a new one is added here and runs every test."""
+def refuses(engine: Engine, reading: Reading) -> bool:
+    try:
+        engine.read(reading)
+    except InvalidParameter:
+        return True
+    return False
+
+
+REFEREE = "memory"
+ENGINES = (REFEREE, "duckdb-frame", "duckdb-parquet")
+PRINTERS = (REFEREE, "duckdb-frame")  # one for each way of computing functions
+
+
+def bench_of(names: Sequence[str], folder: Path) -> Bench:
+    """These engines; a new one is added here and runs every test."""
 
     def parquet(rows: Rows, columns: Mapping[str, Type]) -> Path:
-        path = folder / "table.parquet"
+        path = folder / f"{len(list(folder.iterdir()))}.parquet"
         pq.write_table(arrow(rows, columns), path, row_group_size=1000)
         return path
 
-    return {
-        "memory": lambda: Bench(Memory(), lambda rows, _: list(rows)),
-        "duckdb-frame": lambda: Bench(DuckDB(threads=1), arrow),
-        "duckdb-parquet": lambda: Bench(DuckDB(threads=2), parquet),
+    made: dict[str, Callable[[], tuple[Engine, Give]]] = {
+        REFEREE: lambda: (Memory(), lambda rows, _: list(rows)),
+        "duckdb-frame": lambda: (DuckDB(threads=1), arrow),
+        "duckdb-parquet": lambda: (DuckDB(threads=2), parquet),
     }
-
-
-ENGINES = ("memory", "duckdb-frame", "duckdb-parquet")
-PRINTERS = ("duckdb-frame",)  # one for each way of computing functions that is not the referee's own
+    return Bench({name: made[name]() for name in names})
 
 
 def col(name: str, kind: Type) -> Column:

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from duckdb import connect
+from duckdb import DuckDBPyConnection, connect
 
 from discreet.engines import DuckDB, Memory
 from discreet.engines.duckdb import engine as duckdb
@@ -110,10 +110,15 @@ def heavy_of(seed: int, asked: Reading) -> set[int]:
     rows = rows_of()
     likely = census.heavy(rows, asked)
     assert likely is not None
-    with connect() as connection:
-        for name in TYPES:
-            connection.register(name, framed(data(seed), name))
-        return {unit for (unit,) in connection.execute(likely, rows.parameters).fetchall()}
+    return {unit for (unit,) in plain(seed).execute(likely, rows.parameters).fetchall()}
+
+
+@cache
+def plain(seed: int) -> DuckDBPyConnection:
+    connection = connect()
+    for name in TYPES:
+        connection.register(name, framed(data(seed), name))
+    return connection
 
 
 def rows_of() -> Rows:

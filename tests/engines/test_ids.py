@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from discreet.engines import Memory, row_choice
+from discreet.engines import row_choice
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.row_choice import UNICODE, WHITE_SPACE, id_text, normalised, unassigned
 from discreet.noise import SeededBits, uniform_below
@@ -19,7 +19,7 @@ from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import UNIT, Expression, Output, Relation
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.relations import Join, Marked, Matched, Reached, Select, Table, Windowed
-from tests.engines.tables import B, Bench, N, T, arrow, bounding, col
+from tests.engines.tables import B, Bench, N, T, bounding, col
 
 ROWS_AND_UNITS = (Statistic(kind="rows"), Statistic(kind="units"))
 LIMITS = bounding(1, 100)
@@ -74,8 +74,7 @@ def test_parts_of_an_id_are_normalised_one_by_one(bench: Bench) -> None:
 def beside(bench: Bench, name: str, texts: Sequence[str | None]) -> Table:
     """One more table, with ids in a column of the table's own name, and their places."""
     rows, columns = [{name: text, f"n{name}": place} for place, text in enumerate(texts)], {name: T, f"n{name}": N}
-    bench.engine.register(name, rows if isinstance(bench.engine, Memory) else arrow(rows, columns), columns)
-    bench.referee.register(name, rows, columns)
+    bench.load(rows, columns, name)
     return Table(name, name)
 
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from discreet.engines import Memory
 from discreet.engines.memory import engine as memory_module
-from discreet.errors import InvalidParameter
 from discreet.plan.model.readings import Bounding, Groups, Only, Reading, Split, Statistic
 from tests.effort import tried
 from tests.engines.tables import B, Bench, F, N, T, bounding, call, col, lit
@@ -121,9 +120,9 @@ def test_mutant_rows_are_not_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         check_moves(39, 2, 1, "")
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
+def test_what_no_engine_takes_is_refused_before_a_row_is_read(bench: Bench) -> None:
+    bench.load([], COLUMNS)
+    wrongs: list[dict[str, Any]] = [
         {"split": dataclasses.replace(SPLIT, argument=col("b", T))},
         {"split": dataclasses.replace(SPLIT, low=42)},
         {"split": dataclasses.replace(SPLIT, shift=-1)},
@@ -132,10 +131,5 @@ def test_mutant_rows_are_not_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         {"split": dataclasses.replace(SPLIT, only=Only(0, (((1, "1"), 3, 2),)))},
         {"statistics": (Statistic(kind="rows"),)},
         {"split": None},
-    ],
-    ids=str,
-)
-def test_what_no_engine_takes_is_refused_before_a_row_is_read(bench: Bench, wrong: dict[str, Any]) -> None:
-    bench.load([], COLUMNS)
-    with pytest.raises(InvalidParameter):
-        bench.engine.read(dataclasses.replace(reading(SPLIT, bounding()), **wrong))
+    ]
+    bench.check_refused(*(dataclasses.replace(reading(SPLIT, bounding()), **wrong) for wrong in wrongs))

@@ -36,10 +36,10 @@ def leaks(text: str) -> Iterator[str]:
             yield node.value
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_no_other_randomness(path: Path) -> None:
-    allowed = ["urandom"] if path == DOOR else []
-    assert list(leaks(path.read_text(encoding="utf-8"))) == allowed
+def test_no_other_randomness() -> None:
+    found = {path: list(leaks(path.read_text(encoding="utf-8"))) for path in SOURCE.rglob("*.py")}
+    assert len(found) > 100
+    assert {path: names for path, names in found.items() if names} == {DOOR: ["urandom"]}
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, product
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from discreet.measurement.releases import layouts, moments
 from discreet.measurement.releases.additive import Form
@@ -79,20 +81,22 @@ def everything(names: str, limits: Limits) -> Iterator[Owned]:
                 yield dict(zip(chosen, rows, strict=True))
 
 
-def moves(form: Form, names: str, limits: Limits, neighbours: Neighbours) -> Iterator[list[tuple[int, ...]]]:
-    """The difference of the statistics of neighbours, one vector for each group."""
+def moves(form: Form, names: str, limits: Limits, neighbours: Neighbours) -> NDArray[np.int64]:
+    """The differences of the statistics of neighbours: for each pair of them, and each group, a vector."""
     zero = (0,) * len(form.statistics)
     owned = [tuple(added(form, o[g]) if g in o else zero for g in names) for o in everything(names, limits)]
-    distinct = sorted(Counter(owned))
+    distinct = np.array(sorted(set(owned)), dtype=np.int64)
     if neighbours is Neighbours.ADD_REMOVE:
-        yield from (list(one) for one in distinct)
-        return
-    for old, new in product(distinct, distinct):
-        yield [tuple(a - b for a, b in zip(n, o, strict=True)) for n, o in zip(new, old, strict=True)]
+        return distinct
+    return (distinct[:, None] - distinct).reshape(-1, *distinct.shape[1:])
 
 
-def weighted(vectors: Sequence[Sequence[int]], weights: Sequence[Fraction], power: int) -> Fraction:
-    return sum((abs(x * w) ** power for vector in vectors for x, w in zip(vector, weights, strict=True)), Fraction(0))
+def farthest(found: NDArray[np.int64], weights: Sequence[Fraction], power: int) -> Fraction:
+    """The largest sum of powers of weighted differences, exactly: weights as whole parts of one unit."""
+    unit = math.lcm(*(weight.denominator for weight in weights))
+    sizes = np.abs(found) * np.array([int(weight * unit) for weight in weights])
+    assert int(sizes.max()) < 1 << 25  # so that no square and no sum of them overflows
+    return Fraction(int((sizes**power).sum(axis=(1, 2)).max()), unit**power)
 
 
 def check_bound(
@@ -101,12 +105,12 @@ def check_bound(
     """No neighbour is farther than the bound, and one is exactly as far."""
     form, is_near = forms[name], name in CURVED and neighbours is Neighbours.REPLACE
     contribution = Contribution(limits=limits, grouped=len(names) > 1, neighbours=neighbours)
-    found = list(moves(form, names, limits, neighbours))
+    found = moves(form, names, limits, neighbours)
     for weights in ((Fraction(1, 3),) * 4, (Fraction(2), Fraction(1, 7), Fraction(1, 2), Fraction(1, 5))):
         used = weights[: len(form.statistics)]
         for power, bound in ((1, contribution.l1), (2, contribution.l2_squared)):
             claimed = bound(form.corners, used, once=form.once)
-            largest = max(weighted(move, used, power) for move in found)
+            largest = farthest(found, used, power)
             assert largest <= claimed
             assert claimed <= largest * (Fraction(3, 2) if is_near else 1)
 

@@ -9,7 +9,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
-from fractions import Fraction
+from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self
 
@@ -59,6 +59,7 @@ _RESULTS = {
 }
 
 
+@lru_cache(maxsize=4096)
 def read_as(name: str, stored: Type, declared: Type) -> Expression:
     """The expression that reads a stored column as its declared type.
 
@@ -173,11 +174,15 @@ def stored_value(raw: Any) -> tuple[Type, Value]:
     >>> stored_value(Decimal("1.5")), stored_value(Decimal("NaN")), stored_value(1 << 64)
     ((<Type.FLOAT: 'float'>, 1.5), (<Type.FLOAT: 'float'>, None), (<Type.INT: 'int'>, None))
     """
-    kind, convert = next((read for classes, read in _STORED if isinstance(raw, classes)), (Type.TEXT, text_of))
+    kind, convert = _PLAIN.get(id(type(raw))) or _form(raw)
     try:
         return kind, convert(raw)
     except Exception:  # noqa: BLE001 - an object's own code, which may raise anything
         return kind, None
+
+
+def _form(raw: Any) -> _Form:
+    return next((form for classes, form in _STORED if isinstance(raw, classes)), (Type.TEXT, text_of))
 
 
 def text_of(raw: Any) -> str | None:
@@ -210,13 +215,20 @@ def _day(raw: dt.date) -> dt.date:
     return dt.date(raw.year, raw.month, raw.day)
 
 
-_STORED: tuple[tuple[tuple[type, ...], tuple[Type, Callable[[Any], Value]]], ...] = (
+_Form = tuple[Type, Callable[[Any], Value]]
+_STORED: tuple[tuple[tuple[type, ...], _Form], ...] = (
     ((bool, np.bool_), (Type.BOOL, bool)),
     ((numbers.Integral,), (Type.INT, _whole)),
     ((numbers.Real, Decimal), (Type.FLOAT, _finite)),
     ((dt.datetime,), (Type.TIMESTAMP, _moment)),
     ((dt.date,), (Type.DATE, _day)),
 )
+_PLAIN: Mapping[int, _Form] = {
+    id(type(None)): (Type.TEXT, lambda _: None),
+    id(str): (Type.TEXT, lambda text: text if is_unicode(text) else None),
+    **{id(type(raw)): _form(raw) for raw in (True, 0, 0.0, dt.date.min, dt.datetime.min)},
+}
+"""The usual classes, found without asking an object anything, not even how its class is compared."""
 
 
 def _read_bool(text: str) -> bool | None:
@@ -255,5 +267,6 @@ def steps(value: Value, exponent: int, low: int, high: int) -> int | None:
     """
     if value is None:
         return None
-    nearest = math.floor(Fraction(value) / Fraction(2) ** exponent + Fraction(1, 2))  # type: ignore[arg-type]
-    return max(low, min(high, nearest))
+    top, bottom = value.as_integer_ratio()  # type: ignore[union-attr]
+    top, bottom = (top, bottom << exponent) if exponent > 0 else (top << -exponent, bottom)
+    return max(low, min(high, (2 * top + bottom) // (2 * bottom)))

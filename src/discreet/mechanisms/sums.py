@@ -34,6 +34,7 @@ _LOST = 1e-9
 _LARGEST_SHARE = 1e6
 _FEW = 6  # draws, whose fractions are worth trying
 _TILTS = np.concatenate([np.geomspace(1e-3, 0.5, 60, endpoint=False), np.linspace(0.5, 0.999, 60)])
+_AT_ONCE = 1 << 16  # numbers, which stay in the cache of a processor
 _TINY = 1e-300
 _HALVINGS = 28  # of a bracket no wider than its upper end, which is taken
 
@@ -79,9 +80,11 @@ def laplace_reaches(sizes: Floats, steps: Floats, outside: float) -> Floats:
     low, high = np.full_like(union, math.log(1 / outside)), union * _APART ** len(sizes)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        heavy = np.sum(shares * np.exp(-middle / apart), axis=0) > outside - _LOST
-        low, high = np.where(heavy, middle, low), np.where(heavy, high, middle)
-    high = np.where(cancelling, _chernoff(relative, outside), high)
+        heavy = np.add.reduce(shares * np.exp(-middle / apart)) > outside - _LOST
+        np.copyto(low, middle, where=heavy)
+        np.copyto(high, middle, where=~heavy)
+    if np.any(cancelling):
+        high[cancelling] = _chernoff(relative[:, cancelling], outside)
     return np.asarray((high * largest + slack) * _SAFE)
 
 
@@ -110,9 +113,10 @@ def _chernoff(sizes: Floats, outside: float) -> Floats:
     For every t below 1, P(|S| > x) <= 2 e^(-t x) prod_i 1 / (1 - (t s_i)^2), since that product is the mean of e^(t S).
     So each t gives a distance, and the least of those on a lattice of t is taken.
     """
-    tilts = _TILTS[:, None]
-    means = np.stack([np.sum(-np.log1p(-((tilt * sizes) ** 2)), axis=0) for tilt in _TILTS])
-    return np.asarray(np.min((math.log(2 / outside) + means) / tilts, axis=0))
+    count = max(_AT_ONCE // max(sizes.size, 1), 1)
+    blocks = [_TILTS[start : start + count, None, None] for start in range(0, len(_TILTS), count)]
+    means = np.concatenate([np.sum(-np.log1p(-((tilts * sizes) ** 2)), axis=1) for tilts in blocks])
+    return np.asarray(np.min((math.log(2 / outside) + means) / _TILTS[:, None], axis=0))
 
 
 def repeated_laplace_reach(weights: Floats, scales: Floats, count: int, outside: float) -> float:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, taken
-from discreet.plan.expressions.functions import FUNCTIONS
+from discreet.plan.expressions.functions import FUNCTIONS, Signature
 from discreet.plan.model.nodes import UNIT, Call, Column, Expression, Literal, Relation, Value
 from discreet.plan.model.readings import Bounding, Reading, Split, Statistic
 from discreet.plan.model.relations import (
@@ -53,13 +54,18 @@ def wanted(call: Call) -> tuple[Type, ...]:
     Raises:
         InvalidParameter: for a function that is not in the table, arguments it does not take, or another result type.
     """
-    given = tuple(argument.type for argument in call.arguments)
-    function = FUNCTIONS.get(call.function)
-    signature = function.result(given) if function else None
+    given = tuple([argument.type for argument in call.arguments])
+    signature = _signature(call.function, given)
     if signature is None or signature.result is not call.type:
         kinds = ", ".join(kind.value for kind in given)
         raise InvalidParameter("function", f"{call.function}({kinds})", "to be a function of the table")
     return taken(signature, len(given))
+
+
+@lru_cache(maxsize=4096)
+def _signature(function: str, given: tuple[Type, ...]) -> Signature | None:
+    found = FUNCTIONS.get(function)
+    return found.result(given) if found else None
 
 
 def check_reading(reading: Reading, declared: Declared) -> None:
@@ -231,7 +237,7 @@ def check_value(value: Value, kind: Type) -> None:
 
 def is_unicode(text: str) -> bool:
     """Whether a text has no half of a surrogate pair."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _check_key(values: tuple[Value, ...], keys: tuple[Expression, ...]) -> None:

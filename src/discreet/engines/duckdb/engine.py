@@ -23,7 +23,7 @@ from discreet import check
 from discreet.engines.base import Engine, read_as
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.sources import Column, Csv, Frame, Source, source_of
-from discreet.engines.duckdb.tables import Readable, described, fetched, hardened, paths_of, put
+from discreet.engines.duckdb.tables import FATAL, Readable, described, fetched, hardened, paths_of, put
 from discreet.engines.row_choice import id_text
 from discreet.engines.sql.expressions import Printer
 from discreet.engines.sql.join_census import heavy
@@ -139,7 +139,7 @@ class DuckDB(Engine):
             with cursor:
                 try:
                     return fetched(cursor, asked, made.sql, made.parameters, stopped)
-                except (duckdb.InternalException, duckdb.FatalException):  # after which DuckDB answers nobody
+                except FATAL:
                     self._forget()
                     raise
 

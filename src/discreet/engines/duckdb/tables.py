@@ -32,6 +32,7 @@ _HARDENED = {
 }
 _DESCRIBERS: dict[int, duckdb.DuckDBPyConnection] = {}  # by process
 _ROWS_AT_ONCE = 10_000  # handed over between two moments at which a read can be stopped
+FATAL = (duckdb.InternalException, duckdb.FatalException)  # after which DuckDB answers nobody
 _OF_RESOURCES = (duckdb.InterruptException, duckdb.OutOfMemoryException)
 
 Readable = tuple[Source, Mapping[str, Column]]
@@ -44,7 +45,7 @@ def hardened(**settings: Any) -> duckdb.DuckDBPyConnection:
 
 
 def _describer() -> duckdb.DuckDBPyConnection:
-    """A place where frames are described: one database of each process, because opening one costs more than all else.
+    """A place where frames and files are described: one database of each process, since opening it costs most of all.
 
     What is registered there is seen by nobody else, and nothing is read from it. It is never closed: after a fork it
     would wait for threads that only the parent has.
@@ -61,7 +62,7 @@ def described(source: Source) -> dict[str, Column]:
     Raises:
         InvalidParameter: if it cannot be opened.
     """
-    with _describer() if isinstance(source, Frame) else hardened() as connection:
+    with hardened() if isinstance(source, FileTable) else _describer() as connection:
         try:
             if isinstance(source, Parquet):
                 return _described_parquet(connection, source)
@@ -69,6 +70,8 @@ def described(source: Source) -> dict[str, Column]:
             if isinstance(source, FileTable):
                 _check_is_table(connection, source)
             return columns_of(connection.sql(f"SELECT * FROM {text}"), checked=not isinstance(source, Frame))
+        except FATAL:
+            _DESCRIBERS.pop(os.getpid(), None)
         except duckdb.Error:
             pass
     raise InvalidParameter("source", type(source).__name__, "to be a readable file or frame")

@@ -63,7 +63,9 @@ class Memory(Engine):
 def cell(row: Mapping[str, Any], column: str, declared: Type) -> Value:
     """A cell read as the declared type; NULL where it cannot be."""
     stored, value = stored_value(row.get(column))
-    if value is None or (stored, declared) not in READS:
+    if value is None or stored is declared:
+        return value
+    if (stored, declared) not in READS:
         return None
     return read_value(read_as(column, stored, declared), value)
 

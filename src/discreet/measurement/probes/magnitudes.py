@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 from discreet.plan.model.nodes import Call, Expression, Literal, Value
 from discreet.plan.model.schema import Bounds, TableSchema
@@ -45,6 +46,7 @@ def edge(kind: Type, bucket: int) -> Fraction:
     return Fraction(0) if not bucket else Fraction(1 << power) if power >= 0 else Fraction(1, 1 << -power)
 
 
+@lru_cache(maxsize=256)  # hundreds of comparisons, the same for every question about a column
 def bucket_of(x: Expression) -> Expression:
     """The number of the bucket of an expression's value; NULL for NULL."""
     numbered = buckets(x.type)

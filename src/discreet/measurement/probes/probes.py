@@ -6,9 +6,10 @@ noisy; everything that is read off it is post-processing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Literal, Protocol
 
 from discreet.measurement.probes.magnitudes import FALLBACK, bucket_of, buckets, edge, range_of, widest
@@ -114,7 +115,7 @@ class Probe(Protocol):
         """What follows from what it released; None if that tells nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BoundsProbe:
     """Finds bounds of a column: on the whole table, unfiltered, so that every question about it may use them.
 
@@ -136,7 +137,7 @@ class BoundsProbe:
     @property
     def tables(self) -> list[TableSchema]:
         """The column's table, and those that tell whose rows it has."""
-        return read_by(self._question(), self.schemas)
+        return read_by(self._question, self.schemas)
 
     @property
     def fallback(self) -> Bounds:
@@ -160,8 +161,13 @@ class BoundsProbe:
 
     def program(self, epsilon: Fraction) -> Program:
         """A count of people by magnitude."""
-        return _counting(self._question(), buckets(self.kind), self.schemas, epsilon, self.salt)
+        return self._programs(epsilon)
 
+    @cached_property
+    def _programs(self) -> Callable[[Fraction], Program]:
+        return _by_budget(self._question, buckets(self.kind), self.schemas, self.salt)
+
+    @cached_property
     def _question(self) -> Question:
         x = Column(self.column, self.kind)
         return owned(_histogram(self.table, None, x, f"magnitude of {self.column}"), self.schemas)
@@ -173,7 +179,7 @@ class BoundsProbe:
         return range_of(self.kind, used.__contains__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class LimitsProbe:
     """Finds how many rows people have in a group, or how many groups: over all rows, unfiltered.
 
@@ -217,13 +223,17 @@ class LimitsProbe:
 
     def program(self, epsilon: Fraction) -> Program:
         """A count of people by the number of their rows, or of their groups."""
+        return self._programs(epsilon)
+
+    @cached_property
+    def _programs(self) -> Callable[[Fraction], Program]:
         plan = owned(self.plan, self.schemas)
         rows = plan.source or Table(plan.table, self.schemas[plan.table].unit)
         by_group = _per_unit(rows, _count("#f0"), tuple(key.expression for key in plan.keys))
         most = Fold(name="#f0", kind="max", type=Type.INT, argument=Column("#f0", Type.INT))
         each = _per_unit(by_group, most if self.counted == "#rows" else _count("#f0"))
         asked = _histogram(plan.table, each, Column("#f0", Type.INT), self.counted[1:])
-        return _counting(asked, _SIZES, self.schemas, epsilon, self.salt)
+        return _by_budget(asked, _SIZES, self.schemas, self.salt)
 
     def found(self, released: Released) -> int | None:
         """The smallest power of two that is enough for most people; None if there may be nobody."""
@@ -257,11 +267,16 @@ def _histogram(table: str, source: Relation | None, x: Column, name: str) -> Que
     )
 
 
-def _counting(asked: Question, numbered: range, schemas: Schemas, epsilon: Fraction, salt: str) -> Program:
-    """A histogram over these buckets, in which every unit counts once."""
+def _by_budget(asked: Question, numbered: range, schemas: Schemas, salt: str) -> Callable[[Fraction], Program]:
+    """A histogram over these buckets, in which every unit counts once; a budget is asked about several times."""
     keys: tuple[tuple[Value, ...], ...] = tuple((bucket,) for bucket in numbered)
-    program = choose(asked, described(asked, schemas), epsilon=epsilon, limits=ONCE, salt=salt, keys=keys)
-    return answerable(program, schemas)
+
+    @lru_cache(maxsize=8)
+    def program(epsilon: Fraction) -> Program:
+        made = choose(asked, described(asked, schemas), epsilon=epsilon, limits=ONCE, salt=salt, keys=keys)
+        return answerable(made, schemas)
+
+    return program
 
 
 def threshold(program: Program) -> Fraction:

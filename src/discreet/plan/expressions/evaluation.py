@@ -11,7 +11,7 @@ import re
 from calendar import monthrange
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache, singledispatch
+from functools import cache
 from operator import add, eq, ge, gt, le, lt, mul, ne, sub
 from typing import Any, TypeVar
 
@@ -159,7 +159,6 @@ _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-@singledispatch
 def evaluate(expression: Expression, values: Values) -> Any:
     """The value of an expression, None for NULL.
 
@@ -167,24 +166,17 @@ def evaluate(expression: Expression, values: Values) -> Any:
     >>> evaluate(half, {"n": 3.0}) is None
     True
     """
-    del values
+    if isinstance(expression, Column):
+        return values[expression.name]
+    if isinstance(expression, Literal):
+        return expression.value
+    if isinstance(expression, Call):
+        return _called(expression, values)
     raise InternalError(f"A {type(expression).__name__} has no value.")
 
 
-@evaluate.register
-def _(expression: Column, values: Values) -> Any:
-    return values[expression.name]
-
-
-@evaluate.register
-def _(expression: Literal, values: Values) -> Any:
-    del values
-    return expression.value
-
-
-@evaluate.register
-def _(expression: Call, values: Values) -> Any:
-    kinds = _wanted(expression.function, tuple(part.type for part in expression.arguments), expression.type)
+def _called(expression: Call, values: Values) -> Any:
+    kinds = _wanted(expression.function, tuple([part.type for part in expression.arguments]), expression.type)
     if expression.function == "if":  # every expression is total: the other branch has a value that nobody needs
         place = 1 if evaluate(expression.arguments[0], values) is True else 2
         return _argument(evaluate(expression.arguments[place], values), kinds[place])
@@ -193,7 +185,7 @@ def _(expression: Call, values: Values) -> Any:
     lenient = _LENIENT.get(expression.function)
     if lenient is not None:
         return lenient(arguments)
-    if any(argument is None for argument in arguments):
+    if None in arguments:
         return None
     return _RESULTS[expression.type](_STRICT[expression.function](*arguments))
 

@@ -22,6 +22,8 @@ class Type(Enum):
     DATE = "date"
     TIMESTAMP = "timestamp"
 
+    __hash__ = object.__hash__  # members are unique; that of enums is computed in Python, for every cell and node
+
     @classmethod
     def _missing_(cls, value: object) -> Type:
         names = ", ".join(kind.value for kind in cls)
