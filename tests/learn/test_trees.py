@@ -16,11 +16,10 @@ from discreet.learn.trees.decision_trees import (
     DecisionTreeClassifier,
     RandomForestClassifier,
     Tree,
-    random_tree,
     split_scores,
 )
 from discreet.mechanisms import Laplace, PermuteAndFlip
-from discreet.noise import SeededBits
+from discreet.noise import SeededBits, uniform_below
 from discreet.noise.experiment import uniforms
 from tests.learn.replayed import recorded
 
@@ -47,6 +46,14 @@ def spans(neighbours: str, tree: Tree) -> float:
                 reach = np.maximum(moves.max(axis=1), 0) - np.minimum(moves.min(axis=1), 0)
                 worst = max(worst, int(reach.sum()))
     return worst / FINE
+
+
+def random_tree(depth: int, n_features: int, cells: int, bits: SeededBits) -> Tree:
+    """A tree whose splits nobody chose."""
+    inner = (1 << depth) - 1
+    return Tree(
+        feature=uniform_below(n_features, inner, bits=bits), cell=1 + uniform_below(cells - 1, inner, bits=bits)
+    )
 
 
 @pytest.mark.parametrize("depth", [0, 1])

@@ -7,7 +7,6 @@ product, whose bits could depend on other rows, ever decides what a row contribu
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -217,8 +216,3 @@ def exact_product(left: NDArray[np.float64], right: NDArray[np.float64], largest
     if largest >= 1 << 53:
         raise InvalidParameter("rows", "their number", "small enough for exact sums", "Fit on fewer rows.")
     return np.asarray(left @ right)
-
-
-def bits_for(dimension: int) -> int:
-    """Returns how fine a grid should be for vectors of a dimension: 2^bits >= 32 sqrt(dimension)."""
-    return math.ceil(math.log2(32 * math.sqrt(dimension)))

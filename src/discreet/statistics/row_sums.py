@@ -152,15 +152,6 @@ def sign_residuals(margins: Integers, targets: Integers, table: Integers) -> Int
     return signs * look_up(table, signs * margins)
 
 
-def clipped_residuals(margins: Integers, targets: Integers, largest: int) -> Integers:
-    """Returns margin - target, both in units of 1 / MARGIN, rounded to units of 1 / RESIDUAL and clipped.
-
-    This is Huber's psi.
-    """
-    shift = (MARGIN // RESIDUAL).bit_length() - 1
-    return np.asarray(np.clip((margins - targets + (1 << (shift - 1))) >> shift, -largest, largest))
-
-
 def softmax_residuals(margins: Integers, targets: Integers) -> Integers:
     """Returns Softmax of a row's margins minus the indicator of its class, a column for each class, by integers alone.
 

@@ -50,15 +50,6 @@ class Tree:
         return nodes - self.feature.size
 
 
-def random_tree(depth: int, n_features: int, cells: int, bits: Bits) -> Tree:
-    """Returns a tree whose splits nobody chose: it reads no data."""
-    inner = (1 << depth) - 1
-    return Tree(
-        feature=uniform_below(n_features, inner, bits=bits),
-        cell=1 + uniform_below(cells - 1, inner, bits=bits),
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splitter:
     """Chooses the splits of one tree, level by level.
