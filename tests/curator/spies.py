@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from discreet.curator import Curator
+from discreet.curator.asking.planner import RequestedLimits
+from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.engines import Memory
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Reading
@@ -46,6 +48,12 @@ def clinic(
     options = OPTIONS | declared
     curator.protect(visits(3, patients=200), name="visits", budget=budget or Budget(epsilon=2, delta=1e-6), **options)
     return curator
+
+
+def planned(curator: Curator, sql: str, limits: RequestedLimits = None) -> MeasurementPlan:
+    """A question before its charge."""
+    bound = curator._catalog.bind(curator._catalog.parse(sql))
+    return curator._planner.plan(bound, limits=limits)
 
 
 def filtered(age: int) -> str:

@@ -19,7 +19,8 @@ from sklearn.linear_model import LogisticRegression as Foreign
 
 from discreet.cli.accounts import _question as described
 from discreet.curator import Curator
-from discreet.curator.asking.interruption import AGAIN, STAYS
+from discreet.curator.asking import performer
+from discreet.curator.asking.performer import AGAIN, STAYS
 from discreet.curator.training import trainer as module
 from discreet.curator.training.trainer import FitPlan
 from discreet.engines import Memory
@@ -191,9 +192,8 @@ def test_many_threads_with_one_key_fit_once(tmp_path: Path) -> None:
     """The one who reads waits until all others were told that somebody reads already, so that they must wait."""
     spy, told = Spy(), threading.Semaphore(0)
     ledger = str(tmp_path / "book")
-    curators = [clinic(Budget(epsilon=4), ledger=ledger, engine=spy), clinic(Budget(epsilon=4), ledger=ledger)]
+    curators = [clinic(Budget(epsilon=4), ledger=ledger, engine=spy) for _ in range(2)]
     spy.before = lambda: [told.acquire(timeout=60) for _ in range(THREADS - 1)]
-    curators[1]._engine = spy
     for curator in curators:
         announce(curator, told)
     gate = threading.Barrier(THREADS)
@@ -285,7 +285,7 @@ def test_a_fit_that_was_stopped_stays_charged_and_is_fitted_when_it_is_asked_aga
 
 
 def test_a_fit_that_somebody_else_ended_first_is_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "WAIT", 0.0)
+    monkeypatch.setattr(performer, "WAIT", 0.0)
     ledger, spy, found = str(tmp_path / "book"), Spy(), []
     one = clinic(Budget(epsilon=4), ledger=ledger, engine=spy)
     other = clinic(Budget(epsilon=4), ledger=ledger)

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.curator.observation import watching
+from discreet.curator.observation import engine_of, observed, training_of
 from discreet.curator.training import training_plan as models_module
-from discreet.curator.training.training_plan import Training
+from discreet.curator.training.training_plan import TrainingPlan
 from discreet.engines import DuckDB, Memory
 from discreet.errors import UnsupportedQuery
 from discreet.learn.persistence import store
@@ -72,13 +72,13 @@ def test_a_person_is_one_row_of_a_learners_input(fit: Fit) -> None:
 
 
 def test_without_bounding_the_same_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    reading = Training.reading.fget  # type: ignore[attr-defined]
+    reading = TrainingPlan.reading.fget  # type: ignore[attr-defined]
 
-    def unbounded(self: Training) -> Reading:
+    def unbounded(self: TrainingPlan) -> Reading:
         found: Reading = reading(self)
         return replace(found, bounding=replace(found.bounding, groups=3))  # type: ignore[type-var]
 
-    monkeypatch.setattr(models_module.Training, "reading", property(unbounded))
+    monkeypatch.setattr(models_module.TrainingPlan, "reading", property(unbounded))
     assert farthest(FITS[0], (1, 2)) > 1
 
 
@@ -88,14 +88,14 @@ def test_a_made_up_row_that_stands_in_for_nothing_alone_would_be_seen(monkeypatc
         {"patient": 0, "ward": "A", "age": 5, "charge": 1.0, "kind": "other"}
     ]
     assert apart(handed(one, FITS[0]), handed([{**one[0], "ward": None}], FITS[0])) == 1
-    decode = Training.decode
+    decode = TrainingPlan.decode
 
-    def conditional(self: Training, groups: Any) -> Given:
+    def conditional(self: TrainingPlan, groups: Any) -> Given:
         X, y = decode(self, groups)
         assert y is not None
         return (X, y) if len(X) == 1 else (X[y != ""], y[y != ""])
 
-    monkeypatch.setattr(models_module.Training, "decode", conditional)
+    monkeypatch.setattr(models_module.TrainingPlan, "decode", conditional)
     assert apart(handed(one, FITS[0]), handed([{**one[0], "ward": None}], FITS[0])) == 2
 
 
@@ -118,8 +118,8 @@ def test_equal_rows_of_one_person_count_once() -> None:
 def test_several_rows_of_a_person_where_the_learner_accounts_for_them() -> None:
     crowd = [{"patient": 7, "ward": "A", "age": age, "charge": 1.0, "kind": "other"} for age in range(50)]
     curator, releaser = curated(crowd), Listening()
-    with watching(curator, engine=curator._engine, releaser=releaser, salt="s"):
-        model = curator.fit(TinyClassifier(epsilon=1), FITS[0][1], target="ward", rows_per_unit=3)
+    twin = observed(curator, engine=engine_of(curator), releaser=releaser, salt="s")
+    model = twin.fit(TinyClassifier(epsilon=1), FITS[0][1], target="ward", rows_per_unit=3)
     assert len(releaser.given[0][0]) == 4
     assert model.rows_per_unit == 3
 
@@ -128,12 +128,12 @@ def test_several_rows_of_a_person_where_the_learner_accounts_for_them() -> None:
 def test_engines_hand_over_the_same_rows(fit: Fit) -> None:
     rows = visits(4, patients=40)
     estimator, question, target = fit
-    training = curated(rows)._training(estimator, question, target, 1)
+    training = training_of(curated(rows), estimator, question, target, 1)
     table = pa.table({name: [row[name] for row in rows] for name in rows[0]})
     found = []
     for engine, source in ((Memory(), rows), (DuckDB(threads=2), table)):
         curator = curated(source, engine=engine)
-        found.append(curator._engine.read(training.reading))
+        found.append(engine_of(curator).read(training.reading))
         curator.close()
     assert found[0] == found[1]
     assert sum(count for (count,) in found[0].values()) <= 40

@@ -145,8 +145,8 @@ def test_private_groups_follow_from_nothing() -> None:
 def test_another_version_of_the_data_is_another_matter() -> None:
     curator = clinic()
     one(curator, BY_BOTH, 10)
-    schema = curator._schema("visits")
-    curator._schemas["visits"] = type(schema)(
+    schema = curator._catalog.schema("visits")
+    curator._catalog._protected["visits"] = type(schema)(
         **{name: getattr(schema, name) for name in schema.__slots__ if name != "version"}, version="2027"
     )
     assert not one(curator, FOLLOWING[0], "0.01").replayed

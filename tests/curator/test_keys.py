@@ -39,9 +39,8 @@ def test_many_threads_with_one_key(tmp_path: Path) -> None:
     """The one who reads waits until all others were told that somebody reads already, so that they must wait."""
     spy, told = Spy(), threading.Semaphore(0)
     ledger = str(tmp_path / "book")
-    curators = [clinic(Budget(epsilon=1), ledger=ledger, engine=spy), clinic(Budget(epsilon=1), ledger=ledger)]
+    curators = [clinic(Budget(epsilon=1), ledger=ledger, engine=spy) for _ in range(2)]
     spy.before = lambda: [told.acquire(timeout=60) for _ in range(THREADS - 1)]
-    curators[1]._engine = spy
     for curator in curators:
         announce(curator, told)
     gate = threading.Barrier(THREADS)

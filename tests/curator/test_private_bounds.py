@@ -18,7 +18,7 @@ from discreet.audit.queries.releases import allowance
 from discreet.audit.queries.sensitivity import moved
 from discreet.curator import Answer, Curator
 from discreet.curator.asking import performer as perform
-from discreet.curator.measurement_plan import Prepared
+from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InsufficientBudget, InvalidParameter, KeyConflict, QueryFailed, UnsupportedQuery
 from discreet.measurement.probes.probes import SHARE, BoundsProbe
@@ -31,7 +31,7 @@ from discreet.plan.model.schema import Bounds, Limits
 from discreet.privacy import Budget, Loss, Neighbours, PureDP, events
 from discreet.sql.frame import mean
 from tests.curator.fuzz import Question
-from tests.curator.spies import Spy
+from tests.curator.spies import Spy, planned
 from tests.redteam.judge import same_answers
 from tests.redteam.salts import same_salt
 
@@ -72,7 +72,7 @@ def curator(
 
 
 def bounds_of(made: Curator, sql: str = MEAN) -> dict[tuple[str, str], Bounds]:
-    return dict(made._prepare(sql, None).facts.bounds)
+    return dict(planned(made, sql).facts.bounds)
 
 
 # ------------------------------------------------------------------------------------------------------------- one call
@@ -160,7 +160,7 @@ def test_declared_bounds_and_clipped_values_need_no_probes() -> None:
     spy = Spy()
     made = curator(engine=spy, bounds={"charge": (0, 500)})
     for sql in (MEAN, "SELECT SUM(GREATEST(LEAST(age, 90), 0)) AS s FROM visits"):
-        assert not made._prepare(sql, None).probes
+        assert not planned(made, sql).probes
         assert not [note for note in made.ask(sql, epsilon=1).notes if "chosen" in note]
     assert spy.reads == 2
 
@@ -480,7 +480,7 @@ def test_intervals_cover_the_clipped_table_as_stated(confidence: str) -> None:
 
 def test_an_empty_bucket_is_hardly_ever_taken_for_one_in_use(bits: SeededBits) -> None:
     """At most one histogram in a thousand: 8 or more of 600 have a chance below comb(600, 8) / 1000^8 < 4e-7."""
-    probe = BoundsProbe(curator([])._known, "visits", "charge", "salt")
+    probe = BoundsProbe(curator([])._catalog.schemas, "visits", "charge", "salt")
     engine = Memory()
     engine.register("visits", [], {name: column.type for name, column in probe.tables[0].columns.items()})
     program = probe.program(Fraction(1, 10))
@@ -538,21 +538,21 @@ def test_mutant_a_probe_in_which_people_count_often(monkeypatch: pytest.MonkeyPa
 
 
 def test_mutant_a_price_without_its_probes(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Prepared.event
-    monkeypatch.setattr(Prepared, "event", lambda self, asked, _: right(self, asked, 1).events[-1])  # type: ignore[attr-defined]
+    right = MeasurementPlan.event
+    monkeypatch.setattr(MeasurementPlan, "event", lambda self, asked, _: right(self, asked, 1).events[-1])  # type: ignore[attr-defined]
     with pytest.raises(AssertionError):
         test_one_call_answers_and_costs_what_was_asked()
 
 
 def test_mutant_a_price_that_depends_on_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fallback that gives its share to the answer is noticed: more noise is paid for than was charged."""
-    right = Prepared.settled
+    right = MeasurementPlan.settled
 
-    def generous(self: Prepared, asked: Any, facts: Any, covers: Any) -> Any:
+    def generous(self: MeasurementPlan, asked: Any, facts: Any, covers: Any) -> Any:
         more = type(asked)(asked.epsilon / (1 - SHARE), asked.delta) if facts.guessed else asked
         return right(self, more, facts, covers)
 
-    monkeypatch.setattr(Prepared, "settled", generous)
+    monkeypatch.setattr(MeasurementPlan, "settled", generous)
     with pytest.raises(AssertionError):
         compare(people(12), people(11), MEAN, epsilon="1")
 

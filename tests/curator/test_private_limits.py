@@ -23,7 +23,7 @@ from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget, Loss, Neighbours, PureDP
 from discreet.sql.frame import count
 from tests.curator.fuzz import Question
-from tests.curator.spies import Spy
+from tests.curator.spies import Spy, planned
 from tests.redteam.judge import same_answers
 from tests.redteam.salts import same_salt
 
@@ -103,7 +103,7 @@ def test_bounds_and_limits_together_frames_and_keys() -> None:
     made = curator()
     answer = made.ask(MEAN, epsilon=30, limits="choose", key="k")
     assert answer.cost == PureDP(30)
-    assert len(made._prepare(MEAN, "choose").facts.known) == 2
+    assert len(planned(made, MEAN, "choose").facts.known) == 2
     assert made.ask(MEAN, epsilon=30, limits="choose", key="k").records == answer.records
     with pytest.raises(KeyConflict):
         made.ask(MEAN, epsilon=30, key="k")

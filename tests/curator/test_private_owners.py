@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.curator import Curator
-from discreet.curator.measurement_plan import limits_probes
+from discreet.curator.asking.planner import limits_probes
 from discreet.engines import DuckDB, Memory
 from discreet.measurement.probes.probes import BoundsProbe, described
 from discreet.measurement.program.program import Program

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from discreet.curator import Answer, Curator
-from discreet.curator import curator as module
-from discreet.curator.asking.interruption import AGAIN, LOST, STAYS, STORED, UNKNOWN
-from discreet.curator.asking.performer import costs_no_more
+from discreet.curator.asking import answer as answer_module
+from discreet.curator.asking import performer as module
+from discreet.curator.asking.performer import AGAIN, LOST, STAYS, STORED, UNKNOWN, costs_no_more
 from discreet.errors import AccountLocked, LedgerError, NotPermitted, QueryFailed
 from discreet.ledger import FAILURE_CREDITS, Book
 from discreet.privacy import Budget, PureDP, events
@@ -111,7 +111,7 @@ def test_stopped_before_the_charge_nothing_is_told(monkeypatch: pytest.MonkeyPat
 def test_stopped_after_the_answer_was_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     curator = clinic(Budget(epsilon=1))
     with monkeypatch.context() as patch:
-        patch.setattr(module, "records", lambda _: stop())
+        patch.setattr(answer_module, "records", lambda _: stop())
         with pytest.raises(KeyboardInterrupt) as caught:
             curator.ask(COUNT, epsilon=0.25)
     assert caught.value.__notes__ == [STAYS, STORED]
@@ -251,20 +251,21 @@ import sys, threading
 import pyarrow as pa
 from discreet import Budget, Curator
 from discreet.engines import DuckDB
-curator = Curator(sys.argv[1], engine=DuckDB(threads=2))
+class Telling(DuckDB):
+    told = False
+    def read(self, *arguments):
+        if not self.told:
+            threading.Timer(0.4, print, ["reading"], {"flush": True}).start()  # DuckDB is at work by then
+        self.told = True
+        return super().read(*arguments)
+curator = Curator(sys.argv[1], engine=Telling(threads=2))
 table = pa.table({"person": [1] * 4000, "x": list(range(4000))})
 curator.protect(table, name="t", unit="person", bounds={"x": (0, 10)}, max_rows=5, budget=Budget(epsilon=1))
-read = curator._engine.read
-def reading(*arguments):
-    threading.Timer(0.4, print, ["reading"], {"flush": True}).start()  # DuckDB is at work by then
-    return read(*arguments)
-curator._engine.read = reading
 joined = "t AS a JOIN t AS b ON a.person = b.person JOIN t AS c ON a.person = c.person"
 try:
     curator.ask(f"SELECT SUM(a.x * b.x + c.x) AS s FROM {joined}", epsilon="0.5", key="k")
 except KeyboardInterrupt as error:
     print(*error.__notes__, flush=True)
-curator._engine.read = read
 print(curator.ask("SELECT COUNT(*) AS n FROM t", epsilon="0.25").columns[0], curator.verify().sequence)
 """
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from discreet.curator import curator as module
+from discreet.curator.asking import performer as module
 from discreet.errors import InsufficientBudget, LedgerError
 from discreet.ledger import Book
 from discreet.ledger.store import sqlite
@@ -170,8 +170,8 @@ def test_a_read_only_ledger_gives_no_answer_and_reads_nothing(tmp_path: Path) ->
     spy, ledger = Spy(), str(tmp_path / "book")
     curator = clinic(Budget(epsilon=1), ledger=ledger, engine=spy)
     curator.ask(COUNT, epsilon=0.25)
-    curator._book.close()
-    curator._book = Book(ledger, read_only=True)
+    for connection in (curator._book._journal.store._writer, curator._book._journal.store._reader):  # type: ignore[attr-defined]
+        connection.execute("PRAGMA query_only=ON")  # as of a book that is opened to be read only
     with pytest.raises(LedgerError, match="SQLITE_READONLY"):
         curator.ask(filtered(1), epsilon=0.25)
     assert spy.reads == 1

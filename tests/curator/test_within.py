@@ -256,9 +256,13 @@ def test_mutant_an_error_told_too_small(bits: SeededBits, monkeypatch: pytest.Mo
 def test_mutant_a_price_that_looks_at_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test of public prices sees a count that was never released."""
 
-    def peeking(self: Any, *_: Any) -> list[int]:
-        return [1 + len(self._engine._rows["visits"])]
+    register, seen = Memory.register, dict[str, int]()
 
-    monkeypatch.setattr(module.Preparing, "_counted", peeking)
+    def noting(engine: Memory, name: str, source: Any, columns: Any) -> None:
+        seen[name] = len(source)
+        register(engine, name, source, columns)
+
+    monkeypatch.setattr(Memory, "register", noting)
+    monkeypatch.setattr(module.Planner, "_counted", lambda *_: [1 + seen["visits"]])
     with pytest.raises((AssertionError, InvalidParameter)):
         test_only_the_lower_end_of_a_released_count_is_used()

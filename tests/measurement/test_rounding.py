@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.curator import Curator
-from discreet.curator import measurement_plan as prepared_module
-from discreet.curator.asking import planner as preparing_module
+from discreet.curator import measurement_plan as plan_module
 from discreet.curator.asking.explanation import errors
 from discreet.curator.catalog.declarations import declare
+from discreet.curator.replay import replay as replay_module
 from discreet.curator.replay import stored_releases as stored_module
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
@@ -359,7 +359,7 @@ def test_a_target_holds_the_rounding() -> None:
 
 def as_before(patch: pytest.MonkeyPatch) -> None:
     """Curators as they were when values had one grid."""
-    patch.setattr(prepared_module, "choose", lambda *given, **more: choose(*given, **{**more, "former": True}))
+    patch.setattr(plan_module, "choose", lambda *given, **more: choose(*given, **{**more, "former": True}))
     patch.setattr(stored_module, "VERSION", stored_module.FORMER)
 
 
@@ -468,7 +468,7 @@ def values_stay_on_the_grid_of_noise(patch: pytest.MonkeyPatch) -> None:
 
 
 def every_release_is_of_today(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(preparing_module, "is_former", lambda _: False)
+    patch.setattr(replay_module, "is_former", lambda _: False)
 
 
 LAWS: tuple[Law, Law] = ("laplace", "gaussian")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator import curator as curator_module
+from discreet.curator.asking import answer as answer_module
 from discreet.curator.asking import performer as perform_module
 from discreet.engines import Memory
 from discreet.errors import (
@@ -127,8 +127,8 @@ def test_faults_after_reading_stay_charged(monkeypatch: pytest.MonkeyPatch) -> N
         (Measure, "release"),
         (Book, "store_answer"),
         (perform_module, "pack"),
-        (curator_module, "records"),
-        (curator_module, "notes"),
+        (answer_module, "records"),
+        (answer_module, "notes"),
     ]
     curator = clinic()
     for i, (owner, name) in enumerate(places):

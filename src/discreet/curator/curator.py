@@ -1,50 +1,45 @@
-"""The curator: a steward protects tables, an analyst asks, the book is paid first."""
+"""The curator: a steward protects tables, an analyst asks, the book is paid first.
+
+`Curator.ask` is the river: one question from its text to its answer. Each of its lines is one step, taken by one part
+of the curator: the catalog of tables, the planner of measurements, the book of accounts, the replay of what was
+released before, and the performer, which alone reads and adds noise.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
-from functools import partial
+from typing import Any, Self
 
 from discreet import check
-from discreet.curator.asking.answer import Answer, columns, records
-from discreet.curator.asking.choices import CANDIDATES, Candidate, Choices, asked_for, compare, listed
+from discreet.curator.asking.answer import Answer
+from discreet.curator.asking.choices import CANDIDATES, Candidate, Choices, compare, listed, terms_of
 from discreet.curator.asking.curated_frame import CuratedFrame
-from discreet.curator.asking.explanation import ROWS, Explanation, explanation
-from discreet.curator.asking.found import remarks
-from discreet.curator.asking.interruption import Stopping
-from discreet.curator.asking.performer import Performance, Told, perform
-from discreet.curator.asking.planner import LimitsWish, Wish
-from discreet.curator.asking.rehearsal import INVENTED, NOTE, SALT, rehearsal
-from discreet.curator.catalog.terms import terms
-from discreet.curator.config.enrolment import check_known, check_sources, enrol
-from discreet.curator.config.toml_file import FILE, load
-from discreet.curator.measurement_plan import Prepared
-from discreet.curator.replay.stored_releases import Asked
-from discreet.curator.training.trainer import Fitting
+from discreet.curator.asking.explanation import ROWS, Explanation, caps, explanation
+from discreet.curator.asking.performer import Performer, charged
+from discreet.curator.asking.planner import Planner, RequestedBudget, RequestedLimits
+from discreet.curator.asking.rehearsal import NOTE, SALT, rehearsed
+from discreet.curator.catalog.catalog import Catalog
+from discreet.curator.catalog.declarations import End, Terms
+from discreet.curator.catalog.public_tables import Keys
+from discreet.curator.catalog.unit_of_privacy import UnitLike
+from discreet.curator.config.enrolment import declared_in, enrol
+from discreet.curator.config.toml_file import FILE
+from discreet.curator.replay.replay import Replay
+from discreet.curator.training.trainer import FitPlan, Trainer
 from discreet.engines.base import Engine
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.errors import KeyConflict, QueryFailed
-from discreet.ledger import OWNER, Book, Receipt, Remaining
+from discreet.ledger import OWNER, Account, Balance, Book, Entry, Head, Remaining, Role
 from discreet.measurement.probes.magnitudes import supposing
-from discreet.measurement.program.notes import notes
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.noise import Bits, source_of
-from discreet.plan.canonical import canonical
 from discreet.plan.model.nodes import Question, Value
-from discreet.plan.model.schema import Bounds
-from discreet.privacy import Loss
-from discreet.privacy.events import Event
-
-WAIT = 10.0
-"""Seconds to wait for an answer that somebody else computes under the same idempotency key, before it is run again."""
+from discreet.privacy import Loss, Neighbours
 
 
-class Curator(Fitting):
+class Curator:
     """Holds tables and their budgets, and answers questions about them with differential privacy.
 
     Formal guarantee: all answers about the people of one account, to whomever and however chosen, satisfy the account's
@@ -62,25 +57,38 @@ class Curator(Fitting):
     >>> answer = curator.ask("SELECT COUNT(*) AS n FROM visits", epsilon=0.1)
     >>> answer.columns, str(answer.remaining)
     (('n', 'n_low', 'n_high'), 'epsilon=0.9')
+    >>> print(curator.amend("visits", budget=Budget(epsilon=2), note="agreed by the board").remaining)
+    epsilon=1.9
     """
 
     def __init__(self, ledger: str | os.PathLike[str] = ":memory:", *, engine: Engine | None = None) -> None:
-        super().__init__(Book(os.fspath(ledger)), engine if engine is not None else DuckDB())
+        self._book = Book(os.fspath(ledger))
+        self._engine = engine if engine is not None else DuckDB()
+        self._catalog = Catalog(self._book, self._engine)
+        self._measure_with(self._engine, Releaser(source_of(None)), salt=None)
+
+    def _measure_with(self, engine: Engine, releaser: Releaser, *, salt: str | None) -> None:
+        """Puts together all that measures, around the catalog and the book."""
+        self._releaser = releaser
+        self._replay = Replay(self._book, private=releaser.bits.private)
+        self._planner = Planner(self._book, self._replay, salt=salt)
+        self._performer = Performer(self._book, engine, releaser)
+        self._trainer = Trainer(self._catalog, self._book, engine, releaser, salt=self._planner.salt)
 
     @classmethod
     def for_tests(
         cls, ledger: str | os.PathLike[str] = ":memory:", *, engine: Engine | None = None, bits: Bits
     ) -> Curator:
-        """A curator with a given source of randomness; if it is seeded, every answer says that it is not private."""
+        """Returns a curator with a given source of randomness; if it is seeded, every answer says it is not private."""
         curator = cls(ledger, engine=engine)
-        curator._releaser = Releaser(source_of(bits))
+        curator._measure_with(curator._engine, Releaser(source_of(bits)), salt=None)
         return curator
 
     @classmethod
     def from_config(
         cls, path: str | os.PathLike[str] = FILE, *, engine: Engine | None = None, opening: bool = True
     ) -> Curator:
-        """A curator that holds everything a discreet.toml declares; doing it again changes nothing in the book.
+        """Returns a curator that holds everything a discreet.toml declares; again, it changes nothing in the book.
 
         Args:
             path: the file.
@@ -90,17 +98,27 @@ class Curator(Fitting):
         Raises:
             InvalidParameter: naming the key of the file that does not fit.
         """
-        declared = load(path)
-        check_sources(declared)
-        if not opening:
-            check_known(declared)
+        declared = declared_in(path, opening=opening)
         curator = cls(declared.ledger, engine=engine)
         try:
-            enrol(declared, curator)
+            enrol(declared, curator._catalog, curator._book)
         except BaseException:
             curator.close()
             raise
         return curator
+
+    def close(self) -> None:
+        """Lets go of the ledger file and of the engine."""
+        self._book.close()
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------------------------------------------- questions
 
     def ask(
         self,
@@ -108,7 +126,7 @@ class Curator(Fitting):
         *,
         epsilon: check.Number | None = None,
         delta: check.Number | None = None,
-        limits: LimitsWish = None,
+        limits: RequestedLimits = None,
         other: Value = None,
         analyst: str = OWNER,
         confidence: check.Number = CONFIDENCE,
@@ -117,7 +135,7 @@ class Curator(Fitting):
         max_epsilon: check.Number | None = None,
         project: str = "",
     ) -> Answer:
-        """A private answer, charged before anything is read; a stored one that is as good is given again for free.
+        """Returns a private answer, charged before anything is read; a stored one that is as good is free.
 
         Args:
             question: one SELECT, or a plan.
@@ -146,27 +164,23 @@ class Curator(Fitting):
             KeyboardInterrupt: on Ctrl-C in the main thread; its notes say whether a charge stays.
         """
         chance = check.probability(confidence=confidence)
-        wish = Wish(epsilon=epsilon, delta=delta, within=within, max_epsilon=max_epsilon, confidence=chance)
-        prepared = self._prepare(question, limits, other=other)
-        account = self._accounts[prepared.table]
-        standing = self._book.admit(account, analyst, project)
-        asked = self._asked(prepared, wish, standing.budget)
-        prices = [prepared.event(asked, len(prepared.missing))]
-        if key is not None and self._book.is_charged(analyst, key):
-            prices += prepared.other_events(asked)
-        elif (known := self._free(prepared, asked)) is not None:
-            return self._answer(known, chance, Remaining.of(standing.spent, standing.budget))
-        with Stopping(self._book, analyst, key) as stopping:
-            receipt = stopping.holding(
-                self._charge(account, prices, prepared, asked, analyst=analyst, key=key, project=project)
-            )
+        requested = RequestedBudget(epsilon, delta, within, max_epsilon, chance)
+        plan = self._catalog.parse(question)
+        bound = self._catalog.bind(plan)
+        measurement = self._planner.plan(bound, limits=limits, other=other)
+        account = self._book.admit(measurement.account, analyst, project)
+        terms = self._planner.terms(measurement, requested, account.budget)
+        if not self._book.is_charged(analyst, key):  # a key that was charged has an answer of its own
+            known = self._replay.find(measurement, terms)
+            if known is not None:
+                return Answer.of(known, chance, Remaining.of(account.spent, account.budget))
+        request = measurement.request(terms)
+        with charged(self._book, request, analyst=analyst, key=key, project=project) as receipt:
             if receipt.repeated:
-                claimed = self._book.claim(receipt, wait=WAIT)
-                if claimed is None:
-                    return self._answer(self._found(prepared, receipt), chance, receipt.left)
-                receipt = stopping.holding(claimed)
-            told = self._run(prepared, asked, receipt)
-            return self._answer(told, chance, receipt.left, cost=receipt.cost)
+                return Answer.of(self._replay.of_charge(measurement, receipt), chance, receipt.left)
+            new = self._performer.read_and_add_noise(measurement, terms, receipt)
+            result = self._replay.store(measurement, receipt, new)
+            return Answer.of(result, chance, receipt.left, cost=receipt.cost)
 
     def explain(
         self,
@@ -174,7 +188,7 @@ class Curator(Fitting):
         *,
         epsilon: check.Number | None = None,
         delta: check.Number | None = None,
-        limits: LimitsWish = None,
+        limits: RequestedLimits = None,
         other: Value = None,
         analyst: str = OWNER,
         confidence: check.Number = CONFIDENCE,
@@ -183,43 +197,31 @@ class Curator(Fitting):
         max_epsilon: check.Number | None = None,
         project: str = "",
     ) -> Explanation:
-        """What would be read and spent, and how wrong the answer would be; reads nothing, costs nothing.
+        """Explains what would be read and spent, and how wrong the answer would be; reads nothing, costs nothing.
 
         Who may not ask is told nothing; what `ask` would refuse because of a budget is explained, and the explanation
-        says that it would be refused.
-
-        Args:
-            question: as for `ask`.
-            epsilon: as for `ask`.
-            delta: as for `ask`.
-            limits: as for `ask`.
-            other: as for `ask`.
-            analyst: who would ask.
-            confidence: of each error.
-            rows: of an imagined group, on which the error of a mean depends.
-            within: as for `ask`.
-            max_epsilon: as for `ask`.
-            project: whose cap it would count against, too.
+        says that it would be refused. It takes what `ask` takes; `confidence` is that of each error, and `rows` are
+        those of an imagined group, on which the error of a mean depends.
 
         Raises:
             NotPermitted: if the analyst may not ask, or the project may not spend.
         """
         chance = check.probability(confidence=confidence)
-        wish = Wish(epsilon=epsilon, delta=delta, within=within, max_epsilon=max_epsilon, confidence=chance)
+        requested = RequestedBudget(epsilon, delta, within, max_epsilon, chance)
         imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
-        prepared = self._prepare(question, limits, other=other)
-        account = self._book.account(self._accounts[prepared.table])
-        standing = self._book.admit(account.name, analyst)
-        asked = self._asked(prepared, wish, standing.budget)
-        remaining = Remaining.of(standing.spent, standing.budget)
-        found = explanation(prepared, asked, account, remaining.loss, confidence=chance, rows=imagined)
+        measurement = self._planner.plan(self._catalog.bind(self._catalog.parse(question)), limits=limits, other=other)
+        account = self._book.account(measurement.account)
+        state = self._book.admit(account.name, analyst)
+        terms = self._planner.terms(measurement, requested, state.budget)
+        remaining = Remaining.of(state.spent, state.budget)
+        found = explanation(measurement, terms, account, remaining.loss, confidence=chance, rows=imagined)
         refusal = None
-        if self._free(prepared, asked) is None:
+        if self._replay.find(measurement, terms) is None:
             refusal = self._book.refusal(account.name, found.event, analyst=analyst, project=project)
         return replace(
             found,
-            free=self._offer(prepared, asked),
-            caps=self._caps(account.name, analyst, project),
+            free=self._replay.offer(measurement, terms),
+            caps=caps(self._book, account.name, analyst, project),
             refusal=None if refusal is None else str(refusal),
         )
 
@@ -229,39 +231,25 @@ class Curator(Fitting):
         *,
         epsilon: check.Number = 1,
         delta: check.Number | None = None,
-        limits: LimitsWish = None,
+        limits: RequestedLimits = None,
         other: Value = None,
         analyst: str = OWNER,
         confidence: check.Number = CONFIDENCE,
         rows: int = 1000,
     ) -> Answer:
-        """The shape of an answer, on made-up rows: the same columns and types, nobody's numbers, free.
+        """Returns the shape of an answer, on made-up rows: the same columns and types, nobody's numbers, free.
 
-        The rows follow from the declarations and the question alone, and the noise is seeded, so `private` is False.
-
-        Args:
-            question: as for `ask`.
-            epsilon: as for `ask`.
-            delta: as for `ask`.
-            limits: as for `ask`.
-            other: as for `ask`.
-            analyst: who would ask; refused as by `ask` if they may not.
-            confidence: as for `ask`.
-            rows: how many are made up.
+        The rows, so many of them, follow from the declarations and the question alone, and the noise is seeded, so
+        `private` is False. It takes what `ask` takes, and refuses whom `ask` refuses.
         """
         chance = check.probability(confidence=confidence)
         count = check.integer(rows=rows, at_least=1, at_most=10**6)
-        prepared = self._prepare(question, limits, salt=SALT, other=other)
-        self._book.admit(self._accounts[prepared.table], analyst)
-        balance = self.budget(prepared.table)
-        facts = prepared.facts
-        for probe in prepared.missing:
-            facts = facts.having(probe, INVENTED if isinstance(probe.supposed, Bounds) else probe.supposed)
-        program = prepared.program(terms(epsilon, delta, balance.total), facts)
-        released = rehearsal(program, prepared.tables(facts), count)
-        told = Told(released=released, facts=facts, event=program.event)
-        made_up = self._answer(told, chance, balance.remaining)
-        return replace(made_up, replayed=False, private=False, notes=(NOTE, *made_up.notes))
+        bound = self._catalog.bind(self._catalog.parse(question))
+        measurement = self._planner.plan(bound, limits=limits, other=other, salt=SALT)
+        state = self._book.admit(measurement.account, analyst)
+        result = rehearsed(measurement, Terms.of(epsilon, delta, state.budget), count)
+        made_up = Answer.of(result, chance, Remaining.of(state.spent, state.budget))
+        return replace(made_up, replayed=False, notes=(NOTE, *made_up.notes))
 
     def choose_epsilon(
         self,
@@ -269,104 +257,237 @@ class Curator(Fitting):
         candidates: Sequence[Candidate] = CANDIDATES,
         *,
         delta: check.Number | None = None,
-        limits: LimitsWish = None,
+        limits: RequestedLimits = None,
         other: Value = None,
         analyst: str = OWNER,
         confidence: check.Number = CONFIDENCE,
         rows: int = ROWS,
     ) -> Choices:
-        """Budgets for a question side by side: its error, and what an attacker learns; reads nothing, costs nothing.
+        """Compares budgets for a question: its error, and what an attacker learns; reads nothing, costs nothing.
 
-        Args:
-            question: as for `ask`.
-            candidates: epsilons, or budgets.
-            delta: as for `ask`, for candidates that are epsilons.
-            limits: as for `ask`.
-            other: as for `ask`.
-            analyst: who would ask; refused as by `ask` if they may not.
-            confidence: of each error.
-            rows: of an imagined group, on which the error of a mean depends.
+        It takes what `explain` takes, and refuses whom `ask` refuses. Candidates are epsilons, with this `delta`, or
+        budgets.
         """
         chance = check.probability(confidence=confidence)
         imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
-        prepared = self._prepare(question, limits, other=other)
-        total = self._book.admit(self._accounts[prepared.table], analyst).budget
-        budgets = [asked_for(each, terms(1, delta, total).delta) for each in listed(candidates)]
-        return compare(prepared, budgets, confidence=chance, rows=imagined)
+        measurement = self._planner.plan(self._catalog.bind(self._catalog.parse(question)), limits=limits, other=other)
+        total = self._book.admit(measurement.account, analyst).budget
+        budgets = [terms_of(each, Terms.of(1, delta, total).delta) for each in listed(candidates)]
+        return compare(measurement, budgets, confidence=chance, rows=imagined)
 
     def table(self, name: str) -> CuratedFrame:
-        """The same questions, built step by step: ``curator.table("visits").agg(n=count()).ask(epsilon=0.1)``."""
-        return CuratedFrame(schema=supposing(self._schema(name)), curator=self)
+        """Builds the same questions step by step: ``curator.table("visits").agg(n=count()).ask(epsilon=0.1)``."""
+        return CuratedFrame(schema=supposing(self._catalog.schema(name)), curator=self)
 
-    def _charge(
+    # -------------------------------------------------------------------------------------------------------- learners
+
+    def fit(
         self,
-        account: str,
-        prices: Sequence[Event],
-        prepared: Prepared,
-        asked: Asked,
+        estimator: Any,
+        question: str,
         *,
-        analyst: str,
-        key: str | None,
-        project: str,
-    ) -> Receipt:
-        """Charges the first price; of a key that was charged before, finds the price it was charged with.
+        target: str | None = None,
+        analyst: str = OWNER,
+        key: str | None = None,
+        project: str = "",
+        rows_per_unit: int = 1,
+    ) -> Any:
+        """Returns a private learner, trained on rows that one SELECT names; charged before anything is read.
+
+        Features are the columns in the order written; numbers are clipped to declared bounds, and texts with declared
+        keys become one feature for each key. The estimator is not changed: a copy with its parameters is fitted, in
+        which ``bounds``, ``classes``, ``label_bounds`` and ``neighbours`` are completed by what is declared. The same
+        fit again gives the stored model for nothing.
+
+        Args:
+            estimator: a learner of `discreet.learn`, whose epsilon and delta are what the fit may cost.
+            question: one SELECT of columns and expressions, without aggregates.
+            target: the column that is learned; None for learners without one.
+            analyst: who asks, and pays from their cap.
+            key: an idempotency key of the analyst's own, as for `ask`.
+            project: whose cap it counts against, too.
+            rows_per_unit: how many rows one unit may have; more than 1 only for learners that account for it.
+
+        Returns:
+            The fitted learner, with `event_`, `privacy_spent_` and `private_` as always, the names of its features in
+            `columns_`, and of this call `cost_`, `remaining_`, `replayed_` and `notes_`.
 
         Raises:
-            KeyConflict: if the key came with another request.
+            UnsupportedQuery: if the rows cannot be learned from privately; nothing was spent.
+            InvalidParameter: if the learner or a parameter is refused; nothing was spent.
+            NotPermitted, InsufficientBudget, KeyConflict, QueryFailed, KeyboardInterrupt: as for `ask`.
+
+        Formal guarantee: all that is returned is described by the event that was charged, for units as the account has
+        them: each has `rows_per_unit` rows of the learner's input, chosen from its own rows alone.
         """
-        charge = partial(
-            self._book.charge,
-            account,
-            analyst=analyst,
-            question=canonical(prepared.plan),
-            key=key,
-            replay_key=prepared.request(asked),
-            project=project,
+        training = self._trainer.plan(estimator, question, target, rows_per_unit)
+        return self._trainer.fit(training, analyst=analyst, key=key, project=project)
+
+    def plan_fit(
+        self,
+        estimator: Any,
+        question: str,
+        *,
+        target: str | None = None,
+        analyst: str = OWNER,
+        project: str = "",
+        rows_per_unit: int = 1,
+    ) -> FitPlan:
+        """Returns what `fit` would release and cost; reads nothing, costs nothing. It takes what `fit` takes.
+
+        Raises:
+            NotPermitted: if the analyst may not ask, or the project may not spend.
+        """
+        training = self._trainer.plan(estimator, question, target, rows_per_unit)
+        return self._trainer.explain(training, analyst=analyst, project=project)
+
+    # ---------------------------------------------------------------------------------------------------------- tables
+
+    def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None) -> None:
+        """Registers a table that anybody may know: it has no account, and gives group keys to protected tables.
+
+        Args:
+            source: what the engine can read: a path, a frame.
+            name: how declarations call it.
+            types: of columns whose type the format does not carry.
+
+        Raises:
+            InvalidParameter: if the types do not fit, or a table of that name, or of the same data, is protected.
+        """
+        self._catalog.public(source, name=name, types=types)
+
+    def protect(
+        self,
+        source: Any,
+        *,
+        name: str,
+        unit: UnitLike = None,
+        account: str | None = None,
+        budget: Loss | None = None,
+        types: Mapping[str, str] | None = None,
+        bounds: Mapping[str, tuple[End, End]] | None = None,
+        keys: Keys | None = None,
+        max_groups: int = 1,
+        max_rows: int = 1,
+        neighbours: Neighbours | str | None = None,
+        version: str = "",
+        identity: str | None = None,
+    ) -> None:
+        """Puts a table under an account; doing it again with the same declarations changes nothing.
+
+        The same file, or the same object, in another account is refused, since its people would get a second budget.
+        A copy is not recognised: the content is not looked at.
+
+        Args:
+            source: what the engine can read: a path, a frame.
+            name: how questions call it.
+            unit: the column of ids of those who are protected; several columns that make an id together, such as
+                ``("person", "day")``; a way to a protected table that tells whose rows they are, such as
+                ``"order_id -> orders.id"``; None if each row is one person.
+            account: whose budget it shares; a lone table opens one of its own name, one on a way shares that of the
+                table it leads to.
+            budget: of the account, given once.
+            types: of columns whose type the format does not carry.
+            bounds: public limits of numbers and dates, never read from the data.
+            keys: public group keys: a list, or "table.column" of a public table for the values that are there now.
+            max_groups: how many groups one unit may enter.
+            max_rows: with how many rows each.
+            neighbours: the relation of the account; add/remove unless it is given, or that of the table on the way.
+            version: what the steward says about the state of the data.
+            identity: a name for the data themselves, which the steward answers for. Tables of one identity share an
+                account, also if they are copies; a file that once held other people's data may be protected under
+                another identity.
+
+        Raises:
+            InvalidParameter: if a declaration does not fit, or the data have a budget in another account; nothing was
+                opened.
+        """
+        self._catalog.protect(
+            source,
+            name=name,
+            unit=unit,
+            account=account,
+            budget=budget,
+            types=types,
+            bounds=bounds,
+            keys=keys,
+            max_groups=max_groups,
+            max_rows=max_rows,
+            neighbours=neighbours,
+            version=version,
+            identity=identity,
         )
-        *others, last = prices
-        for event in others:
-            with suppress(KeyConflict):
-                return charge(event)
-        return charge(last)
 
-    def _found(self, prepared: Prepared, receipt: Receipt) -> Told:
-        """What was released for a charge that has ended.
+    # ------------------------------------------------------------------------------------------------------- acts
+
+    def amend(self, account: str, *, budget: Loss, by: str = OWNER, note: str = "") -> Balance:
+        """Gives an account another budget of its currency; what was spent stays spent. A steward's act, an entry."""
+        return self._book.stewardship.amend(account, budget=budget, by=by, note=note)
+
+    def renew(self, account: str, *, budget: Loss | None = None, by: str = OWNER, note: str = "") -> Balance:
+        """Starts a new period of an account with nothing spent; its lifetime spending goes on and is shown."""
+        return self._book.stewardship.renew(account, budget=budget, by=by, note=note)
+
+    def appoint(
+        self, who: str, role: Role | str, *, account: str = "", cap: Loss | None = None, by: str = OWNER
+    ) -> None:
+        """Gives somebody a role on an account, or on the whole book, and perhaps a cap under the account's own."""
+        self._book.stewardship.appoint(who, role, account=account, cap=cap, by=by)
+
+    def allot(self, project: str, *, account: str, cap: Loss, by: str = OWNER, note: str = "") -> None:
+        """Gives a project a cap on an account: questions that name the project count against both."""
+        self._book.stewardship.allot(project, account=account, cap=cap, by=by, note=note)
+
+    def allotted(self, project: str, *, account: str) -> Loss | None:
+        """Returns the cap of a project on an account; None if it has none."""
+        return self._book.allotted(project, account=account)
+
+    def capped(self, analyst: str, *, account: str) -> Loss | None:
+        """Returns the cap of an analyst on an account; None if they have none of their own."""
+        return self._book.capped(analyst, account=account)
+
+    def unlock(self, account: str, *, by: str = OWNER, note: str = "") -> None:
+        """Gives an account its failure credits back, after somebody has looked why questions failed."""
+        self._book.stewardship.unlock(account, by=by, note=note)
+
+    # ------------------------------------------------------------------------------------------------------ looks
+
+    def budget(self, name: str) -> Balance:
+        """Returns what a table's account, or the account of that name, may spend, has spent and has left.
 
         Raises:
-            QueryFailed: if it ended without an answer.
+            UnknownTable: if there is neither.
         """
-        payload = self._book.answer(receipt)
-        told = None if payload is None else self._unpacked(prepared, payload)
-        if told is None:
-            raise QueryFailed
-        return told
+        return self._book.balance(self._catalog.account_of(name))
 
-    def _run(self, prepared: Prepared, asked: Asked, receipt: Receipt) -> Told:
-        """Reads and adds noise for a charge, and keeps what is released; nothing else is given, and nothing before.
+    def history(self, name: str, *, analyst: str | None = None, project: str | None = None) -> tuple[Entry, ...]:
+        """Returns every entry of the account of a table, or of that name; perhaps of one analyst or project only."""
+        return self._book.history(self._catalog.account_of(name), analyst=analyst, project=project)
 
-        Raises:
-            QueryFailed: whatever went wrong: causes can depend on data. It uses up one failure credit.
-        """
-        done: Performance | None = None
-        with suppress(Exception):  # causes can carry data: dropped here, all of them
-            done = perform(prepared, asked, receipt, engine=self._engine, releaser=self._releaser, book=self._book)
-        if done is None:
-            self._book.fail(receipt)
-        elif self._book.store_answer(receipt, done.place, done.payload):
-            return done.told
-        return self._found(prepared, receipt)  # failed, or ended before by somebody else who claimed it
+    def balance(self, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
+        """Returns the figures of an account, or of one analyst or project on it."""
+        return self._book.balance(account, analyst=analyst, project=project)
 
-    def _answer(self, told: Told, confidence: Fraction, remaining: Remaining, *, cost: Loss | None = None) -> Answer:
-        program = told.released.program
-        return Answer(
-            columns=columns(program.question),
-            records=records(told.released.rows(confidence)),
-            cost=remaining.loss * 0 if cost is None else cost,
-            remaining=remaining,
-            event=told.event,
-            replayed=cost is None,
-            notes=(*notes(program), *remarks(told.facts), *told.released.notes),
-            confidence=confidence,
-            private=self._releaser.bits.private,
-            released=told.released.unsalted,
-        )
+    def entries(self, account: str | None = None) -> tuple[Entry, ...]:
+        """Returns the entries of one account, or of the whole book, in order."""
+        return self._book.history(account)
+
+    def account(self, name: str) -> Account:
+        """Returns what an account was opened as; its salt, by which rows are chosen, is not told."""
+        return replace(self._book.account(name), salt=b"")
+
+    def accounts(self) -> tuple[str, ...]:
+        """Returns the names of all accounts in the book."""
+        return self._book.accounts()
+
+    def tables(self) -> dict[str, str]:
+        """Returns the account of every table in the book, whether this curator holds the table or not."""
+        return self._book.tables()
+
+    def role(self, account: str, who: str) -> Role | None:
+        """Returns the role of somebody on an account, or (account "") on the whole book."""
+        return self._book.role(account, who)
+
+    def verify(self) -> Head:
+        """Walks the whole book; raises if anything was changed."""
+        return self._book.verify()

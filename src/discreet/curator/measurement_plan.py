@@ -1,8 +1,13 @@
-"""A question before its charge: its program at any budget, by declarations and by facts that were found out."""
+"""A question before its charge: its program at any terms, by declarations and by facts that were found out.
+
+It reads nothing and spends nothing. What it releases is kept under a replay key, and its charge is known by a request:
+both are functions of the question and of the declarations.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -10,14 +15,12 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from discreet.curator.replay.stored_releases import Asked, Rebuild, replay_key
+from discreet.curator.catalog.declarations import Terms, declaration
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
-from discreet.measurement.probes.magnitudes import choosable
 from discreet.measurement.probes.probes import (
+    NOTHING,
     SHARE,
-    Counted,
     Facts,
-    LimitsProbe,
     Probe,
     Schemas,
     Spot,
@@ -28,22 +31,25 @@ from discreet.measurement.program.execution import answerable, exact_numbers
 from discreet.measurement.program.program import Program, choose
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.value_bounds import bounds
-from discreet.plan.canonical import replay_order
+from discreet.plan.canonical import canonical, origin, replay, replay_order
 from discreet.plan.model.nodes import Aggregate, Question, columns
 from discreet.plan.model.schema import Bounds, Limits, TableSchema
 from discreet.privacy import events
 from discreet.sql.clauses.histograms import with_edges
 
+Rebuild = Callable[[Fraction, Fraction], Program]
+"""The same question's program at another epsilon and delta."""
+
 _PARTS = (Fraction(1), Fraction(9, 10), Fraction(3, 4), Fraction(1, 2), Fraction(1, 4))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class MeasurementPlan:
     """A question with everything its program is chosen from.
 
     Args:
         plan: as it was asked.
-        table: the first protected one, whose account pays.
+        account: which pays.
         schemas: the declared tables by name.
         limits: of the question; None for the table's.
         salt: of the rule by which rows are kept.
@@ -53,7 +59,7 @@ class Prepared:
     """
 
     plan: Question
-    table: str
+    account: str
     schemas: Schemas
     limits: Limits | None
     salt: str = field(repr=False)
@@ -61,7 +67,7 @@ class Prepared:
     facts: Facts
     built: dict[Any, Program] = field(default_factory=dict, repr=False, compare=False)
 
-    def about(self, plan: Question) -> Prepared:
+    def about(self, plan: Question) -> MeasurementPlan:
         """Another question about the same rows, with the same facts."""
         return replace(self, plan=plan, built={})
 
@@ -70,7 +76,7 @@ class Prepared:
         """The outputs whose error depends on facts that are missing."""
         if any(isinstance(probe.supposed, int) for probe in self.missing):
             return frozenset(output.name for output in self.plan.outputs)
-        lacking = {a.name for a in _unbounded_by(self.plan, bounded(self.schemas, self.facts.bounds))}
+        lacking = {a.name for a in unbounded_aggregates(self.plan, bounded(self.schemas, self.facts.bounds))}
         outputs = self.plan.outputs
         return frozenset(o.name for o in outputs if lacking & {column.name for column in columns(o.expression)})
 
@@ -83,26 +89,26 @@ class Prepared:
         """The tables it reads, declared as these facts say."""
         return read_by(self.plan, bounded(self.schemas, facts.bounds))
 
-    def program(self, asked: Asked, facts: Facts, law: Law | None = None, *, former: bool = False) -> Program:
+    def program(self, terms: Terms, facts: Facts, law: Law | None = None, *, former: bool = False) -> Program:
         """The program at a budget, its aggregates in the order in which releases are stored.
 
         Args:
-            asked: the budget.
+            terms: the budget.
             facts: what was found out.
             law: of its noise, unless it is chosen.
             former: whether it is that of a release from before values had two grids.
         """
-        known = asked, tuple(facts.known.items()), law, former
+        known = terms, tuple(facts.known.items()), law, former
         if known not in self.built:
-            self.built[known] = self._program(asked, facts, law, former)
+            self.built[known] = self._program(terms, facts, law, former)
         return self.built[known]
 
-    def _program(self, asked: Asked, facts: Facts, law: Law | None, former: bool) -> Program:
+    def _program(self, terms: Terms, facts: Facts, law: Law | None, former: bool) -> Program:
         schemas, count = bounded(self.schemas, facts.bounds), 1 + len(self.plan.beside)
-        share = Asked(asked.epsilon / count, asked.delta / count)
+        share = Terms(terms.epsilon / count, terms.delta / count)
         limits = facts.limits(self.limits or described(self.plan, schemas).limits)
         with exact_numbers():
-            chosen = partial(self._chosen, schemas=schemas, asked=share, former=former)
+            chosen = partial(self._chosen, schemas=schemas, terms=share, former=former)
             program = chosen(self.plan, limits=limits, law=law)
             if self.plan.beside:
                 others = tuple(chosen(one, limits=self.limits, law=None) for one in self.plan.beside)
@@ -111,7 +117,7 @@ class Prepared:
             return answerable(program, self.schemas)
 
     def _chosen(
-        self, plan: Question, *, schemas: Schemas, asked: Asked, limits: Limits | None, law: Law | None, former: bool
+        self, plan: Question, *, schemas: Schemas, terms: Terms, limits: Limits | None, law: Law | None, former: bool
     ) -> Program:
         """One of the questions that share a budget, at its share."""
         schema = described(plan, schemas)
@@ -119,8 +125,8 @@ class Prepared:
         return choose(
             replace(known, aggregates=tuple(replay_order(known))),
             schema,
-            epsilon=asked.epsilon,
-            delta=asked.delta,
+            epsilon=terms.epsilon,
+            delta=terms.delta,
             limits=limits or schema.limits,
             salt=self.salt,
             law=law,
@@ -129,10 +135,10 @@ class Prepared:
 
     def rebuild(self, facts: Facts, law: Law | None = None, *, former: bool = False) -> Rebuild:
         """The program at any budget."""
-        return lambda epsilon, delta: self.program(Asked(epsilon, delta), facts, law, former=former)
+        return lambda epsilon, delta: self.program(Terms(epsilon, delta), facts, law, former=former)
 
-    def place(self, program: Program, facts: Facts) -> str:
-        """Under which releases of its program are kept, given these facts."""
+    def replay_key(self, program: Program, facts: Facts) -> str:
+        """Returns the key under which releases of its program are kept, given these facts."""
         return replay_key(program, self.tables(facts))
 
     # ------------------------------------------------------------------------------------------------------- stages
@@ -142,80 +148,122 @@ class Prepared:
         """What a price is made with: the widest bounds of all columns that nobody declared, the table's own limits."""
         return Facts(known={probe.spot: probe.supposed for probe in self.probes})
 
-    def supposed(self, asked: Asked) -> Program:
+    def supposed(self, terms: Terms) -> Program:
         """The question with what probes leave, at the widest bounds: it decides law and price, whatever is found."""
-        return self.program(left_by_probes(asked), self.widest)
+        return self.program(left_by_probes(terms), self.widest)
 
-    def event(self, asked: Asked, probes: int) -> events.Event:
+    def event(self, terms: Terms, probes: int) -> events.Event:
         """The whole price if so many facts are missing; it depends on none of them."""
         if not probes:
-            return self.program(asked, self.facts).event
-        each, *_ = [probe.program(of_each_probe(asked, probes)).event for probe in self.probes]
-        return events.Composed([*([each] * probes), promised(self.supposed(asked).event)])
+            return self.program(terms, self.facts).event
+        each, *_ = [probe.program(of_each_probe(terms, probes)).event for probe in self.probes]
+        return events.Composed([*([each] * probes), promised(self.supposed(terms).event)])
 
-    def probes_paid(self, asked: Asked, event: events.Event) -> int:
+    def probes_paid(self, terms: Terms, event: events.Event) -> int:
         """For how many probes an event is the whole price; at least for those that are missing now.
 
         Raises:
             InternalError: if it is the price of something else.
         """
         for probes in range(len(self.missing), len(self.probes) + 1):
-            if self.event(asked, probes) == event:
+            if self.event(terms, probes) == event:
                 return probes
-        if not self.missing and self.program(asked, self.facts, former=True).event == event:
+        if not self.missing and self.program(terms, self.facts, former=True).event == event:
             return 0
         raise InternalError("A question was charged with another price than its own.")
 
-    def other_events(self, asked: Asked) -> list[events.Event]:
-        """What the whole price may have been before: when more facts were missing, or fewer, or on the former grid."""
-        counts = range(1 if self.missing else 0, len(self.probes) + 1)
-        others = [self.event(asked, probes) for probes in counts if probes != len(self.missing)]
-        return others if self.missing else [*others, self.program(asked, self.facts, former=True).event]
+    def price(self, terms: Terms) -> events.Event:
+        """Returns the event that is charged for now: all that will be released, missing facts included."""
+        return self.event(terms, len(self.missing))
 
-    def request(self, asked: Asked) -> str:
-        """What makes a request the same one for an idempotency key, whatever was found out in between."""
-        if not self.probes:
-            return self.place(self.program(asked, self.facts), self.facts)
-        key = replay_key(self.program(asked, self.widest), read_by(self.plan, self.schemas))
-        about = " ".join(f"{table}.{what}" for table, what in (probe.spot for probe in self.probes))
-        return sha256(f"{key} {asked.epsilon} {asked.delta} {about}".encode()).hexdigest()
+    def request(self, terms: Terms) -> ChargeRequest:
+        """Returns the charge of the question.
 
-    def settled(self, asked: Asked, facts: Facts, covered: Callable[[events.Event, events.Event], bool]) -> Settled:
+        For an idempotency key it is the same request whatever was found out in between: where facts must be found, the
+        widest ones stand for them in the replay key.
+        """
+        key = self.replay_key(self.program(terms, self.widest), NOTHING)
+        if self.probes:
+            about = " ".join(f"{table}.{what}" for table, what in (probe.spot for probe in self.probes))
+            key = sha256(f"{key} {terms.text} {about}".encode()).hexdigest()
+        return ChargeRequest(
+            account=self.account,
+            event=self.price(terms),
+            question=canonical(self.plan),
+            replay_key=key,
+            terms=terms.text,
+        )
+
+    def settled(
+        self, terms: Terms, facts: Facts, covered: Callable[[events.Event, events.Event], bool]
+    ) -> SettledProgram:
         """The question at the bounds that were found, for no more than was charged.
 
         Bounds can change how many forms share the budget, and so the price under some rules: then a little less is
         spent. Where they make numbers that cannot be added up, the widest bounds, which were tried before the charge,
         are taken instead.
         """
-        supposed = self.supposed(asked)
-        promise, law, main = promised(supposed.event), supposed.noise.law, left_by_probes(asked)
+        supposed = self.supposed(terms)
+        promise, law, main = promised(supposed.event), supposed.noise.law, left_by_probes(terms)
         for part in _PARTS:
-            less = Asked(main.epsilon * part, main.delta)
+            less = Terms(main.epsilon * part, main.delta)
             with suppress(UnsupportedQuery, InvalidParameter):
                 program = self.program(less, facts, law)
                 if covered(program.event, promise):
-                    return Settled(program=program, asked=less, facts=facts, law=law)
-        return Settled(program=supposed, asked=main, facts=self.widest, law=law)
+                    return SettledProgram(program=program, terms=less, facts=facts, law=law)
+        return SettledProgram(program=supposed, terms=main, facts=self.widest, law=law)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class SettledProgram:
     """A program, and all that is needed to build it again."""
 
     program: Program
-    asked: Asked
+    terms: Terms
     facts: Facts
     law: Law | None = None
 
 
-def left_by_probes(asked: Asked) -> Asked:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChargeRequest:
+    """What a ledger is asked to charge: an event to an account, and what the request is known by under a key."""
+
+    account: str
+    event: events.Event
+    question: str
+    replay_key: str
+    terms: str | None = None
+
+
+def replay_key(program: Program, tables: Sequence[TableSchema]) -> str:
+    """What two questions must share for one release to serve both: everything but budget and post-processing."""
+    limits = program.contribution.limits
+    parts = [replay(program.question), [limits.groups, limits.rows]]
+    return area(program, tables) + _digest(parts)
+
+
+def area(program: Program, tables: Sequence[TableSchema]) -> str:
+    """How the replay keys of all questions about the same rows begin: tables as declared, and what is made of them."""
+    parts = [
+        origin(program.question),
+        [[declaration(table), table.version] for table in tables],
+        program.contribution.neighbours.value,
+    ]
+    return f"{_digest(parts)[:32]}:"
+
+
+def _digest(parts: object) -> str:
+    return sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def left_by_probes(terms: Terms) -> Terms:
     """What is left for the question itself."""
-    return Asked(asked.epsilon * (1 - SHARE), asked.delta)
+    return Terms(terms.epsilon * (1 - SHARE), terms.delta)
 
 
-def of_each_probe(asked: Asked, probes: int) -> Fraction:
+def of_each_probe(terms: Terms, probes: int) -> Fraction:
     """What each of so many probes may spend."""
-    return asked.epsilon * SHARE / probes
+    return terms.epsilon * SHARE / probes
 
 
 def bounded(schemas: Schemas, found: Mapping[Spot, Bounds]) -> Schemas:
@@ -227,31 +275,7 @@ def bounded(schemas: Schemas, found: Mapping[Spot, Bounds]) -> Schemas:
     return changed
 
 
-def unbounded(plan: Question, schemas: Schemas) -> tuple[Spot, ...]:
-    """The columns of protected tables without which an argument has no bounds, and with which all have some.
-
-    None if all arguments have bounds as they are, or would lack them even then.
-    """
-    if not _lacking(plan, schemas):
-        return ()
-    candidates = {
-        (table.name, column): limits for table in read_by(plan, schemas) for column, limits in choosable(table).items()
-    }
-    if _lacking(plan, bounded(schemas, candidates)):
-        return ()
-    for spot in list(candidates):
-        fewer = {other: limits for other, limits in candidates.items() if other != spot}
-        if not _lacking(plan, bounded(schemas, fewer)):
-            candidates = fewer
-    return tuple(candidates)
-
-
-def _lacking(plan: Question, schemas: Schemas) -> bool:
-    bands = plan.bands is not None and bounds(plan.bands.argument, described(plan, schemas)) is None
-    return bands or bool(_unbounded_by(plan, schemas))
-
-
-def _unbounded_by(plan: Question, schemas: Schemas) -> list[Aggregate]:
+def unbounded_aggregates(plan: Question, schemas: Schemas) -> list[Aggregate]:
     """The aggregates that add up an argument without bounds."""
     schema = described(plan, schemas)
     return [
@@ -263,31 +287,6 @@ def _unbounded_by(plan: Question, schemas: Schemas) -> list[Aggregate]:
             x is not None and x.type.is_number and bounds(x, schema) is None
             for x in (aggregate.argument, aggregate.other)
         )
-    ]
-
-
-def limits_probes(plan: Question, schema: TableSchema, schemas: Schemas, salt: str) -> list[Probe]:
-    """For how much one person may count in a question: nothing where each row is one, no groups where there are none.
-
-    Args:
-        plan: the question.
-        schema: what is public about its rows.
-        schemas: the declared tables by name.
-        salt: of the rule by which rows are kept.
-    """
-    if schema.unit is None:
-        return []
-    usual = {"#rows": schema.limits.rows, "#groups": schema.limits.groups}
-    counted: tuple[Counted, ...] = ("#rows", "#groups") if plan.keys else ("#rows",)
-    return [
-        LimitsProbe(
-            counted=each,
-            plan=plan,
-            schemas=schemas,
-            fallback=usual[each],
-            salt=salt,
-        )
-        for each in counted
     ]
 
 

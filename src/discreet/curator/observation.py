@@ -1,13 +1,12 @@
-"""Watching a curator at work: an audit looks at what is read, and stands where numbers meet noise.
+"""Observing a curator at work: an audit sees what is read, and stands where numbers meet noise.
 
-What is seen that way is exact, so nobody may be watched whose answers protect somebody: only curators made by
+What is seen that way is exact, so nobody may be observed whose answers protect somebody: only curators made by
 `Curator.for_tests` with seeded noise, all of whose answers say that they are not private.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from discreet.curator.curator import Curator
@@ -19,11 +18,11 @@ from discreet.noise import Bits
 from discreet.plan.model.schema import TableSchema
 
 if TYPE_CHECKING:
-    from discreet.curator.training.training_plan import Training
+    from discreet.curator.training.training_plan import TrainingPlan
 
 
-def check_watchable(curator: object) -> Curator:
-    """The curator, if it may be watched.
+def check_observable(curator: object) -> Curator:
+    """Returns the curator, if it may be observed.
 
     Raises:
         InvalidParameter: if its answers may protect somebody.
@@ -34,73 +33,63 @@ def check_watchable(curator: object) -> Curator:
     return curator
 
 
+def observed(curator: Curator, *, engine: Engine, releaser: Releaser, salt: str) -> Curator:
+    """Returns a curator of the same tables and the same ledger that an observer looks at; the given one stays as it is.
+
+    Args:
+        curator: for tests, with seeded noise.
+        engine: which it reads from; it stands before the curator's own.
+        releaser: which adds its noise; seeded as well.
+        salt: by which it chooses whose rows are kept: the same for neighbours, which must keep the same rows.
+
+    Raises:
+        InvalidParameter: if its answers may protect somebody.
+    """
+    twin = copy(check_observable(curator))
+    if releaser.bits.private:
+        hint = "Answers of observed curators are not private."
+        raise InvalidParameter("releaser", "secure noise", "to be seeded", hint)
+    twin._measure_with(engine, releaser, salt=salt)
+    return twin
+
+
 def engine_of(curator: Curator) -> Engine:
-    """Where a curator for tests reads."""
-    return check_watchable(curator)._engine
+    """Returns the engine in which a curator for tests has its tables."""
+    return check_observable(curator)._engine
 
 
-def schema_of(curator: Curator, name: str) -> TableSchema:
-    """What is declared about a table of a curator for tests, and nothing that is supposed in its place."""
-    return check_watchable(curator)._schema(name)
+def bits_of(curator: Curator) -> Bits:
+    """Returns what a curator for tests draws noise with."""
+    return check_observable(curator)._releaser.bits
 
 
-def known_to(curator: Curator) -> dict[str, TableSchema]:
-    """What is declared about all tables of a curator for tests, public ones included."""
-    return check_watchable(curator)._known
+def schemas_of(curator: Curator) -> dict[str, TableSchema]:
+    """Returns what is declared about all tables of a curator for tests, public ones included."""
+    return check_observable(curator)._catalog.schemas
 
 
 def tables_read(curator: Curator, question: str) -> set[str]:
-    """The names of the tables that a curator for tests reads for a question.
+    """Returns the names of the tables that a curator for tests reads for a question.
 
     Raises:
         UnsupportedQuery: if the question is refused.
     """
-    plan, _ = check_watchable(curator)._plan(question)
-    return {schema.name for schema in read_by(plan, curator._known)}
+    catalog = check_observable(curator)._catalog
+    return {schema.name for schema in read_by(catalog.parse(question), catalog.schemas)}
 
 
-def training_of(curator: Curator, estimator: Any, question: str, target: str | None, rows_per_unit: int) -> Training:
-    """A fit of a curator for tests before its charge: what would be read, and how it becomes a learner's rows.
+def training_of(
+    curator: Curator, estimator: Any, question: str, target: str | None, rows_per_unit: int
+) -> TrainingPlan:
+    """Returns a fit of a curator for tests before its charge: what would be read, and how it becomes a learner's rows.
 
     Raises:
         UnsupportedQuery: if the rows cannot be learned from privately.
         InvalidParameter: if the learner is refused.
     """
-    return check_watchable(curator)._training(estimator, question, target, rows_per_unit)
+    return check_observable(curator)._trainer.plan(estimator, question, target, rows_per_unit)
 
 
-def is_play(curator: Curator) -> bool:
-    """Whether the ledger of a curator for tests is in memory, so that nobody is charged who exists."""
-    return check_watchable(curator)._book.in_memory
-
-
-def bits_of(curator: Curator) -> Bits:
-    """What a curator for tests draws noise with."""
-    return check_watchable(curator)._releaser.bits
-
-
-@contextmanager
-def watching(curator: Curator, *, engine: Engine, releaser: Releaser, salt: str) -> Iterator[None]:
-    """Has a curator for tests read from an engine, release by a releaser, and choose rows by a salt.
-
-    However it ends, everything is put back.
-
-    Args:
-        curator: for tests, with seeded noise.
-        engine: which stands before the curator's own.
-        releaser: which stands in the place of the curator's own; seeded as well.
-        salt: the same for neighbours, which must keep the same rows.
-
-    Raises:
-        InvalidParameter: if its answers may protect somebody.
-    """
-    before = check_watchable(curator)._engine, curator._releaser, curator._salt
-    if releaser.bits.private:
-        raise InvalidParameter(
-            "releaser", "secure noise", "to be seeded", "Answers of watched curators are not private."
-        )
-    curator._engine, curator._releaser, curator._salt = engine, releaser, salt
-    try:
-        yield
-    finally:
-        curator._engine, curator._releaser, curator._salt = before
+def is_in_memory(curator: Curator) -> bool:
+    """Tells whether the ledger of a curator for tests is in memory, so that nobody is charged who exists."""
+    return check_observable(curator)._book.in_memory

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from discreet.curator import Answer, Curator
-from discreet.curator import curator as module
-from discreet.curator.asking.performer import Told, perform
-from discreet.curator.measurement_plan import Prepared
+from discreet.curator.asking import performer as module
+from discreet.curator.measurement_plan import MeasurementPlan
+from discreet.curator.replay.replay import Replay
 from discreet.engines import Memory
 from discreet.ledger import Book, Receipt, charges, outcomes
 from discreet.measurement.probes.probes import SHARE
@@ -105,12 +105,6 @@ def what_probes_spent_is_not_spent_again() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- mistakes
-def _unstored(curator: Curator, prepared: Prepared, asked: Any, receipt: Receipt) -> Told:
-    return perform(
-        prepared, asked, receipt, engine=curator._engine, releaser=curator._releaser, book=curator._book
-    ).told
-
-
 def _own(patch: pytest.MonkeyPatch) -> None:
     right = Book.store_answer
 
@@ -130,15 +124,15 @@ def _every_probe(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(outcomes, "store_beside", store_beside)
 
 
-def _forgetful(prepared: Prepared, _asked: Any, _event: events.Event) -> int:
-    return len(prepared.missing)
+def _forgetful(measurement: MeasurementPlan, _asked: Any, _event: events.Event) -> int:
+    return len(measurement.missing)
 
 
 MUTANTS = [
     Mutant(
         "shown before it is stored",
         "An answer is given although the book does not have it.",
-        setting(Curator, "_run", _unstored),
+        setting(Replay, "store", lambda _replay, _measurement, _receipt, new: new.result),
         what_is_shown_is_what_is_stored,
     ),
     Mutant(
@@ -162,7 +156,7 @@ MUTANTS = [
     Mutant(
         "probes paid with the question's share",
         "A question that is run again forgets what its probes have spent, and spends all of its epsilon.",
-        setting(Prepared, "probes_paid", _forgetful),
+        setting(MeasurementPlan, "probes_paid", _forgetful),
         what_probes_spent_is_not_spent_again,
     ),
 ]

@@ -14,7 +14,8 @@ import pytest
 
 from discreet import audit
 from discreet.curator import curator as curator_module
-from discreet.curator.replay import stored_releases as stored
+from discreet.curator import measurement_plan
+from discreet.curator.replay import replay
 from discreet.engines import Memory
 from discreet.errors import QueryFailed
 from discreet.ledger import Book
@@ -214,10 +215,13 @@ def _uncharged(patch: pytest.MonkeyPatch) -> None:
 
 
 def _timeless(patch: pytest.MonkeyPatch) -> None:
-    right = stored.area
-    patch.setattr(
-        stored, "area", lambda program, tables: right(program, [replace(table, version="") for table in tables])
-    )
+    right = measurement_plan.area
+
+    def area(program: Any, tables: Any) -> str:
+        return right(program, [replace(table, version="") for table in tables])
+
+    for module in (measurement_plan, replay):
+        patch.setattr(module, "area", area)
 
 
 MUTANTS = [

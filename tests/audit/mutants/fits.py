@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from discreet.curator.training import learners
-from discreet.curator.training.training_plan import Training
+from discreet.curator.training.training_plan import TrainingPlan
 from discreet.errors import InvalidParameter, QueryFailed
 from discreet.learn import DecisionTreeClassifier
 from discreet.learn import base as labels_module
@@ -44,24 +44,24 @@ def a_learner_protects_the_relation_of_its_account() -> None:
 
 
 def _all_rows(patch: pytest.MonkeyPatch) -> None:
-    reading = Training.reading.fget  # type: ignore[attr-defined]
+    reading = TrainingPlan.reading.fget  # type: ignore[attr-defined]
 
-    def unbounded(self: Training) -> Reading:
+    def unbounded(self: TrainingPlan) -> Reading:
         found: Reading = reading(self)
         return replace(found, bounding=replace(found.bounding, groups=10**6))  # type: ignore[type-var]
 
-    patch.setattr(Training, "reading", property(unbounded))
+    patch.setattr(TrainingPlan, "reading", property(unbounded))
 
 
 def _only_where_there_is_none(patch: pytest.MonkeyPatch) -> None:
-    decode = Training.decode
+    decode = TrainingPlan.decode
 
-    def conditional(self: Training, groups: Any) -> Given:
+    def conditional(self: TrainingPlan, groups: Any) -> Given:
         X, y = decode(self, groups)
         assert y is not None
         return (X, y) if len(X) == 1 else (X[y != ""], y[y != ""])
 
-    patch.setattr(Training, "decode", conditional)
+    patch.setattr(TrainingPlan, "decode", conditional)
 
 
 @catcher("the failures of an account")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from discreet import audit
-from discreet.curator.asking.planner import Preparing
+from discreet.curator.catalog.catalog import Catalog
 from discreet.engines.memory import engine as memory
 from discreet.engines.memory import relations as gather_module
 from discreet.errors import UnsupportedQuery
@@ -115,7 +115,7 @@ MUTANTS = [
     Mutant(
         "another account's people for nothing",
         "A question inside a question counts people of another account, who do not pay.",
-        setting(Preparing, "_check_accounts", lambda *_: None),
+        setting(Catalog, "_check_one_account", lambda *_: None),
         people_of_each_account_are_paid_for,
     ),
 ]

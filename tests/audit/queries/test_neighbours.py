@@ -12,7 +12,7 @@ import pytest
 
 from discreet.audit.queries.neighbours import Change, Changes, Neighbouring, neighbourings
 from discreet.audit.queries.units import UnitRows, fresh_ids, invented_units
-from discreet.curator.observation import schema_of
+from discreet.curator.observation import schemas_of
 from discreet.engines import Memory
 from discreet.engines.duckdb.copies import Copy, copy_of
 from discreet.errors import InvalidParameter
@@ -32,7 +32,7 @@ TYPES = {"patient": "text", "ward": "text", "age": "int", "charge": "float", "ki
 
 
 def schema(relation: Neighbours = Neighbours.ADD_REMOVE, **declared: Any) -> TableSchema:
-    return schema_of(clinic(neighbours=relation, **declared)([]), "visits")
+    return schemas_of(clinic(neighbours=relation, **declared)([]))["visits"]
 
 
 def of_visits(rows: list[Row], described: TableSchema) -> UnitRows:

@@ -214,7 +214,7 @@ def test_mutant_a_refusal_that_depends_on_data(monkeypatch: pytest.MonkeyPatch) 
 
     def picky(curator: Curator, *asked: Any, **options: Any) -> Any:
         answer = right(curator, *asked, **options)
-        if len(curator._engine.inner._rows["visits"]) > len(ROWS):  # type: ignore[attr-defined]
+        if len(curator._engine._rows["visits"]) > len(ROWS):  # type: ignore[attr-defined]
             raise UnsupportedQuery("Too many.", "Ask for fewer.")
         return answer
 

@@ -26,7 +26,7 @@ from discreet.audit.queries.recorder import SALT, Watched, account, attempted
 from discreet.audit.queries.subject import Subject
 from discreet.audit.queries.verdicts import NoiseSize, Violation
 from discreet.curator import Curator
-from discreet.curator.observation import engine_of, training_of, watching
+from discreet.curator.observation import engine_of, observed, training_of
 from discreet.engines import Engine
 from discreet.errors import InvalidParameter
 from discreet.measurement.releases.releaser import Releaser
@@ -222,8 +222,8 @@ class _Trial:
 
 def _handed(curator: Curator, engine: Watched, asked: Fitting) -> Rows:
     """Returns the rows that a learner will be given; read for the audit, and not counted among its reads."""
-    with watching(curator, engine=engine, releaser=Releaser(SeededBits(_SEED)), salt=SALT):
-        training = training_of(curator, *asked.arguments)
+    twin = observed(curator, engine=engine, releaser=Releaser(SeededBits(_SEED)), salt=SALT)
+    training = training_of(twin, *asked.arguments)
     inner: Engine = engine.inner
     return training.decode(inner.read(training.reading))
 
@@ -231,11 +231,9 @@ def _handed(curator: Curator, engine: Watched, asked: Fitting) -> Rows:
 def _trained(curator: Curator, engine: Watched, asked: Fitting, recorder: _Recorder) -> Trained:
     """Fits, and tells what happened."""
     before = len(curator.entries())
-    with watching(curator, engine=engine, releaser=recorder, salt=SALT):
-        estimator, sql, target, rows_per_unit = asked.arguments
-        status, error, model = attempted(
-            lambda: curator.fit(estimator, sql, target=target, rows_per_unit=rows_per_unit)
-        )
+    twin = observed(curator, engine=engine, releaser=recorder, salt=SALT)
+    estimator, sql, target, rows_per_unit = asked.arguments
+    status, error, model = attempted(lambda: twin.fit(estimator, sql, target=target, rows_per_unit=rows_per_unit))
     inside = recorder.recorder
     seen = Trained(status, error, model=model, handed=inside.made, fitted=recorder.model)
     seen.reads, seen.strayed, seen.unjudged = len(engine.seen), inside.strayed, inside.unjudged

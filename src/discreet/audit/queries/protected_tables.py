@@ -16,11 +16,10 @@ from discreet.audit.queries.finding import QueryAudit
 from discreet.audit.queries.query_audit import NEIGHBOURS, ROWS, Progress, query
 from discreet.audit.queries.units import ids_of
 from discreet.curator import Curator
-from discreet.curator.catalog.terms import terms
+from discreet.curator.catalog.declarations import Terms
 from discreet.curator.config.enrolment import check_sources, register
 from discreet.curator.config.toml_file import FILE, Config, Table, load
-from discreet.curator.observation import schema_of
-from discreet.curator.replay.stored_releases import Asked
+from discreet.curator.observation import schemas_of
 from discreet.engines.duckdb.copies import copy_of
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.errors import DiscreetError, InvalidParameter, UnknownTable
@@ -33,7 +32,7 @@ MOST = 2
 """Columns of a kind that are asked about, so that a wide table is not asked for ever."""
 
 
-def standard(curator: Curator, schema: TableSchema, asked: Asked) -> list[str]:
+def standard(curator: Curator, schema: TableSchema, asked: Terms) -> list[str]:
     """Counts, sums, means, quantiles, groups by public and by private keys: those of them that are answered at all.
 
     Whether a question is answered is found out by `explain`, which reads nothing.
@@ -148,8 +147,8 @@ def protected(
     whole = {each.name: copy_of(str(each.source), each.declared.get("types")).changed() for each in tables}
     if not questions:
         with factory(whole) as curator:
-            asked = terms(epsilon, delta, curator.budget(chosen.name).total)
-            questions = standard(curator, schema_of(curator, chosen.name), asked)
+            asked = Terms.of(epsilon, delta, curator.budget(chosen.name).total)
+            questions = standard(curator, schemas_of(curator)[chosen.name], asked)
     found = query(
         factory,
         questions,

@@ -38,8 +38,8 @@ from discreet.audit.queries.sensitivity import Move
 from discreet.audit.queries.subject import Subject
 from discreet.audit.queries.verdicts import Compared, NoiseSize, Pair, Violation
 from discreet.curator import Curator
-from discreet.curator.asking.planner import LimitsWish
-from discreet.curator.catalog.terms import terms
+from discreet.curator.asking.planner import RequestedLimits
+from discreet.curator.catalog.declarations import Terms
 from discreet.curator.observation import engine_of, tables_read
 from discreet.errors import InvalidParameter
 from discreet.exact import float_below
@@ -127,7 +127,7 @@ def query(
     *,
     epsilon: check.Number = 1,
     delta: check.Number | None = None,
-    limits: LimitsWish = None,
+    limits: RequestedLimits = None,
     other: Value = None,
     name: str | None = None,
     neighbours: int = NEIGHBOURS,
@@ -173,7 +173,7 @@ def query(
         raise InvalidParameter("sql", sql, "to be one question or more", "Pass a SELECT.")
     given = Subject.of(curator_factory, table, name)
     with given.curator() as curator:
-        asked = terms(epsilon, delta, curator.budget(given.first).total)
+        asked = Terms.of(epsilon, delta, curator.budget(given.first).total)
         for text in listed:
             curator.explain(text, epsilon=asked.epsilon, delta=asked.delta, limits=limits, other=other)
             given.check_read(tables_read(curator, text))

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, Release
 from discreet.curator import Answer, Curator
-from discreet.curator.asking.planner import LimitsWish
-from discreet.curator.observation import bits_of, watching
+from discreet.curator.asking.planner import RequestedLimits
+from discreet.curator.observation import bits_of, observed
 from discreet.engines import Engine
 from discreet.errors import DiscreetError, InternalError, QueryFailed, UnsupportedQuery
 from discreet.measurement.releases.additive import Integers, Measure
@@ -51,7 +51,7 @@ class Asking:
     sql: str
     epsilon: Fraction
     delta: Fraction
-    limits: LimitsWish = None
+    limits: RequestedLimits = None
     other: Value = None
     account: str
 
@@ -278,8 +278,7 @@ def ask(
     """
     recorder = Recorder(bits_of(curator) if bits is None else bits, engine, frozen, beside)
     before = len(curator.entries())
-    with watching(curator, engine=engine, releaser=recorder, salt=SALT):
-        seen = _asked(curator, question)
+    seen = _asked(observed(curator, engine=engine, releaser=recorder, salt=SALT), question)
     read = [reading for reading, _ in engine.seen[recorder.before :]]
     seen.noises, seen.reads = recorder.made, len(read)
     seen.selects = any(reading.keys and reading.public_keys is None for reading in read)

@@ -11,7 +11,7 @@ from discreet.audit.queries.neighbours import Change, Changes, Neighbouring, nei
 from discreet.audit.queries.units import UnitRows, by_account, unit_name
 from discreet.audit.queries.verdicts import Violation
 from discreet.curator import Curator
-from discreet.curator.observation import check_watchable, is_play, known_to
+from discreet.curator.observation import check_observable, is_in_memory, schemas_of
 from discreet.engines.duckdb.copies import Copy, copy_of
 from discreet.errors import InvalidParameter, UnknownTable
 from discreet.noise import Bits
@@ -48,13 +48,13 @@ class Subject:
         """Reads the declarations of one table, or of a mapping of several.
 
         Raises:
-            InvalidParameter: if a curator may not be watched, or it is not clear which table is which.
+            InvalidParameter: if a curator may not be observed, or it is not clear which table is which.
             UnknownTable: if a name is not one of the curator's.
         """
         single = not isinstance(table, Mapping)
         copies = {"": copy_of(table)} if single else _copied(table)
-        with _watchable(factory(copies[""].changed() if single else _whole(copies))) as curator:
-            known = known_to(curator)
+        with _observable(factory(copies[""].changed() if single else _whole(copies))) as curator:
+            known = schemas_of(curator)
         protected = {each: schema for each, schema in known.items() if not schema.public}
         if single:
             copies = {_only(protected, name): copies[""]}
@@ -136,12 +136,12 @@ class Subject:
             name: copy.changed(done.get(name, nothing).without, done.get(name, nothing).more)
             for name, copy in self.copies.items()
         }
-        return _watchable(self.factory(next(iter(states.values())) if self.single else {**self.public, **states}))
+        return _observable(self.factory(next(iter(states.values())) if self.single else {**self.public, **states}))
 
     def declared_alike(self, neighbour: str, *curators: Curator) -> Iterator[Violation]:
         """Yields a violation for each curator whose declarations are not those of the first."""
         for curator in curators:
-            if any(known_to(curator).get(name) != schema for name, schema in self.schemas.items()):
+            if any(schemas_of(curator).get(name) != schema for name, schema in self.schemas.items()):
                 due = "the same for every table: they must not be read from the data"
                 yield Violation("declarations", neighbour, due, "others")
 
@@ -157,14 +157,14 @@ def _whole(copies: Mapping[str, Copy]) -> dict[str, Any]:
     return {name: copy.changed() for name, copy in copies.items()}
 
 
-def _watchable(made: Curator) -> Curator:
-    """Returns a curator that may be watched.
+def _observable(made: Curator) -> Curator:
+    """Returns a curator that may be observed.
 
     Raises:
         InvalidParameter: if it protects somebody, or its ledger is a file, which must never be charged for an audit.
     """
-    curator = check_watchable(made)
-    if not is_play(curator):
+    curator = check_observable(made)
+    if not is_in_memory(curator):
         curator.close()
         hint = "Leave the ledger out: an audit must charge nobody."
         raise InvalidParameter("curator_factory", "a ledger in a file", "to keep its ledger in memory", hint)

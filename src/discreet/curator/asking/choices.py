@@ -11,8 +11,8 @@ from typing import Any
 from discreet import check
 from discreet.accounting import Risk, risk
 from discreet.curator.asking.explanation import ROWS, errors, forecast
-from discreet.curator.measurement_plan import Prepared
-from discreet.curator.replay.stored_releases import Asked
+from discreet.curator.catalog.declarations import Terms
+from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.errors import InvalidParameter
 from discreet.measurement.program.program import choose
 from discreet.mechanisms.base import CONFIDENCE
@@ -171,24 +171,24 @@ def choose_epsilon(
     schema = _imagined(bounds, limits or Limits(), Neighbours(neighbours))
     questions = _questions(schema)
 
-    def told(asked: Asked) -> Choice:
-        programs = [choose(q, schema, epsilon=asked.epsilon, delta=asked.delta) for q in questions]
+    def told(terms: Terms) -> Choice:
+        programs = [choose(q, schema, epsilon=terms.epsilon, delta=terms.delta) for q in questions]
         found = {name: error for p in programs for name, error in errors(p, confidence=chance, rows=imagined).items()}
-        promise = events.Approx(asked.epsilon, asked.delta) if asked.delta else events.Pure(asked.epsilon)
-        return _choice(asked, found, promise, schema.neighbours)
+        promise = events.Approx(terms.epsilon, terms.delta) if terms.delta else events.Pure(terms.epsilon)
+        return _choice(terms, found, promise, schema.neighbours)
 
     slack = below_one(delta=delta)
-    choices = tuple(told(asked_for(candidate, slack)) for candidate in listed(candidates))
+    choices = tuple(told(terms_of(candidate, slack)) for candidate in listed(candidates))
     return Choices(choices=choices, confidence=chance, rows=imagined)
 
 
-def compare(prepared: Prepared, budgets: Sequence[Asked], *, confidence: Fraction, rows: int) -> Choices:
+def compare(measurement: MeasurementPlan, budgets: Sequence[Terms], *, confidence: Fraction, rows: int) -> Choices:
     """The same for one question, from its program at each budget."""
 
-    def told(asked: Asked) -> Choice:
-        program, found = forecast(prepared, asked, confidence=confidence, rows=rows)
-        event = prepared.event(asked, len(prepared.missing))
-        return _choice(asked, found, event, program.contribution.neighbours)
+    def told(terms: Terms) -> Choice:
+        program, found = forecast(measurement, terms, confidence=confidence, rows=rows)
+        event = measurement.price(terms)
+        return _choice(terms, found, event, program.contribution.neighbours)
 
     return Choices(choices=tuple(map(told, budgets)), confidence=confidence, rows=rows)
 
@@ -204,19 +204,19 @@ def listed(candidates: Sequence[Candidate]) -> list[Candidate]:
     return list(candidates)
 
 
-def asked_for(candidate: Candidate, delta: Fraction) -> Asked:
+def terms_of(candidate: Candidate, delta: Fraction) -> Terms:
     """A candidate as an epsilon and a delta; a budget brings its own."""
     if isinstance(candidate, ApproxDP):
-        return Asked(check.positive(epsilon=candidate.epsilon), candidate.delta)
+        return Terms(check.positive(epsilon=candidate.epsilon), candidate.delta)
     if isinstance(candidate, PureDP):
-        return Asked(check.positive(epsilon=candidate.epsilon), Fraction(0))
-    return Asked(check.positive(epsilon=candidate), delta)
+        return Terms(check.positive(epsilon=candidate.epsilon), Fraction(0))
+    return Terms(check.positive(epsilon=candidate), delta)
 
 
-def _choice(asked: Asked, found: Mapping[str, float], event: events.Event, neighbours: Neighbours) -> Choice:
+def _choice(terms: Terms, found: Mapping[str, float], event: events.Event, neighbours: Neighbours) -> Choice:
     """The posterior may be exceeded with ten times delta: with delta itself anything may be told."""
-    chance = min(max(_LEAST_CHANCE, 10 * asked.delta), _LARGEST_CHANCE)
-    budget = ApproxDP(asked.epsilon, asked.delta) if asked.delta else PureDP(asked.epsilon)
+    chance = min(max(_LEAST_CHANCE, 10 * terms.delta), _LARGEST_CHANCE)
+    budget = ApproxDP(terms.epsilon, terms.delta) if terms.delta else PureDP(terms.epsilon)
     return Choice(budget=budget, errors=found, risk=risk(event, chance=chance, neighbours=neighbours))
 
 

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from discreet.check import Number
 from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.explanation import Explanation
-from discreet.curator.asking.planner import LimitsWish
+from discreet.curator.asking.planner import RequestedLimits
 from discreet.ledger import OWNER
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.plan.model.nodes import Value
 from discreet.sql.frame import TableFrame
 
-if TYPE_CHECKING:
-    from discreet.curator.curator import Curator
+
+class Answering(Protocol):
+    """What a frame asks: a curator, whose methods take a question and the options that they take."""
+
+    def ask(self, *question: Any, **options: Any) -> Answer:
+        """Answers a question; see `Curator.ask`."""
+
+    def explain(self, *question: Any, **options: Any) -> Explanation:
+        """Explains a question; see `Curator.explain`."""
+
+    def rehearse(self, *question: Any, **options: Any) -> Answer:
+        """Rehearses a question; see `Curator.rehearse`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +43,14 @@ class CuratedFrame(TableFrame):
     (('n', 'n_low', 'n_high'), 'epsilon=0.25')
     """
 
-    curator: Curator = field(repr=False, compare=False)
+    curator: Answering = field(repr=False, compare=False)
 
     def ask(
         self,
         *,
         epsilon: Number | None = None,
         delta: Number | None = None,
-        limits: LimitsWish = None,
+        limits: RequestedLimits = None,
         other: Value = None,
         analyst: str = OWNER,
         confidence: Number = CONFIDENCE,
@@ -49,7 +59,7 @@ class CuratedFrame(TableFrame):
         max_epsilon: Number | None = None,
         project: str = "",
     ) -> Answer:
-        """Asks it; see `Curator.ask`."""
+        """Asks the question; see `Curator.ask`."""
         return self.curator.ask(
             self.question,
             epsilon=epsilon,
@@ -69,7 +79,7 @@ class CuratedFrame(TableFrame):
         *,
         epsilon: Number | None = None,
         delta: Number | None = None,
-        limits: LimitsWish = None,
+        limits: RequestedLimits = None,
         other: Value = None,
         analyst: str = OWNER,
         confidence: Number = CONFIDENCE,
@@ -77,7 +87,7 @@ class CuratedFrame(TableFrame):
         max_epsilon: Number | None = None,
         project: str = "",
     ) -> Explanation:
-        """What it would cost and read; see `Curator.explain`."""
+        """Explains what the question would cost and read; see `Curator.explain`."""
         return self.curator.explain(
             self.question,
             epsilon=epsilon,
@@ -96,12 +106,12 @@ class CuratedFrame(TableFrame):
         *,
         epsilon: Number = 1,
         delta: Number | None = None,
-        limits: LimitsWish = None,
+        limits: RequestedLimits = None,
         other: Value = None,
         analyst: str = OWNER,
         confidence: Number = CONFIDENCE,
     ) -> Answer:
-        """The shape of its answer, on made-up rows; see `Curator.rehearse`."""
+        """Returns the shape of the answer, on made-up rows; see `Curator.rehearse`."""
         return self.curator.rehearse(
             self.question,
             epsilon=epsilon,

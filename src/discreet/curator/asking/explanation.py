@@ -9,17 +9,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.curator.asking.found import remarks, to_come
-from discreet.curator.measurement_plan import Prepared
-from discreet.curator.replay.stored_releases import Asked
-from discreet.ledger import Account
+from discreet.curator.catalog.declarations import Terms
+from discreet.curator.measurement_plan import MeasurementPlan, of_each_probe
+from discreet.ledger import Account, Book
 from discreet.ledger.tallies import prices
+from discreet.measurement.probes.probes import WHOLE, Facts
 from discreet.measurement.program.execution import Released
 from discreet.measurement.program.notes import notes
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.additive import Measure
 from discreet.plan.model.readings import Statistic
-from discreet.plan.model.schema import Limits
+from discreet.plan.model.schema import Bounds, Limits
 from discreet.plan.post.outputs import Cell, Noisy
 from discreet.plan.post.steps import Attach, Keep
 from discreet.privacy import Loss
@@ -81,7 +81,7 @@ class Explanation:
     def facts(self) -> dict[str, str]:
         """Cost, noise, limits, unit and groups, a line each."""
         return {
-            **({} if self.refusal is None else {"refused": f"Asked now, it would be refused. {self.refusal}"}),
+            **({} if self.refusal is None else {"refused": f"Terms now, it would be refused. {self.refusal}"}),
             **({} if self.free is None else {"free": self.free}),
             "cost": f"{self.cost}; remaining on account {self.account!r}: {self.remaining}",
             **({} if not self.caps else {"caps": "; ".join(f"{who}: {left} left" for who, left in self.caps.items())}),
@@ -109,11 +109,17 @@ class Explanation:
 
 
 def explanation(
-    prepared: Prepared, asked: Asked, account: Account, remaining: Loss, *, confidence: Fraction, rows: int = ROWS
+    measurement: MeasurementPlan,
+    terms: Terms,
+    account: Account,
+    remaining: Loss,
+    *,
+    confidence: Fraction,
+    rows: int = ROWS,
 ) -> Explanation:
     """The explanation of a question whose account stands as it does."""
-    program, found = forecast(prepared, asked, confidence=confidence, rows=rows)
-    event = prepared.event(asked, len(prepared.missing))
+    program, found = forecast(measurement, terms, confidence=confidence, rows=rows)
+    event = measurement.price(terms)
     return Explanation(
         program=program.unsalted,
         account=account.name,
@@ -124,16 +130,18 @@ def explanation(
         confidence=confidence,
         rows=rows,
         event=event,
-        remarks=(*to_come(prepared, asked), *remarks(prepared.facts)),
-        pending=bool(prepared.missing),
+        remarks=(*to_come(measurement, terms), *remarks(measurement.facts)),
+        pending=bool(measurement.missing),
     )
 
 
-def forecast(prepared: Prepared, asked: Asked, *, confidence: Fraction, rows: int) -> tuple[Program, dict[str, float]]:
+def forecast(
+    measurement: MeasurementPlan, terms: Terms, *, confidence: Fraction, rows: int
+) -> tuple[Program, dict[str, float]]:
     """The program of a question, and its errors: infinite where they depend on facts that are still to be found."""
-    program = prepared.supposed(asked) if prepared.missing else prepared.program(asked, prepared.facts)
+    program = measurement.supposed(terms) if measurement.missing else measurement.program(terms, measurement.facts)
     found = errors(program, confidence=confidence, rows=rows)
-    return program, {name: math.inf if name in prepared.unknown else error for name, error in found.items()}
+    return program, {name: math.inf if name in measurement.unknown else error for name, error in found.items()}
 
 
 def errors(program: Program, *, confidence: Fraction, rows: int) -> dict[str, float]:
@@ -191,3 +199,48 @@ def _pending(program: Program) -> str:
 
 def _noises(program: Program) -> list[str]:
     return [*map(str, program.measures), *(law for draws in program.draws for law in draws.laws)]
+
+
+def remarks(facts: Facts) -> tuple[str, ...]:
+    """What the facts mean for the numbers."""
+    told = [_about_bounds(column, b, (table, column) in facts.guessed) for (table, column), b in facts.bounds.items()]
+    limits = [spot for spot, fact in facts.known.items() if isinstance(fact, int)]
+    if set(limits) & facts.guessed:
+        told.append("Too few people for limits to be chosen: those of the table are taken.")
+    elif limits:
+        share = f"{float(100 * WHOLE):g} %"
+        told.append(f"Limits were chosen privately to keep all rows of about {share} of people, and are remembered.")
+    return tuple(told)
+
+
+def _about_bounds(column: str, bounds: Bounds, guessed: bool) -> str:
+    if guessed:
+        return (
+            f"Too few people for bounds of {column} to be chosen: its values are clipped to {_range(bounds)}, a range "
+            "that does not depend on the data. Declare bounds, or ask with a larger epsilon."
+        )
+    return f"Values of {column} are clipped to {_range(bounds)}, bounds that were chosen privately and are remembered."
+
+
+def to_come(measurement: MeasurementPlan, terms: Terms) -> tuple[str, ...]:
+    """What will be found out first, and for how much."""
+    missing = measurement.missing
+    return tuple(
+        f"{probe.subject} will be chosen privately for epsilon {float(of_each_probe(terms, len(missing))):g}, "
+        "then remembered."
+        for probe in missing
+    )
+
+
+def _range(bounds: Bounds) -> str:
+    return f"{float(bounds.low):,.10g} to {float(bounds.high):,.10g}"
+
+
+def caps(book: Book, account: str, analyst: str, project: str) -> dict[str, Loss]:
+    """Returns what the caps leave that a question would count against, too, by whose they are."""
+    found: dict[str, Loss] = {}
+    if book.capped(analyst, account=account) is not None:
+        found[f"analyst {analyst}"] = book.balance(account, analyst=analyst).remaining.loss
+    if project:
+        found[f"project {project}"] = book.balance(account, project=project).remaining.loss
+    return found

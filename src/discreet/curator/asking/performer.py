@@ -1,17 +1,19 @@
 """A charged question at work: probes first, where facts are missing, then the question itself.
 
-Called after the charge, never before. The plan of a stage depends only on what earlier stages released.
+Nothing is read before its charge is durable, and no charge is given back. The plan of a stage depends only on what
+earlier stages released.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 
-from discreet.curator.asking.found import written
-from discreet.curator.measurement_plan import Prepared, Settled, of_each_probe
-from discreet.curator.replay.stored_releases import Asked, pack, replay_key, unpack
-from discreet.errors import InternalError
+from discreet.curator.catalog.declarations import Terms
+from discreet.curator.measurement_plan import ChargeRequest, MeasurementPlan, SettledProgram, of_each_probe, replay_key
+from discreet.curator.replay.stored_releases import MeasurementResult, NewResult, pack, unpack, written
+from discreet.errors import DiscreetError, InternalError
 from discreet.ledger import Account, Book, Receipt
 from discreet.ledger.tallies import prices
 from discreet.measurement.probes.probes import Facts, Probe
@@ -20,85 +22,149 @@ from discreet.measurement.releases.releaser import Releaser
 from discreet.plan.canonical import canonical
 from discreet.privacy import events
 
+WAIT = 10.0
+"""Seconds to wait for an answer that somebody else computes under the same idempotency key, before it is run again."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What may be shown: a release or what follows from some, the facts it rests on, and all that was released.
+STAYS = "The question was stopped after it was charged, and the charge stays."
+AGAIN = "Asked again with the same key, it is answered and not charged again."
+STORED = "Its answer is stored: asked again, it costs nothing."
+LOST = "Without a key, asking again is a new question and a new charge."
+UNKNOWN = "The question was stopped while it was being charged; history tells whether it was. A charge stays."
+
+
+@contextmanager
+def charged(
+    book: Book, request: ChargeRequest, *, analyst: str, key: str | None, project: str = ""
+) -> Iterator[Receipt]:
+    """Charges a request, and gives its receipt to whatever comes until it is answered.
+
+    A receipt that is still `repeated` belongs to a charge that has ended: its answer is in the book. Of any other one,
+    data may be read: it is new, or was claimed because nobody has ended it.
+
+    A `KeyboardInterrupt` in between stays one, with notes that tell what was charged. Stopping a question uses up no
+    failure credit: whoever stops it chooses the moment, and has seen nothing yet.
 
     Args:
-        released: the release.
-        facts: what was found out before.
-        event: all that was released.
-        former: whether it was made on the grid of earlier versions.
+        book: the ledger.
+        request: what to charge.
+        analyst: who asks.
+        key: their idempotency key, if they gave one.
+        project: whose cap it counts against, too.
+    """
+    receipt: Receipt | None = None
+    try:
+        receipt = book.charge(
+            request.account,
+            request.event,
+            analyst=analyst,
+            question=request.question,
+            key=key,
+            replay_key=request.replay_key,
+            terms=request.terms,
+            project=project,
+        )
+        if receipt.repeated:
+            receipt = book.claim(receipt, wait=WAIT) or receipt
+        yield receipt
+    except KeyboardInterrupt as error:
+        error.__context__ = None  # what was being handled can carry data
+        for note in _notes(book, receipt, analyst, key):
+            error.add_note(note)
+        raise
+
+
+def _notes(book: Book, receipt: Receipt | None, analyst: str, key: str | None) -> tuple[str, ...]:
+    """Returns what is told to whoever stops a question; the book notes that it was stopped."""
+    paid, answered = receipt is not None, False
+    with suppress(DiscreetError):  # the book cannot be written now; then whoever asks again waits a little longer
+        if receipt is not None and not receipt.repeated:
+            answered = book.interrupt(receipt)
+        elif key is not None:
+            paid = book.is_charged(analyst, key)
+    if answered:
+        return STAYS, STORED
+    if paid:
+        return STAYS, LOST if key is None else AGAIN
+    return () if key is not None else (UNKNOWN,)
+
+
+class Performer:
+    """Reads for charges, stage by stage, and adds noise.
+
+    Args:
+        book: where charges are.
+        engine: which reads.
+        releaser: which adds noise.
     """
 
-    released: Released
-    facts: Facts
-    event: events.Event
-    former: bool = False
+    def __init__(self, book: Book, engine: Reader, releaser: Releaser) -> None:
+        self._book, self._engine, self._releaser = book, engine, releaser
+
+    def read_and_add_noise(self, measurement: MeasurementPlan, terms: Terms, receipt: Receipt) -> NewResult | None:
+        """Returns what a charge paid for, to be stored before it is shown.
+
+        What a probe released is kept at once, so that nobody pays for it again, even if this question fails. A charge
+        that is run again spends what it was made for, whatever was found out since: the share of its probes is spent.
+
+        Returns:
+            None if anything went wrong: causes can depend on data, so all of them are dropped. It uses up one failure
+            credit.
+        """
+        new: NewResult | None = None
+        with suppress(Exception):
+            new = self._performed(measurement, terms, receipt)
+        if new is None:
+            self._book.fail(receipt)
+        return new
+
+    def _performed(self, measurement: MeasurementPlan, terms: Terms, receipt: Receipt) -> NewResult:
+        paid = measurement.probes_paid(terms, receipt.event) if receipt.claim else len(measurement.missing)
+        epsilon, facts = of_each_probe(terms, max(paid, 1)), measurement.facts
+        for probe in measurement.missing:
+            facts = facts.having(probe, probe.found(self._probed(probe, epsilon, receipt)))
+        account = self._book.account(receipt.account)
+        settled = _settled(measurement, terms, facts, account, probed=paid > 0)
+        released = [probe.program(epsilon).event for probe in measurement.probes[:paid]]
+        event = events.Composed([*released, settled.program.event]) if released else settled.program.event
+        if receipt.claim and not costs_no_more(event, receipt.event, account):
+            raise InternalError("A question that is run again would cost more than it was charged with.")
+        main = run(settled.program, self._engine, self._releaser)
+        private = self._releaser.bits.private
+        return NewResult(
+            result=MeasurementResult(released=main, facts=settled.facts, event=event, private=private),
+            replay_key=measurement.replay_key(settled.program, settled.facts),
+            payload=pack(main, settled.terms, private=private, beside=written(settled, terms)),
+        )
+
+    def _probed(self, probe: Probe, epsilon: Fraction, receipt: Receipt) -> Released:
+        """Returns what a probe released, kept under a key of its own; if its charge was run before, what was kept then.
+
+        Raises:
+            InternalError: if what was kept then cannot be read.
+        """
+        private = self._releaser.bits.private
+        released = run(probe.program(epsilon), self._engine, self._releaser)
+        payload = pack(released, Terms(epsilon, Fraction(0)), private=private)
+        key = replay_key(released.program, probe.tables)
+        kept = self._book.store_beside(receipt, key, payload, question=canonical(released.program.question))
+        if kept == payload.encode():
+            return released
+        first = unpack(kept, lambda epsilon, _: probe.program(epsilon), private=private)
+        if first is None:
+            raise InternalError("What was released for a charge cannot be read.")
+        return first
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Performance:
-    """What a charge paid for, and how the book keeps it."""
-
-    told: Told
-    place: str
-    payload: str
-
-
-def perform(
-    prepared: Prepared, asked: Asked, receipt: Receipt, *, engine: Reader, releaser: Releaser, book: Book
-) -> Performance:
-    """Reads for a charge, stage by stage, and adds noise.
-
-    What a probe released is kept at once, so that nobody pays for it again, even if this question fails. A charge that
-    is run again spends what it was made for, whatever was found out since: the share of its probes is spent.
-    """
-    paid = prepared.probes_paid(asked, receipt.event) if receipt.claim else len(prepared.missing)
-    epsilon, facts = of_each_probe(asked, max(paid, 1)), prepared.facts
-    for probe in prepared.missing:
-        seen = run(probe.program(epsilon), engine, releaser)
-        seen = _kept(probe, seen, Asked(epsilon, Fraction(0)), receipt, book, private=releaser.bits.private)
-        facts = facts.having(probe, probe.found(seen))
-    account = book.account(receipt.account)
-    settled = _settled(prepared, asked, facts, account, probed=paid > 0)
-    released = [probe.program(epsilon).event for probe in prepared.probes[:paid]]
-    event = events.Composed([*released, settled.program.event]) if released else settled.program.event
-    if receipt.claim and not costs_no_more(event, receipt.event, account):
-        raise InternalError("A question that is run again would cost more than it was charged with.")
-    main = run(settled.program, engine, releaser)
-    return Performance(
-        told=Told(released=main, facts=settled.facts, event=event),
-        place=prepared.place(settled.program, settled.facts),
-        payload=pack(main, settled.asked, private=releaser.bits.private, beside=written(settled, asked)),
-    )
-
-
-def _settled(prepared: Prepared, asked: Asked, facts: Facts, account: Account, *, probed: bool) -> Settled:
-    """The question's own program, from what probes leave if the charge was made for some."""
+def _settled(
+    measurement: MeasurementPlan, terms: Terms, facts: Facts, account: Account, *, probed: bool
+) -> SettledProgram:
+    """Returns the question's own program, from what probes leave if the charge was made for some."""
     if not probed:
-        return Settled(program=prepared.program(asked, facts), asked=asked, facts=facts)
-    return prepared.settled(asked, facts, lambda event, promise: costs_no_more(event, promise, account))
+        return SettledProgram(program=measurement.program(terms, facts), terms=terms, facts=facts)
+    return measurement.settled(terms, facts, lambda event, promise: costs_no_more(event, promise, account))
 
 
 def costs_no_more(event: events.Event, promise: events.Event, account: Account) -> bool:
-    """Whether an event costs at most what was promised, under every rule of an account that has a price for that."""
-    actual, charged = (prices(each, account.budget, account.neighbours) for each in (event, promise))
-    return actual.covered(charged)
-
-
-def _kept(probe: Probe, released: Released, asked: Asked, receipt: Receipt, book: Book, *, private: bool) -> Released:
-    """What a probe released, kept under a place of its own; if its charge was run before, what was kept then.
-
-    Raises:
-        InternalError: if what was kept then cannot be read.
-    """
-    place, payload = replay_key(released.program, probe.tables), pack(released, asked, private=private)
-    kept = book.store_beside(receipt, place, payload, question=canonical(released.program.question))
-    if kept == payload.encode():
-        return released
-    first = unpack(kept, lambda epsilon, _: probe.program(epsilon), private=private)
-    if first is None:
-        raise InternalError("What was released for a charge cannot be read.")
-    return first
+    """Tells whether an event costs at most what was promised, under every rule of an account that has a price."""
+    actual, promised = (prices(each, account.budget, account.neighbours) for each in (event, promise))
+    return actual.covered(promised)

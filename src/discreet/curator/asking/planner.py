@@ -1,49 +1,53 @@
-"""Between a question and its charge: its program at any budget, what was released before, and the budget itself."""
+"""Between a question and its charge: which measurement it is, and on which terms. Nothing is read, nothing is spent."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import islice
 from typing import Literal
 
 import numpy as np
 
 from discreet import check
-from discreet.curator.asking.found import facts_of, law_of, was_bought_for
-from discreet.curator.asking.performer import Told
-from discreet.curator.catalog.catalog import Holdings
-from discreet.curator.catalog.terms import terms
-from discreet.curator.measurement_plan import Prepared, limits_probes, unbounded
-from discreet.curator.replay.stored_releases import Asked, is_former, replay_key, serves, unpack
-from discreet.engines.base import Engine
+from discreet.curator.catalog.catalog import BoundQuestion
+from discreet.curator.catalog.declarations import Terms
+from discreet.curator.measurement_plan import MeasurementPlan, bounded, unbounded_aggregates
+from discreet.curator.replay.replay import Replay
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.ledger import Book
 from discreet.measurement.aggregates import aggregation
-from discreet.measurement.probes.probes import NOTHING, BoundsProbe, Fact, Facts, Probe
+from discreet.measurement.probes.magnitudes import choosable
+from discreet.measurement.probes.probes import (
+    BoundsProbe,
+    Counted,
+    LimitsProbe,
+    Probe,
+    Schemas,
+    Spot,
+    described,
+    read_by,
+)
 from discreet.measurement.program.error_targets import COUNTED, Fewest, Target, check_plain, means, solve
 from discreet.measurement.program.execution import Released
 from discreet.measurement.program.other_group import with_other
 from discreet.measurement.program.program import Program
-from discreet.measurement.releases.releaser import Releaser
-from discreet.noise import source_of
+from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import Aggregate, Question, Value
-from discreet.plan.model.schema import Limits
+from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import Loss
 
 CHOOSE = "choose"
 """As limits: they are found out privately."""
 
-LimitsWish = Limits | Literal["choose"] | None
+RequestedLimits = Limits | Literal["choose"] | None
 """Limits of a question: its own, those that are found out, or the table's."""
 
-_ANY = Asked(Fraction(1), Fraction(0))
+_ANY = Terms(Fraction(1), Fraction(0))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+@dataclass(frozen=True, slots=True)
+class RequestedBudget:
     """What a question may cost, as it was asked: an epsilon, or an error with a cap."""
 
     epsilon: check.Number | None
@@ -53,108 +57,91 @@ class Wish:
     confidence: Fraction
 
 
-class Preparing(Holdings):
-    """Chooses programs and budgets from declarations and the book alone; nothing here reads data or spends."""
+class Planner:
+    """Chooses measurements and their terms, from declarations and from what was released before.
 
-    def __init__(self, book: Book, engine: Engine) -> None:
-        super().__init__(book, engine)
-        self._releaser = Releaser(source_of(None))
-        self._salt: str | None = None  # of watched curators, which must keep the same rows
-        self._remembered: dict[str, Fact] = {}
+    Args:
+        book: where accounts are.
+        replay: what was released before.
+        salt: by which rows are kept, in place of the account's own; for curators that are observed.
+    """
 
-    def _prepare(
-        self, question: str | Question, limits: LimitsWish, *, salt: str | None = None, other: Value = None
-    ) -> Prepared:
-        """A question with everything its program is chosen from: declarations, and what was found out before."""
+    def __init__(self, book: Book, replay: Replay, *, salt: str | None = None) -> None:
+        self._book, self._replay, self._salt = book, replay, salt
+
+    def plan(
+        self, bound: BoundQuestion, *, limits: RequestedLimits = None, other: Value = None, salt: str | None = None
+    ) -> MeasurementPlan:
+        """Returns the measurement of a question: what must be found out for it, and what is known already.
+
+        Args:
+            bound: the question, with what is declared about its tables.
+            limits: how much one unit may count.
+            other: the label of one more group, of all that is not shown.
+            salt: by which rows are kept, for measurements that are only rehearsed.
+
+        Raises:
+            UnsupportedQuery: if limits cannot be found out for it.
+            InvalidParameter: if the limits or the label do not fit.
+        """
         if limits is not None and limits != CHOOSE:
             check.instance(Limits, limits=limits)
-        plan, schema = self._plan(question)
+        plan, schemas = bound.plan, bound.schemas
         if other is not None:
-            plan = with_other(plan, schema, other)
+            plan = with_other(plan, bound.rows, other)
         if plan.bands is not None and limits == CHOOSE:
             raise UnsupportedQuery(
                 "How many bands a person is in is not known before the edges of the bands are.",
                 "Write the edges, such as HISTOGRAM(x, 0, 25, 50), or name limits.",
             )
-        self._check_accounts(plan)
-        salt = self._salt if salt is None else salt
-        secret = self._book.account(self._accounts[schema.name]).salt.hex() if salt is None else salt
-        schemas = self._known
-        bounds = [BoundsProbe(schemas, table, column, secret) for table, column in unbounded(plan, schemas)]
-        others = limits_probes(plan, schema, schemas, secret) if limits == CHOOSE else []
-        probes: tuple[Probe, ...] = (*bounds, *others)
-        return Prepared(
+        secret = self.salt(bound.account) if salt is None else salt
+        probes: list[Probe] = [BoundsProbe(schemas, *spot, secret) for spot in unbounded(plan, schemas)]
+        if limits == CHOOSE:
+            probes += limits_probes(plan, bound.rows, schemas, secret)
+        return MeasurementPlan(
             plan=plan,
-            table=schema.name,
+            account=bound.account,
             schemas=schemas,
             limits=limits if isinstance(limits, Limits) else None,
             salt=secret,
-            probes=probes,
-            facts=self._recalled(probes),
+            probes=tuple(probes),
+            facts=self._replay.facts(probes),
         )
 
-    def _check_accounts(self, plan: Question) -> None:
-        """Questions that are released together are charged once.
+    def salt(self, account: str) -> str:
+        """Returns the secret by which rows of the people of an account are kept."""
+        return self._book.account(account).salt.hex() if self._salt is None else self._salt
 
-        Raises:
-            UnsupportedQuery: if they are about the people of different accounts.
-        """
-        if len({self._accounts[one.table] for one in (plan, *plan.beside)}) > 1:
-            raise UnsupportedQuery(
-                "The questions inside this one are about the people of different accounts.",
-                "Ask them one by one.",
-            )
-
-    def _recalled(self, probes: Sequence[Probe]) -> Facts:
-        """What earlier questions found out about this version of the data: always by the first that found anything."""
-        facts = NOTHING
-        for probe in probes:
-            place = replay_key(probe.program(Fraction(1)), probe.tables)
-            if place not in self._remembered:
-                self._remembered.update((place, found) for found in islice(self._told(place, probe), 1))
-            if place in self._remembered:
-                facts = facts.having(probe, self._remembered[place])
-        return facts
-
-    def _told(self, place: str, probe: Probe) -> Iterator[Fact]:
-        for stored in self._book.stored(place):
-            released = unpack(
-                stored.payload, lambda epsilon, _: probe.program(epsilon), private=self._releaser.bits.private
-            )
-            found = None if released is None else probe.found(released)
-            if found is not None:
-                yield found
-
-    def _asked(self, prepared: Prepared, wish: Wish, budget: Loss) -> Asked:
-        """The epsilon and delta of a question: as it names them, or solved from the error it names.
+    def terms(self, measurement: MeasurementPlan, requested: RequestedBudget, budget: Loss) -> Terms:
+        """Returns the epsilon and delta of a question: as it names them, or solved from the error it names.
 
         Raises:
             InvalidParameter: if neither or both are named, or the error needs more than the cap.
             UnsupportedQuery: if the error is not known beforehand.
         """
-        if wish.within is None:
-            if wish.max_epsilon is not None:
+        if requested.within is None:
+            if requested.max_epsilon is not None:
                 hint = "It caps what within= may cost; pass epsilon= alone, or within= and max_epsilon=."
-                raise InvalidParameter("max_epsilon", wish.max_epsilon, "to accompany within", hint)
-            return terms(wish.epsilon, wish.delta, budget)
-        if wish.epsilon is not None:
+                raise InvalidParameter("max_epsilon", requested.max_epsilon, "to accompany within", hint)
+            return Terms.of(requested.epsilon, requested.delta, budget)
+        if requested.epsilon is not None:
             hint = "Name what it may cost, or how near it must be, not both."
-            raise InvalidParameter("within", wish.within, "without an epsilon", hint)
-        target = Target.of(wish.within, wish.confidence, wish.max_epsilon)
-        delta = terms(target.max_epsilon, wish.delta, budget).delta
-        return Asked(self._solved(prepared, target, delta), delta)
+            raise InvalidParameter("within", requested.within, "without an epsilon", hint)
+        target = Target.of(requested.within, requested.confidence, requested.max_epsilon)
+        delta = Terms.of(target.max_epsilon, requested.delta, budget).delta
+        return Terms(self._solved(measurement, target, delta), delta)
 
-    def _solved(self, prepared: Prepared, target: Target, delta: Fraction) -> Fraction:
-        check_plain(prepared.plan)
-        if prepared.missing:
+    def _solved(self, measurement: MeasurementPlan, target: Target, delta: Fraction) -> Fraction:
+        check_plain(measurement.plan)
+        if measurement.missing:
             raise UnsupportedQuery(
-                f"The error is not known before something else is: {prepared.missing[0].subject}.",
+                f"The error is not known before something else is: {measurement.missing[0].subject}.",
                 "Ask once with an epsilon: it is then chosen privately and remembered; or declare it.",
             )
-        rebuild = prepared.rebuild(prepared.facts)
+        rebuild = measurement.rebuild(measurement.facts)
         program = rebuild(target.max_epsilon, delta)
         refused: InvalidParameter | None = None
-        for fewest in self._fewest(prepared, program, (1 - target.confidence) * COUNTED):
+        for fewest in self._fewest(measurement, program, (1 - target.confidence) * COUNTED):
             try:
                 return solve(lambda epsilon: rebuild(epsilon, delta), target, fewest)
             except InvalidParameter as error:
@@ -167,8 +154,8 @@ class Preparing(Holdings):
             "interval lies above zero.",
         )
 
-    def _fewest(self, prepared: Prepared, program: Program, outside: Fraction) -> Iterator[Fewest]:
-        """How many values each mean has at least, by what was released: the oldest release first, for it stays first.
+    def _fewest(self, measurement: MeasurementPlan, program: Program, outside: Fraction) -> Iterator[Fewest]:
+        """Tells how many values each mean has at least, by what was released: the oldest first, for it stays first.
 
         A budget that is solved again, for the same idempotency key, is then solved alike.
         """
@@ -182,62 +169,77 @@ class Preparing(Holdings):
                 "The error of a mean depends on how many values each group has, and the groups are private.",
                 "Declare the keys with keys=..., or ask with an epsilon.",
             )
-        found = {name: self._counted(prepared, kinds[name], outside) for name in needed}
+        found = {name: self._counted(measurement, kinds[name], outside) for name in needed}
         for place in range(min((len(each) for each in found.values()), default=1)):
             counts = {name: each[place] for name, each in found.items()}
             if all(count > 0 for count in counts.values()):
                 yield counts
 
-    def _counted(self, prepared: Prepared, mean: Aggregate, outside: Fraction) -> list[int]:
-        """The lower ends of released counts of a mean's values in the smallest group, oldest first."""
+    def _counted(self, measurement: MeasurementPlan, mean: Aggregate, outside: Fraction) -> list[int]:
+        """Returns the lower ends of released counts of a mean's values in the smallest group, oldest first."""
         x = mean.argument
         count, rows = Aggregate(name="#n", kind="count_values", argument=x), Aggregate(name="#r", kind="count")
-        alone = replace(prepared.plan, outputs=(), having=None, order=(), limit=None)
+        alone = replace(measurement.plan, outputs=(), having=None, order=(), limit=None)
         asked = [alone.aggregates, (count,), (count, rows), (mean,), (mean, rows), (mean, count), (mean, count, rows)]
         found: dict[int, int] = {}
         for aggregates in asked:
-            other = prepared.about(replace(alone, aggregates=aggregates))
-            program = other.program(_ANY, other.facts)
-            for stored in self._book.stored(other.place(program, other.facts)):
-                told = self._unpacked(other, stored.payload)
-                if told is not None:
-                    found[stored.sequence] = _least(told.released, x, outside)
+            other = measurement.about(replace(alone, aggregates=aggregates))
+            for sequence, released in self._replay.releases(other, other.program(_ANY, other.facts)):
+                found[sequence] = _least(released, x, outside)
         return [found[sequence] for sequence in sorted(found)]
 
-    def _stored(self, prepared: Prepared, asked: Asked) -> Told | None:
-        """A stored release of the same data that is as good as the one asked for, or was paid with as much."""
-        facts = prepared.facts
-        for probe in prepared.missing:  # where nothing was found, a fixed range was taken
-            facts = facts.having(probe, None)
-        try:
-            program = prepared.program(asked, facts)
-        except UnsupportedQuery:
-            if prepared.missing:
-                return None
-            raise
-        for stored in reversed(self._book.stored(prepared.place(program, facts))):
-            told = self._unpacked(prepared, stored.payload)
-            if told is None:
-                continue
-            wanted = prepared.program(asked, facts, former=True) if told.former else program
-            if serves(told.released, wanted) or was_bought_for(stored.payload, asked):
-                return told
-        return None
 
-    def _unpacked(self, prepared: Prepared, payload: bytes) -> Told | None:
-        """A stored release, by the facts that are written beside it."""
-        fields = json.loads(payload)
-        facts = facts_of(fields)
-        former = is_former(fields)
-        rebuild = prepared.rebuild(facts, law_of(fields), former=former)
-        released = unpack(payload, rebuild, private=self._releaser.bits.private)
-        if released is None:
-            return None
-        return Told(released=released, facts=facts, event=released.program.event, former=former)
+def unbounded(plan: Question, schemas: Schemas) -> tuple[Spot, ...]:
+    """The columns of protected tables without which an argument has no bounds, and with which all have some.
+
+    None if all arguments have bounds as they are, or would lack them even then.
+    """
+    if not _lacking(plan, schemas):
+        return ()
+    candidates = {
+        (table.name, column): limits for table in read_by(plan, schemas) for column, limits in choosable(table).items()
+    }
+    if _lacking(plan, bounded(schemas, candidates)):
+        return ()
+    for spot in list(candidates):
+        fewer = {other: limits for other, limits in candidates.items() if other != spot}
+        if not _lacking(plan, bounded(schemas, fewer)):
+            candidates = fewer
+    return tuple(candidates)
+
+
+def _lacking(plan: Question, schemas: Schemas) -> bool:
+    bands = plan.bands is not None and bounds(plan.bands.argument, described(plan, schemas)) is None
+    return bands or bool(unbounded_aggregates(plan, schemas))
+
+
+def limits_probes(plan: Question, schema: TableSchema, schemas: Schemas, salt: str) -> list[Probe]:
+    """For how much one person may count in a question: nothing where each row is one, no groups where there are none.
+
+    Args:
+        plan: the question.
+        schema: what is public about its rows.
+        schemas: the declared tables by name.
+        salt: of the rule by which rows are kept.
+    """
+    if schema.unit is None:
+        return []
+    usual = {"#rows": schema.limits.rows, "#groups": schema.limits.groups}
+    counted: tuple[Counted, ...] = ("#rows", "#groups") if plan.keys else ("#rows",)
+    return [
+        LimitsProbe(
+            counted=each,
+            plan=plan,
+            schemas=schemas,
+            fallback=usual[each],
+            salt=salt,
+        )
+        for each in counted
+    ]
 
 
 def _least(released: Released, argument: object, outside: Fraction) -> int:
-    """A number of values that every group has, but for this probability each."""
+    """Returns a number of values that every group has, but for this probability each."""
     program = released.program
     (linear, *_) = (
         program.estimators[aggregate.name].values

@@ -7,6 +7,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
+from discreet.curator.catalog.declarations import Terms
+from discreet.curator.measurement_plan import MeasurementPlan
+from discreet.curator.replay.stored_releases import MeasurementResult
 from discreet.engines.memory.engine import Memory
 from discreet.measurement.program.execution import Released, run
 from discreet.measurement.program.program import Program
@@ -33,8 +36,18 @@ _GROWTH = 1 << 5
 Row = dict[str, Value]
 
 
+def rehearsed(measurement: MeasurementPlan, terms: Terms, rows: int) -> MeasurementResult:
+    """Returns what a question would release about invented people; facts that are missing are made up as well."""
+    facts = measurement.facts
+    for probe in measurement.missing:
+        facts = facts.having(probe, INVENTED if isinstance(probe.supposed, Bounds) else probe.supposed)
+    program = measurement.program(terms, facts)
+    released = rehearsal(program, measurement.tables(facts), rows)
+    return MeasurementResult(released=released, facts=facts, event=program.event, private=False)
+
+
 def rehearsal(program: Program, tables: Sequence[TableSchema], rows: int) -> Released:
-    """What a program releases about invented people, with seeded noise.
+    """Returns what a program releases about invented people, with seeded noise.
 
     Private groups show only what many people share, so a rehearsal without any row is repeated on a larger crowd.
     """

@@ -1,17 +1,17 @@
-"""What a curator holds: protected tables under their accounts, and public ones beside them."""
+"""The tables of a curator: protected ones under their accounts, and public ones beside them.
+
+A question is bound to the catalog: parsed with what is declared about its tables, and given the account that pays.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from types import TracebackType
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any
 
 from discreet import check
-from discreet.curator.catalog.declarations import End, columns_of, declaration, declare
+from discreet.curator.catalog.declarations import End, Terms, columns_of, declaration, declare
 from discreet.curator.catalog.public_tables import Keys, listed, public_schema
-from discreet.curator.catalog.stewardship import Stewardship
-from discreet.curator.catalog.terms import terms
 from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner, relation_of
 from discreet.engines.base import Engine
 from discreet.engines.duckdb.sources import files_of
@@ -29,6 +29,7 @@ from discreet.privacy import Loss, Neighbours, Unit
 from discreet.sql.clauses.select_lists import may_be_shown
 from discreet.sql.scope import lookup, same
 from discreet.sql.select import parse
+from discreet.sql.training_rows import TrainingRows, training_rows
 
 _ID = "id"
 
@@ -52,42 +53,44 @@ def _called(source: Any) -> str:
     return ", ".join(files_of(source)) or type(source).__name__
 
 
-class Holdings(Stewardship):
-    """Tables by name: declared, registered with the engine, and entered in the book if they are protected."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundQuestion:
+    """A question with what is declared about its tables.
+
+    Args:
+        plan: the question.
+        rows: what is public about the rows that it counts.
+        schemas: all tables that there are, by name.
+        account: of the people whom it is about; it pays.
+    """
+
+    plan: Question
+    rows: TableSchema
+    schemas: Mapping[str, TableSchema]
+    account: str
+
+
+class Catalog:
+    """Tables by name: declared, registered with the engine, and entered in the book if they are protected.
+
+    Args:
+        book: where accounts are.
+        engine: where tables are read.
+    """
 
     def __init__(self, book: Book, engine: Engine) -> None:
-        super().__init__(book)
-        self._engine = engine
-        self._schemas: dict[str, TableSchema] = {}
+        self._book, self._engine = book, engine
+        self._protected: dict[str, TableSchema] = {}
         self._public: dict[str, TableSchema] = {}
         self._sources: dict[str, tuple[Any, dict[str, Type]]] = {}
         self._published: dict[str, tuple[Any, Origin]] = {}
+        self._accounts: dict[str, str] = {}  # of the tables; a table never changes its account
 
-    def close(self) -> None:
-        """Lets go of the ledger file and of the engine."""
-        self._book.close()
-        self._engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    # ------------------------------------------------------------------------------------------------- declarations
 
     def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None) -> None:
-        """Registers a table that anybody may know: it has no account, and gives group keys to protected tables.
-
-        Args:
-            source: what the engine can read: a path, a frame.
-            name: how declarations call it.
-            types: of columns whose type the format does not carry.
-
-        Raises:
-            InvalidParameter: if the types do not fit, or a table of that name, or of the same data, is protected.
-        """
-        self._check_name(name, others=self._schemas)
+        """Registers a table that anybody may know; see `Curator.public`."""
+        self._check_name(name, others=self._protected)
         if name in self._book.tables():
             raise InvalidParameter("name", name, "not to be a protected table", "Give the public table another name.")
         columns = columns_of(self._engine, source, types)
@@ -112,39 +115,11 @@ class Holdings(Stewardship):
         version: str = "",
         identity: str | None = None,
     ) -> None:
-        """Puts a table under an account; doing it again with the same declarations changes nothing.
-
-        The same file, or the same object, in another account is refused, since its people would get a second budget.
-        A copy is not recognised: the content is not looked at.
-
-        Args:
-            source: what the engine can read: a path, a frame.
-            name: how questions call it.
-            unit: the column of ids of those who are protected; several columns that make an id together, such as
-                ``("person", "day")``; a way to a protected table that tells whose rows they are, such as
-                ``"order_id -> orders.id"``; None if each row is one person.
-            account: whose budget it shares; a lone table opens one of its own name, one on a way shares that of the
-                table it leads to.
-            budget: of the account, given once.
-            types: of columns whose type the format does not carry.
-            bounds: public limits of numbers and dates, never read from the data.
-            keys: public group keys: a list, or "table.column" of a public table for the values that are there now.
-            max_groups: how many groups one unit may enter.
-            max_rows: with how many rows each.
-            neighbours: the relation of the account; add/remove unless it is given, or that of the table on the way.
-            version: what the steward says about the state of the data.
-            identity: a name for the data themselves, which the steward answers for. Tables of one identity share an
-                account, also if they are copies; a file that once held other people's data may be protected under
-                another identity.
-
-        Raises:
-            InvalidParameter: if a declaration does not fit, or the data have a budget in another account; nothing was
-                opened.
-        """
+        """Puts a table under an account; see `Curator.protect`."""
         self._check_name(name, others=self._public)
         check.label(version=version)
         columns = columns_of(self._engine, source, types)
-        whose = owner(name, unit, columns, self._schemas)
+        whose = owner(name, unit, columns, self._protected)
         account = account_of(name, account, whose)
         schema = declare(
             name,
@@ -166,8 +141,8 @@ class Holdings(Stewardship):
                 self._engine.register(name, *self._sources[name])
             raise
         self._sources[name] = source, columns
-        pays = terms(1, None, self._book.account(account).budget).delta > 0
-        self._schemas[name] = replace(schema, private_groups=pays)
+        pays = Terms.of(1, None, self._book.account(account).budget).delta > 0
+        self._protected[name] = replace(schema, private_groups=pays)
 
     def _attach(self, schema: TableSchema, account: str, budget: Loss | None, origin: Origin) -> None:
         """Enters a table in the book; tables of one account may call the same people's ids differently."""
@@ -220,38 +195,91 @@ class Holdings(Stewardship):
     def _check_name(self, name: str, *, others: Iterable[str]) -> None:
         """A name means one table, whatever its letter case."""
         check.label(name=name)
-        taken = [known for known in (*self._schemas, *self._public) if same(known, name) and known != name]
+        taken = [known for known in (*self._protected, *self._public) if same(known, name) and known != name]
         if name in others or taken:
             hint = "Letter case does not matter in questions; give it another name."
             raise InvalidParameter("name", name, "to be the name of one table only", hint)
 
-    def _schema(self, name: str) -> TableSchema:
-        """The schema of a protected table.
+    # ----------------------------------------------------------------------------------------------------- questions
+
+    @property
+    def schemas(self) -> dict[str, TableSchema]:
+        """All tables that a question may name."""
+        return {**self._protected, **self._public}
+
+    def schema(self, name: str) -> TableSchema:
+        """Returns the schema of a protected table.
 
         Raises:
             UnsupportedQuery: if the table is public.
             UnknownTable: if it is neither.
         """
-        if name in self._schemas:
-            return self._schemas[name]
+        if name in self._protected:
+            return self._protected[name]
         if lookup(name, self._public) is not None:
             raise UnsupportedQuery(f"Table {name!r} needs no private answer.", "It is public: query it directly.")
-        raise UnknownTable(name, self._schemas)
+        raise UnknownTable(name, self._protected)
 
-    def _plan(self, question: str | Question) -> tuple[Question, TableSchema]:
-        """A question as a plan, and what is public about the rows it counts."""
+    def account_of(self, name: str) -> str:
+        """Returns the account of a table in the book, or the account of that name.
+
+        Raises:
+            UnknownTable: if there is neither.
+        """
+        if name in self._accounts:
+            return self._accounts[name]
+        tables, accounts = self._book.tables(), self._book.accounts()
+        if name not in tables and name not in accounts:
+            raise UnknownTable(name, dict.fromkeys((*tables, *accounts)))
+        return tables.get(name, name)
+
+    def parse(self, question: str | Question) -> Question:
+        """Returns a question as a plan.
+
+        Raises:
+            UnsupportedQuery: if it cannot be answered privately.
+            UnknownTable: if it names a table that is not here.
+        """
         if not isinstance(question, str):
-            self._schema(check.instance(Question, question=question).table)
-            plan = self._owned(question)
-            return plan, self._described(plan)
+            self.schema(check.instance(Question, question=question).table)
+            return self._owned(question)
         try:
-            plan = parse(question, self._known)
+            return parse(question, self.schemas)
         except UnknownTable as unknown:
-            self._schema(unknown.name)  # a public one is refused in other words
+            self.schema(unknown.name)  # a public one is refused in other words
             raise
         except UnsupportedQuery as refused:
-            plan = self._supposing(question, refused)
-        return plan, self._described(plan)
+            return self._supposing(question, refused)
+
+    def parse_rows(self, question: str) -> TrainingRows:
+        """Returns the rows that a SELECT without aggregates names, for a learner.
+
+        Raises:
+            UnsupportedQuery: if they cannot be learned from privately.
+            UnknownTable: if it names a table that is not here.
+        """
+        try:
+            return training_rows(question, self.schemas)
+        except UnknownTable as unknown:
+            self.schema(unknown.name)
+            raise
+
+    def bind(self, plan: Question) -> BoundQuestion:
+        """Returns a question with what is declared about its tables, and the account that pays.
+
+        Raises:
+            UnsupportedQuery: if questions that are released together, and charged once, are about the people of
+                different accounts.
+        """
+        self._check_one_account(plan)
+        schemas = self.schemas
+        rows = self._protected[plan.table] if plan.source is None else describe(plan.source, schemas)
+        return BoundQuestion(plan=plan, rows=rows, schemas=schemas, account=self._accounts[rows.name])
+
+    def _check_one_account(self, plan: Question) -> None:
+        if len({self._accounts[one.table] for one in (plan, *plan.beside)}) > 1:
+            reason = "The questions inside this one are about the people of different accounts."
+            raise UnsupportedQuery(reason, "Ask them one by one.")
 
     def _owned(self, question: Question) -> Question:
         """A plan with the rows that it and the questions beside it are about.
@@ -267,9 +295,9 @@ class Holdings(Stewardship):
         if any(block.beside or block.steps for block in question.beside):
             raise UnsupportedQuery("A question beside another one stands alone.", "Ask them one by one.")
         for block in question.beside:
-            self._schema(block.table)
-        blocks = tuple(owned(block, self._known) for block in question.beside)
-        return owned(replace(question, beside=blocks), self._known)
+            self.schema(block.table)
+        blocks = tuple(owned(block, self.schemas) for block in question.beside)
+        return owned(replace(question, beside=blocks), self.schemas)
 
     def _supposing(self, question: str, refused: UnsupportedQuery) -> Question:
         """The plan of a question that lacks nothing but bounds, which may be chosen privately.
@@ -279,17 +307,9 @@ class Holdings(Stewardship):
                 for the plan of a fold is made of them.
         """
         try:
-            plan = parse(question, {name: supposing(schema) for name, schema in self._known.items()})
+            plan = parse(question, {name: supposing(schema) for name, schema in self.schemas.items()})
         except UnsupportedQuery:
             raise refused from None
-        if plan.source is not None and any(_lacks_bounds(fold, self._known) for fold in _folds(plan.source)):
+        if plan.source is not None and any(_lacks_bounds(fold, self.schemas) for fold in _folds(plan.source)):
             raise refused from None
         return plan
-
-    @property
-    def _known(self) -> dict[str, TableSchema]:
-        """All tables that a question may name."""
-        return {**self._schemas, **self._public}
-
-    def _described(self, plan: Question) -> TableSchema:
-        return self._schemas[plan.table] if plan.source is None else describe(plan.source, self._known)

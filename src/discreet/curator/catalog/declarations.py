@@ -1,4 +1,8 @@
-"""What a steward declares about a table, checked and made canonical: the only source of bounds, keys and limits."""
+"""What is stated before anything is read: declarations of tables by stewards, and terms of questions by analysts.
+
+Declarations are checked and made canonical; they are the only source of bounds, keys and limits. Terms are what a
+question may spend, made exact from what was asked and from the account's budget.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import datetime as dt
 import json
 import numbers
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -21,7 +26,8 @@ from discreet.plan.model.nodes import UNIT, Value
 from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.plan.validation import check_value
-from discreet.privacy import Neighbours
+from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours, PureDP
+from discreet.privacy.amounts import below_one
 
 End = check.Number | dt.date
 """An end of a column's bounds: a number, or a day or moment, which may be written as a text."""
@@ -237,3 +243,41 @@ def _text(value: Value) -> str | int | bool | None:
     return (
         value.isoformat() if isinstance(value, dt.date) else str(Fraction(value)) if isinstance(value, float) else value
     )
+
+
+DELTA_SHARE = Fraction(1, 100)
+"""Of the account's delta, for a question that names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a question may spend: an epsilon, and a chance delta of more."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    @classmethod
+    def of(cls, epsilon: check.Number | None, delta: check.Number | None, budget: Loss) -> Terms:
+        """Returns the terms that a question names, under an account of this budget.
+
+        >>> Terms.of("0.1", None, ApproxDP(1, "1e-6")).delta
+        Fraction(1, 100000000)
+
+        Raises:
+            InvalidParameter: if epsilon is missing or no amount, or delta is given although the budget is pure.
+        """
+        if epsilon is None:
+            raise InvalidParameter("epsilon", None, "to be given", "Pass e.g. epsilon=0.1; explain shows its error.")
+        slack = _usual_delta(budget) if delta is None else below_one(delta=delta)
+        if slack and isinstance(budget, PureDP):
+            raise InvalidParameter("delta", delta, "to be 0: the account's budget is pure", "Leave it out.")
+        return cls(check.positive(epsilon=epsilon), slack)
+
+    @property
+    def text(self) -> str:
+        """The two in one line; it never changes, because digests in ledgers are made of it."""
+        return f"{self.epsilon} {self.delta}"
+
+
+def _usual_delta(budget: Loss) -> Fraction:
+    return budget.delta * DELTA_SHARE if isinstance(budget, ApproxDP | ZCDP) else Fraction(0)

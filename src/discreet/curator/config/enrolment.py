@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
-from discreet.curator.config.toml_file import Analyst, Config, PublicTable, Table
+from discreet.curator.catalog.catalog import Catalog
+from discreet.curator.config.toml_file import Analyst, Config, PublicTable, Table, load
 from discreet.engines.duckdb.sources import Csv, source_of
 from discreet.errors import InvalidParameter
 from discreet.ledger import Book, Role
 from discreet.ledger.serialization import write_loss
 from discreet.privacy import Loss
 
-if TYPE_CHECKING:
-    from discreet.curator.catalog.catalog import Holdings
-
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _KEYS = {"type": "types", "groups": "max_groups", "rows": "max_rows"}  # as the curator calls them, and as the file does
+
+
+def declared_in(path: str | os.PathLike[str], *, opening: bool) -> Config:
+    """Returns the declarations of a file, unless something can be seen to be wrong before there is a ledger.
+
+    Args:
+        path: the file.
+        opening: whether tables may be new to the book.
+
+    Raises:
+        InvalidParameter: naming the key of the file that does not fit.
+    """
+    declared = load(path)
+    check_sources(declared)
+    if not opening:
+        check_known(declared)
+    return declared
 
 
 def check_sources(config: Config) -> None:
@@ -54,8 +70,8 @@ def check_known(config: Config) -> None:
             raise InvalidParameter(f"tables.{table.name}", table.name, "to be protected already", hint)
 
 
-def enrol(config: Config, curator: Holdings) -> None:
-    """Hands every declaration of a file to a curator.
+def enrol(config: Config, catalog: Catalog, book: Book) -> None:
+    """Hands every declaration of a file to a catalog and its book.
 
     Caps of analysts and projects are changed as the file says. The budget of an account is not: it belongs to the
     people whom it protects, and whoever changes it does so on purpose.
@@ -64,30 +80,37 @@ def enrol(config: Config, curator: Holdings) -> None:
         InvalidParameter: if a declaration does not fit its table, or what was declared before, or a budget is not the
             one in the book.
     """
-    known = curator.accounts()
+    known = book.accounts()
     for account, budget in config.budgets.items():
         if account in known:
-            _check_budget(account, budget, curator.balance(account).total)
+            _check_budget(account, budget, book.balance(account).total)
     for public in config.public:
-        register(curator, public)
+        register(catalog, public)
     for table in config.tables:
         with _naming(f"tables.{table.name}", account=table.account):
-            _protect(curator, table, config)
+            _protect(catalog, table, config)
     for analyst in config.analysts:
-        _appoint(curator, analyst)
+        _appoint(book, analyst)
     for project in config.projects:
-        if curator.allotted(project.name, account=project.account) != project.cap:  # every allotment is an entry
-            curator.allot(project.name, account=project.account, cap=project.cap)
+        if book.allotted(project.name, account=project.account) != project.cap:  # every allotment is an entry
+            book.stewardship.allot(project.name, account=project.account, cap=project.cap)
 
 
-def register(curator: Holdings, public: PublicTable) -> None:
-    """Hands a public table of a file to a curator."""
+class Registry(Protocol):
+    """What takes public tables: a catalog, or a curator."""
+
+    def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None) -> None:
+        """Registers a table that anybody may know."""
+
+
+def register(registry: Registry, public: PublicTable) -> None:
+    """Registers a public table of a file."""
     with _naming(f"public.{public.name}"):
-        curator.public(str(public.source), name=public.name, types=public.types)
+        registry.public(str(public.source), name=public.name, types=public.types)
 
 
-def _protect(curator: Holdings, table: Table, config: Config) -> None:
-    curator.protect(
+def _protect(catalog: Catalog, table: Table, config: Config) -> None:
+    catalog.protect(
         str(table.source),
         name=table.name,
         unit=table.unit,
@@ -122,11 +145,11 @@ def _naming(place: str, *, account: str = "") -> Iterator[None]:
         raise InvalidParameter(name, error.value, error.condition, error.hint) from None
 
 
-def _appoint(curator: Holdings, analyst: Analyst) -> None:
+def _appoint(book: Book, analyst: Analyst) -> None:
     """Only what is new: every appointment is an entry."""
-    account, cap = analyst.account, curator.capped(analyst.name, account=analyst.account)
-    if curator.role(account, analyst.name) is not Role.ANALYST or cap != analyst.cap:
-        curator.appoint(analyst.name, Role.ANALYST, account=account, cap=analyst.cap)
+    account, cap = analyst.account, book.capped(analyst.name, account=analyst.account)
+    if book.role(account, analyst.name) is not Role.ANALYST or cap != analyst.cap:
+        book.stewardship.appoint(analyst.name, Role.ANALYST, account=account, cap=analyst.cap)
 
 
 def _check_types(place: str, table: Table | PublicTable, *, typed: bool) -> None:

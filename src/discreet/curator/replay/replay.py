@@ -1,83 +1,193 @@
-"""What earlier answers tell for nothing: the same release again, or what follows from several. Nothing is read."""
+"""What earlier answers tell for nothing: the same release again, or what follows from several. Nothing is read.
+
+Whether something is found depends on released values and declarations alone.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from discreet.curator.asking.performer import Told
-from discreet.curator.asking.planner import Preparing
-from discreet.curator.measurement_plan import Prepared
+from discreet.curator.catalog.declarations import Terms
+from discreet.curator.measurement_plan import MeasurementPlan, area, replay_key
 from discreet.curator.replay.derivation import Derived, derive, may_follow
-from discreet.curator.replay.stored_releases import Asked, area
-from discreet.errors import UnsupportedQuery
+from discreet.curator.replay.stored_releases import (
+    MeasurementResult,
+    NewResult,
+    facts_of,
+    is_former,
+    law_of,
+    serves,
+    unpack,
+    was_bought_for,
+)
+from discreet.errors import QueryFailed, UnsupportedQuery
 from discreet.exact import root_above
-from discreet.ledger import Stored
+from discreet.ledger import Book, Receipt, Stored
 from discreet.ledger.serialization import at_most
+from discreet.measurement.probes.probes import NOTHING, Fact, Facts, Probe
 from discreet.measurement.program.execution import Released
+from discreet.measurement.program.program import Program
 from discreet.plan.canonical import recall
 from discreet.plan.model.schema import Limits
-from discreet.privacy import Loss
 
 
-class Recalling(Preparing):
-    """Finds answers in the book; whether one is found depends on released values and declarations alone."""
+class Replay:
+    """Keeps releases in a book, and finds them again.
 
-    def _free(self, prepared: Prepared, asked: Asked) -> Told | None:
-        """What was released before, or follows from it, if it is as good as what was asked for."""
-        known = self._stored(prepared, asked)
+    Args:
+        book: which keeps them.
+        private: whether releases were made with secure noise. What a test released is never given as a private answer.
+    """
+
+    def __init__(self, book: Book, *, private: bool) -> None:
+        self._book, self._private = book, private
+        self._facts: dict[str, Fact] = {}
+
+    # ------------------------------------------------------------------------------------------------------- charges
+
+    def store(self, measurement: MeasurementPlan, receipt: Receipt, new: NewResult | None) -> MeasurementResult:
+        """Keeps what was released for a charge, durably, and returns what may be shown.
+
+        Args:
+            measurement: the question.
+            receipt: its charge.
+            new: the release; None if there is none because it failed.
+
+        Returns:
+            The release, or that of somebody else who claimed the charge and was faster.
+
+        Raises:
+            QueryFailed: if the charge ended without a release.
+        """
+        if new is not None and self._book.store_answer(receipt, new.replay_key, new.payload):
+            return new.result
+        return self.of_charge(measurement, receipt)
+
+    def of_charge(self, measurement: MeasurementPlan, receipt: Receipt) -> MeasurementResult:
+        """Returns what was released for a charge that has ended.
+
+        Raises:
+            QueryFailed: if it ended without a release.
+        """
+        payload = self._book.answer(receipt)
+        found = None if payload is None else self._unpacked(measurement, payload)
+        if found is None:
+            raise QueryFailed
+        return found
+
+    # --------------------------------------------------------------------------------------------------- free answers
+
+    def find(self, measurement: MeasurementPlan, terms: Terms) -> MeasurementResult | None:
+        """Returns what was released before, or follows from it, if it is as good as what is asked for."""
+        known = self._same(measurement, terms)
         if known is not None:
             return known
-        derived = self._derived(prepared, asked)
+        derived = self._derived(measurement, terms)
         if derived is None or derived.excess > 1:
             return None
-        return Told(released=derived, facts=prepared.facts, event=derived.event)
+        return MeasurementResult(released=derived, facts=measurement.facts, event=derived.event, private=self._private)
 
-    def _offer(self, prepared: Prepared, asked: Asked) -> str | None:
-        """What earlier answers tell for nothing, in words: as precisely as asked for, or less."""
-        if self._free(prepared, asked) is not None:
+    def offer(self, measurement: MeasurementPlan, terms: Terms) -> str | None:
+        """Returns what earlier answers tell for nothing, in words: as precisely as asked for, or less."""
+        if self.find(measurement, terms) is not None:
             return "Earlier answers tell this as precisely: ask, and nothing is charged."
-        derived = self._derived(prepared, asked)
+        derived = self._derived(measurement, terms)
         if derived is None or not derived.excess:
             return None
-        largest = asked.epsilon / root_above(derived.excess)
+        largest = terms.epsilon / root_above(derived.excess)
         for part in (Fraction(99, 100), Fraction(1, 2)):
-            cheaper = replace(asked, epsilon=Fraction(at_most(largest * part)))
-            if self._free(prepared, cheaper) is not None:
+            cheaper = replace(terms, epsilon=Fraction(at_most(largest * part)))
+            if self.find(measurement, cheaper) is not None:
                 told = f"{math.sqrt(derived.excess):.3g} times the noise"
                 return f"Earlier answers tell this with {told}: ask with epsilon={at_most(largest * part)} or less."
         return None
 
-    def _caps(self, account: str, analyst: str, project: str) -> dict[str, Loss]:
-        """What the caps leave that a question would count against beside the account's budget, by whose they are."""
-        caps: dict[str, Loss] = {}
-        if self._book.capped(analyst, account=account) is not None:
-            caps[f"analyst {analyst}"] = self._book.balance(account, analyst=analyst).remaining.loss
-        if project:
-            caps[f"project {project}"] = self._book.balance(account, project=project).remaining.loss
-        return caps
+    def _same(self, measurement: MeasurementPlan, terms: Terms) -> MeasurementResult | None:
+        """Returns a stored release of the same question that is as good as the one asked for, or was paid as much."""
+        facts = measurement.facts
+        for probe in measurement.missing:  # where nothing was found, a fixed range was taken
+            facts = facts.having(probe, None)
+        try:
+            program = measurement.program(terms, facts)
+        except UnsupportedQuery:
+            if measurement.missing:
+                return None
+            raise
+        for stored in reversed(self._book.stored(measurement.replay_key(program, facts))):
+            found = self._unpacked(measurement, stored.payload)
+            if found is None:
+                continue
+            wanted = measurement.program(terms, facts, former=True) if found.former else program
+            if serves(found.released, wanted) or was_bought_for(stored.payload, terms):
+                return found
+        return None
 
-    def _derived(self, prepared: Prepared, asked: Asked) -> Derived | None:
-        """The answer as it follows from releases about the same rows, however much noise it has."""
-        if prepared.missing or prepared.plan.sets or prepared.plan.beside or prepared.plan.rest or prepared.plan.bands:
+    def _derived(self, measurement: MeasurementPlan, terms: Terms) -> Derived | None:
+        """Returns the answer as it follows from releases about the same rows, however much noise it has."""
+        plan = measurement.plan
+        if measurement.missing or plan.sets or plan.beside or plan.rest or plan.bands:
             return None
-        wanted = prepared.program(asked, prepared.facts)
-        start = area(wanted, prepared.tables(prepared.facts))
-        found = (self._release_of(prepared, *kept) for kept in self._book.related(start))
+        wanted = measurement.program(terms, measurement.facts)
+        start = area(wanted, measurement.tables(measurement.facts))
+        found = (self._of_other(measurement, *kept) for kept in self._book.related(start))
         return derive(wanted.unsalted, [released.unsalted for released in found if released is not None])
 
-    def _release_of(self, prepared: Prepared, question: str, stored: Stored) -> Released | None:
-        """A release about the same rows, for another question."""
-        other = recall(question, prepared.plan)
-        if other is None or not may_follow(prepared.plan, other):
+    def _of_other(self, measurement: MeasurementPlan, question: str, stored: Stored) -> Released | None:
+        """Returns a release about the same rows, for another question."""
+        other = recall(question, measurement.plan)
+        if other is None or not may_follow(measurement.plan, other):
             return None
         groups_and_rows = json.loads(stored.payload).get("limits")
         if groups_and_rows is None:
             return None
+        limited = replace(measurement.about(other), limits=Limits(*groups_and_rows))
         try:
-            told = self._unpacked(replace(prepared.about(other), limits=Limits(*groups_and_rows)), stored.payload)
+            found = self._unpacked(limited, stored.payload)
         except UnsupportedQuery:  # this version would refuse the question
             return None
-        return None if told is None else told.released
+        return None if found is None else found.released
+
+    # ------------------------------------------------------------------------------------------------ earlier releases
+
+    def facts(self, probes: Sequence[Probe]) -> Facts:
+        """Returns what earlier questions found out about this version of the data: by the first that found anything."""
+        facts = NOTHING
+        for probe in probes:
+            place = replay_key(probe.program(Fraction(1)), probe.tables)
+            if place not in self._facts:
+                found = next(self._found(place, probe), None)
+                if found is None:
+                    continue
+                self._facts[place] = found
+            facts = facts.having(probe, self._facts[place])
+        return facts
+
+    def _found(self, place: str, probe: Probe) -> Iterator[Fact]:
+        for stored in self._book.stored(place):
+            released = unpack(stored.payload, lambda epsilon, _: probe.program(epsilon), private=self._private)
+            found = None if released is None else probe.found(released)
+            if found is not None:
+                yield found
+
+    def releases(self, measurement: MeasurementPlan, program: Program) -> Iterator[tuple[int, Released]]:
+        """Returns the releases of a question that are kept, each with the sequence of its entry, oldest first."""
+        for stored in self._book.stored(measurement.replay_key(program, measurement.facts)):
+            found = self._unpacked(measurement, stored.payload)
+            if found is not None:
+                yield stored.sequence, found.released
+
+    def _unpacked(self, measurement: MeasurementPlan, payload: bytes) -> MeasurementResult | None:
+        """Returns a stored release, by the facts that are written beside it."""
+        fields = json.loads(payload)
+        facts, former = facts_of(fields), is_former(fields)
+        rebuild = measurement.rebuild(facts, law_of(fields), former=former)
+        released = unpack(payload, rebuild, private=self._private)
+        if released is None:
+            return None
+        return MeasurementResult(
+            released=released, facts=facts, event=released.program.event, private=self._private, former=former
+        )

@@ -3,64 +3,33 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from discreet.curator.catalog.declarations import declaration
+from discreet.curator.catalog.declarations import Terms
+from discreet.curator.measurement_plan import Rebuild, SettledProgram
+from discreet.measurement.probes.probes import Fact, Facts
 from discreet.measurement.program.execution import Released
 from discreet.measurement.program.program import Program
-from discreet.plan.canonical import origin, replay
-from discreet.plan.model.schema import TableSchema
+from discreet.mechanisms.base import Law
+from discreet.plan.model.schema import Bounds
 from discreet.privacy import events
 
 VERSION = 4
 FORMER = 3  # values on a single grid, whose rounding intervals did not count
 
-Rebuild = Callable[[Fraction, Fraction], Program]
-"""The same question's program at another epsilon and delta."""
 
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The budget a release was chosen for."""
-
-    epsilon: Fraction
-    delta: Fraction
-
-
-def replay_key(program: Program, tables: Sequence[TableSchema]) -> str:
-    """What two questions must share for one release to serve both: everything but budget and post-processing."""
-    limits = program.contribution.limits
-    parts = [replay(program.question), [limits.groups, limits.rows]]
-    return area(program, tables) + _digest(parts)
-
-
-def area(program: Program, tables: Sequence[TableSchema]) -> str:
-    """How the replay keys of all questions about the same rows begin: tables as declared, and what is made of them."""
-    parts = [
-        origin(program.question),
-        [[declaration(table), table.version] for table in tables],
-        program.contribution.neighbours.value,
-    ]
-    return f"{_digest(parts)[:32]}:"
-
-
-def _digest(parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-
-def pack(released: Released, asked: Asked, *, private: bool, beside: Mapping[str, Any] | None = None) -> str:
+def pack(released: Released, terms: Terms, *, private: bool, beside: Mapping[str, Any] | None = None) -> str:
     """A release as JSON: exact integers, keys with their types, what it was chosen for, and whether it may be shown.
 
     Args:
         released: what is kept.
-        asked: the budget its program was chosen for.
+        terms: the budget its program was chosen for.
         private: whether its noise was.
         beside: what else its program was built from.
     """
@@ -69,8 +38,8 @@ def pack(released: Released, asked: Asked, *, private: bool, beside: Mapping[str
             **(beside or {}),
             "version": VERSION,
             "private": private,
-            "epsilon": str(asked.epsilon),
-            "delta": str(asked.delta),
+            "epsilon": str(terms.epsilon),
+            "delta": str(terms.delta),
             "limits": [released.program.contribution.limits.groups, released.program.contribution.limits.rows],
             "event": events.to_json(released.program.event),
             **_block(released),
@@ -136,3 +105,72 @@ def _read(value: Any) -> Any:
         return value
     ((kind, text),) = value.items()
     return dt.date.fromisoformat(text) if kind == "date" else dt.datetime.fromisoformat(text)
+
+
+def written(settled: SettledProgram, bought: Terms) -> dict[str, Any]:
+    """The facts of a program and what was paid for it with its probes, as JSON fields; nothing if there are none."""
+    if not settled.facts.known:
+        return {}
+    guessed = settled.facts.guessed
+    chosen = [[*spot, _written_fact(fact), spot not in guessed] for spot, fact in settled.facts.known.items()]
+    return {"chosen": chosen, "law": settled.law, "bought": [str(bought.epsilon), str(bought.delta)]}
+
+
+def facts_of(fields: Mapping[str, Any]) -> Facts:
+    """The facts that `written` wrote."""
+    rows = fields.get("chosen", [])
+    return Facts(
+        known={(table, what): _read_fact(fact) for table, what, fact, _ in rows},
+        guessed=frozenset((table, what) for table, what, _, found in rows if not found),
+    )
+
+
+def _written_fact(fact: Fact) -> int | list[str]:
+    return fact if isinstance(fact, int) else [str(fact.low), str(fact.high)]
+
+
+def _read_fact(fact: int | list[str]) -> Fact:
+    if isinstance(fact, int):
+        return fact
+    low, high = fact
+    return Bounds(Fraction(low), Fraction(high))
+
+
+def law_of(fields: Mapping[str, Any]) -> Law | None:
+    """The law that its program was held to; None if to none."""
+    law: Law | None = fields.get("law")
+    return law
+
+
+def was_bought_for(payload: bytes | str, terms: Terms) -> bool:
+    """Whether a release was paid with at least this budget, probes included: asking again for it is free."""
+    epsilon, delta = json.loads(payload).get("bought", ("0", "0"))
+    return Fraction(epsilon) >= terms.epsilon and Fraction(delta) >= terms.delta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasurementResult:
+    """What may be shown: a release or what follows from some, the facts it rests on, and all that was released.
+
+    Args:
+        released: the release.
+        facts: what was found out before.
+        event: all that was released.
+        private: whether its noise protects somebody, or was seeded for a test.
+        former: whether it was made on the grid of earlier versions.
+    """
+
+    released: Released
+    facts: Facts
+    event: events.Event
+    private: bool
+    former: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewResult:
+    """What a charge paid for, and how the book keeps it: under which replay key, and as which text."""
+
+    result: MeasurementResult
+    replay_key: str
+    payload: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from discreet import check
 from discreet.curator.training.features import Feature, Labels, Target, amounts_of, feature_of, labels_of
-from discreet.curator.training.training_plan import Training
+from discreet.curator.training.training_plan import TrainingPlan
 from discreet.errors import InvalidParameter
 from discreet.learn.persistence.store import fresh, name_of, parameters, write_parameters
-from discreet.plan.model.schema import Bounds
+from discreet.plan.model.schema import Bounds, TableSchema
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
 from discreet.sql.scope import lookup
@@ -28,8 +28,16 @@ LONGEST = 1 << 20  # characters of a learner's parameters
 
 
 def training(
-    estimator: object, rows: TrainingRows, target: str | None, *, rows_per_unit: int, salt: str, private: bool
-) -> Training:
+    estimator: object,
+    rows: TrainingRows,
+    target: str | None,
+    *,
+    rows_per_unit: int,
+    account: str,
+    schemas: Mapping[str, TableSchema],
+    salt: str,
+    private: bool,
+) -> TrainingPlan:
     """A fit that can be paid.
 
     Args:
@@ -37,6 +45,8 @@ def training(
         rows: what is selected.
         target: which column is learned.
         rows_per_unit: how many rows one unit may have.
+        account: which pays.
+        schemas: the declared tables by name.
         salt: of the rule by which rows are kept.
         private: whether the fit protects somebody, so that no seed may be given.
 
@@ -51,7 +61,7 @@ def training(
     features = tuple(_features(learner, columns, rows))
     goal = _target(learner, aim, rows)
     notes = [note for one in _all(learner) for note in _filled(one, features, goal, rows.schema.neighbours)]
-    return Training(
+    return TrainingPlan(
         rows=rows,
         features=features,
         target=goal,
@@ -59,6 +69,8 @@ def training(
         filled=tuple(dict.fromkeys(notes)),
         event=_planned(learner, sum(len(feature.names) for feature in features)),
         rows_per_unit=rows_per_unit,
+        account=account,
+        schemas=schemas,
         salt=salt,
     )
 

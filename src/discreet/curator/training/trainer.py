@@ -1,34 +1,32 @@
-"""Training learners under the ledger: the fit is planned from public facts, paid, and only then are rows read."""
+"""TrainingPlan learners under the ledger: the fit is planned from public facts, paid, and only then are rows read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from discreet.curator.asking.interruption import Stopping
-from discreet.curator.replay.replay import Recalling
-from discreet.errors import InternalError, QueryFailed, UnknownTable
+from discreet.curator.asking.explanation import caps
+from discreet.curator.asking.performer import charged
+from discreet.curator.catalog.catalog import Catalog
+from discreet.errors import InternalError, QueryFailed
 from discreet.lazy import load
-from discreet.ledger import OWNER, Receipt, Remaining
+from discreet.ledger import Book, Receipt, Remaining
 from discreet.ledger.tallies import prices
-from discreet.measurement.program.execution import check_readable
+from discreet.measurement.program.execution import Reader, check_readable
+from discreet.measurement.releases.releaser import Releaser
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
-from discreet.sql.training_rows import training_rows
 
 if TYPE_CHECKING:
-    from discreet.curator.training.training_plan import Training
+    from discreet.curator.training.training_plan import TrainingPlan
 
 CONSTANT = (
     "Fewer than two classes were found privately, so that the model is constant: it predicts the same for every row. "
     "Give the learner classes=..., or a larger epsilon."
 )
 """What is said of such a model: a function of what was released."""
-
-WAIT = 10.0
-"""Seconds to wait for what somebody else computes under the same idempotency key, before it is run again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,108 +76,67 @@ class FitPlan:
         return "\n".join([*head, *lines, *(f"- {note}" for note in self.notes)])
 
 
-class Fitting(Recalling):
-    """Fits learners; what a fit does is known before it is paid, and what failed stays paid."""
+class Trainer:
+    """Fits learners; what a fit does is known before it is paid, and what failed stays paid.
 
-    def fit(
-        self,
-        estimator: Any,
-        question: str,
-        *,
-        target: str | None = None,
-        analyst: str = OWNER,
-        key: str | None = None,
-        project: str = "",
-        rows_per_unit: int = 1,
-    ) -> Any:
-        """A private learner, trained on rows that one SELECT names; charged before anything is read.
+    Args:
+        catalog: the tables.
+        book: where fits are charged and models are kept.
+        engine: which reads.
+        releaser: which has learners add their noise.
+        salt: tells the secret by which rows of an account's people are kept.
+    """
 
-        Features are the columns in the order written; numbers are clipped to declared bounds, and texts with declared
-        keys become one feature for each key. The estimator is not changed: a copy with its parameters is fitted, in
-        which ``bounds``, ``classes``, ``label_bounds`` and ``neighbours`` are completed by what is declared. The same
-        fit again gives the stored model for nothing.
+    def __init__(
+        self, catalog: Catalog, book: Book, engine: Reader, releaser: Releaser, *, salt: Callable[[str], str]
+    ) -> None:
+        self._catalog, self._book, self._engine, self._releaser, self._salt = catalog, book, engine, releaser, salt
 
-        Args:
-            estimator: a learner of `discreet.learn`, whose epsilon and delta are what the fit may cost.
-            question: one SELECT of columns and expressions, without aggregates.
-            target: the column that is learned; None for learners without one.
-            analyst: who asks, and pays from their cap.
-            key: an idempotency key of the analyst's own, as for `ask`.
-            project: whose cap it counts against, too.
-            rows_per_unit: how many rows one unit may have; more than 1 only for learners that account for it.
-
-        Returns:
-            The fitted learner, with `event_`, `privacy_spent_` and `private_` as always, the names of its features in
-            `columns_`, and of this call `cost_`, `remaining_`, `replayed_` and `notes_`.
+    def plan(self, estimator: Any, question: str, target: str | None, rows_per_unit: int) -> TrainingPlan:
+        """Returns a fit with everything it is chosen from.
 
         Raises:
-            UnsupportedQuery: if the rows cannot be learned from privately; nothing was spent.
-            InvalidParameter: if the learner or a parameter is refused; nothing was spent.
-            NotPermitted: if the analyst may not ask, not even for what is stored.
-            InsufficientBudget: if the account or the analyst's cap is used up; nothing was read.
-            KeyConflict: if the key came with another question before; nothing was spent.
-            QueryFailed: if reading or fitting failed, or did so before under this key; the charge stays.
-            KeyboardInterrupt: on Ctrl-C in the main thread; its notes say whether a charge stays.
-
-        Formal guarantee: all that is returned is described by the event that was charged, for units as the account has
-        them: each has `rows_per_unit` rows of the learner's input, chosen from its own rows alone.
+            UnsupportedQuery: if the rows cannot be learned from privately.
+            InvalidParameter: if the learner is refused.
         """
-        training = self._training(estimator, question, target, rows_per_unit)
-        account, place = self._accounts[training.table], training.place(self._known)
-        standing = self._book.admit(account, analyst, project)
-        if key is None or not self._book.is_charged(analyst, key):
-            known = self._kept(training, place)
+        learners = load("discreet.curator.training.learners", "Fitting a learner")
+        rows = self._catalog.parse_rows(question)
+        account = self._catalog.account_of(rows.schema.name)
+        found: TrainingPlan = learners.training(
+            estimator,
+            rows,
+            target,
+            rows_per_unit=rows_per_unit,
+            account=account,
+            schemas=self._catalog.schemas,
+            salt=self._salt(account),
+            private=self._releaser.bits.private,
+        )
+        check_readable(found.reading, self._catalog.schemas)  # what an engine would refuse must not be paid for
+        return found
+
+    def fit(self, training: TrainingPlan, *, analyst: str, key: str | None, project: str) -> Any:
+        """Returns the fitted learner; see `Curator.fit`."""
+        state = self._book.admit(training.account, analyst, project)
+        if not self._book.is_charged(analyst, key):
+            known = self._kept(training)
             if known is not None:
-                return _told(known, training, Remaining.of(standing.spent, standing.budget), None)
+                return _told(known, training, Remaining.of(state.spent, state.budget), None)
             training.rehearse()
-        with Stopping(self._book, analyst, key) as stopping:
-            receipt = stopping.holding(
-                self._book.charge(
-                    account,
-                    training.event,
-                    analyst=analyst,
-                    question=training.question,
-                    key=key,
-                    replay_key=place,
-                    project=project,
-                )
-            )
+        with charged(self._book, training.request, analyst=analyst, key=key, project=project) as receipt:
             if receipt.repeated:
-                claimed = self._book.claim(receipt, wait=WAIT)
-                if claimed is None:
-                    return _told(self._ended(training, receipt), training, receipt.left, None)
-                receipt = stopping.holding(claimed)
-            return _told(self._fitted(training, receipt, place), training, receipt.left, receipt.cost)
+                return _told(self._of_charge(training, receipt), training, receipt.left, None)
+            payload = self._read_and_fit(training, receipt)
+            model = self._store(training, receipt, payload)
+            return _told(model, training, receipt.left, receipt.cost)
 
-    def plan_fit(
-        self,
-        estimator: Any,
-        question: str,
-        *,
-        target: str | None = None,
-        analyst: str = OWNER,
-        project: str = "",
-        rows_per_unit: int = 1,
-    ) -> FitPlan:
-        """What `fit` would release and cost; reads nothing, costs nothing.
-
-        Args:
-            estimator: as for `fit`.
-            question: as for `fit`.
-            target: as for `fit`.
-            analyst: who would ask.
-            project: whose cap it would count against, too.
-            rows_per_unit: as for `fit`.
-
-        Raises:
-            NotPermitted: if the analyst may not ask, or the project may not spend.
-        """
-        training = self._training(estimator, question, target, rows_per_unit)
-        account = self._book.account(self._accounts[training.table])
+    def explain(self, training: TrainingPlan, *, analyst: str, project: str) -> FitPlan:
+        """Returns what a fit would release and cost; see `Curator.plan_fit`."""
+        account = self._book.account(training.account)
         self._book.admit(account.name, analyst)
         training.rehearse()
-        balance, learner = self.budget(training.table), training.learner
-        free, refusal = self._kept(training, training.place(self._known)) is not None, None
+        balance, learner = self._book.balance(account.name), training.learner
+        free, refusal = self._kept(training) is not None, None
         if not free:
             refusal = self._book.refusal(account.name, training.event, analyst=analyst, project=project)
         return FitPlan(
@@ -193,37 +150,18 @@ class Fitting(Recalling):
             remaining=balance.remaining.loss,
             notes=training.notes,
             free=free,
-            caps=self._caps(account.name, analyst, project),
+            caps=caps(self._book, account.name, analyst, project),
             refusal=None if refusal is None else str(refusal),
         )
 
-    def _training(self, estimator: Any, question: str, target: str | None, rows_per_unit: int) -> Training:
-        """A fit with everything it is chosen from."""
-        learners = load("discreet.curator.training.learners", "Fitting a learner")
-        try:
-            rows = training_rows(question, self._known)
-        except UnknownTable as unknown:
-            self._schema(unknown.name)  # a public one is refused in other words
-            raise
-        salt = self._salt
-        found: Training = learners.training(
-            estimator,
-            rows,
-            target,
-            rows_per_unit=rows_per_unit,
-            salt=self._book.account(self._accounts[rows.schema.name]).salt.hex() if salt is None else salt,
-            private=self._releaser.bits.private,
-        )
-        check_readable(found.reading, self._known)  # what an engine would refuse must not be paid for
-        return found
-
-    def _kept(self, training: Training, place: str) -> Any | None:
-        """The newest stored model of the same fit."""
-        models = (self._model(training, stored.payload) for stored in reversed(self._book.stored(place)))
+    def _kept(self, training: TrainingPlan) -> Any | None:
+        """Returns the newest stored model of the same fit."""
+        kept = reversed(self._book.stored(training.replay_key))
+        models = (self._model(training, stored.payload) for stored in kept)
         return next((model for model in models if model is not None), None)
 
-    def _model(self, training: Training, payload: bytes) -> Any | None:
-        """A stored model; None if this version of the library would have released something else.
+    def _model(self, training: TrainingPlan, payload: bytes) -> Any | None:
+        """Returns a stored model; None if this version of the library would have released something else.
 
         None also if one of the two has seeded noise: what a test released must never come back as private.
         """
@@ -231,23 +169,40 @@ class Fitting(Recalling):
         same = model.event_ == training.event and model.private_ is self._releaser.bits.private
         return model if same else None
 
-    def _fitted(self, training: Training, receipt: Receipt, place: str) -> Any:
-        """Reads and fits for a charge, and keeps the model; what is given is what was kept, and nothing beside it.
+    def _read_and_fit(self, training: TrainingPlan, receipt: Receipt) -> str | None:
+        """Returns a model as it is kept, made of what was read for a charge.
 
-        Raises:
-            QueryFailed: whatever went wrong: causes can depend on data. It uses up one failure credit.
+        Returns:
+            None if anything went wrong: causes can depend on data, so all of them are dropped. It uses up one failure
+            credit.
         """
         payload: str | None = None
-        with suppress(Exception):  # causes can carry data: dropped here, all of them
+        with suppress(Exception):
             payload = self._learned(training, receipt)
         if payload is None:
             self._book.fail(receipt)
-        elif self._book.store_answer(receipt, place, payload):
-            return load("discreet.learn.persistence.store", "A learner").from_json(payload)
-        return self._ended(training, receipt)  # failed, or ended before by somebody else who claimed it
+        return payload
 
-    def _ended(self, training: Training, receipt: Receipt) -> Any:
-        """The model of a charge that has ended.
+    def _learned(self, training: TrainingPlan, receipt: Receipt) -> str:
+        X, y = training.decode(self._engine.read(training.reading))
+        model = self._releaser.fit(training.learner, X, y)
+        if model.event_ != receipt.event or model.private_ is not self._releaser.bits.private:
+            raise InternalError("A learner released something else than it planned.")
+        text: str = load("discreet.learn.persistence.store", "A learner").to_json(model)
+        return text
+
+    def _store(self, training: TrainingPlan, receipt: Receipt, payload: str | None) -> Any:
+        """Keeps a model, durably, and returns what was kept, and nothing beside it.
+
+        Raises:
+            QueryFailed: if the charge ended without one.
+        """
+        if payload is not None and self._book.store_answer(receipt, training.replay_key, payload):
+            return load("discreet.learn.persistence.store", "A learner").from_json(payload)
+        return self._of_charge(training, receipt)
+
+    def _of_charge(self, training: TrainingPlan, receipt: Receipt) -> Any:
+        """Returns the model of a charge that has ended.
 
         Raises:
             QueryFailed: if it ended without one.
@@ -258,16 +213,8 @@ class Fitting(Recalling):
             raise QueryFailed
         return model
 
-    def _learned(self, training: Training, receipt: Receipt) -> str:
-        X, y = training.decode(self._engine.read(training.reading))
-        model = self._releaser.fit(training.learner, X, y)
-        if model.event_ != receipt.event or model.private_ is not self._releaser.bits.private:
-            raise InternalError("A learner released something else than it planned.")
-        text: str = load("discreet.learn.persistence.store", "A learner").to_json(model)
-        return text
 
-
-def _told(model: Any, training: Training, remaining: Remaining, cost: Loss | None) -> Any:
+def _told(model: Any, training: TrainingPlan, remaining: Remaining, cost: Loss | None) -> Any:
     """The model with what this call is about."""
     model.columns_ = list(training.names)
     model.cost_ = remaining.loss * 0 if cost is None else cost

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.curator.catalog.declarations import declaration
+from discreet.curator.measurement_plan import ChargeRequest
 from discreet.curator.training.features import Feature, Floats, Labels, Number, Target
 from discreet.errors import InternalError
 from discreet.learn.base import spent
@@ -34,7 +35,7 @@ REHEARSED = 8  # made-up rows on which a fit is tried before it is paid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Training:
+class TrainingPlan:
     """A fit with everything it is chosen from.
 
     Args:
@@ -45,6 +46,8 @@ class Training:
         filled: parameters that were taken from declarations, in sentences.
         event: what the fit will release.
         rows_per_unit: how many rows one unit has at most.
+        account: which pays.
+        schemas: the declared tables by name.
         salt: of the rule by which rows are kept.
     """
 
@@ -55,6 +58,8 @@ class Training:
     filled: tuple[str, ...]
     event: Event
     rows_per_unit: int
+    account: str
+    schemas: Mapping[str, TableSchema] = field(repr=False)
     salt: str = field(repr=False)
 
     @property
@@ -154,11 +159,19 @@ class Training:
         form = {**json.loads(canonical(self._asked)), "fit": {**self.content, "version": VERSION}}
         return json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
-    def place(self, schemas: Mapping[str, TableSchema]) -> str:
+    @property
+    def replay_key(self) -> str:
         """Under which its model is kept: text, learner, declarations and versions of all tables, relation."""
-        tables = [[declaration(table), table.version] for table in read_by(self._asked, schemas)]
+        tables = [[declaration(table), table.version] for table in read_by(self._asked, self.schemas)]
         parts = [self.question, tables, self.neighbours.value, self.rows_per_unit]
         return f"fit:{sha256(json.dumps(parts).encode()).hexdigest()}"
+
+    @property
+    def request(self) -> ChargeRequest:
+        """The charge of the fit; what it may spend is among the learner's parameters, which the question holds."""
+        return ChargeRequest(
+            account=self.account, event=self.event, question=self.question, replay_key=self.replay_key, terms=""
+        )
 
     @property
     def _asked(self) -> Question:
