@@ -377,7 +377,7 @@ def test_a_kill_at_a_read_loses_no_charge_and_keeps_what_was_found(
     with curator(ledger=path, engine=spy, bits=SeededBits(6)) as after:
         assert after.budget("visits").spent == PureDP(2)
         assert (bounds_of(after) != {}) is remembered
-        monkeypatch.setattr("discreet.curator.curator.WAIT", 0.0)
+        monkeypatch.setattr("discreet.curator.asking.performer.WAIT", 0.0)
         answer = after.ask(MEAN, epsilon=2, key="k")
         assert (answer.replayed, after.budget("visits").spent) == (False, PureDP(2))
         assert spy.reads == (1 if remembered else 2)
@@ -402,7 +402,7 @@ def test_two_at_work_for_one_charge_release_one_probe_and_one_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     """Somebody else claims the charge and answers it while the first one reads, for bounds or for the question."""
-    monkeypatch.setattr("discreet.curator.curator.WAIT", 0.0)
+    monkeypatch.setattr("discreet.curator.asking.performer.WAIT", 0.0)
     path, spy, found = str(tmp_path / "book"), Spy(), []
     with curator(ledger=path, engine=spy) as one, curator(ledger=path, bits=SeededBits(6)) as other:
 
