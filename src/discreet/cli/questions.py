@@ -16,7 +16,7 @@ from discreet.cli.output import Csv, Form, Html, Json, csv_text, form, json_text
 from discreet.curator.asking import choices
 from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.choices import CANDIDATES, Choices
-from discreet.curator.asking.planner import LimitsWish
+from discreet.curator.asking.planner import RequestedLimits
 from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
 from discreet.ledger import OWNER
@@ -179,7 +179,7 @@ def _limits(
     rows: int | None,
     analyst: str,
     choosing: bool = False,
-) -> LimitsWish:
+) -> RequestedLimits:
     """Returns the limits of a question; of two, the one that is not given is the table's own.
 
     Raises:

@@ -68,7 +68,7 @@ class MeasurementPlan:
     built: dict[Any, Program] = field(default_factory=dict, repr=False, compare=False)
 
     def about(self, plan: Question) -> MeasurementPlan:
-        """Another question about the same rows, with the same facts."""
+        """Returns another question about the same rows, with the same facts."""
         return replace(self, plan=plan, built={})
 
     @property
@@ -86,11 +86,11 @@ class MeasurementPlan:
         return tuple(probe for probe in self.probes if probe.spot not in self.facts.known)
 
     def tables(self, facts: Facts) -> list[TableSchema]:
-        """The tables it reads, declared as these facts say."""
+        """Returns the tables it reads, declared as these facts say."""
         return read_by(self.plan, bounded(self.schemas, facts.bounds))
 
     def program(self, terms: Terms, facts: Facts, law: Law | None = None, *, former: bool = False) -> Program:
-        """The program at a budget, its aggregates in the order in which releases are stored.
+        """Returns the program at a budget, its aggregates in the order in which releases are stored.
 
         Args:
             terms: the budget.
@@ -134,7 +134,7 @@ class MeasurementPlan:
         )
 
     def rebuild(self, facts: Facts, law: Law | None = None, *, former: bool = False) -> Rebuild:
-        """The program at any budget."""
+        """Returns the program at any budget."""
         return lambda epsilon, delta: self.program(Terms(epsilon, delta), facts, law, former=former)
 
     def replay_key(self, program: Program, facts: Facts) -> str:
@@ -149,18 +149,18 @@ class MeasurementPlan:
         return Facts(known={probe.spot: probe.supposed for probe in self.probes})
 
     def supposed(self, terms: Terms) -> Program:
-        """The question with what probes leave, at the widest bounds: it decides law and price, whatever is found."""
+        """Returns the program with what probes leave, at the widest bounds: it decides law and price, come what may."""
         return self.program(left_by_probes(terms), self.widest)
 
     def event(self, terms: Terms, probes: int) -> events.Event:
-        """The whole price if so many facts are missing; it depends on none of them."""
+        """Returns the whole price if so many facts are missing; it depends on none of them."""
         if not probes:
             return self.program(terms, self.facts).event
         each, *_ = [probe.program(of_each_probe(terms, probes)).event for probe in self.probes]
         return events.Composed([*([each] * probes), promised(self.supposed(terms).event)])
 
     def probes_paid(self, terms: Terms, event: events.Event) -> int:
-        """For how many probes an event is the whole price; at least for those that are missing now.
+        """Tells for how many probes an event is the whole price; at least for those that are missing now.
 
         Raises:
             InternalError: if it is the price of something else.
@@ -197,7 +197,7 @@ class MeasurementPlan:
     def settled(
         self, terms: Terms, facts: Facts, covered: Callable[[events.Event, events.Event], bool]
     ) -> SettledProgram:
-        """The question at the bounds that were found, for no more than was charged.
+        """Returns the program at the bounds that were found, for no more than was charged.
 
         Bounds can change how many forms share the budget, and so the price under some rules: then a little less is
         spent. Where they make numbers that cannot be added up, the widest bounds, which were tried before the charge,
@@ -236,14 +236,14 @@ class ChargeRequest:
 
 
 def replay_key(program: Program, tables: Sequence[TableSchema]) -> str:
-    """What two questions must share for one release to serve both: everything but budget and post-processing."""
+    """Returns what two questions must share for one release to serve both: all but budget and post-processing."""
     limits = program.contribution.limits
     parts = [replay(program.question), [limits.groups, limits.rows]]
     return area(program, tables) + _digest(parts)
 
 
 def area(program: Program, tables: Sequence[TableSchema]) -> str:
-    """How the replay keys of all questions about the same rows begin: tables as declared, and what is made of them."""
+    """Returns how the replay keys of all questions about the same rows begin: of tables as declared and joined."""
     parts = [
         origin(program.question),
         [[declaration(table), table.version] for table in tables],
@@ -257,17 +257,17 @@ def _digest(parts: object) -> str:
 
 
 def left_by_probes(terms: Terms) -> Terms:
-    """What is left for the question itself."""
+    """Returns what is left for the question itself."""
     return Terms(terms.epsilon * (1 - SHARE), terms.delta)
 
 
 def of_each_probe(terms: Terms, probes: int) -> Fraction:
-    """What each of so many probes may spend."""
+    """Returns what each of so many probes may spend."""
     return terms.epsilon * SHARE / probes
 
 
 def bounded(schemas: Schemas, found: Mapping[Spot, Bounds]) -> Schemas:
-    """The declarations with further bounds."""
+    """Returns the declarations with further bounds."""
     changed = dict(schemas)
     for (table, column), limits in found.items():
         columns = changed[table].columns
@@ -276,7 +276,7 @@ def bounded(schemas: Schemas, found: Mapping[Spot, Bounds]) -> Schemas:
 
 
 def unbounded_aggregates(plan: Question, schemas: Schemas) -> list[Aggregate]:
-    """The aggregates that add up an argument without bounds."""
+    """Returns the aggregates that add up an argument without bounds."""
     schema = described(plan, schemas)
     return [
         aggregate
@@ -291,7 +291,7 @@ def unbounded_aggregates(plan: Question, schemas: Schemas) -> list[Aggregate]:
 
 
 def promised(event: events.Event) -> events.Event:
-    """What noise promises, without its scale, which depends on bounds.
+    """Returns what noise promises, without its scale, which depends on bounds.
 
     Discrete Laplace noise is its epsilon; everything else says nothing of scales.
     """

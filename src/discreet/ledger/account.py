@@ -75,7 +75,7 @@ class Account:
         return hash(self.name)
 
     def write(self) -> str:
-        """The account as canonical JSON."""
+        """Returns the account as canonical JSON."""
         return canonical(
             {
                 "budget": write_loss(self.budget),
@@ -88,7 +88,7 @@ class Account:
 
     @classmethod
     def read(cls, text: str) -> Account:
-        """The account that `write` wrote."""
+        """Returns the account that `write` wrote."""
         fields = parsed(text)
         return cls(
             name=fields["name"],
@@ -121,27 +121,27 @@ class AccountState(NamedTuple):
 
     @classmethod
     def opened(cls, budget: Loss) -> AccountState:
-        """A new account's."""
+        """Returns the state of a new account."""
         return cls(budget=budget, period=1, spent=Tallies.zero(budget), lifetime=Tallies.zero(budget))
 
     def charged(self, price: Price) -> AccountState:
-        """After one more charge; whether any rule still holds is for the caller to ask."""
+        """Returns the state after one more charge; whether any rule still holds is for the caller to ask."""
         budget, period, spent, lifetime, failures, listed = self
         after = price.added(spent)
         life = after if lifetime is spent else price.added(lifetime)
         return _new(AccountState, (budget, period, after, life, failures, listed))
 
     def amended(self, budget: Loss) -> AccountState:
-        """With another budget of the same currency, and everything spent so far still counted."""
+        """Returns the state with another budget of the same currency, and everything spent so far still counted."""
         return self._replace(budget=same_currency(self.budget, budget))
 
     def renewed(self, budget: Loss) -> AccountState:
-        """A new period that starts with nothing spent; the lifetime goes on."""
+        """Returns the state of a new period that starts with nothing spent; the lifetime goes on."""
         budget = same_currency(self.budget, budget)
         return self._replace(budget=budget, period=self.period + 1, spent=Tallies.zero(budget))
 
     def write(self) -> str:
-        """The standing as canonical JSON, put together by hand: others wait while it is written."""
+        """Returns the standing as canonical JSON, put together by hand: others wait while it is written."""
         budget, period, spent, lifetime, failures, listed = self
         text = spent.text
         life = text if lifetime is spent else lifetime.text
@@ -152,7 +152,7 @@ class AccountState(NamedTuple):
 
     @staticmethod
     def read(text: str) -> AccountState:
-        """The standing that `write` wrote."""
+        """Returns the standing that `write` wrote."""
         fields = parsed(text)
         return AccountState(
             budget=read_loss(fields["budget"]),
@@ -175,24 +175,24 @@ class Member(NamedTuple):
 
     @classmethod
     def of(cls, standing: AccountState) -> Member:
-        """Somebody new."""
+        """Returns somebody new."""
         zero = Tallies.zero(standing.budget)
         return cls(period=standing.period, spent=zero, lifetime=zero)
 
     def in_period(self, standing: AccountState) -> Member:
-        """The same person after the account's renewals."""
+        """Returns the same person after the account's renewals."""
         if self.period == standing.period:
             return self
         return self._replace(period=standing.period, spent=Tallies.zero(standing.budget))
 
     def charged(self, price: Price) -> Member:
-        """After one more charge."""
+        """Returns the person after one more charge."""
         period, spent, lifetime, role, cap = self
         after = price.added(spent)
         return _new(Member, (period, after, after if lifetime is spent else price.added(lifetime), role, cap))
 
     def write(self) -> str:
-        """The member as canonical JSON, put together by hand as well."""
+        """Returns the member as canonical JSON, put together by hand as well."""
         period, spent, lifetime, role, cap = self
         text = spent.text
         life = text if lifetime is spent else lifetime.text
@@ -202,7 +202,7 @@ class Member(NamedTuple):
 
     @staticmethod
     def read(text: str) -> Member:
-        """The member that `write` wrote."""
+        """Returns the member that `write` wrote."""
         fields = parsed(text)
         return Member(
             period=fields["period"],
@@ -214,7 +214,7 @@ class Member(NamedTuple):
 
 
 def same_currency(old: Loss, new: Loss) -> Loss:
-    """The new amount, if it is one of the account's currency.
+    """Returns the new amount, if it is one of the account's currency.
 
     Raises:
         InvalidParameter: otherwise: what was spent in one currency cannot be counted in another.
@@ -254,7 +254,7 @@ class Failures:
         return sum(min(count, FAILURE_CREDITS) for count in self.counts.values())
 
     def stops(self, name: str) -> bool:
-        """Whether a name, or `SHARED`, may charge nothing more."""
+        """Tells whether a name, or `SHARED`, may charge nothing more."""
         own = self.counts.get(name, 0)
         return own >= FAILURE_CREDITS or (own > 0 and self.used >= FAILURE_CEILING)
 
@@ -320,14 +320,14 @@ class Balance:
 
     @classmethod
     def of(cls, standing: AccountState, found: Failures) -> Balance:
-        """An account's balance."""
+        """Returns an account's balance."""
         return _balance(standing.budget, standing, standing.failures, found.stopped)
 
     @classmethod
     def of_member(
         cls, member: Member, standing: AccountState, found: Failures = NO_FAILURES, name: str = ""
     ) -> Balance:
-        """A person's; without a cap the account's budget is theirs as well. `name` is whose failures count for them."""
+        """Returns a person's balance; without a cap the account's budget is theirs. `name` is whose failures count."""
         stopped = (name,) if found.stops(name) else ()
         return _balance(member.cap or standing.budget, member.in_period(standing), found.counts.get(name, 0), stopped)
 

@@ -87,14 +87,14 @@ class Book:
     # ------------------------------------------------------------------------------------------------- accounts
 
     def allotted(self, project: str, *, account: str) -> Loss | None:
-        """The cap of a project on an account; None if it was allotted nothing."""
+        """Returns the cap of a project on an account; None if it was allotted nothing."""
         with self._journal.reading() as rows:
             now = changes.account_state(rows, account)
             known = None if now is None else changes.project(rows, account, project, now)
             return None if known is None else known.cap
 
     def capped(self, analyst: str, *, account: str) -> Loss | None:
-        """The cap of somebody on an account; None if they have none of their own."""
+        """Returns the cap of somebody on an account; None if they have none of their own."""
         with self._journal.reading() as rows:
             now = changes.account_state(rows, account)
             return None if now is None else changes.member(rows, account, analyst, now).cap
@@ -186,7 +186,7 @@ class Book:
             return (asked.key and charges.earlier(rows, asked)) or charges.charge(rows, asked)
 
     def refusal(self, account: str, event: Event, *, analyst: str, project: str = "") -> DiscreetError | None:
-        """The error with which `charge` would refuse an event now; writes nothing.
+        """Returns the error with which `charge` would refuse an event now; writes nothing.
 
         Raises:
             NotPermitted: if the analyst may not ask, or the project may not spend.
@@ -200,7 +200,7 @@ class Book:
         return None
 
     def claim(self, receipt: Receipt, *, wait: float = 0.0) -> Receipt | None:
-        """A receipt to run a `repeated` charge again, after waiting for whoever runs it; None once it has ended.
+        """Returns a receipt to run a `repeated` charge again, after waiting for whoever runs it; None if it has ended.
 
         Raises:
             AccountLocked, NotPermitted: as for a new charge.
@@ -249,7 +249,7 @@ class Book:
             return outcomes.store_beside(rows, receipt, free, text(replay_key=replay_key), payload.encode())
 
     def stored(self, replay_key: str) -> tuple[Stored, ...]:
-        """The answers kept under a replay key, oldest first; giving one again costs nothing.
+        """Returns the answers kept under a replay key, oldest first; giving one again costs nothing.
 
         >>> Book().stored("no such question")
         ()
@@ -258,7 +258,7 @@ class Book:
             return outcomes.stored(rows, replay_key)
 
     def related(self, start: str, *, most: int = 100) -> tuple[tuple[str, Stored], ...]:
-        """The newest answers whose replay key begins like this, each with the question that was charged for it.
+        """Returns the newest answers whose replay key begins like this, each with the question that was charged for it.
 
         >>> Book().related("visits")
         ()
@@ -267,7 +267,7 @@ class Book:
             return outcomes.related(rows, start, most)
 
     def answer(self, receipt: Receipt, *, wait: float = 0.0) -> bytes | None:
-        """The answer of a charge, waiting so many seconds for whoever computes it; None if there is none."""
+        """Returns the answer of a charge, waiting so many seconds for whoever computes it; None if there is none."""
         deadline = time.monotonic() + wait
         while True:
             with self._journal.reading() as rows:
@@ -279,7 +279,7 @@ class Book:
     # --------------------------------------------------------------------------------------------------- reading
 
     def account(self, account: str) -> Account:
-        """What an account was opened as.
+        """Returns what an account was opened as.
 
         Raises:
             InvalidParameter: if there is none of that name.
@@ -295,33 +295,33 @@ class Book:
         return known
 
     def accounts(self) -> tuple[str, ...]:
-        """The names of all accounts."""
+        """Returns the names of all accounts."""
         with self._journal.reading() as rows:
             return tuple(place for scope, place, _ in rows.states() if scope == "account")
 
     def tables(self) -> dict[str, str]:
-        """The account of every table."""
+        """Returns the account of every table."""
         with self._journal.reading() as rows:
             return {table: told["account"] for table, told in tables(rows).items()}
 
     def origins(self) -> dict[str, TableRecord]:
-        """What the book says of every table: its account, its files and its identity."""
+        """Returns what the book says of every table: its account, its files and its identity."""
         with self._journal.reading() as rows:
             return tables(rows)
 
     def declaration(self, table: str) -> str | None:
-        """What was declared about a table, as JSON; None if it was never attached."""
+        """Returns what was declared about a table, as JSON; None if it was never attached."""
         with self._journal.reading() as rows:
             known = changes.table(rows, table)
         return None if known is None else str(known["declaration"])
 
     def balance(self, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
-        """What an account, or one analyst or project on it, may spend, has spent and has left; lifetime included."""
+        """Returns what an account, or one analyst or project on it, may spend, has spent and has left."""
         with self._journal.reading() as rows:
             return policy.balance(rows, account, analyst=analyst, project=project)
 
     def role(self, account: str, who: str) -> Role | None:
-        """The role of somebody on an account, or (account "") on the whole book."""
+        """Returns the role of somebody on an account, or (account "") on the whole book."""
         with self._journal.reading() as rows:
             return policy.role(rows, account, who)
 
@@ -350,7 +350,7 @@ class Book:
     # ----------------------------------------------------------------------------------------------------- trust
 
     def head(self) -> Head:
-        """The last entry's place and hash; keep a copy elsewhere, it anchors the book."""
+        """Returns the last entry's place and hash; keep a copy elsewhere, it anchors the book."""
         return self._journal.head()
 
     def verify(self) -> Head:

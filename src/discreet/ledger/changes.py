@@ -27,10 +27,10 @@ class States(Protocol):
     """Where states are kept: in the store, or in memory while verifying."""
 
     def get(self, scope: str, name: str) -> str | None:
-        """The text of a state, if there is one."""
+        """Returns the text of a state, if there is one."""
 
     def read(self, place: Place, parse: Callable[[str], Value]) -> Value | None:
-        """What a state says, if there is one; `parse` makes it from its text, and always is the same for a scope."""
+        """Returns what a state says, if there is one; `parse` makes it from its text, the same for a scope."""
 
     def put(self, *states: tuple[Place, Kept]) -> None:
         """Replaces states, each given as a text or as what it says."""
@@ -65,12 +65,12 @@ class MemoryStates:
 
 
 def account_state(states: States, account: str) -> AccountState | None:
-    """Where an account stands."""
+    """Returns where an account stands."""
     return states.read(("standing", account), AccountState.read)
 
 
 def member(states: States, account: str, who: str, now: AccountState) -> Member:
-    """A person on an account, in its present period; somebody new if they never asked and were never appointed."""
+    """Returns a person on an account, in its present period; somebody new if they never asked nor were appointed."""
     known = states.read(place_of(account, who), Member.read)
     if known is None:
         return Member.of(now)
@@ -84,42 +84,42 @@ def put_member(states: States, account: str, who: str, person: Member) -> None:
 
 @lru_cache(maxsize=1024)
 def place_of(account: str, who: str) -> Place:
-    """Where a person's state stands."""
+    """Returns where a person's state stands."""
     return "member", f"{account}\n{who}"
 
 
 def project(states: States, account: str, name: str, now: AccountState) -> Member | None:
-    """What a project has spent on an account, and its cap; None if no steward has allotted it anything."""
+    """Returns what a project has spent on an account, and its cap; None if no steward has allotted it anything."""
     known = states.read(place_of_project(account, name), Member.read)
     return None if known is None else known.in_period(now)
 
 
 def place_of_project(account: str, name: str) -> Place:
-    """Where a project's state stands."""
+    """Returns where a project's state stands."""
     return "project", f"{account}\n{name}"
 
 
 def credits_used(states: States, account: str) -> dict[str, int] | None:
-    """How many failure credits of an account each name has used; None if no entry ever named one."""
+    """Tells how many failure credits of an account each name has used; None if no entry ever named one."""
     text = states.get("failures", account)
     return None if text is None else dict(parsed(text))
 
 
 def claims(states: States, charge: int) -> tuple[int, bool]:
-    """How often a charge was claimed to be run again, and whether it is known that nobody runs it now."""
+    """Tells how often a charge was claimed to be run again, and whether it is known that nobody runs it now."""
     text = states.get("claims", str(charge))
     found: dict[str, Any] = {} if text is None else parsed(text)
     return found.get("number", 0), found.get("free", False)
 
 
 def frozen(states: States) -> bool:
-    """Whether the book is read-only until a steward resumes it."""
+    """Tells whether the book is read-only until a steward resumes it."""
     text = states.get("book", "")
     return text is not None and bool(parsed(text)["frozen"])
 
 
 def table(states: States, name: str) -> dict[str, Any] | None:
-    """A table's account, declaration and versions; its files and identity, as far as they were told."""
+    """Returns a table's account, declaration and versions; its files and identity, as far as they were told."""
     text = states.get("table", name)
     return None if text is None else dict(parsed(text))
 
@@ -204,7 +204,7 @@ def _appoint(states: States, entry: Entry) -> None:
 
 
 def project_of(body: str) -> str:
-    """The project of a charge, from its body; most have none, and that is seen without parsing."""
+    """Returns the project of a charge, from its body; most have none, and that is seen without parsing."""
     return str(parsed(body).get("project", "")) if '"project":' in body else ""
 
 

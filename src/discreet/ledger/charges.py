@@ -95,7 +95,7 @@ class Receipt(NamedTuple):
 
     @classmethod
     def again(cls, entry: Entry, standing: AccountState) -> Receipt:
-        """The receipt of a charge that is in the book already."""
+        """Returns the receipt of a charge that is in the book already."""
         content = entry.content
         return cls(
             sequence=entry.sequence,
@@ -249,7 +249,7 @@ def charge(rows: Transaction, asked: Request) -> tuple[Receipt, ...]:
 
 
 def earlier(rows: Transaction, asked: Request) -> tuple[Receipt, ...]:
-    """The receipts of an earlier charge under the same key; none if the key is new or not given.
+    """Returns the receipts of an earlier charge under the same key; none if the key is new or not given.
 
     Raises:
         KeyConflict: if the key belongs to another request.

@@ -65,7 +65,7 @@ class Entry(NamedTuple):
         return self._replace(body=canonical({**content, "account": account}))
 
     def concerns(self, analyst: str | None = None, project: str | None = None) -> bool:
-        """Whether it is somebody's act or an act on them, and about a project; None stands for all."""
+        """Tells whether it is somebody's act or an act on them, and about a project; None stands for all."""
         if (
             analyst is not None
             and analyst != self.who
@@ -94,7 +94,7 @@ class Head(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Head:
-        """The head that was printed as "sequence:hash".
+        """Returns the head that was printed as "sequence:hash".
 
         Raises:
             InvalidParameter: if the text is nothing of the kind.
@@ -106,17 +106,17 @@ class Head(NamedTuple):
 
 
 def seal(previous: str, sequence: int, fields: tuple[str, str, str, str, str, str, int, str]) -> Entry:
-    """The entry that follows another: its fields (time to body) with their hash."""
+    """Returns the entry that follows another: its fields (time to body) with their hash."""
     return _new(Entry, (sequence, *fields, chained(previous, (sequence, *fields, ""))))
 
 
 def chained(previous: str, entry: Entry | tuple[int, str, str, str, str, str, str, int, str, str]) -> str:
-    """The hash that an entry, or its fields, must have after another."""
+    """Returns the hash that an entry, or its fields, must have after another."""
     sequence, time, kind, account, who, price, key, about, body, _ = entry
     lines = f"{previous}\n{sequence}\n{time}\n{kind}\n{account}\n{who}\n{price}\n{key}\n{about}\n{body}"
     return sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def digest(data: bytes) -> str:
-    """SHA-256 as text."""
+    """Returns SHA-256 as text."""
     return sha256(data).hexdigest()

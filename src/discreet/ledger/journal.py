@@ -54,15 +54,15 @@ class Journal:
         self._lock = threading.Lock()
 
     def writing(self) -> _Act:
-        """One durable transaction on a book that is no older than what was seen before."""
+        """Opens one durable transaction on a book that is no older than what was seen before."""
         return _Act(self, None)
 
     def acting(self, places: Places = list) -> _Act:
-        """The same for everything that a frozen book refuses; `places` tells the states that will be looked at."""
+        """Opens one for everything that a frozen book refuses; `places` tells the states that will be looked at."""
         return _Act(self, places)
 
     def begin(self, places: Places | None) -> Transaction:
-        """The rows of a new transaction, unless the book cannot be trusted."""
+        """Returns a new transaction, unless the book cannot be trusted."""
         if self._stopped is not None:
             raise LedgerTampered(self._stopped.sequence, "the book was found altered; this process writes no more")
         rows = self.store.begin()
@@ -83,12 +83,12 @@ class Journal:
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        """One state of the book."""
+        """Opens a view of one state of the book."""
         with self.store.reading() as rows:
             yield rows
 
     def head(self) -> Head:
-        """The last entry's place and hash."""
+        """Returns the last entry's place and hash."""
         with self.reading() as rows:
             return rows.tail()
 
@@ -134,7 +134,7 @@ class Journal:
             changes.apply(rows, rows.add("resume", {"note": note}, who=by))
 
     def frozen(self) -> bool:
-        """Whether the book is read-only until a steward acts."""
+        """Tells whether the book is read-only until a steward acts."""
         with self.reading() as rows:
             return changes.frozen(rows)
 

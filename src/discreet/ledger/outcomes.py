@@ -84,7 +84,7 @@ def fail(rows: Transaction, receipt: Receipt) -> None:
 
 
 def stored(rows: Transaction, replay_key: str) -> tuple[Stored, ...]:
-    """Every answer kept under a replay key, oldest first, each checked against the chain.
+    """Returns every answer kept under a replay key, oldest first, each checked against the chain.
 
     Raises:
         LedgerTampered: if one was changed.
@@ -96,7 +96,7 @@ def stored(rows: Transaction, replay_key: str) -> tuple[Stored, ...]:
 
 
 def related(rows: Transaction, start: str, most: int) -> tuple[tuple[str, Stored], ...]:
-    """The newest answers whose replay key begins like this, each checked and with the question that it answers.
+    """Returns the newest answers whose replay key begins like this, each checked and with its question.
 
     Raises:
         LedgerTampered: if one was changed.
@@ -118,7 +118,7 @@ def _check(rows: Transaction, answer: Stored) -> None:
 
 
 def answer(rows: Transaction, receipt: Receipt) -> tuple[bool, bytes | None]:
-    """Whether a charge has ended, and the bytes of its answer if it has one."""
+    """Tells whether a charge has ended, and the bytes of its answer if it has one."""
     ended = rows.outcome(receipt.sequence)
     if ended is None:
         return False, None
@@ -138,7 +138,7 @@ def _refuse_second(rows: Transaction, charge: Entry, hint: str) -> None:
 
 
 def own_charge(rows: Transaction, receipt: Receipt) -> Entry:
-    """The entry of a receipt that its holder was the first to get, or has claimed.
+    """Returns the entry of a receipt that its holder was the first to get, or has claimed.
 
     Raises:
         LedgerError: for every other receipt.
@@ -156,7 +156,7 @@ _MOST_DOUBLED = 6  # times that the wait for a runner grows, since a long questi
 
 
 def claimed(journal: Journal, receipt: Receipt, wait: float) -> Receipt | None:
-    """A receipt under which a charge may be run again, after waiting for whoever runs it; None once it has ended.
+    """Returns a receipt to run a charge again, after waiting for whoever runs it; None once it has ended.
 
     The wait is so many seconds, twice as many after each claim, and none if whoever ran it was interrupted.
 

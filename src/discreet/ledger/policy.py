@@ -27,7 +27,7 @@ OWNER = "owner"
 
 
 def role(states: changes.States, account: str, who: str) -> Role | None:
-    """The role of a name on an account: given there, else on the whole book; the owner is a steward."""
+    """Returns the role of a name on an account: given there, else on the whole book; the owner is a steward."""
     if who == OWNER:
         return Role.STEWARD
     now = changes.account_state(states, account) if account else None
@@ -64,12 +64,12 @@ def _role_on_book(states: changes.States, who: str) -> Role | None:
 
 
 def credited(rows: Transaction, account: str, who: str) -> str:
-    """Whose credits a failure of somebody uses: their own, or `SHARED`."""
+    """Tells whose credits a failure of somebody uses: their own, or `SHARED`."""
     return SHARED if role(rows, account, who) is None else who
 
 
 def failures(rows: Transaction, account: str, now: AccountState) -> Failures:
-    """The failures of an account, by whose credits they use.
+    """Returns the failures of an account, by whose credits they use.
 
     Entries of earlier versions say whose question failed and not whose credit that uses; they count for the same name.
     Such an account is walked through, until a steward unlocks it.

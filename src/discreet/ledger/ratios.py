@@ -24,7 +24,7 @@ _SMALLEST = 10**check.LARGEST_EXPONENT  # the inverse of the smallest amount the
 
 
 def amount(number: Fraction) -> Amount:
-    """A rational as a pair.
+    """Returns a rational as a pair.
 
     >>> amount(Fraction(3, 6))
     (1, 2)
@@ -33,7 +33,7 @@ def amount(number: Fraction) -> Amount:
 
 
 def plus(one: Amount, other: Amount) -> Amount:
-    """The sum, exact, or a little more if the numbers have become absurdly long (`privacy.amounts.short`).
+    """Returns the sum, exact, or a little more if the numbers have become absurdly long (`privacy.amounts.short`).
 
     >>> plus((1, 6), (1, 3))
     (1, 2)
@@ -53,7 +53,7 @@ def plus(one: Amount, other: Amount) -> Amount:
 
 
 def times(one: Amount, count: int) -> Amount:
-    """So many of an amount.
+    """Returns so many times an amount.
 
     >>> times((1, 6), 3)
     (1, 2)
@@ -62,7 +62,7 @@ def times(one: Amount, count: int) -> Amount:
 
 
 def at_most(one: Amount, limit: Amount) -> bool:
-    """Whether an amount is within a limit.
+    """Tells whether an amount is within a limit.
 
     >>> at_most((1, 3), (1, 3)), at_most((1, 3), (1, 4))
     (True, False)
@@ -71,7 +71,7 @@ def at_most(one: Amount, limit: Amount) -> bool:
 
 
 def within(spent: Amounts, limits: Amounts) -> bool:
-    """Whether each amount is within its limit.
+    """Tells whether each amount is within its limit.
 
     >>> within(((1, 3), (0, 1)), ((1, 3), (0, 1))), within(((1, 3), (1, 9)), ((1, 2), (1, 10)))
     (True, False)
@@ -81,7 +81,7 @@ def within(spent: Amounts, limits: Amounts) -> bool:
 
 
 def rest(limit: Amount, spent: Amount) -> Amount:
-    """What is left of a limit; never negative, and less than the smallest amount there is counts as nothing.
+    """Returns what is left of a limit; never negative, and less than the smallest amount there is counts as nothing.
 
     >>> rest((1, 2), (1, 3)), rest((1, 3), (1, 2))
     ((1, 6), (0, 1))
@@ -96,7 +96,7 @@ def rest(limit: Amount, spent: Amount) -> Amount:
 
 
 def rests(limits: Amounts, spent: Amounts) -> Amounts:
-    """What is left of each limit.
+    """Returns what is left of each limit.
 
     >>> rests(((1, 2), (1, 9)), ((1, 3), (0, 1)))
     ((1, 6), (1, 9))
@@ -106,7 +106,7 @@ def rests(limits: Amounts, spent: Amounts) -> Amounts:
 
 
 def write(amounts: Amounts) -> str:
-    """Amounts with spaces between them.
+    """Writes amounts with spaces between them.
 
     >>> write(((1, 2), (0, 1)))
     '1/2 0/1'
@@ -118,7 +118,7 @@ def write(amounts: Amounts) -> str:
 
 
 def read(text: str) -> Amounts:
-    """The amounts that `write` wrote.
+    """Reads the amounts that `write` wrote.
 
     Raises:
         InternalError: if the text was written by something else.

@@ -37,7 +37,7 @@ _MOST_REMEMBERED = 256  # objects that one function remembers
 
 
 def by_identity(work: Callable[[Thing], Result]) -> Callable[[Thing], Result]:
-    """The function, worked out once for each object; objects must not change.
+    """Returns the function, worked out once for each object; objects must not change.
 
     Each object is kept with its result, so no other can get its identity while it is remembered.
     """
@@ -56,7 +56,7 @@ def by_identity(work: Callable[[Thing], Result]) -> Callable[[Thing], Result]:
 
 
 def canonical(content: object) -> str:
-    """The one JSON text of plain dictionaries, lists, texts, booleans and whole numbers.
+    """Returns the one JSON text of plain dictionaries, lists, texts, booleans and whole numbers.
 
     >>> canonical({"b": [1, True], "a": "x"})
     '{"a":"x","b":[1,true]}'
@@ -69,7 +69,7 @@ quoted: Callable[[str], str] = json.encoder.encode_basestring_ascii
 
 
 def parsed(text: str) -> Any:
-    """What `canonical` wrote; nothing stands around it that would have to be skipped.
+    """Reads what `canonical` wrote; nothing stands around it that would have to be skipped.
 
     >>> parsed('{"a":"x","b":[1,true]}')
     {'a': 'x', 'b': [1, True]}
@@ -78,7 +78,7 @@ def parsed(text: str) -> Any:
 
 
 def write_loss(loss: Loss) -> dict[str, str]:
-    """A loss as its amounts, by name.
+    """Writes a loss as its amounts, by name.
 
     >>> write_loss(ApproxDP(2, 1e-6))
     {'epsilon': '2/1', 'delta': '1/1000000'}
@@ -89,7 +89,7 @@ def write_loss(loss: Loss) -> dict[str, str]:
 
 
 def read_loss(fields: dict[str, str]) -> Loss:
-    """The loss that `write_loss` wrote.
+    """Reads the loss that `write_loss` wrote.
 
     >>> read_loss({"epsilon": "1/10"}) == PureDP("0.1")
     True
@@ -109,7 +109,7 @@ def _loss(epsilon: str | None, rho: str | None, delta: str | None) -> Loss:
 
 @by_identity
 def loss_text(loss: Loss) -> str:
-    """The canonical JSON of `write_loss`; written out for speed, since every charge writes several.
+    """Returns the canonical JSON of `write_loss`; written out for speed, since every charge writes several.
 
     >>> loss_text(ApproxDP(2, 1e-6)) == canonical(write_loss(ApproxDP(2, 1e-6)))
     True
@@ -118,7 +118,7 @@ def loss_text(loss: Loss) -> str:
 
 
 def amounts_text(currency: type[Loss], amounts: Sequence[tuple[int, int]]) -> str:
-    """The canonical JSON of the loss with these amounts, in the order of its class."""
+    """Returns the canonical JSON of the loss with these amounts, in the order of its class."""
     top, bottom = amounts[0]
     first = f'"{NAMES[currency][0]}":"{top}/{bottom}"'
     if len(amounts) == 1:
@@ -127,17 +127,17 @@ def amounts_text(currency: type[Loss], amounts: Sequence[tuple[int, int]]) -> st
 
 
 def write_unit(unit: Unit) -> dict[str, Any]:
-    """A unit of privacy as JSON fields."""
+    """Writes a unit of privacy as JSON fields."""
     return {"name": unit.name, "columns": list(unit.columns)}
 
 
 def read_unit(fields: dict[str, Any]) -> Unit:
-    """The unit that `write_unit` wrote."""
+    """Reads the unit that `write_unit` wrote."""
     return Unit(fields["name"], fields["columns"])
 
 
 def name(**parameter: object) -> str:
-    """A name of an account, table, analyst or key: short, printable, on one line.
+    """Checks a name of an account, table, analyst or key: short, printable, on one line.
 
     Raises:
         InvalidParameter: otherwise; the message shows no more than the kind of mistake, since a key may be a secret.
@@ -158,7 +158,7 @@ def name(**parameter: object) -> str:
 
 
 def text(**parameter: object) -> str:
-    """A longer text, such as a question in canonical form.
+    """Checks a longer text, such as a question in canonical form.
 
     Raises:
         InvalidParameter: if it is no text or absurdly long; the message never repeats it.
@@ -172,7 +172,7 @@ def text(**parameter: object) -> str:
 
 
 def at_most(amount: Fraction) -> str:
-    """An amount that may still be asked for, in six digits at most and never above the true one.
+    """Returns an amount that may still be asked for, in six digits at most and never above the true one.
 
     >>> at_most(Fraction(1, 5)), at_most(Fraction(2, 3))
     ('0.2', '0.666666')
@@ -186,7 +186,7 @@ def _ratio(amount: Fraction) -> str:
 
 
 def ratio(text: str) -> Fraction:
-    """The rational that is written as "p/q".
+    """Returns the rational that is written as "p/q".
 
     >>> ratio("1/10")
     Fraction(1, 10)

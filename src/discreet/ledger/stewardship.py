@@ -37,7 +37,7 @@ class Origin:
 
     @classmethod
     def of(cls, files: Mapping[str, str] | None, identity: str | None) -> Origin:
-        """The origin that a steward's words and a source's files tell.
+        """Returns the origin that a steward's words and a source's files tell.
 
         Raises:
             InvalidParameter: if the identity is no name.
@@ -54,11 +54,11 @@ class Origin:
         }
 
     def is_told(self, told: TableRecord) -> bool:
-        """Whether the book says all of it already."""
+        """Tells whether the book says all of it already."""
         return self.files.items() <= told.get("files", {}).items() and self.identity in ("", told.get("identity"))
 
     def found(self, told: TableRecord) -> bool:
-        """Whether a table was read from one of these paths, or from one of these files wherever they were then."""
+        """Tells whether a table was read from one of these paths, or one of these files wherever they were then."""
         theirs: Mapping[str, str] = told.get("files", {})
         return bool(self.files.keys() & theirs.keys() or set(self.files.values()) & set(theirs.values()))
 
@@ -97,7 +97,7 @@ def require_one_budget(known: Mapping[str, TableRecord], table: str, account: st
 
 
 def tables(rows: Transaction) -> dict[str, TableRecord]:
-    """What the book says of every table."""
+    """Returns what the book says of every table."""
     return {place: parsed(content) for scope, place, content in rows.states() if scope == "table"}
 
 

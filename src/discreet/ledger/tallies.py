@@ -45,7 +45,7 @@ class Tallies:
 
     @classmethod
     def zero(cls, budget: Loss) -> Tallies:
-        """Nothing spent, under each rule of a budget; the same object for the same budget."""
+        """Returns nothing spent, under each rule of a budget; the same object for the same budget."""
         return _zero(type(budget), _amounts(budget))
 
     def __add__(self, other: Tallies) -> Tallies:
@@ -58,7 +58,7 @@ class Tallies:
         return Tallies({kind: _times(spent, count) for kind, spent in self.sums.items()})
 
     def write(self) -> dict[str, str | None]:
-        """The sums as JSON fields: for each rule its amounts, with spaces between them."""
+        """Returns the sums as JSON fields: for each rule its amounts, with spaces between them."""
         return {kind: None if spent is None else ratios.write(spent) for kind, spent in self.sums.items()}
 
     @property
@@ -81,23 +81,23 @@ class Tallies:
 
     @classmethod
     def read(cls, fields: dict[str, str | None]) -> Tallies:
-        """The sums that `write` wrote; the same object for the same text, as long as it is remembered."""
+        """Reads the sums that `write` wrote; the same object for the same text, as long as it is remembered."""
         return _read(tuple(fields.items()))
 
     def covered(self, promise: Tallies) -> bool:
-        """Whether these sums are at most those promised, under every rule that has a sum for the promise."""
+        """Tells whether these sums are at most those promised, under every rule that has a sum for the promise."""
         return all(
             cap is None or (spent is not None and within(spent, cap))
             for spent, cap in ((self.sums[kind], cap) for kind, cap in promise.sums.items())
         )
 
     def holding(self, budget: Loss) -> filters.Rule | None:
-        """The first rule of a budget that these sums keep, or None if they keep none."""
+        """Returns the first rule of a budget that these sums keep, or None if they keep none."""
         held = self.held(budget)
         return None if held is None else held[0]
 
     def held(self, budget: Loss) -> tuple[filters.Rule, Amounts, Amounts] | None:
-        """The same rule with its sum and its cap."""
+        """Returns the same rule with its sum and its cap."""
         for kind, rule, limits in _limits(budget):
             spent = self.sums[kind]
             if spent is not None and within(spent, limits):
@@ -105,28 +105,28 @@ class Tallies:
         return None
 
     def of(self, rule: filters.Rule) -> Loss | None:
-        """The sum that a rule looks at."""
+        """Returns the sum that a rule looks at."""
         spent = self._sum(rule)
         return None if spent is None else loss(type(rule.cap), spent)
 
     def spent(self, budget: Loss) -> Loss | None:
-        """What was spent, in the currency of the first rule that holds; else of the first that can still tell."""
+        """Returns what was spent, in the currency of the first rule that holds; else of the first that can tell."""
         rule = self.holding(budget)
         told = [self.of(other) for other in rules(budget) if self._sum(other) is not None]
         return self.of(rule) if rule is not None else next(iter(told), None)
 
     def remaining(self, budget: Loss) -> Loss:
-        """What is left under the first rule that holds; zero if none does."""
+        """Returns what is left under the first rule that holds; zero if none does."""
         rule = self.holding(budget)
         return budget * 0 if rule is None else self.left(rule)
 
     def left(self, rule: filters.Rule) -> Loss:
-        """What one rule leaves; never negative, and a rest below the smallest amount there is counts as nothing."""
+        """Returns what one rule leaves; never negative, and below the smallest amount there is it counts as nothing."""
         limits = _amounts(rule.cap)
         return loss(type(rule.cap), ratios.rests(limits, self._sum(rule) or limits))
 
     def largest_pure(self, budget: Loss) -> Fraction:
-        """The largest epsilon that a single pure question may still have; rounded down where it is irrational.
+        """Returns the largest epsilon that a single pure question may still have; rounded down where it is irrational.
 
         A pure question costs its epsilon, or half its square in rho; deltas must hold already but do not grow.
         """
@@ -167,7 +167,7 @@ class Price:
 
 @lru_cache(maxsize=256)
 def rules(budget: Loss) -> tuple[filters.Rule, ...]:
-    """The rules of a budget in one of the ledger's currencies, worked out once.
+    """Returns the rules of a budget in one of the ledger's currencies, worked out once.
 
     Raises:
         InvalidParameter: for other currencies and for budgets with an amount of zero.
@@ -181,7 +181,7 @@ def rules(budget: Loss) -> tuple[filters.Rule, ...]:
 
 @lru_cache(maxsize=4096)
 def prices(event: Event, budget: Loss, neighbours: Neighbours) -> Tallies:
-    """What one event costs under each rule of a budget.
+    """Returns what one event costs under each rule of a budget.
 
     Raises:
         UnsupportedEvent: if no rule has a price for it.
@@ -200,7 +200,7 @@ def prices(event: Event, budget: Loss, neighbours: Neighbours) -> Tallies:
 
 
 def loss(currency: type[Loss], spent: Amounts) -> Loss:
-    """Amounts as a loss of their currency."""
+    """Returns amounts as a loss of their currency."""
     return currency(*(Fraction(*amount) for amount in spent))
 
 
@@ -267,7 +267,7 @@ class Remaining:
 
     @classmethod
     def of(cls, spent: Tallies, budget: Loss) -> Remaining:
-        """What sums leave of a budget."""
+        """Returns what sums leave of a budget."""
         return cls(spent.remaining(budget), spent.largest_pure(budget))
 
     @property

@@ -85,7 +85,7 @@ class Answer:
         )
 
     def adjusted(self, *, consistent: bool = True, nonnegative: bool = True) -> Answer:
-        """The same answer with numbers that fit each other; the answer as it was released stays in its `raw`.
+        """Returns the same answer with numbers that fit each other; the answer as it was released stays in its `raw`.
 
         Args:
             consistent: makes totals of ROLLUP, CUBE and GROUPING SETS the sums of their parts.
@@ -138,7 +138,7 @@ class Answer:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def chart(self) -> Any:
-        """The released numbers with their intervals, by group.
+        """Draws the released numbers with their intervals, by group.
 
         Returns:
             An Altair chart; without Altair, the same chart as a dictionary of Vega-Lite.
@@ -189,7 +189,7 @@ def _alike(values: list[Any]) -> list[Any]:
 
 
 def columns(question: Question) -> tuple[str, ...]:
-    """The names that the rows of an answer will have, whether or not there are any."""
+    """Returns the names that the rows of an answer will have, whether or not there are any."""
     noisy = noisy_columns(question)
     return tuple(name for output in question.outputs for name in _names(output, noisy))
 
@@ -201,7 +201,7 @@ def _names(output: Output, depend: frozenset[str]) -> tuple[str, ...]:
 
 
 def records(rows: Sequence[dict[str, Cell]]) -> tuple[dict[str, Any], ...]:
-    """Rows with each noisy number spread over three columns, as plain Python values; ends are rounded outwards."""
+    """Returns rows with each noisy number spread over three columns, as plain values; ends are rounded outwards."""
     return tuple(_record(row) for row in rows)
 
 

@@ -119,7 +119,7 @@ class Choices:
         )
 
     def spec(self) -> Spec:
-        """By budget, the error of each number, and what an attacker gains, as Vega-Lite."""
+        """Returns a chart as Vega-Lite: by budget, the error of each number, and what an attacker gains."""
         drawn = [
             self._panel(f"error of {name}", ".3~g", [choice.errors[name] for choice in self.choices])
             for name in self.columns
@@ -129,7 +129,7 @@ class Choices:
         return charts.panels([*drawn, self._panel(_RISKS[1], ".1f", sure)])
 
     def chart(self) -> Any:
-        """The same as an Altair chart; without Altair, a dictionary of Vega-Lite."""
+        """Draws the same as an Altair chart; without Altair, a dictionary of Vega-Lite."""
         return render.chart(self.spec())
 
     def _panel(self, title: str, digits: str, figures: Sequence[float]) -> Spec:
@@ -148,7 +148,7 @@ def choose_epsilon(
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     confidence: check.Number = CONFIDENCE,
 ) -> Choices:
-    """What budgets buy and what they give away, where no table is at hand: for a count, and a mean between bounds.
+    """Tells what budgets buy and give away, where no table is at hand: for a count, and a mean between bounds.
 
     Args:
         candidates: epsilons, or budgets.
@@ -183,7 +183,7 @@ def choose_epsilon(
 
 
 def compare(measurement: MeasurementPlan, budgets: Sequence[Terms], *, confidence: Fraction, rows: int) -> Choices:
-    """The same for one question, from its program at each budget."""
+    """Compares budgets for one question, from its program at each of them."""
 
     def told(terms: Terms) -> Choice:
         program, found = forecast(measurement, terms, confidence=confidence, rows=rows)
@@ -194,7 +194,7 @@ def compare(measurement: MeasurementPlan, budgets: Sequence[Terms], *, confidenc
 
 
 def listed(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates, if there are any.
+    """Returns the candidates, if there are any.
 
     Raises:
         InvalidParameter: if there are none, or it is no list.
@@ -205,7 +205,7 @@ def listed(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def terms_of(candidate: Candidate, delta: Fraction) -> Terms:
-    """A candidate as an epsilon and a delta; a budget brings its own."""
+    """Returns a candidate as an epsilon and a delta; a budget brings its own."""
     if isinstance(candidate, ApproxDP):
         return Terms(check.positive(epsilon=candidate.epsilon), candidate.delta)
     if isinstance(candidate, PureDP):

@@ -117,7 +117,7 @@ def explanation(
     confidence: Fraction,
     rows: int = ROWS,
 ) -> Explanation:
-    """The explanation of a question whose account stands as it does."""
+    """Returns the explanation of a question whose account stands as it does."""
     program, found = forecast(measurement, terms, confidence=confidence, rows=rows)
     event = measurement.price(terms)
     return Explanation(
@@ -138,20 +138,20 @@ def explanation(
 def forecast(
     measurement: MeasurementPlan, terms: Terms, *, confidence: Fraction, rows: int
 ) -> tuple[Program, dict[str, float]]:
-    """The program of a question, and its errors: infinite where they depend on facts that are still to be found."""
+    """Returns the program of a question, and its errors: infinite where they depend on facts still to be found."""
     program = measurement.supposed(terms) if measurement.missing else measurement.program(terms, measurement.facts)
     found = errors(program, confidence=confidence, rows=rows)
     return program, {name: math.inf if name in measurement.unknown else error for name, error in found.items()}
 
 
 def errors(program: Program, *, confidence: Fraction, rows: int) -> dict[str, float]:
-    """For each released number how far it may be from the truth, in an imagined group; infinite if anywhere."""
+    """Tells for each released number how far it may be from the truth, in an imagined group; infinite if anywhere."""
     answer = imagined(program, confidence=confidence, rows=rows)
     return {name: _error(cell) for name, cell in answer.items() if isinstance(cell, Noisy)}
 
 
 def imagined(program: Program, *, confidence: Fraction, rows: int) -> dict[str, Cell]:
-    """The answer for a group of so many rows that lie in the middle of their bounds, before noise: nobody's data."""
+    """Returns the answer for a group of so many rows in the middle of their bounds, before noise: nobody's data."""
     made = _imagined(program, rows)
     (answer,) = made.rows(confidence)
     return dict(answer)
@@ -202,7 +202,7 @@ def _noises(program: Program) -> list[str]:
 
 
 def remarks(facts: Facts) -> tuple[str, ...]:
-    """What the facts mean for the numbers."""
+    """Returns what the facts mean for the numbers."""
     told = [_about_bounds(column, b, (table, column) in facts.guessed) for (table, column), b in facts.bounds.items()]
     limits = [spot for spot, fact in facts.known.items() if isinstance(fact, int)]
     if set(limits) & facts.guessed:
@@ -223,7 +223,7 @@ def _about_bounds(column: str, bounds: Bounds, guessed: bool) -> str:
 
 
 def to_come(measurement: MeasurementPlan, terms: Terms) -> tuple[str, ...]:
-    """What will be found out first, and for how much."""
+    """Returns what will be found out first, and for how much."""
     missing = measurement.missing
     return tuple(
         f"{probe.subject} will be chosen privately for epsilon {float(of_each_probe(terms, len(missing))):g}, "

@@ -190,7 +190,7 @@ class Planner:
 
 
 def unbounded(plan: Question, schemas: Schemas) -> tuple[Spot, ...]:
-    """The columns of protected tables without which an argument has no bounds, and with which all have some.
+    """Returns the columns of protected tables without which an argument has no bounds, and with which all have some.
 
     None if all arguments have bounds as they are, or would lack them even then.
     """
@@ -214,7 +214,7 @@ def _lacking(plan: Question, schemas: Schemas) -> bool:
 
 
 def limits_probes(plan: Question, schema: TableSchema, schemas: Schemas, salt: str) -> list[Probe]:
-    """For how much one person may count in a question: nothing where each row is one, no groups where there are none.
+    """Returns the probes for how much one person may count: none where each row is a unit, no groups without keys.
 
     Args:
         plan: the question.

@@ -84,7 +84,7 @@ def _repeated(numbers: tuple[int, ...], copies: int) -> tuple[int, ...]:
 
 
 def invented(schema: TableSchema, question: Question, count: int) -> list[Row]:
-    """Rows of nobody: keys and bounds as declared, a few words for texts, and values that the question names.
+    """Returns rows of nobody: keys and bounds as declared, a few words for texts, and values that the question names.
 
     >>> from discreet.plan.model.nodes import Aggregate
     >>> visits = TableSchema(name="visits", columns={"ward": ColumnSchema(name="ward", type=Type.TEXT, keys=("A",))})

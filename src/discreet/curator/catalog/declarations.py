@@ -43,7 +43,7 @@ _KINDS: dict[Type, tuple[type, Callable[[Any], Value]]] = {
 
 
 def columns_of(engine: Engine, source: Any, types: Mapping[str, str] | None) -> dict[str, Type]:
-    """The columns of a source: types that its format carries, and those that the steward declares.
+    """Returns the columns of a source: types that its format carries, and those that the steward declares.
 
     Raises:
         InvalidParameter: if the format leaves columns without a type and none are declared; the hint proposes a line
@@ -63,7 +63,7 @@ def columns_of(engine: Engine, source: Any, types: Mapping[str, str] | None) -> 
 
 
 def untyped(source: Any) -> tuple[str, ...]:
-    """The names of columns to which the format of a source gives no type: all of CSV, objects of a frame, dicts.
+    """Returns the columns to which the format of a source gives no type: all of CSV, objects of a frame, dicts.
 
     >>> untyped([{"ward": "A", "age": 40}])
     ('ward', 'age')
@@ -90,7 +90,7 @@ def declare(
     version: str,
     account: str = "",
 ) -> TableSchema:
-    """The schema of a protected table; `owner` says whose rows they are, or simply `unit`, a column of ids.
+    """Returns the schema of a protected table; `owner` says whose rows they are, or simply `unit`, a column of ids.
 
     Raises:
         InvalidParameter: if a declaration names no column, or does not fit its type.
@@ -208,7 +208,7 @@ class _Same:
 
 
 def declaration(schema: TableSchema) -> str:
-    """Everything declared but the version, as canonical JSON: what the book compares when it is declared again."""
+    """Returns everything declared but the version, as canonical JSON: what the book compares when it comes again."""
     return _declaration(_Same(schema))
 
 

@@ -25,7 +25,7 @@ Keys = Mapping[str, Sequence[Value] | str]
 
 
 def public_schema(name: str, columns: Mapping[str, Type], engine: Engine | None = None) -> TableSchema:
-    """The schema of a public table; with an engine that holds it, its numbers have the bounds that they keep to now.
+    """Returns the schema of a public table; with an engine that holds it, its numbers have the bounds they keep to now.
 
     Whoever joins the table computes with values within these bounds; privacy does not rest on it, since every argument
     of an aggregate is clipped. They are no list of keys, as another state of the table may have others. Doubles that
@@ -90,7 +90,7 @@ def _cells(table: str, column: Column, exponent: int, engine: Engine) -> tuple[i
 
 
 def written_with(table: str, column: str, kind: Type, engine: Engine | None) -> int | None:
-    """The fewest decimals that write every double in a column of a public table; None if there are too many."""
+    """Returns the fewest decimals that write every double in a column of a public table; None if there are too many."""
     if engine is None or kind is not Type.FLOAT:
         return None
     value = Column(column, kind)
@@ -109,7 +109,7 @@ def written_with(table: str, column: str, kind: Type, engine: Engine | None) -> 
 def listed(
     keys: Keys, columns: Mapping[str, Type], public: Mapping[str, TableSchema], engine: Engine
 ) -> dict[str, Sequence[Value]]:
-    """Declared keys, with every reference to a public table replaced by the values that are there now.
+    """Returns declared keys, with every reference to a public table replaced by the values that are there now.
 
     Args:
         keys: as they were declared.

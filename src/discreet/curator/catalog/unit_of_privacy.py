@@ -43,14 +43,14 @@ class Owner:
     target: TableSchema | None = None
 
     def link(self, column: str) -> str:
-        """What a column has in common with columns of other tables."""
+        """Returns what a column has in common with columns of other tables."""
         if self.reach is not None and column == self.reach.column:
             return self.reach.link
         return part_link(self.parts.index(column)) if column in self.parts else ""
 
 
 def owner(name: str, unit: UnitLike, columns: Mapping[str, Type], known: Schemas) -> Owner:
-    """How the rows of a table are told to be somebody's.
+    """Returns how the rows of a table are told to be somebody's.
 
     Args:
         name: the table.
@@ -73,7 +73,7 @@ def owner(name: str, unit: UnitLike, columns: Mapping[str, Type], known: Schemas
 
 
 def account_of(name: str, account: str | None, whose: Owner) -> str:
-    """The account of a table; one on a way has that of the table it leads to.
+    """Returns the account of a table; one on a way has that of the table it leads to.
 
     Raises:
         InvalidParameter: if another one is asked for.
@@ -87,14 +87,14 @@ def account_of(name: str, account: str | None, whose: Owner) -> str:
 
 
 def relation_of(neighbours: Neighbours | str | None, whose: Owner) -> Neighbours:
-    """The relation of a table's account."""
+    """Returns the relation of a table's account."""
     if neighbours is not None:
         return Neighbours(neighbours)
     return Neighbours.ADD_REMOVE if whose.target is None else whose.target.neighbours
 
 
 def target_of(unit: UnitLike) -> str | None:
-    """The table that a way leads to first; None if it is none.
+    """Returns the table that a way leads to first; None if it is none.
 
     >>> target_of("orders.customer_id -> customers.id"), target_of("customer_id")
     ('customers', None)

@@ -162,7 +162,7 @@ def _check_types(place: str, table: Table | PublicTable, *, typed: bool) -> None
 
 
 def types_line(header: tuple[str, ...]) -> str:
-    """A line of TOML that declares every column as text.
+    """Returns a line of TOML that declares every column as text.
 
     >>> types_line(("age", "ward no"))
     'types = { age = "text", "ward no" = "text" }'

@@ -74,7 +74,7 @@ class Config:
 
 
 def load(path: str | os.PathLike[str]) -> Config:
-    """The declarations in a file; paths in it are relative to its folder.
+    """Returns the declarations in a file; paths in it are relative to its folder.
 
     Raises:
         InvalidParameter: if it cannot be read, or something in it is not as it should be.
@@ -88,7 +88,7 @@ def load(path: str | os.PathLike[str]) -> Config:
 
 
 def parse(text: str, folder: Path) -> Config:
-    """The declarations in a text.
+    """Returns the declarations in a text.
 
     >>> text = '''
     ... [budgets.visits]

@@ -56,12 +56,12 @@ class Source:
     parts: Parts
 
     def variance(self) -> Fraction:
-        """Of the aggregate's noise in the group of the question that is made of most."""
+        """Returns the variance of the aggregate's noise in the group of the question that is made of most."""
         noise, estimator = self._joined(max([1, *(len(places) for places in self.parts)]))
         return estimator.variance(noise)
 
     def cells(self, outside: Fraction) -> list[Noisy]:
-        """The aggregate of each group, with an interval that misses with at most this probability."""
+        """Returns the aggregate of each group, with an interval that misses with at most this probability."""
         return [self._cell(places, outside) for places in self.parts]
 
     def _cell(self, places: Sequence[int], outside: Fraction) -> Noisy:
@@ -96,11 +96,11 @@ class Quotient:
     high: Fraction
 
     def variance(self) -> Fraction:
-        """Of the residual sum - m count, on which the error of a mean depends, at the end m that makes it largest."""
+        """Returns the variance of the residual sum - m count, at the end m that makes it largest."""
         return self.top.variance() + max(abs(self.low), abs(self.high)) ** 2 * self.bottom.variance()
 
     def cells(self, outside: Fraction) -> list[Noisy]:
-        """The mean of each group; each of the two may miss with half of the probability."""
+        """Returns the mean of each group; each of the two may miss with half of the probability."""
         pairs = zip(self.top.cells(outside / 2), self.bottom.cells(outside / 2), strict=True)
         return [self._quotient(top, bottom) for top, bottom in pairs]
 
@@ -134,11 +134,11 @@ class Derived(Released):
 
     @property
     def drawn(self) -> None:
-        """None: the noise is that of other releases, and several groups may share it."""
+        """None, because the noise is that of other releases, and several groups may share it."""
 
     @property
     def unsalted(self) -> Released:
-        """Itself: it was made of programs without secrets."""
+        """The answer itself: it was made of programs without secrets."""
         return self
 
     @property
@@ -167,7 +167,7 @@ class Derived(Released):
 
 
 def derive(wanted: Program, releases: Sequence[Released]) -> Derived | None:
-    """The answer to a question from releases about the same rows, if it follows; with how much noise is another matter.
+    """Returns the answer to a question from releases about the same rows, if it follows, with however much noise.
 
     Args:
         wanted: the program that would answer it otherwise.
@@ -184,7 +184,7 @@ def derive(wanted: Program, releases: Sequence[Released]) -> Derived | None:
 
 
 def may_follow(wanted: Question, given: Question) -> bool:
-    """Whether the groups of a question may be unions of another's: told by the two alone, before any is rebuilt."""
+    """Tells whether the groups of a question may be unions of another's, by the two alone, before any is rebuilt."""
     try:
         _assigned(wanted, given, ())
     except _OutsideTheKeys:

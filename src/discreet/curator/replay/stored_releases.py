@@ -25,7 +25,7 @@ FORMER = 3  # values on a single grid, whose rounding intervals did not count
 
 
 def pack(released: Released, terms: Terms, *, private: bool, beside: Mapping[str, Any] | None = None) -> str:
-    """A release as JSON: exact integers, keys with their types, what it was chosen for, and whether it may be shown.
+    """Writes a release as JSON: exact integers, keys with their types, what it was chosen for, whether it may be shown.
 
     Args:
         released: what is kept.
@@ -56,12 +56,12 @@ def _block(released: Released) -> dict[str, Any]:
 
 
 def is_former(fields: Mapping[str, Any]) -> bool:
-    """Whether a release was made on the former grid: by another program, whose intervals stay what they were."""
+    """Tells whether a release was made on the former grid: by another program, whose intervals stay what they were."""
     return bool(fields["version"] == FORMER)
 
 
 def unpack(payload: bytes | str, rebuild: Rebuild, *, private: bool) -> Released | None:
-    """The release that `pack` wrote; the program must be rebuilt as `is_former` says.
+    """Reads the release that `pack` wrote; the program must be rebuilt as `is_former` says.
 
     None if this version of the library would have released it differently, or if one of the two has seeded noise: what
     a test released must never come back as a private answer.
@@ -83,7 +83,7 @@ def _release(program: Program, fields: Mapping[str, Any], beside: Sequence[Relea
 
 
 def serves(released: Released, wanted: Program) -> bool:
-    """Whether a release has, for each aggregate, noise no larger than the one asked for."""
+    """Tells whether a release has, for each aggregate, noise no larger than the one asked for."""
     pairs = zip((released.program, *released.program.beside), (wanted, *wanted.beside), strict=True)
     return all(
         given.estimators[name].variance(given.noise) <= estimator.variance(asked.noise)
@@ -108,7 +108,7 @@ def _read(value: Any) -> Any:
 
 
 def written(settled: SettledProgram, bought: Terms) -> dict[str, Any]:
-    """The facts of a program and what was paid for it with its probes, as JSON fields; nothing if there are none."""
+    """Writes the facts of a program, and what was paid for it with its probes, as JSON fields."""
     if not settled.facts.known:
         return {}
     guessed = settled.facts.guessed
@@ -117,7 +117,7 @@ def written(settled: SettledProgram, bought: Terms) -> dict[str, Any]:
 
 
 def facts_of(fields: Mapping[str, Any]) -> Facts:
-    """The facts that `written` wrote."""
+    """Reads the facts that `written` wrote."""
     rows = fields.get("chosen", [])
     return Facts(
         known={(table, what): _read_fact(fact) for table, what, fact, _ in rows},
@@ -137,13 +137,13 @@ def _read_fact(fact: int | list[str]) -> Fact:
 
 
 def law_of(fields: Mapping[str, Any]) -> Law | None:
-    """The law that its program was held to; None if to none."""
+    """Returns the law that its program was held to; None if to none."""
     law: Law | None = fields.get("law")
     return law
 
 
 def was_bought_for(payload: bytes | str, terms: Terms) -> bool:
-    """Whether a release was paid with at least this budget, probes included: asking again for it is free."""
+    """Tells whether a release was paid with at least this budget, probes included: asking again for it is free."""
     epsilon, delta = json.loads(payload).get("bought", ("0", "0"))
     return Fraction(epsilon) >= terms.epsilon and Fraction(delta) >= terms.delta
 

@@ -45,18 +45,18 @@ class Feature(Protocol):
 
     @property
     def key(self) -> Expression:
-        """What is read of a row."""
+        """The expression that is read of a row."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the features."""
+        """The names of the features."""
 
     @property
     def limits(self) -> tuple[tuple[float, float], ...]:
-        """Of each feature."""
+        """The limits of each feature."""
 
     def decode(self, values: Sequence[Value]) -> Floats:
-        """A row for each value, a column for each feature."""
+        """Decodes values into a row for each value and a column for each feature."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class Number:
 
     @property
     def key(self) -> Expression:
-        """Clipped, then rounded: for every value a whole number between the ends, for NULL NULL."""
+        """The value clipped, then rounded: always a whole number between the ends, and NULL for NULL."""
         if self.value.type is Type.INT:
             return _clipped(self.value, Literal(self.low, Type.INT), Literal(self.high, Type.INT))
         step = 2.0**self.exponent
@@ -82,7 +82,7 @@ class Number:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its own."""
+        """The name of the column."""
         return (self.name,)
 
     @property
@@ -92,7 +92,7 @@ class Number:
         return ((self.low * step, self.high * step),)
 
     def decode(self, values: Sequence[Value]) -> Floats:
-        """Steps as numbers."""
+        """Decodes steps as numbers."""
         steps = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
         return (steps * 2.0**self.exponent)[:, None]
 
@@ -112,16 +112,16 @@ class OneHot:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The column and the key."""
+        """The names: the column and the key."""
         return tuple(f"{self.name}={key}" for key in self.keys)
 
     @property
     def limits(self) -> tuple[tuple[float, float], ...]:
-        """0 and 1."""
+        """The limits 0 and 1 of each feature."""
         return ((0.0, 1.0),) * len(self.keys)
 
     def decode(self, values: Sequence[Value]) -> Floats:
-        """1 in the column of the key."""
+        """Decodes values into a 1 in the column of their key."""
         places = {key: place for place, key in enumerate(self.keys)}
         made = np.zeros((len(values), len(self.keys)))
         for row, value in enumerate(values):
@@ -158,7 +158,7 @@ class Labels:
         return next(text for n in count() if (text := "?" * n) not in taken)
 
     def decode(self, values: Sequence[Value]) -> NDArray[Any]:
-        """The labels; what is missing, no class or too long is none.
+        """Decodes labels; what is missing, no class or too long is none.
 
         Texts that are not public are objects: an array of texts has room for the longest in every place, and one
         person's text could make it larger than any memory.
@@ -190,16 +190,16 @@ class Amounts:
 
     @property
     def known(self) -> Expression:
-        """Whether a row has one."""
+        """Whether a row has a number."""
         return call("not", call("is_null", self.number.value))
 
     @property
     def none(self) -> Value:
-        """Nothing."""
+        """No number."""
         return None
 
     def decode(self, values: Sequence[Value]) -> Floats:
-        """Steps as numbers."""
+        """Decodes steps as numbers."""
         ((low, high),) = self.number.limits
         return np.asarray(np.nan_to_num(self.number.decode(values)[:, 0], nan=(low + high) / 2))
 
@@ -208,12 +208,12 @@ Target = Labels | Amounts
 
 
 def listed(value: Expression, keys: Sequence[Value]) -> Expression:
-    """Whether a value is one of public ones; NULL is none."""
+    """Returns an expression: whether a value is one of public ones; NULL is none."""
     return call("in", value, *(Literal(key, value.type) for key in keys))
 
 
 def feature_of(column: RowColumn, source: RowSource, *, own: Bounds | None, norm: Fraction | None) -> Feature:
-    """A column as features.
+    """Makes features of a column.
 
     Args:
         column: what is public about it.
@@ -237,7 +237,7 @@ def feature_of(column: RowColumn, source: RowSource, *, own: Bounds | None, norm
 
 
 def amounts_of(column: RowColumn, source: RowSource, own: Bounds | None) -> Amounts:
-    """A target as numbers; `own` are the learner's limits.
+    """Makes a target of numbers; `own` are the learner's limits.
 
     Raises:
         UnsupportedQuery: if nothing public bounds it.
@@ -250,7 +250,7 @@ def amounts_of(column: RowColumn, source: RowSource, own: Bounds | None) -> Amou
 
 
 def labels_of(column: RowColumn, source: RowSource, classes: Sequence[Value] | None) -> Labels:
-    """A target as classes; those that the learner was given count before those that are declared.
+    """Makes a target of classes; those that the learner was given count before those that are declared.
 
     Raises:
         UnsupportedQuery: if it is of a type that is no label.

@@ -38,7 +38,7 @@ def training(
     salt: str,
     private: bool,
 ) -> TrainingPlan:
-    """A fit that can be paid.
+    """Returns a fit that can be paid.
 
     Args:
         estimator: a learner of `discreet.learn`; it is not changed.

@@ -64,7 +64,7 @@ class TrainingPlan:
 
     @property
     def table(self) -> str:
-        """The first protected one, whose account pays."""
+        """The first protected table that is read."""
         return self.rows.schema.name
 
     @property
@@ -79,12 +79,12 @@ class TrainingPlan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the features, in order."""
+        """The names of the features, in order."""
         return tuple(name for feature in self.features for name in feature.names)
 
     @property
     def limits(self) -> tuple[tuple[float, float], ...]:
-        """Of the features, in order."""
+        """The limits of the features, in order."""
         return tuple(pair for feature in self.features for pair in feature.limits)
 
     @property
@@ -101,7 +101,7 @@ class TrainingPlan:
 
     @property
     def where(self) -> Expression | None:
-        """Rows without a target are left out, unless their number is public."""
+        """The condition that leaves rows without a target out, unless their number is public."""
         if self.target is None or self.neighbours is Neighbours.REPLACE:
             return None
         return self.target.known
@@ -125,7 +125,7 @@ class TrainingPlan:
         )
 
     def decode(self, groups: Groups) -> tuple[Floats, NDArray[Any] | None]:
-        """Features and target of all rows, in an order of their own values.
+        """Decodes features and target of all rows, in an order of their own values.
 
         Where the number of rows is private there is one more, fixed and public: a learner is never given nothing, so
         that no error tells whether there were rows.
@@ -161,7 +161,7 @@ class TrainingPlan:
 
     @property
     def replay_key(self) -> str:
-        """Under which its model is kept: text, learner, declarations and versions of all tables, relation."""
+        """The key under which its model is kept: of text, learner, declarations, versions of all tables, relation."""
         tables = [[declaration(table), table.version] for table in read_by(self._asked, self.schemas)]
         parts = [self.question, tables, self.neighbours.value, self.rows_per_unit]
         return f"fit:{sha256(json.dumps(parts).encode()).hexdigest()}"

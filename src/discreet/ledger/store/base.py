@@ -74,7 +74,7 @@ Kept = str | AccountState | Member
 
 
 def as_text(kept: Kept) -> str:
-    """A state as it is written in the book."""
+    """Returns a state as it is written in the book."""
     return kept if isinstance(kept, str) else kept.write()
 
 
@@ -87,7 +87,7 @@ class Transaction(ABC):
 
     @abstractmethod
     def tail(self) -> Head:
-        """The last entry's place and hash."""
+        """Returns the last entry's place and hash."""
 
     def add(
         self, kind: str, body: object, *, who: str, account: str = "", price: str = "", key: str = "", about: int = 0
@@ -105,19 +105,19 @@ class Transaction(ABC):
 
     @abstractmethod
     def entry(self, sequence: int) -> Entry | None:
-        """The entry at a place."""
+        """Returns the entry at a place."""
 
     @abstractmethod
     def hash_at(self, sequence: int) -> str | None:
-        """The hash of the entry at a place."""
+        """Returns the hash of the entry at a place."""
 
     @abstractmethod
     def by_key(self, who: str, key: str) -> Entry | None:
-        """The charge of an idempotency key; keys of different people are different."""
+        """Returns the charge of an idempotency key; keys of different people are different."""
 
     @abstractmethod
     def outcome(self, charge: int) -> Entry | None:
-        """The entry that says how a charge ended."""
+        """Returns the entry that says how a charge ended."""
 
     @abstractmethod
     def entries(self, after: int = 0, account: str | None = None) -> Iterator[Entry]:
@@ -125,11 +125,11 @@ class Transaction(ABC):
 
     @abstractmethod
     def get(self, scope: str, name: str) -> str | None:
-        """A state: what the entries so far amount to."""
+        """Returns a state: what the entries so far amount to."""
 
     @abstractmethod
     def read(self, place: Place, parse: Callable[[str], Value]) -> Value | None:
-        """What a state says; `parse` makes it from its text, and always is the same for a scope."""
+        """Returns what a state says; `parse` makes it from its text, and always is the same for a scope."""
 
     @abstractmethod
     def put(self, *states: tuple[Place, Kept]) -> None:
@@ -137,7 +137,7 @@ class Transaction(ABC):
 
     @abstractmethod
     def states(self) -> Iterator[tuple[str, str, str]]:
-        """Every state, as (scope, name, text), in order."""
+        """Returns every state, as (scope, name, text), in order."""
 
     @abstractmethod
     def add_answer(self, sequence: int, charge: int, replay_key: str, payload: bytes) -> None:
@@ -145,11 +145,11 @@ class Transaction(ABC):
 
     @abstractmethod
     def answers(self, replay_key: str | None = None) -> Iterator[Stored]:
-        """Answers in order of their sequence."""
+        """Returns answers in order of their sequence."""
 
     @abstractmethod
     def answers_from(self, start: str, most: int) -> list[Stored]:
-        """The newest answers whose replay key begins like this."""
+        """Returns the newest answers whose replay key begins like this."""
 
     @abstractmethod
     def check(self) -> None:
@@ -169,7 +169,7 @@ class Store(ABC):
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Transaction]:
-        """A view of one state of the book, which does not hinder writers."""
+        """Opens a view of one state of the book, which does not hinder writers."""
 
     @abstractmethod
     def backup(self, path: str) -> None:
@@ -209,7 +209,7 @@ class Deferral:
         self._depth = 0
 
     def begin(self) -> None:
-        """From now on the signal waits; one that came before is heard here, while nothing is held yet."""
+        """Has the signal wait from now on; one that came before is heard here, while nothing is held yet."""
         if threading.get_ident() != threading.main_thread().ident or not callable(_signal.getsignal(signal.SIGINT)):
             return
         if self._before is None:
