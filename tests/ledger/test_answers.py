@@ -126,7 +126,7 @@ def test_a_digest_of_an_earlier_version_is_compared_by_what_its_entry_tells(
 def test_who_is_admitted_learns_where_the_account_stands() -> None:
     book = opened()
     receipt = book.charge("patients", TENTH)
-    assert book.admit("patients", "ana") == receipt.standing
+    assert book.admit("patients", "ana") == receipt.state
     book.stewardship.appoint("bob", "analyst", account="patients")
     for stranger in ("ana", "otto"):
         with pytest.raises(NotPermitted):

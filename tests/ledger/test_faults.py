@@ -270,7 +270,7 @@ def check_whole(path: Path, signalled: Callable[[Book, int], AbstractContextMana
                 book.store_answer(book.charge("patients", SMALL), "replay", b"bytes")
             before = len(other.history())
             other.charge("patients", SMALL)
-            assert book.charge("patients", SMALL).standing == book.admit("patients", "ana")
+            assert book.charge("patients", SMALL).state == book.admit("patients", "ana")
             entries = book.history()
             assert len(entries) == before + 2
             spent = sum(entry.kind == "charge" for entry in entries)

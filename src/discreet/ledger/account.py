@@ -141,7 +141,7 @@ class AccountState(NamedTuple):
         return self._replace(budget=budget, period=self.period + 1, spent=Tallies.zero(budget))
 
     def write(self) -> str:
-        """Returns the standing as canonical JSON, put together by hand: others wait while it is written."""
+        """Returns the state as canonical JSON, put together by hand: others wait while it is written."""
         budget, period, spent, lifetime, failures, listed = self
         text = spent.text
         life = text if lifetime is spent else lifetime.text
@@ -152,7 +152,7 @@ class AccountState(NamedTuple):
 
     @staticmethod
     def read(text: str) -> AccountState:
-        """Returns the standing that `write` wrote."""
+        """Returns the state that `write` wrote."""
         fields = parsed(text)
         return AccountState(
             budget=read_loss(fields["budget"]),
@@ -174,16 +174,16 @@ class Member(NamedTuple):
     cap: Loss | None = None
 
     @classmethod
-    def of(cls, standing: AccountState) -> Member:
+    def of(cls, state: AccountState) -> Member:
         """Returns somebody new."""
-        zero = Tallies.zero(standing.budget)
-        return cls(period=standing.period, spent=zero, lifetime=zero)
+        zero = Tallies.zero(state.budget)
+        return cls(period=state.period, spent=zero, lifetime=zero)
 
-    def in_period(self, standing: AccountState) -> Member:
+    def in_period(self, state: AccountState) -> Member:
         """Returns the same person after the account's renewals."""
-        if self.period == standing.period:
+        if self.period == state.period:
             return self
-        return self._replace(period=standing.period, spent=Tallies.zero(standing.budget))
+        return self._replace(period=state.period, spent=Tallies.zero(state.budget))
 
     def charged(self, price: Price) -> Member:
         """Returns the person after one more charge."""
@@ -319,17 +319,15 @@ class Balance:
         return Display(columns=("", ""), rows=list(self.facts.items()))
 
     @classmethod
-    def of(cls, standing: AccountState, found: Failures) -> Balance:
+    def of(cls, state: AccountState, found: Failures) -> Balance:
         """Returns an account's balance."""
-        return _balance(standing.budget, standing, standing.failures, found.stopped)
+        return _balance(state.budget, state, state.failures, found.stopped)
 
     @classmethod
-    def of_member(
-        cls, member: Member, standing: AccountState, found: Failures = NO_FAILURES, name: str = ""
-    ) -> Balance:
+    def of_member(cls, member: Member, state: AccountState, found: Failures = NO_FAILURES, name: str = "") -> Balance:
         """Returns a person's balance; without a cap the account's budget is theirs. `name` is whose failures count."""
         stopped = (name,) if found.stops(name) else ()
-        return _balance(member.cap or standing.budget, member.in_period(standing), found.counts.get(name, 0), stopped)
+        return _balance(member.cap or state.budget, member.in_period(state), found.counts.get(name, 0), stopped)
 
 
 def _bounded(loss: Loss | None) -> str:

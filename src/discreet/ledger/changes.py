@@ -224,7 +224,7 @@ def _allot(states: States, entry: Entry) -> None:
 def _fail(states: States, entry: Entry) -> None:
     now, name = _opened(states, entry.account), entry.content.get("credit")
     states.put((("standing", entry.account), now._replace(failures=now.failures + 1)))
-    if name is not None:  # an entry of an earlier version has none, and changes no state but the standing
+    if name is not None:  # an entry of an earlier version has none, and changes no state but the account's
         used = credits_used(states, entry.account) or {}
         states.put((("failures", entry.account), canonical({**used, name: used.get(name, 0) + 1})))
 

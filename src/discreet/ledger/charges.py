@@ -42,7 +42,7 @@ from discreet.privacy import Loss, PureDP, events
 from discreet.privacy.events import Event
 
 _new = tuple.__new__  # makes a named tuple without the function around it
-_UNTOLD = ("rest", "standing")
+_UNTOLD = ("rest", "state")
 _MOST_ORDERS = 256
 _ORDERS: dict[tuple[int, str], tuple[Event, Order]] = {}
 """By event and name: a fraction in an event takes long to hash. Each is kept here, so no other can get its identity."""
@@ -58,7 +58,7 @@ class Receipt(NamedTuple):
         hash: of the entry.
         repeated: True if the charge was found under its idempotency key. Then somebody else reads data for it: only
             the stored answer may be given, unless the charge is claimed.
-        standing: the account's, right after the charge; of a repeated one, as it is now.
+        state: the account's, right after the charge; of a repeated one, as it is now.
         claim: 0 for whoever made the charge; else the number of the claim under which it is run again, see
             `ledger.outcomes`.
     """
@@ -70,16 +70,16 @@ class Receipt(NamedTuple):
     cost: Loss
     rest: str
     hash: str
-    standing: AccountState
+    state: AccountState
     repeated: bool = False
     claim: int = 0
 
     def __hash__(self) -> int:
-        """Of the entry's hash; a standing has none."""
+        """Of the entry's hash; a state has none."""
         return hash(self.hash)
 
     def __repr__(self) -> str:
-        """Leaves out the rest and the standing, which tell of others' charges."""
+        """Leaves out the rest and the state, which tell of others' charges."""
         shown = [f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True) if name not in _UNTOLD]
         return f"Receipt({', '.join(shown)})"
 
@@ -90,11 +90,11 @@ class Receipt(NamedTuple):
 
     @property
     def left(self) -> Remaining:
-        """What the standing leaves of the account's budget."""
-        return Remaining.of(self.standing.spent, self.standing.budget)
+        """What the state leaves of the account's budget."""
+        return Remaining.of(self.state.spent, self.state.budget)
 
     @classmethod
-    def again(cls, entry: Entry, standing: AccountState) -> Receipt:
+    def again(cls, entry: Entry, state: AccountState) -> Receipt:
         """Returns the receipt of a charge that is in the book already."""
         content = entry.content
         return cls(
@@ -105,7 +105,7 @@ class Receipt(NamedTuple):
             cost=read_loss(content["cost"]),
             rest=canonical(content["remaining"]),
             hash=entry.hash,
-            standing=standing,
+            state=state,
             repeated=True,
         )
 
@@ -343,7 +343,7 @@ def _allotted(rows: Transaction, account: str, project: str, now: AccountState) 
 def _standing(rows: Transaction, account: str) -> AccountState:
     now = rows.read(("standing", account), AccountState.read)
     if now is None:
-        raise InternalError("An account lost its standing.")
+        raise InternalError("An account lost its state.")
     return now
 
 
