@@ -21,8 +21,8 @@ from discreet.errors import (
 from discreet.ledger import FAILURE_CREDITS, Book, Receipt, Remaining, charges
 from discreet.ledger.entry import digest
 from discreet.ledger.serialization import canonical, parsed
-from discreet.privacy import PureDP, events
-from tests.ledger.books import TENTH, opened
+from discreet.privacy import Budget, PureDP, events
+from tests.ledger.books import PATIENTS, TENTH, opened
 
 CANARY = "Herr-Geheim-1954"
 
@@ -121,6 +121,11 @@ def test_a_digest_of_an_earlier_version_is_compared_by_what_its_entry_tells(
     for other in ({"question": "{}"}, {"replay_key": "s"}):
         with pytest.raises(KeyConflict):
             book.charge("patients", TENTH, **{**request, **other}, terms="any")
+    book.stewardship.open_account("staff", unit=PATIENTS, budget=Budget(epsilon=1))
+    with pytest.raises(KeyConflict):
+        book.charge("staff", TENTH, **request, terms="any")
+    with pytest.raises(KeyConflict):
+        book.charge_all({"patients": TENTH, "staff": TENTH}, **request, terms="any")
 
 
 def test_who_is_admitted_learns_where_the_account_stands() -> None:

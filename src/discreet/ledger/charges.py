@@ -165,6 +165,8 @@ class Request(NamedTuple):
         A digest of an earlier version covers the events that were charged in place of the terms. They are compared as
         the entries tell them, so that accounts, question and replay key decide.
         """
+        if len(charged) != len(self.orders):
+            return False
         written = charged[0].content["request"]
         return bool(written == self.digest or written == self._former_digest(charged))
 
@@ -172,7 +174,7 @@ class Request(NamedTuple):
         told = [parsed(order.event_text) for order in self.orders]
         if self.terms is not None:
             told = [entry.content["event"] for entry in charged]
-        spent = [[order.account.name, event] for order, event in zip(self.orders, told, strict=False)]
+        spent = [[order.account.name, event] for order, event in zip(self.orders, told, strict=True)]
         return digest(canonical([spent, parsed(self.question), *filter(None, [self.replay_key])]).encode())
 
 
