@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression as Foreign
 
+from discreet import lazy
 from discreet.cli.accounts import _question as described
 from discreet.curator import Curator
 from discreet.curator.asking import performer
 from discreet.curator.asking.performer import AGAIN, STAYS
-from discreet.curator.training import trainer as module
 from discreet.curator.training.trainer import FitPlan
 from discreet.engines import Memory
 from discreet.errors import (
@@ -483,13 +483,13 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         raise ModuleNotFoundError(name, name="sklearn")
 
     curator, _ = spied()
-    monkeypatch.setattr(module, "import_module", missing)
+    monkeypatch.setattr(lazy, "import_module", missing)
     with pytest.raises(MissingExtra, match="learn"):
         curator.plan_fit(TinyScaler(epsilon=1), "SELECT age FROM visits")
 
 
 def test_a_curator_alone_loads_no_learners() -> None:
     """The extra is optional, and importing it takes time."""
-    code = "import sys, discreet.curator; print('sklearn' in sys.modules)"
+    code = "import sys, discreet.curator.curator; print('sklearn' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"
