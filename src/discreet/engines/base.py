@@ -61,7 +61,7 @@ _RESULTS = {
 
 @lru_cache(maxsize=4096)
 def read_as(name: str, stored: Type, declared: Type) -> Expression:
-    """The expression that reads a stored column as its declared type.
+    """Returns the expression that reads a stored column as its declared type.
 
     >>> read_as("age", Type.TEXT, Type.INT).function
     'to_int'
@@ -106,7 +106,7 @@ class Engine(ABC):
         self._columns[name] = dict(columns)
 
     def read(self, reading: Reading) -> Groups:
-        """Exact integers for every group that has a kept row.
+        """Computes exact integers for every group that has a kept row.
 
         Raises:
             InvalidParameter: if the reading is not one this engine can run; nothing was read.
@@ -125,7 +125,7 @@ class Engine(ABC):
 
     @abstractmethod
     def schema_of(self, source: Any) -> dict[str, Type]:
-        """The columns whose types the source's format carries; the content is never looked at."""
+        """Returns the columns whose types the source's format carries; the content is never looked at."""
 
     @abstractmethod
     def close(self) -> None:
@@ -155,7 +155,7 @@ _TIMESTAMP = re.compile(
 
 
 def read_value(expression: Expression, raw: Value) -> Value:
-    """The value of what `base.read_as` made, on a cell."""
+    """Computes the value of what `read_as` made, on a cell."""
     if not isinstance(expression, Call):
         return raw
     inner = expression.arguments[0]
@@ -169,7 +169,7 @@ def read_value(expression: Expression, raw: Value) -> Value:
 
 
 def stored_value(raw: Any) -> tuple[Type, Value]:
-    """The type of ours that a Python object is stored as, and its plain value; other objects are texts.
+    """Returns the type of ours that a Python object is stored as, and its plain value; other objects are texts.
 
     >>> stored_value(Decimal("1.5")), stored_value(Decimal("NaN")), stored_value(1 << 64)
     ((<Type.FLOAT: 'float'>, 1.5), (<Type.FLOAT: 'float'>, None), (<Type.INT: 'int'>, None))
@@ -186,7 +186,7 @@ def _form(raw: Any) -> _Form:
 
 
 def text_of(raw: Any) -> str | None:
-    """An object as text; NULL of what is missing, is not equal to itself, is bytes, or has no text in Unicode."""
+    """Returns an object as text; NULL of what is missing, not equal to itself, bytes, or without a text in Unicode."""
     try:
         missing = raw is None or bool(raw != raw) or isinstance(raw, bytes | bytearray | memoryview)  # noqa: PLR0124
         text = "" if missing else str(raw)
@@ -260,7 +260,7 @@ _READING: Mapping[str, Callable[[Any], Value]] = {
 
 
 def steps(value: Value, exponent: int, low: int, high: int) -> int | None:
-    """The term of a sum: clip(floor(x * 2^-exponent + 1/2), low, high), computed exactly; NULL of NULL.
+    """Computes the term of a sum, clip(floor(x * 2^-exponent + 1/2), low, high), exactly; NULL of NULL.
 
     >>> steps(0.49999999999999994, 0, -9, 9), steps(-1.5, 0, -9, 9), steps(1e300, -20, 0, 500)
     (0, -1, 500)

@@ -77,7 +77,7 @@ WHITE_SPACE = "".join(chr(point) for first, last in WHITE for point in range(fir
 
 
 def normalised(unit: Value) -> Value:
-    """The id that counts.
+    """Returns the id that counts: a text id in its normal form, every other as it is.
 
     >>> normalised("Zoe\u0308\u00a0") == normalised(" Zo\u00eb"), normalised("\u3000"), normalised(7)
     (True, None, 7)
@@ -86,7 +86,7 @@ def normalised(unit: Value) -> Value:
 
 
 def id_text(id_: str) -> str:
-    """A text id as it counts; empty if it is nobody's."""
+    """Returns a text id as it counts; empty if it is nobody's."""
     return _composed(id_).strip(WHITE_SPACE)
 
 
@@ -110,7 +110,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def unassigned() -> Iterator[Range]:
-    """The code points that `UNICODE` does not assign, and surrogates, as ranges."""
+    """Yields the code points that `UNICODE` does not assign, and surrogates, as ranges."""
     ends = accumulate(map(int, _RUNS.split()), initial=0)
     for place, (first, after) in enumerate(pairwise(ends)):
         if place % 2:
@@ -163,12 +163,12 @@ P = BUCKETS * BUCKET - 121
 
 
 def digest(text: str) -> str:
-    """The 32 hexadecimal digits of md5, the one digest that every database has."""
+    """Returns the 32 hexadecimal digits of md5, the one digest that every database has."""
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def put_together(parts: Sequence[Value]) -> str | None:
-    """The id that several columns make: the text of each after its length and a colon; NULL if one of them is.
+    """Joins the values of several columns to one id: each after its length and a colon; NULL if one of them is.
 
     Moments count as whole microseconds. No two lists of values make the same text.
 
@@ -190,7 +190,7 @@ def _text(part: Value) -> str | None:
 
 
 def stays(place: int, rows: int, start: int, n: int) -> bool:
-    """Whether the row in this place of n > rows is kept.
+    """Tells whether the row in this place of n > rows is kept.
 
     >>> [place for place in range(10) if stays(place, 3, 12, 10)]
     [2, 5, 9]
@@ -205,29 +205,29 @@ class Salt:
     text: str
 
     def constant(self, name: str) -> int:
-        """A number from 1 to P - 1; no salt and name are written like others."""
+        """Returns a number from 1 to P - 1; no salt and name are written like others."""
         return int(digest(f"{len(self.text)}:{self.text};{name}"), 16) % (P - 1) + 1
 
     @cached_property
     def null(self) -> int:
-        """What NULL counts as."""
+        """The whole number that NULL counts as."""
         return self.constant("null")
 
     @cached_property
     def shift(self) -> int:
-        """b."""
+        """The constant b of the rank."""
         return self.constant("b")
 
     def factor(self, place: int) -> int:
-        """c_i."""
+        """Returns the constant c_i of the rank, of the key in this place."""
         return self.constant(f"c {place}")
 
     def whole(self, value: Value) -> int:
-        """A value that is not a FLOAT as a whole number."""
+        """Returns a value that is not a FLOAT as a whole number."""
         return self.null if value is None else _WHOLE[type(value)](value)
 
     def rank(self, unit: Value, keys: tuple[Value, ...]) -> int:
-        """The rank of a group within one unit, as the module defines it."""
+        """Computes the rank of a group within one unit, as the module defines it."""
         places = (self.factor(i) * self.whole(key) for i, key in enumerate(keys))
         return pow(self.whole(unit) + sum(places) + self.shift, 4, P)
 

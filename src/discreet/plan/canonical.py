@@ -36,7 +36,7 @@ VERSION = 1
 
 
 def canonical(question: Question) -> str:
-    """The whole question as JSON: equal for equal questions, however they were written.
+    """Writes the whole question as JSON: equal for equal questions, however they were written.
 
     >>> from discreet.plan.model.nodes import Output
     >>> from discreet.plan.model.types import Type
@@ -59,7 +59,7 @@ def canonical(question: Question) -> str:
 
 
 def replay(question: Question) -> str:
-    """What is released for a question, as JSON: without outputs, HAVING, ORDER BY, LIMIT and names.
+    """Writes what is released for a question as JSON: without outputs, HAVING, ORDER BY, LIMIT and names.
 
     Two questions with the same text here are answered by the same release; all that differs is post-processing. The
     aggregates are in an order of their own, given by `replay_order`.
@@ -80,12 +80,12 @@ def replay(question: Question) -> str:
 
 
 def origin(question: Question) -> str:
-    """Which rows a question is about, as JSON: its table, and what they are made of if not simply of it."""
+    """Writes which rows a question is about as JSON: its table, and what they are made of if not simply of it."""
     return json.dumps([question.table, None if question.source is None else _rows(question.source)])
 
 
 def replay_order(question: Question) -> list[Aggregate]:
-    """The aggregates in the order of the replay form, which does not depend on the order of outputs."""
+    """Returns the aggregates in the order of the replay form, which does not depend on the order of outputs."""
     return sorted(question.aggregates, key=lambda aggregate: _json(_aggregate(aggregate)))
 
 
@@ -268,7 +268,7 @@ _TYPES = {kind.value: kind for kind in Type}
 
 
 def recall(text: str, like: Question) -> Question | None:
-    """The released part of a question, without outputs, HAVING, ORDER BY and LIMIT.
+    """Reads the released part of a question back, without outputs, HAVING, ORDER BY and LIMIT.
 
     Args:
         text: what `canonical` wrote.

@@ -49,7 +49,7 @@ _LITERALS_ONLY = {"in": 1, "like": 1}  # from which argument on
 
 
 def wanted(call: Call) -> tuple[Type, ...]:
-    """The types to which the arguments are converted: an INT becomes a FLOAT where the signature asks for one.
+    """Returns the types to which arguments are converted: an INT becomes a FLOAT where the signature asks for one.
 
     Raises:
         InvalidParameter: for a function that is not in the table, arguments it does not take, or another result type.
@@ -236,7 +236,7 @@ def check_value(value: Value, kind: Type) -> None:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text has no half of a surrogate pair."""
+    """Tells whether a text has no half of a surrogate pair."""
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 

@@ -23,7 +23,7 @@ _SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def quoted(name: str) -> str:
-    """The name as a question writes it: in quotes unless it is a plain word.
+    """Writes a name as a question does: in quotes unless it is a plain word.
 
     >>> quoted("ward"), quoted("Heart rate"), quoted("order"), quoted("group by")
     ('ward', '"Heart rate"', '"order"', '"group by"')
@@ -80,7 +80,7 @@ class Examples:
         return self.count if column is None else self.mean_of(column)
 
     def mean_of(self, column: ColumnSchema, aggregate: str = "AVG") -> str:
-        """The mean of a column of numbers."""
+        """Writes the mean of a column of numbers."""
         name = quoted(column.name)
         argument = name if column.bounds else f"GREATEST(LEAST({name}, 100), 0)"
         return f"SELECT {aggregate}({argument}) AS answer FROM {self.table}"
@@ -115,7 +115,7 @@ class Examples:
         return self.count if key is None else self.grouped_by(key)
 
     def grouped_by(self, expression: str, alias: str = "key") -> str:
-        """Rows by an expression that may be a key."""
+        """Writes a count of rows by an expression that may be a key."""
         return f"SELECT {expression} AS {alias}, COUNT(*) AS n FROM {self.table} GROUP BY 1"
 
     @property
@@ -173,7 +173,7 @@ class Examples:
         return self.grouped_by(f"DATE_TRUNC('month', {quoted(column.name)})")
 
     def shows(self, key: Expression) -> bool:
-        """Whether groups of a key can be shown: the account has a delta, or all its values are public."""
+        """Tells whether groups of a key can be shown: the account has a delta, or all its values are public."""
         return self.schema.private_groups or values(key, self.schema) is not None
 
     def _of(self, *kinds: Type) -> str | None:
@@ -219,12 +219,12 @@ class Examples:
 
 
 def band(value: Expression) -> Expression:
-    """The tens of a number: CAST(FLOOR(x / 10) AS INT)."""
+    """Writes the tens of a number: CAST(FLOOR(x / 10) AS INT)."""
     return call("to_int", call("floor", call("divide", value, Literal(10.0, Type.FLOAT))))
 
 
 def filled(template: str, examples: Examples | None) -> str:
-    """A hint with its examples, which stand in it as {name}; without a declared table there is nothing to propose.
+    """Fills the examples into a hint, where they stand as {name}; without a declared table there are none.
 
     >>> schema = TableSchema(name="visits", columns={"ward": ColumnSchema(name="ward", type=Type.TEXT)})
     >>> filled("Count: {grouped}.", Examples(schema))
@@ -243,7 +243,7 @@ _PLACE = re.compile(r"\{(" + _NAMES.replace(" ", "|") + r")\}")
 
 
 def mentioned(text: str, schemas: Mapping[str, TableSchema]) -> Examples | None:
-    """Examples for the table that a text speaks of, or else for the first one."""
+    """Returns examples for the table that a text speaks of, or else for the first one."""
     folded = text.casefold()
     spoken = [schema for schema in schemas.values() if schema.name.casefold() in folded]
     schema = next(iter([*spoken, *schemas.values()]), None)

@@ -38,37 +38,37 @@ class Measure:
 
 
 def count(expression: str | None = None) -> Measure:
-    """The number of rows, or of rows where an expression is not NULL."""
+    """Counts rows, or rows where an expression is not NULL."""
     return Measure("count", expression)
 
 
 def count_units() -> Measure:
-    """The number of units: of people, where a unit is one."""
+    """Counts units: people, where a unit is one."""
     return Measure("count_units")
 
 
 def count_distinct(expression: str) -> Measure:
-    """The number of different values of an expression."""
+    """Counts the different values of an expression."""
     return Measure("count_distinct", expression)
 
 
 def sum(expression: str) -> Measure:  # noqa: A001 - the name SQL and every frame library give it
-    """The sum of an expression."""
+    """Asks for the sum of an expression."""
     return Measure("sum", expression)
 
 
 def mean(expression: str) -> Measure:
-    """The mean of an expression."""
+    """Asks for the mean of an expression."""
     return Measure("mean", expression)
 
 
 def median(expression: str) -> Measure:
-    """The median of an expression."""
+    """Asks for the median of an expression."""
     return Measure("quantile", expression, Fraction(1, 2))
 
 
 def quantile(expression: str, q: check.Number) -> Measure:
-    """The value of an expression below which the share q of its values lie, 0.9 for nine tenths.
+    """Asks for the value below which the share q of an expression's values lie, 0.9 for nine tenths.
 
     Raises:
         InvalidParameter: if q is not from 0 to 1 or has more than six digits.
@@ -80,37 +80,37 @@ def quantile(expression: str, q: check.Number) -> Measure:
 
 
 def minimum(expression: str) -> Measure:
-    """A private quantile near the smallest value of an expression."""
+    """Asks for a private quantile near the smallest value of an expression."""
     return Measure("min", expression)
 
 
 def maximum(expression: str) -> Measure:
-    """A private quantile near the largest value of an expression."""
+    """Asks for a private quantile near the largest value of an expression."""
     return Measure("max", expression)
 
 
 def mode(expression: str) -> Measure:
-    """The most frequent value of an expression, drawn among its public values."""
+    """Asks for the most frequent value of an expression, drawn among its public values."""
     return Measure("mode", expression)
 
 
 def variance(expression: str) -> Measure:
-    """The sample variance of an expression."""
+    """Asks for the sample variance of an expression."""
     return Measure("var_samp", expression)
 
 
 def stddev(expression: str) -> Measure:
-    """The sample standard deviation of an expression."""
+    """Asks for the sample standard deviation of an expression."""
     return Measure("stddev_samp", expression)
 
 
 def covariance(one: str, other: str) -> Measure:
-    """The sample covariance of two expressions, over rows where both have a value."""
+    """Asks for the sample covariance of two expressions, over rows where both have a value."""
     return Measure("covar_samp", one, other=other)
 
 
 def correlation(one: str, other: str) -> Measure:
-    """The correlation of two expressions, over rows where both have a value."""
+    """Asks for the correlation of two expressions, over rows where both have a value."""
     return Measure("corr", one, other=other)
 
 

@@ -163,7 +163,7 @@ class Source:
         return mentioned(self.text, self.schemas)
 
     def position(self, offset: int) -> tuple[int, int]:
-        r"""Line and column of a character, from 1.
+        r"""Returns line and column of a character, from 1.
 
         >>> Source("SELECT a\nFROM b", {}).position(14)
         (2, 6)
@@ -186,7 +186,7 @@ class Source:
         raise UnsupportedQuery(check.spelled_out(reason), filled(hint, self.examples), self.position(offset))
 
     def start(self, node: exp.Expr) -> int:
-        """Where a node begins: its own place or that of its first part, or of the function's name before it."""
+        """Finds where a node begins: its own place or that of its first part, or of the function's name before it."""
         if isinstance(node, exp.Interval):  # its parts are made anew by the parser
             return max(self.text.upper().find("INTERVAL"), self.before)
         if "start" in node.meta:

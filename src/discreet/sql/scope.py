@@ -66,7 +66,7 @@ class Scope:
         return {self.alias: own} if self.names is None else self.names
 
     def knows(self, node: exp.Column) -> bool:
-        """Whether a name can be told here."""
+        """Tells whether a name can be told here."""
         return len(self._meanings(node)) == 1
 
     def _meanings(self, node: exp.Column) -> list[str]:
@@ -74,7 +74,7 @@ class Scope:
         return [found for names in given if (found := lookup(node.name, names)) is not None]
 
     def column(self, node: exp.Column) -> Expression:
-        """The expression that a name stands for."""
+        """Returns the expression that a name stands for."""
         self._prefix(node)
         name = self._declared(node)
         if name.startswith("#"):
@@ -105,7 +105,7 @@ class Scope:
         self.refuse(*aggregation(kind).not_of_rows, node)
 
     def grouping(self, keys: Sequence[Expression], node: exp.Expr) -> Expression:
-        """What GROUPING stands for; but in an answer of several groupings, nothing."""
+        """Returns what GROUPING stands for; but in an answer of several groupings, nothing."""
         del keys
         self.refuse(
             "GROUPING tells which keys a grouping leaves out, in SELECT, HAVING or ORDER BY of several groupings.",
@@ -114,7 +114,7 @@ class Scope:
         )
 
     def extreme(self, kind: ExtremeKind, value: Expression, by: Expression | None, node: exp.Expr) -> Expression:
-        """What a value where another is smallest or largest stands for; but of one person's rows, nothing."""
+        """Returns what a value where another is smallest or largest stands for; but of one person's rows, nothing."""
         del kind, value, by
         self.refuse(
             f"{node.key.upper()} would publish people's values.",
@@ -123,7 +123,7 @@ class Scope:
         )
 
     def scalar(self, node: exp.Expr) -> Expression:
-        """What a SELECT in brackets stands for; but where released values are, nothing."""
+        """Returns what a SELECT in brackets stands for; but where released values are, nothing."""
         self.refuse(
             "A question inside the question is answered only in FROM, with aggregates, or beside released numbers.",
             "Ask it by itself: {filtered}.",
@@ -131,7 +131,7 @@ class Scope:
         )
 
     def window(self, node: exp.Window) -> Expression:
-        """What a window stands for; but in a SELECT of one person's rows, nothing."""
+        """Returns what a window stands for; but in a SELECT of one person's rows, nothing."""
         self.refuse(
             "OVER ranks or frames single rows.",
             "Rank each person's rows in a SELECT in FROM, PARTITION BY their id; or sort the released groups: {top}.",
@@ -175,14 +175,14 @@ class AnswerScope(Scope):
     grouped: Sequence[Expression] = ()
 
     def grouping(self, keys: Sequence[Expression], node: exp.Expr) -> Expression:
-        """1 where a key is left out, else 0; of several keys, these digits as a number to the base 2."""
+        """Returns 1 where a key is left out, else 0; of several keys, these digits as a number to the base 2."""
         if not keys or any(key not in self.grouped for key in keys):
             return Scope.grouping(self, keys, node)
         digits: list[Expression] = [Column(grouping(self.grouped.index(key)), Type.INT) for key in keys]
         return reduce(lambda one, other: call("add", call("multiply", one, Literal(2, Type.INT)), other), digits)
 
     def column(self, node: exp.Column) -> Expression:
-        """A column of the answer, or of the row."""
+        """Returns a column of the answer, or of the row."""
         if not node.table:
             found = lookup(node.name, self.named)
             if found is not None:
@@ -270,7 +270,7 @@ class AnswerScope(Scope):
 
 
 def lookup(name: str, known: Mapping[str, T]) -> T | None:
-    """What a name means: the entry spelt the same, or the only one that differs in letter case alone.
+    """Finds what a name means: the entry spelt the same, or the only one that differs in letter case alone.
 
     >>> lookup("WARD", {"ward": 1}), lookup("WARD", {"ward": 1, "Ward": 2})
     (1, None)
@@ -282,12 +282,12 @@ def lookup(name: str, known: Mapping[str, T]) -> T | None:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two names differ in letter case at most."""
+    """Tells whether two names differ in letter case at most."""
     return one.casefold() == other.casefold()
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """A hint for a name that nobody declared, from declared names only."""
+    """Proposes declared names that are near to one that nobody declared."""
     names = {entry.casefold(): entry for entry in known}
     close = get_close_matches(name.casefold()[:60], names, n=1)
     if close:

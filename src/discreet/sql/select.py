@@ -43,7 +43,7 @@ CLAUSES = ("with_", "expressions", "from_", "joins", "where", "group", "having",
 
 
 def parse(text: str, schemas: Mapping[str, TableSchema]) -> Question:
-    """The plan of a question.
+    """Parses a question into its plan.
 
     Args:
         text: one SELECT.
@@ -68,7 +68,7 @@ def parse(text: str, schemas: Mapping[str, TableSchema]) -> Question:
 
 
 def select(source: Source) -> exp.Select:
-    """The tree of a text that passed the first gate, if it is one SELECT of bearable depth."""
+    """Parses a text that passed the first gate, if it is one SELECT of bearable depth."""
     found = tokens(source)
     try:
         trees = DIALECT.parser().parse(found, source.text)
@@ -184,7 +184,7 @@ def _asked(tree: exp.Select, found: Origin, conditions: Sequence[exp.Expr], sour
 
 
 def piece(node: exp.Expr, source: Source, scope: Scope) -> Piece:
-    """An output and its name."""
+    """Returns an output and its name."""
     if not isinstance(node, exp.Alias):
         return Piece(node, source)
     only(node, scope, "this", "alias")
@@ -197,7 +197,7 @@ def _clause(tree: exp.Select, name: str, source: Source) -> list[Piece]:
 
 
 def ordering(tree: exp.Select, source: Source, scope: Scope) -> list[tuple[Piece, bool]]:
-    """What to sort by, and whether downwards."""
+    """Returns what to sort by, and whether downwards."""
     order = tree.args.get("order")
     if order is None:
         return []

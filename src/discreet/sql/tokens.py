@@ -78,7 +78,7 @@ _NAMED_SYMBOLS = {
 
 
 def tokens(source: Source) -> list[Token]:
-    """The tokens of a text that passes the first gate.
+    """Returns the tokens of a text that passes the first gate.
 
     Raises:
         UnsupportedQuery: at the first character, word or bracket that does not.

@@ -76,7 +76,7 @@ class RowColumn:
 
     @property
     def name(self) -> str:
-        """As the text calls it."""
+        """The name that the text gives it."""
         return self.column.name
 
 
@@ -100,7 +100,7 @@ class TrainingRows:
 
 
 def training_rows(text: str, schemas: Mapping[str, TableSchema]) -> TrainingRows:
-    """The rows that a text selects.
+    """Parses a text into the rows that it selects.
 
     Args:
         text: one SELECT of columns and expressions over rows of a protected table.

@@ -46,13 +46,13 @@ class Plain:
 
 
 def stream_of(given: Any) -> Plain:
-    """Anything with the Arrow PyCapsule interface; only its schema is read here."""
+    """Returns a stream of anything with the Arrow PyCapsule interface; only its schema is read here."""
     reader = pa.RecordBatchReader.from_stream(given)
     return Plain(reader.schema, lambda: pa.RecordBatchReader.from_stream(given))
 
 
 def parquet(paths: Sequence[Path], names: Sequence[str]) -> Plain:
-    """Columns of Parquet files of the same schema, in batches."""
+    """Reads columns of Parquet files of the same schema, in batches."""
 
     def batches() -> Iterator[Any]:
         for path in paths:
@@ -66,7 +66,7 @@ def parquet(paths: Sequence[Path], names: Sequence[str]) -> Plain:
 
 
 def pandas(frame: Any, texts: Callable[[Any], Any]) -> Plain:
-    """A frame of pandas, in batches; `texts` makes a text or None of each cell of columns of Python objects."""
+    """Reads a frame of pandas in batches; `texts` makes a text or None of each cell of columns of Python objects."""
     kinds = [_pandas_type(kind) for kind in frame.dtypes]
     kept = [place for place, kind in enumerate(kinds) if kind is not None]
 
@@ -107,7 +107,7 @@ def _empty(kind: Any) -> Any:
 
 
 def plain(kind: Any) -> tuple[Any, Convert] | None:
-    """The plain type that stands for another, and how an array becomes one; None if there is none."""
+    """Returns the plain type that stands for another, and how an array becomes one; None if there is none."""
     if _is_plain(kind) or (pa.types.is_dictionary(kind) and _is_text(kind.value_type)):
         return kind, _same
     form = next((form(kind) for name, form in _FORMS.items() if getattr(pa.types, name)(kind)), None)

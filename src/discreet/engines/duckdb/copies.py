@@ -24,20 +24,20 @@ class Copy(Protocol):
     """A table whose rows have places."""
 
     def column(self, names: Sequence[str]) -> list[Row]:
-        """Some columns of all rows, in order of their places."""
+        """Returns some columns of all rows, in order of their places."""
 
     def rows(self, places: Iterable[int]) -> list[Row]:
-        """Whole rows."""
+        """Returns whole rows."""
 
     def keep(self, places: Collection[int]) -> Copy:
-        """A copy of some rows only; their places are other ones."""
+        """Copies some rows only; their places are other ones."""
 
     def changed(self, without: Collection[int] = (), more: Sequence[Row] = ()) -> Any:
-        """The table without some rows and with others, as something that a curator can protect."""
+        """Returns the table without some rows and with others, as something that a curator can protect."""
 
 
 def copy_of(table: Any, columns: Collection[str] | None = None) -> Copy:
-    """A copy of a list of rows, a frame, or a file; of some columns only, if they are named.
+    """Copies a list of rows, a frame, or a file; some columns only, if they are named.
 
     Raises:
         InvalidParameter: if it is no table.

@@ -25,8 +25,8 @@ from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.sources import Column, Csv, Frame, Source, source_of
 from discreet.engines.duckdb.tables import FATAL, Readable, described, fetched, hardened, paths_of, put
 from discreet.engines.row_choice import id_text
-from discreet.engines.sql.expressions import Printer
-from discreet.engines.sql.join_census import heavy
+from discreet.engines.sql.join_bounds import heavy
+from discreet.engines.sql.printer import Printer
 from discreet.engines.sql.relations import Rows, Stand
 from discreet.engines.sql.statement import Statement, statement
 from discreet.errors import InvalidParameter
@@ -87,7 +87,7 @@ class DuckDB(Engine):
         self._lock = threading.RLock()
 
     def schema_of(self, source: Any) -> dict[str, Type]:
-        """The columns whose types Parquet, Arrow or the database carries; CSV and object columns carry none."""
+        """Returns the columns whose types Parquet, Arrow or the database carries; CSV and object columns carry none."""
         kind = source_of(source)
         if isinstance(kind, Csv):
             return {}
@@ -203,7 +203,7 @@ _PATIENCE = 0.5  # seconds that whoever pressed Ctrl-C waits for the end of the 
 def stoppable(
     work: Callable[[threading.Event], Result], interrupt: Callable[[], None], *, deadline: float | None = None
 ) -> Result:
-    """What the work returns, done in a thread of its own, so that the one that waits hears signals.
+    """Returns what the work returns, done in a thread of its own, so that the one that waits hears signals.
 
     Python hears Ctrl-C in the main thread only, between two of its own steps, and so not before a long call into
     another language returns. Whoever asks from another thread is stopped by the deadline alone.

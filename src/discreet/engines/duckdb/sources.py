@@ -77,7 +77,7 @@ Source = Parquet | Csv | Frame | FileTable
 
 
 def source_of(given: Any) -> Source:
-    """The kind of source that something is.
+    """Returns the kind of source that something is.
 
     Raises:
         InvalidParameter: if it is none, or a file that is not there.
@@ -92,7 +92,7 @@ def source_of(given: Any) -> Source:
 
 
 def existing(path: str | Path) -> Path:
-    """The file itself: links followed, no pattern, no address."""
+    """Returns the file itself: links followed, no pattern, no address."""
     resolved = Path(str(path).replace("\0", "*")).resolve()
     if _GLOB & set(str(resolved)) or not resolved.is_file():
         raise InvalidParameter("source", str(path), "to be an existing file", "Name one file, without patterns.")
@@ -155,7 +155,7 @@ def _refused(given: Any, hint: str = "") -> InvalidParameter:
 
 
 def files_of(source: Any) -> dict[str, str]:
-    """For each file of a source its path, links followed, and the file that is there now, as device and inode.
+    """Returns for each file of a source its path, links followed, and what is there now, as device and inode.
 
     Two paths to one file, by a link of either kind or because it was moved, have the same device and inode. A table of
     a database is named with its file. What lies in memory has no files.
@@ -228,7 +228,7 @@ class Column:
 
 
 def columns_of(relation: Any, *, checked: bool = True) -> dict[str, Column]:
-    """The readable columns of a relation, from its types alone.
+    """Returns the readable columns of a relation, from its types alone.
 
     Args:
         relation: DuckDB's.

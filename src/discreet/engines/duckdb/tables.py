@@ -57,7 +57,7 @@ def _describer() -> duckdb.DuckDBPyConnection:
 
 
 def described(source: Source) -> dict[str, Column]:
-    """The columns of a source that can be read whatever is in them, from its format.
+    """Returns the columns of a source that can be read whatever is in them, from its format.
 
     Raises:
         InvalidParameter: if it cannot be opened.
@@ -94,7 +94,7 @@ def paths_of(source: Source) -> tuple[Path, ...]:
 
 
 def listed(chosen: Iterable[tuple[str, Column]]) -> str:
-    """What stands after SELECT to read columns under their names."""
+    """Writes what stands after SELECT to read columns under their names."""
     return ", ".join(f"{column.sql} AS {DIALECT.quoted(name)}" for name, column in chosen)
 
 
@@ -115,7 +115,7 @@ def fetched(
     parameters: Mapping[str, Any],
     stopped: threading.Event | None = None,
 ) -> list[tuple[Any, ...]]:
-    """The rows of a statement over tables; where DuckDB fails, those of the same over files that are read with care.
+    """Fetches the rows of a statement; where DuckDB fails, those of the same over files that are read with care.
 
     No value of a row makes the second one fail. The first may have failed for one, so nothing of its cause is kept.
 
@@ -222,7 +222,7 @@ class _Leaf:
 
 
 def scan(paths: Iterable[Path], utf8: str = "strict") -> str:
-    """What stands after FROM to read files."""
+    """Writes what stands after FROM to read files."""
     names = ", ".join(DIALECT.text_literal(str(path)) for path in paths)
     return f"read_parquet([{names}], hive_partitioning = false, utf8_validation = '{utf8}')"
 

@@ -37,7 +37,7 @@ class Memory(Engine):
         self._rows: dict[str, list[Row]] = {}
 
     def schema_of(self, source: Any) -> dict[str, Type]:
-        """Nothing: dicts carry no types apart from their content."""
+        """Returns nothing: dicts carry no types apart from their content."""
         del source
         return {}
 
@@ -61,7 +61,7 @@ class Memory(Engine):
 
 
 def cell(row: Mapping[str, Any], column: str, declared: Type) -> Value:
-    """A cell read as the declared type; NULL where it cannot be."""
+    """Reads a cell as the declared type; NULL where it cannot be."""
     stored, value = stored_value(row.get(column))
     if value is None or stored is declared:
         return value

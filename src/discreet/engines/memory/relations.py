@@ -38,7 +38,7 @@ Tables = Mapping[str, Sequence[Row]]
 
 @singledispatch
 def gather(relation: Relation, tables: Tables, declared: Declared) -> list[Row]:
-    """The rows of a relation."""
+    """Returns the rows of a relation."""
     del tables, declared
     raise InternalError(f"A {type(relation).__name__} cannot be read.")
 
@@ -104,7 +104,7 @@ def _(relation: Windowed, tables: Tables, declared: Declared) -> list[Row]:
 
 
 def folded(fold: Fold | Window, rows: Sequence[Row]) -> Value:
-    """One value of several rows."""
+    """Computes one value of several rows."""
     if fold.argument is None:
         return len(rows)
     if isinstance(fold, Fold) and fold.by is not None:
@@ -221,7 +221,7 @@ def _(relation: Union, tables: Tables, declared: Declared) -> list[Row]:
 
 
 def places(window: Window, rows: Sequence[Row], columns: Sequence[str]) -> list[Value]:
-    """The value of a window for each row.
+    """Computes the value of a window for each row.
 
     Args:
         window: which one.

@@ -27,8 +27,7 @@ from collections.abc import Iterator, Sequence
 
 from discreet.engines.row_choice import BUCKET, P, Salt
 from discreet.engines.sql.dialect import Dialect
-from discreet.engines.sql.expressions import Printer, Term
-from discreet.engines.sql.parts import Parts, TermKind, nested, select
+from discreet.engines.sql.printer import Parts, Printer, Term, TermKind, nested, select
 from discreet.plan.model.nodes import UNIT, Column
 from discreet.plan.model.readings import Bounding
 from discreet.plan.model.types import Type
@@ -54,11 +53,11 @@ class Bounded:
         self._ceiled = bool(parts.keys) and bounding.groups <= _LADDER
 
     def sql(self) -> str:
-        """The whole statement."""
+        """Prints the whole statement."""
         return f"{self.tables()} {self._result()}"
 
     def tables(self) -> str:
-        """The common table expressions."""
+        """Prints the common table expressions."""
         once, inline = self._parts.dialect.once, self._parts.dialect.inline
         kept = once if self._parts.made else inline  # a table is read faster than what was read is kept
         tables = [("own", inline, self._own())]
@@ -235,7 +234,7 @@ class Bounded:
         return select(*parts.k, "0", "0", *totals, source=kept, group=parts.k)
 
     def kept(self, names: list[str]) -> str:
-        """These columns of the rows kept."""
+        """Prints a query for these columns of the rows kept."""
         parts = self._parts
         source, where = self._chosen()
         left = ["crowded", "removed"] if parts.keys else ["crowded"]
@@ -257,7 +256,7 @@ class Bounded:
 
 
 def unit_of(printer: Printer, column: str, kind: Type) -> Term:
-    """The id that counts (`row_choice.normalised`)."""
+    """Prints the id that counts (`row_choice.normalised`)."""
     unit = printer.name(printer.print(Column(column, kind)))
     known = kind is not Type.TEXT or column == UNIT  # which was made by this function
     return unit if known else printer.name(printer.fill(printer.dialect.normalised_id, unit))
@@ -277,7 +276,7 @@ def _summed(term: str, kind: TermKind) -> str:
 
 
 def unit_of_parts(printer: Printer, columns: Sequence[tuple[str, Type]]) -> Term:
-    """The id that several columns make (`row_choice.put_together`); whatever is joined to NULL is NULL."""
+    """Prints the id that several columns make (`row_choice.put_together`); what is joined to NULL is NULL."""
     texts = []
     for column, kind in columns:
         part = unit_of(printer, column, kind)

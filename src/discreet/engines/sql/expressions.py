@@ -59,11 +59,11 @@ class Printer:
     _layers: list[list[str]] = field(default_factory=list)
 
     def print(self, expression: Expression) -> Term:
-        """An expression over declared columns."""
+        """Prints an expression over declared columns."""
         return _PRINT[type(expression)](self, expression)
 
     def name(self, term: Term) -> Term:
-        """The same value under a name, computed once in a subquery below; what is simple stays as it is."""
+        """Gives a value a name, computed once in a subquery below; what is simple stays as it is."""
         if term.simple:
             return term
         if term.sql not in self._named:
@@ -75,19 +75,19 @@ class Printer:
         return self._named[term.sql]
 
     def value(self, value: Any, kind: Type) -> Term:
-        """A literal; texts become parameters."""
+        """Prints a literal; texts travel beside the statement."""
         if kind is Type.TEXT and value is not None:
             return Term(self.dialect.passed(str(value), kind, self.parameters), 0, simple=True)
         return Term(self.dialect.literal(value, kind), 0, simple=True)
 
     def fill(self, text: str, *terms: Term) -> Term:
-        """A template filled in with terms."""
+        """Fills a template with terms."""
         sqls = [term.sql for term in terms]
         filled = text.format(*sqls, all=", ".join(sqls), rest=", ".join(sqls[1:]))
         return Term(f"({filled})", max((term.level for term in terms), default=0))
 
     def rows(self) -> str:
-        """All named values and columns, as a subquery after FROM; to be called last."""
+        """Prints all named values and columns as a subquery after FROM; to be called last."""
         raw = ", ".join(f"{self.columns[name][1]} AS {alias}" for name, alias in self._raw.items())
         text = f"SELECT {raw or '1 AS c'} FROM {self.source}"
         for layer in self._layers:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from discreet.engines.sql.contribution_bounds import unit_of
-from discreet.engines.sql.parts import nested, select
+from discreet.engines.sql.printer import nested, select
 from discreet.engines.sql.relations import Rows
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import UNIT, Call, Column, Expression, Relation, Value, columns, fits, substitute
@@ -23,7 +23,7 @@ _UNKNOWN = "\0"  # no relation has a column of this name
 
 
 def heavy(rows: Rows, reading: Reading) -> str | None:
-    """A query for the units u that may exceed the limits of a reading, or more; None where looking would not help.
+    """Prints a query for the units u that may exceed the limits of a reading; None where looking would not help.
 
     Guarantee: a unit that it leaves out has at most `bounding.rows` rows among those of the reading's source for which
     its condition is TRUE, in at most `bounding.groups` of the groups that count.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal as Choice
 
 from discreet.engines.sql.dialect import Dialect
-from discreet.engines.sql.expressions import Printer, Term
+from discreet.engines.sql.printer import Printer, Term
 from discreet.plan.model.nodes import Value
 from discreet.plan.model.types import Type
 
@@ -34,7 +34,7 @@ class Parts:
 
     @property
     def dialect(self) -> Dialect:
-        """The database's."""
+        """The dialect of the printer."""
         return self.printer.dialect
 
     @property
@@ -68,16 +68,16 @@ class Parts:
         return [i for i, (kind, _) in enumerate(self.terms) if kind == "distinct"]
 
     def aggregates(self, terms: list[str]) -> list[str]:
-        """The aggregates of the terms, which the caller knows under these names."""
+        """Prints the aggregates of the terms, which the caller knows under these names."""
         made = [_aggregate(self.dialect, kind, t) for (kind, _), t in zip(self.terms, terms, strict=True)]
         return [f"{total} AS {a}" for total, a in zip(made, self.a, strict=True)]
 
     def same_keys(self, one: str, other: str) -> list[str]:
-        """That two tables' rows are of the same group, NULL being like NULL."""
+        """Prints conditions that rows of two tables are of the same group, NULL being like NULL."""
         return [self.dialect.same(f"{one}.{k}", f"{other}.{k}") for k in self.k]
 
     def public(self, table: str) -> str:
-        """The condition to be among the public keys, "" if there are none; it passes them on, so it is used once."""
+        """Prints the condition to be among the public keys, "" if there are none; to be used once."""
         if self.public_keys is None:
             return ""
         if not self.keys:
@@ -99,7 +99,7 @@ def _aggregate(dialect: Dialect, kind: TermKind, term: str) -> str:
 
 
 def select(*columns: str, source: str, where: str = "", group: list[str] | None = None, having: str = "") -> str:
-    """A query; what is empty is left out."""
+    """Prints a query; what is empty is left out."""
     text = f"SELECT {', '.join(columns)} FROM {source}"
     for word, part in (("WHERE", where), ("GROUP BY", ", ".join(group or ())), ("HAVING", having)):
         text += f" {word} {part}" if part else ""
@@ -107,5 +107,5 @@ def select(*columns: str, source: str, where: str = "", group: list[str] | None 
 
 
 def nested(text: str, name: str = "x") -> str:
-    """A query as a table."""
+    """Prints a query as a named table."""
     return f"({text}) AS {name}"

@@ -12,7 +12,7 @@ from typing import Any
 
 from discreet.engines.sql.contribution_bounds import unit_of, unit_of_parts
 from discreet.engines.sql.dialect import Dialect
-from discreet.engines.sql.expressions import Printer, Term, grid_steps
+from discreet.engines.sql.printer import Printer, Term, grid_steps
 from discreet.plan.model.nodes import UNIT, Column, Expression, Relation
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.relations import (
@@ -38,7 +38,7 @@ FOLDS = {"count_values": "COUNT({0})", "count_distinct": "COUNT(DISTINCT {0})", 
 
 
 def term_of(printer: Printer, made: Fold | Window, argument: Term) -> Term:
-    """What is put into the aggregate: steps of the grid, or the value itself."""
+    """Prints what is put into the aggregate: steps of the grid, or the value itself."""
     if made.kind not in ("sum", "mean") or made.argument is None:
         return argument
     exponent, low, high = made.grid
@@ -47,7 +47,7 @@ def term_of(printer: Printer, made: Fold | Window, argument: Term) -> Term:
 
 
 def summed(printer: Printer, made: Fold | Window, over: str = "") -> str:
-    """A sum or a mean of steps {0}, of a group or over a window."""
+    """Prints a sum or a mean of steps {0}, of a group or over a window."""
     dialect = printer.dialect
     total = dialect.narrow(f"{dialect.total('{0}')}{over}")
     if made.kind == "sum" and made.type is Type.INT:
@@ -75,7 +75,7 @@ class Frame:
 
     @classmethod
     def of(cls, printer: Printer, window: Window, place: int) -> Frame:
-        """The window in this place of a list."""
+        """Returns the window in this place of a list, its parts printed."""
         terms: dict[str, Term] = {}
         if window.argument is not None:
             terms[f"w{place}"] = term_of(printer, window, printer.name(printer.print(window.argument)))
@@ -86,7 +86,7 @@ class Frame:
         return cls(printer, window, place, terms)
 
     def sql(self, unit: str, columns: Sequence[str]) -> str:
-        """The value for each row; where the order leaves a choice, columns decide."""
+        """Prints the value for each row; where the order leaves a choice, columns decide."""
         window, name = self.window, f"w{self.place}"
         over = self._over(unit, columns)
         if window.kind in ("lag", "lead"):
@@ -138,7 +138,7 @@ class Rows:
     parameters: dict[str, Any] = field(default_factory=dict)
 
     def shape(self, relation: Relation) -> dict[str, Type]:
-        """The columns of a relation with their types."""
+        """Returns the columns of a relation with their types."""
         return shape(relation, self._declared)
 
     @property
@@ -146,14 +146,14 @@ class Rows:
         return {name: stand.declared for name, stand in self.tables.items()}
 
     def printer(self, relation: Relation) -> Printer:
-        """A printer over the rows of a relation."""
+        """Returns a printer over the rows of a relation."""
         types = self.shape(relation)
         stored = {name: (kind, f"x{i}") for i, (name, kind) in enumerate(types.items())}
         rows, known = self.dialect.derived(self.sql(relation)), _is_finite(relation)
         return Printer(self.dialect, rows, stored, types, parameters=self.parameters, is_finite=known)
 
     def sql(self, relation: Relation) -> str:
-        """The SELECT of a relation."""
+        """Prints the SELECT of a relation."""
         return _PRINT[type(relation)](self, relation)
 
     def _table(self, relation: Table) -> str:
@@ -253,7 +253,7 @@ class Rows:
         return self.side(left, [a for a, _ in on]), self.side(right, [b for _, b in on])
 
     def side(self, relation: Relation, on: Sequence[Expression]) -> Side:
-        """A relation with what is to be compared beside its columns."""
+        """Prints a relation with what is to be compared beside its columns."""
         printer = self.printer(relation)
         terms = [printer.print(expression) for expression in on]
         stored = [printer.print(Column(name, kind)) for name, kind in printer.declared.items()]

@@ -11,8 +11,7 @@ from itertools import chain
 from typing import Any
 
 from discreet.engines.sql.contribution_bounds import Bounded
-from discreet.engines.sql.expressions import Printer, Term, grid_steps
-from discreet.engines.sql.parts import Parts, TermKind, nested, select
+from discreet.engines.sql.printer import Parts, Printer, Term, TermKind, grid_steps, nested, select
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import Expression, Value
 from discreet.plan.model.readings import Only, Reading, Split, Statistic
@@ -20,7 +19,7 @@ from discreet.plan.model.types import Type
 
 
 def split_sql(reading: Reading, split: Split, printer: Printer) -> str:
-    """The whole statement, for a reading that has been checked."""
+    """Prints the statement of a split that has been checked: kept rows counted by group and cell, as two lists."""
     keys = [printer.name(printer.print(key)) for key in reading.keys]
     argument = printer.name(printer.print(split.argument))
     parts = Parts(
@@ -95,7 +94,7 @@ class Statement:
     finish: tuple[Finish, ...] | None
 
     def results(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[tuple[Value, ...], tuple[int, ...]]]:
-        """Keys and statistics, from the database's rows."""
+        """Yields keys and statistics, from the database's rows."""
         for row in rows:
             numbers = row[self.keys :]
             if self.finish is None:
@@ -120,7 +119,7 @@ class _Columns:
 
 
 def statement(reading: Reading, printer: Printer, heavy: str | None = None) -> Statement:
-    """The statement for a reading that has been checked; `heavy` is what `census` says of it."""
+    """Prints a reading that has been checked; `heavy` is what `join_census` says of it."""
     if reading.split is not None:
         sql = split_sql(reading, reading.split, printer)
         return Statement(sql=sql, parameters=printer.parameters, keys=len(reading.keys), finish=None)

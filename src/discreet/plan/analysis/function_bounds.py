@@ -17,7 +17,7 @@ Rule = Callable[[Sequence[Span]], Span]
 
 
 def is_whole(expression: Expression) -> bool:
-    """Whether every value of an expression is a whole number, as its shape alone tells.
+    """Tells whether every value of an expression is a whole number, as its shape alone tells.
 
     >>> is_whole(Call("floor", (Literal(2.5, Type.FLOAT),), Type.FLOAT))
     True
@@ -42,12 +42,12 @@ _KEEP_WHOLE = {
 
 
 def as_day(found: Span) -> Span:
-    """What is certainly within the years 1 to 9999; an unbounded day stays unbounded."""
+    """Returns what of an interval is surely within the years 1 to 9999; an unbounded day stays unbounded."""
     return found.within(Fraction(1), Fraction(LAST_DAY + 1)) if found.is_bounded else found
 
 
 def root(spans: Sequence[Span]) -> Span:
-    """Roots of what is not negative; each end is moved by one double, more than its rounding."""
+    """Returns an interval of roots of what is not negative; each end is moved by one double, more than its rounding."""
     held = spans[0].within(Fraction(0), math.inf)
     if held.is_empty:
         return EMPTY

@@ -30,7 +30,7 @@ Values = tuple[Value, ...]
 
 
 def values(expression: Expression, schema: TableSchema) -> Values | None:
-    """Every value of an expression over rows that keep to their declarations, NULL last.
+    """Returns every value of an expression over rows that keep to their declarations, NULL last.
 
     A column's declared keys are all its values, and NULL is none of them. Otherwise a truth value is FALSE, TRUE or
     NULL, a whole number or a day within declared bounds is one of those or NULL, and what is computed from columns, or
@@ -55,12 +55,12 @@ def values(expression: Expression, schema: TableSchema) -> Values | None:
 
 
 def is_declared(expression: Expression, schema: TableSchema) -> bool:
-    """Whether somebody wrote the values of an expression out: a column's keys, or a list in the question."""
+    """Tells whether somebody wrote the values of an expression out: a column's keys, or a list in the question."""
     return _declared(expression, schema) is not None or _written(expression) is not None
 
 
 def rest_of(expression: Expression) -> Literal | None:
-    """What all rows are that are not in the list of CASE WHEN x IN (...) THEN x ELSE 'other' END; None of all else."""
+    """Returns the ELSE of CASE WHEN x IN (...) THEN x ELSE 'other' END, as a key; None of all other expressions."""
     if not isinstance(expression, Call) or expression.function != "if":
         return None
     condition, x, rest = expression.arguments
@@ -212,7 +212,7 @@ _LARGEST_DIVISOR = 10.0**9
 
 
 def whole_key(expression: Expression, schema: TableSchema) -> tuple[Expression, float] | None:
-    """A key of doubles as whole numbers, and the number by which these are divided to get the double back.
+    """Returns a key of doubles as whole numbers, and what these are divided by to get the double back.
 
     >>> two = Literal(2.0, Type.FLOAT)
     >>> whole = Call("round", (call("multiply", Column("x", Type.FLOAT), two),), Type.FLOAT)
@@ -246,12 +246,12 @@ def _rounded(expression: Expression) -> tuple[Expression, float] | None:
 
 
 def shifted(value: Expression, decimals: int) -> Expression:
-    """The whole number nearest to a double, after so many decimals."""
+    """Returns the whole number nearest to a double, after so many decimals."""
     moved = value if decimals == 0 else call("multiply", value, Literal(10.0**decimals, Type.FLOAT))
     return call("to_int", call("round", moved))
 
 
 def from_whole(key: Expression, scale: float) -> Expression:
-    """The double that a whole number stands for."""
+    """Returns the double that a whole number stands for."""
     double = call("to_float", key)
     return double if scale == 1 else call("divide", double, Literal(scale, Type.FLOAT))

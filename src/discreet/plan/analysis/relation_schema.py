@@ -31,7 +31,7 @@ Schemas = Mapping[str, TableSchema]
 
 
 def own_rows(name: str, schemas: Schemas) -> Relation:
-    """The relation that reads a declared table."""
+    """Returns the relation that reads a declared table."""
     schema = schemas[name]
     if schema.reach is not None:
         return Reached(name, schema.reach.column, own_rows(schema.reach.table, schemas), schema.reach.key)
@@ -39,19 +39,19 @@ def own_rows(name: str, schemas: Schemas) -> Relation:
 
 
 def told_rows(name: str, schemas: Schemas) -> Relation | None:
-    """The relation that reads a declared table, if no column of its own tells whose rows they are."""
+    """Returns the relation that reads a declared table, if no column of its own tells whose rows they are."""
     return own_rows(name, schemas) if schemas[name].unit == UNIT else None
 
 
 def owned(question: Question, schemas: Schemas) -> Question:
-    """The question with the rows it is about, if the table's own columns do not tell whose they are."""
+    """Returns the question with the rows it is about, if the table's own columns do not tell whose they are."""
     if question.source is not None:
         return question
     return replace(question, source=told_rows(question.table, schemas))
 
 
 def described(schema: TableSchema, schemas: Schemas) -> TableSchema:
-    """A declared table as rows that have a column `UNIT`."""
+    """Returns the schema of a declared table as rows that have a column `UNIT`."""
     keys = {other.reach.link for other in schemas.values() if other.reach is not None}
     columns = {
         name: replace(column, link=f"{schema.name}.{name}")
@@ -67,7 +67,7 @@ def described(schema: TableSchema, schemas: Schemas) -> TableSchema:
 
 
 def called(schema: TableSchema) -> str:
-    """What the units of a declared table are called."""
+    """Returns what the units of a declared table are called."""
     if schema.unit is None:
         return "row"
     own = " and ".join(schema.parts) if schema.parts else schema.unit
@@ -75,13 +75,13 @@ def called(schema: TableSchema) -> str:
 
 
 def unit_column(schema: TableSchema) -> ColumnSchema:
-    """The id of the units of a table, as a column `UNIT` of tables that reach them."""
+    """Returns the id of the units of a table, as a column `UNIT` of tables that reach them."""
     kind = Type.TEXT if schema.parts or schema.unit is None else schema.columns[schema.unit].type
     return ColumnSchema(name=UNIT, type=kind)
 
 
 def same_id(pairs: Sequence[tuple[Expression, Expression]], one: TableSchema, other: TableSchema) -> bool:
-    """Whether pairs of equal expressions say that two rows are of one unit.
+    """Tells whether pairs of equal expressions say that two rows are of one unit.
 
     They do if they compare ids, all parts of an id, or the two ends of a declared step on the way to the unit.
     """
@@ -92,22 +92,22 @@ def same_id(pairs: Sequence[tuple[Expression, Expression]], one: TableSchema, ot
 
 
 def part_links(schema: TableSchema) -> tuple[str, ...]:
-    """The links of all parts of a unit's id."""
+    """Returns the links of all parts of a unit's id."""
     return tuple(part_link(place) for place in range(len(schema.parts)))
 
 
 def part_link(place: int) -> str:
-    """The link of one part."""
+    """Returns the link of one part."""
     return f"#{place}"
 
 
 def is_part_of_id(expression: Expression, schema: TableSchema) -> bool:
-    """Whether an expression is one of several columns that make the id of whose row it is."""
+    """Tells whether an expression is one of several columns that make the id of whose row it is."""
     return _is_part(_link(expression, schema))
 
 
 def leads_to_id(expression: Expression, schema: TableSchema) -> bool:
-    """Whether an expression is a key on the declared way to the unit: its rows are those of whoever has it."""
+    """Tells whether an expression is a key on the declared way to the unit: its rows are those of whoever has it."""
     link = _link(expression, schema)
     return schema.unit is not None and bool(link) and not _is_part(link)
 
@@ -117,7 +117,7 @@ def _is_part(link: str) -> bool:
 
 
 def is_whole_id(expressions: Sequence[Expression], schema: TableSchema) -> bool:
-    """Whether expressions are the id of whose row it is: one column, or all parts."""
+    """Tells whether expressions are the id of whose row it is: one column, or all parts."""
     if len(expressions) == 1 and _is_id(expressions[0], schema):
         return True
     return bool(schema.parts) and set(part_links(schema)) == {_link(part, schema) for part in expressions}
@@ -134,7 +134,7 @@ def _link(expression: Expression, schema: TableSchema) -> str:
 
 @singledispatch
 def describe(relation: Relation, schemas: Schemas) -> TableSchema:
-    """The schema of a relation's rows, as if it were a declared table.
+    """Returns the schema of a relation's rows, as if it were a declared table.
 
     Args:
         relation: what is read.
@@ -237,12 +237,12 @@ def _require(is_local: bool, reason: str) -> None:
 
 
 def owns(expression: Expression, schema: TableSchema) -> bool:
-    """Whether an expression is the id of whose row it is."""
+    """Tells whether an expression is the id of whose row it is."""
     return isinstance(expression, Column) and expression.name in schema.ids
 
 
 def derived(column: Output, schema: TableSchema) -> ColumnSchema:
-    """A computed column; what is only renamed keeps its public keys."""
+    """Returns the schema of a computed column; what is only renamed keeps its public keys."""
     expression = column.expression
     known = schema.columns.get(expression.name) if isinstance(expression, Column) else None
     if known is not None:

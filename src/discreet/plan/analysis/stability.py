@@ -49,7 +49,7 @@ class Contribution:
         return self.limits.groups if self.grouped else 1
 
     def l1(self, corners: Sequence[Corner], weights: Sequence[Fraction], *, once: bool = False) -> Fraction:
-        """The largest weighted L1 distance between the statistics of neighbours.
+        """Computes the largest weighted L1 distance between the statistics of neighbours.
 
         Args:
             corners: extreme contributions of one row.
@@ -75,7 +75,7 @@ class Contribution:
         return rows * max(_length(move, weights) for move in _differences(corners))
 
     def l2_squared(self, corners: Sequence[Corner], weights: Sequence[Fraction], *, once: bool = False) -> Fraction:
-        """The largest square of the weighted L2 distance; weights are inverse standard deviations.
+        """Computes the largest square of the weighted L2 distance; weights are inverse standard deviations.
 
         Rows of one unit in one group add up before squaring, groups after.
         """

@@ -52,7 +52,7 @@ _OPPOSITE = {
 
 
 def where_true(condition: Expression, columns: Spans) -> Spans:
-    """Spans of the columns on rows where a condition is TRUE; a column that is NULL there has no value to hold.
+    """Narrows the columns' intervals to rows where a condition is TRUE; a NULL column has no value to hold there.
 
     >>> column = Column("x", Type.INT)
     >>> older = Call("greater", (column, Literal(17, Type.INT)), Type.BOOL)
@@ -69,7 +69,7 @@ def where_true(condition: Expression, columns: Spans) -> Spans:
 
 
 def where_not_true(condition: Expression, columns: Spans) -> Spans:
-    """Spans on rows where a condition is FALSE or NULL.
+    """Narrows the columns' intervals to rows where a condition is FALSE or NULL.
 
     A comparison of a column with a number is NULL only where the column is, and there it has no value to hold. NOT and
     OR of such comparisons are no more: NULL leaves nothing open but what NULL columns do.
@@ -119,7 +119,7 @@ _COMPARISON_RULES: dict[str, Callable[[Fraction, bool], tuple[End, End]]] = {
 
 
 def bounds(expression: Expression, schema: TableSchema) -> Bounds | None:
-    """Limits that hold every value of an expression whose columns are within their declared bounds.
+    """Computes limits that hold every value of an expression whose columns are within their declared bounds.
 
     Those of days and moments are numbers of days (`day_number`).
 
@@ -152,7 +152,7 @@ def _declared(declared: Bounds | None) -> Span:
 
 @singledispatch
 def span(expression: Expression, columns: Spans) -> Span:
-    """An interval that holds every value of an expression of numbers, given one for each column.
+    """Computes an interval that holds every value of an expression of numbers, given one for each column.
 
     Days and moments count as numbers of days. Everything that is not known to be bounded is unbounded, and expressions
     that are neither numbers nor days are.

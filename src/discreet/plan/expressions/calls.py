@@ -54,7 +54,7 @@ class Mismatch(Exception):
 
 
 def call(function: str, *arguments: Expression) -> Expression:
-    """The call of a function, its arguments converted to the types it takes.
+    """Returns the call of a function, its arguments converted to the types it takes.
 
     >>> call("add", Literal(1, Type.INT), Literal(2.5, Type.FLOAT)).arguments[0]
     Literal(value=1.0, type=<Type.FLOAT: 'float'>)
@@ -89,7 +89,7 @@ def _first_kind(function: str, arguments: Sequence[Expression]) -> list[Expressi
 
 
 def alike(arguments: Sequence[Expression]) -> list[Expression]:
-    """Arguments that share one type, as far as literals can be read in it and INT can serve as FLOAT."""
+    """Returns arguments of one type, as far as literals can be read in it and INT can serve as FLOAT."""
     kinds = {argument.type for argument in arguments if argument is not NULL}
     if not kinds:
         raise Mismatch("NULL has no type here.", "Leave it out, or write CAST(NULL AS INT): {count}.")
@@ -123,7 +123,7 @@ def _dated(kind: Type, argument: Expression) -> Expression:
 
 
 def dated(kind: Type, text: str) -> Literal:
-    """A text as a DATE or TIMESTAMP literal.
+    """Reads a text as a DATE or TIMESTAMP literal.
 
     >>> dated(Type.DATE, "2026-01-31").value
     datetime.date(2026, 1, 31)

@@ -33,7 +33,7 @@ MONTH_NAMES = (
 
 
 def day_number(value: dt.date) -> Fraction:
-    """Days since the one before 0001-01-01, a moment's with the part of the day that has passed.
+    """Returns the number of a day, 1 for 0001-01-01; a moment's with the part of the day that has passed.
 
     >>> day_number(dt.datetime(1, 1, 2, 12))
     Fraction(5, 2)
@@ -160,7 +160,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def evaluate(expression: Expression, values: Values) -> Any:
-    """The value of an expression, None for NULL.
+    """Computes the value of an expression, None for NULL.
 
     >>> half = Call("divide", (Column("n", Type.FLOAT), Literal(0.0, Type.FLOAT)), Type.FLOAT)
     >>> evaluate(half, {"n": 3.0}) is None
@@ -199,7 +199,7 @@ def _wanted(function: str, given: tuple[Type, ...], result: Type) -> tuple[Type,
 
 
 def taken(signature: Signature, count: int) -> tuple[Type, ...]:
-    """The types of so many arguments, the last one repeated."""
+    """Returns the types of so many arguments of a signature, the last one repeated."""
     return signature.arguments + signature.arguments[-1:] * (count - len(signature.arguments))
 
 

@@ -27,7 +27,7 @@ class Signature:
     variadic: bool = False
 
     def accepts(self, given: Sequence[Type]) -> bool:
-        """Whether the given types fit, an INT serving as FLOAT."""
+        """Tells whether the given types fit, an INT serving as FLOAT."""
         wanted = list(self.arguments)
         if self.variadic and len(given) > len(wanted):
             wanted += [wanted[-1]] * (len(given) - len(wanted))
@@ -45,7 +45,7 @@ class Function:
     signatures: tuple[Signature, ...]
 
     def result(self, given: Sequence[Type]) -> Signature | None:
-        """The signature for these argument types, or None."""
+        """Returns the signature for these argument types, or None."""
         return next((signature for signature in self.signatures if signature.accepts(given)), None)
 
 

@@ -34,7 +34,7 @@ class Span:
 
     @classmethod
     def exactly(cls, value: float | Fraction) -> Span:
-        """One number, never NULL."""
+        """Returns the interval of one number, never NULL."""
         return cls(Fraction(value), Fraction(value), nullable=False)
 
     @property
@@ -74,16 +74,16 @@ class Span:
         return -self if self.high <= 0 else Span(Fraction(0), max(-self.low, self.high))
 
     def map(self, monotone: Callable[[Fraction], int | Fraction]) -> Span:
-        """The image under a function that never decreases; infinite ends stay."""
+        """Returns the image under a function that never decreases; infinite ends stay."""
         low, high = (end if isinstance(end, float) else Fraction(monotone(end)) for end in (self.low, self.high))
         return Span(low, high)
 
     def within(self, low: End, high: End) -> Span:
-        """What is left between two numbers, results outside being NULL."""
+        """Returns what is left between two numbers, results outside being NULL."""
         return Span(max(self.low, low), min(self.high, high), self.nullable)
 
     def as_floats(self) -> Span:
-        """Wide enough for every member rounded to a double; doubles that do not exist are left out."""
+        """Returns an interval that holds every member rounded to a double; doubles that do not exist are left out."""
         if self.is_empty:
             return self
         low = self.low if isinstance(self.low, float) else _finite(float_below(self.low))
@@ -99,13 +99,13 @@ EMPTY = Span(math.inf, -math.inf)
 
 
 def hull(spans: Iterable[Span]) -> Span:
-    """The smallest interval around all of them, nullable if one is."""
+    """Returns the smallest interval around all of them, nullable if one is."""
     parts = list(spans)
     return Span(min(s.low for s in parts), max(s.high for s in parts), any(s.nullable for s in parts))
 
 
 def greatest(spans: Iterable[Span]) -> Span:
-    """The largest member of each that is not NULL: only parts that are never NULL lift the lower end."""
+    """Returns the interval of the largest value that is not NULL; only parts never NULL lift the lower end."""
     parts = list(spans)
     around = hull(parts)
     sure = [s.low for s in parts if not s.nullable]
@@ -113,7 +113,7 @@ def greatest(spans: Iterable[Span]) -> Span:
 
 
 def least(spans: Iterable[Span]) -> Span:
-    """The smallest member of each that is not NULL."""
+    """Returns the interval of the smallest value that is not NULL."""
     flipped = greatest(Span(-s.high, -s.low, s.nullable) for s in spans)
     return Span(-flipped.high, -flipped.low, flipped.nullable)
 

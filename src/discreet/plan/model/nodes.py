@@ -26,12 +26,12 @@ _GROUPING = "#grouping"
 
 
 def grouping(place: int) -> str:
-    """The column that is 1 in groups of a grouping without the key of this place, else 0."""
+    """Returns the name of the column that is 1 in groups without the key of this place, else 0."""
     return f"{_GROUPING}{place}"
 
 
 def is_aggregate(name: str) -> bool:
-    """Whether a column of released groups is that of an aggregate."""
+    """Tells whether a column of released groups is that of an aggregate."""
     return name.startswith("#") and not name.startswith(_GROUPING)
 
 
@@ -208,7 +208,7 @@ DEEPEST = 100  # calls inside each other
 
 
 def fits(expression: Expression) -> bool:
-    """Whether an expression is small enough to be walked by simple recursion.
+    """Tells whether an expression is small enough to be walked by simple recursion.
 
     >>> from discreet.plan.model.types import Type
     >>> x = Column("x", Type.INT)
@@ -229,7 +229,7 @@ def fits(expression: Expression) -> bool:
 
 
 def columns(expression: Expression) -> Iterator[Column]:
-    """The columns that an expression reads, from left to right, each as often as it stands there."""
+    """Yields the columns that an expression reads, from left to right, each as often as it stands there."""
     if isinstance(expression, Column):
         yield expression
     elif isinstance(expression, Call):
@@ -240,7 +240,7 @@ def columns(expression: Expression) -> Iterator[Column]:
 def substitute(
     expression: Expression, known: Mapping[Expression, Expression], other: Callable[[Column], Expression]
 ) -> Expression:
-    """The expression with its largest known parts replaced, and every column outside of them by what `other` says."""
+    """Replaces the largest known parts of an expression, and every column outside of them by what `other` says."""
     if expression in known:
         return known[expression]
     if isinstance(expression, Column):

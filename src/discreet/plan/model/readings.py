@@ -98,7 +98,7 @@ class Split:
 
     @property
     def term(self) -> Statistic:
-        """What a row's step is the term of."""
+        """The statistic whose term a row's step is."""
         return Statistic(kind="sum", argument=self.argument, exponent=self.exponent, low=self.low, high=self.high)
 
 

@@ -208,7 +208,7 @@ Declared = Mapping[str, Mapping[str, Type]]
 
 
 def tables(relation: Relation) -> Iterator[str]:
-    """The names of all tables that a relation reads."""
+    """Returns the names of all tables that a relation reads."""
     if isinstance(relation, Table | Reached):
         yield relation.name
     for child in children(relation):
@@ -216,7 +216,7 @@ def tables(relation: Relation) -> Iterator[str]:
 
 
 def children(relation: Relation) -> tuple[Relation, ...]:
-    """The relations that a relation is made of."""
+    """Returns the relations that a relation is made of."""
     if isinstance(relation, Select | PerUnit | Windowed):
         return (relation.source,)
     if isinstance(relation, Reached):
@@ -229,7 +229,7 @@ def children(relation: Relation) -> tuple[Relation, ...]:
 
 
 def shape(relation: Relation, declared: Declared) -> dict[str, Type]:
-    """The columns of a relation with their types, `UNIT` last where there are people."""
+    """Returns the columns of a relation with their types, `UNIT` last where there are people."""
     if isinstance(relation, Table):
         return _own(relation, declared)
     inner = [shape(child, declared) for child in children(relation)]
@@ -292,7 +292,7 @@ def besides_units(left: Relation, right: Relation, on: Pairs, declared: Declared
 
 
 def has_people(relation: Relation, declared: Declared) -> bool:
-    """Whether the rows of a relation are somebody's."""
+    """Tells whether the rows of a relation are somebody's."""
     return UNIT in shape(relation, declared)
 
 

@@ -32,7 +32,7 @@ class Bounds:
 
     @property
     def middle(self) -> Fraction:
-        """Half way between the limits."""
+        """The number half way between the limits."""
         return (self.low + self.high) / 2
 
     @property
@@ -87,7 +87,7 @@ class Reach:
 
     @property
     def link(self) -> str:
-        """What the two columns have in common."""
+        """The name of what the two columns have in common."""
         return f"{self.table}.{self.key}"
 
 

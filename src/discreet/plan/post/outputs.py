@@ -33,7 +33,7 @@ Row = Mapping[str, Cell]
 
 
 def finish(question: Question, rows: Sequence[Row]) -> list[dict[str, Cell]]:
-    """The rows of an answer.
+    """Computes the rows of an answer from released values.
 
     Args:
         question: what was asked.
@@ -64,7 +64,7 @@ def finish(question: Question, rows: Sequence[Row]) -> list[dict[str, Cell]]:
 
 
 def cell(expression: Expression, row: Row) -> Cell:
-    """The value of one output, with its interval if it is a number that depends on released ones."""
+    """Computes one output, with its interval if it is a number that depends on released ones."""
     if isinstance(expression, Column):
         return row[expression.name]
     noisy = any(isinstance(row[column.name], Noisy) for column in columns(expression))
@@ -75,14 +75,14 @@ def cell(expression: Expression, row: Row) -> Cell:
 
 
 def as_noisy(value: Value | Fraction, found: Span) -> Noisy:
-    """A value with its interval; if it is no number, with that of all of them."""
+    """Returns a value with its interval; if it is no number, with that of all of them."""
     if value is None or isinstance(value, str | bool) or not isinstance(value, int | float | Fraction):
         return Noisy(None, -math.inf, math.inf)
     return Noisy(value, min(value, _below(found.low)), max(value, _above(found.high)))
 
 
 def spread(part: Cell, noisy: bool) -> Cell:
-    """A cell as its column has it: in one that depends on noise, even a number that is known for certain is `Noisy`."""
+    """Returns a cell as its column has it: `Noisy` where the column depends on noise, even if the number is certain."""
     if not noisy or isinstance(part, Noisy):
         return part
     exact = isinstance(part, int | float | Fraction) and not isinstance(part, bool)
@@ -92,12 +92,12 @@ def spread(part: Cell, noisy: bool) -> Cell:
 
 
 def values_of(row: Row) -> dict[str, Any]:
-    """The released values."""
+    """Returns the released values by name."""
     return {name: part.value if isinstance(part, Noisy) else part for name, part in row.items()}
 
 
 def span_of(part: Cell) -> Span:
-    """What the true value may be."""
+    """Returns the interval in which the true value may be."""
     if isinstance(part, Noisy):
         return Span(_end(part.low), _end(part.high), nullable=part.value is None)
     is_number = isinstance(part, int | float | Fraction) and not isinstance(part, bool)

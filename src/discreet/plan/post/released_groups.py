@@ -27,10 +27,10 @@ class Law(Protocol):
     """The noise of one aggregate, of which sums over groups are told together."""
 
     def ends(self, place: int) -> tuple[Fraction, Fraction]:
-        """The noisy value of a group, less and more what the rounding of values may have moved it by."""
+        """Returns the noisy value of a group, less and more what the rounding of values may have moved it by."""
 
     def reach(self, count: int) -> Fraction:
-        """A distance that the noise of a sum over so many groups exceeds with at most the probability at hand."""
+        """Returns a distance that the noise of a sum of so many groups exceeds with at most the probability at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ class Member:
 
 
 def present(kind: str, members: Sequence[Member]) -> list[Member]:
-    """The members that an aggregate looks at: NULL counts for nothing but for COUNT(*)."""
+    """Returns the members that an aggregate looks at: NULL counts for nothing but for COUNT(*)."""
     return [member for member in members if kind == "count" or member.part is not None]
 
 
 def aggregated(kind: str, result: Type, given: Sequence[Member], law: Law | None = None) -> Cell:
-    """An aggregate of members, plain if no noise decides it.
+    """Computes an aggregate of members, plain if no noise decides it.
 
     Args:
         kind: count, count_values, sum, mean, min or max.
@@ -91,13 +91,13 @@ def aggregated(kind: str, result: Type, given: Sequence[Member], law: Law | None
 
 
 def plain(value: Any) -> Value:
-    """A value that no noise decides, as a column has it: rationals as doubles."""
+    """Returns a value that no noise decides, as a column has it: rationals as doubles."""
     found: Value = float(value) if isinstance(value, Fraction) else value
     return found
 
 
 def of_values(kind: str, result: Type, values: Sequence[Any]) -> Any:
-    """What SQL says of values that are not NULL."""
+    """Computes what SQL says of values that are not NULL."""
     if kind.startswith("count"):
         return len(values)
     if kind in ("min", "max"):
@@ -106,7 +106,7 @@ def of_values(kind: str, result: Type, values: Sequence[Any]) -> Any:
 
 
 def of_sum(kind: str, result: Type, total: Fraction, count: int) -> int | Fraction | None:
-    """A sum or a mean of so many values."""
+    """Computes a sum or a mean of so many values from their sum."""
     if not count:
         return None
     if kind == "mean":
@@ -115,7 +115,7 @@ def of_sum(kind: str, result: Type, total: Fraction, count: int) -> int | Fracti
 
 
 def summed_span(kind: str, result: Type, ends: tuple[Fraction, Fraction], count: int) -> Span:
-    """The interval of a sum that lies between two numbers, or of a mean of so many values; whole sums are whole."""
+    """Returns the interval of a sum between two numbers, or of a mean of so many values; whole sums are whole."""
     low, high = ends
     if kind == "mean":
         return Span(low / count, high / count, nullable=False)
@@ -145,7 +145,7 @@ def _span(kind: str, members: Sequence[Member]) -> Span:
 
 
 def hull_of(members: Sequence[Member]) -> Span:
-    """All that the value of a member may be."""
+    """Returns the interval around all that the value of a member may be."""
     spans = [member.span for member in members]
     return Span(min(s.low for s in spans), max(s.high for s in spans)) if spans else EVERYTHING
 
@@ -160,7 +160,7 @@ class Running:
         self._end = next((end for end in ends if isinstance(end, float)), ZERO)
 
     def between(self, start: int, stop: int) -> End:
-        """The sum of the numbers from one place up to another."""
+        """Computes the sum of the numbers from one place up to another."""
         if self._infinite[stop] > self._infinite[start]:
             return self._end
         return self._sums[stop] - self._sums[start]
@@ -173,7 +173,7 @@ _NEVER_NULL = frozenset(
 
 
 def settled(expression: Expression, values: Mapping[str, Value], noisy: Callable[[str], bool]) -> Expression:
-    """The expression with everything written out that no noise decides: known parts, and branches of CASE."""
+    """Writes out everything in an expression that no noise decides: known parts, and branches of CASE."""
     if not any(noisy(column.name) for column in columns(expression)):
         return Literal(evaluate(expression, values), expression.type)
     if not isinstance(expression, Call):
@@ -188,7 +188,7 @@ def settled(expression: Expression, values: Mapping[str, Value], noisy: Callable
 
 
 def certain(condition: Expression, spans: Mapping[str, Span]) -> bool | None:
-    """True if a settled condition is true for all values within their intervals, False if for none, else None."""
+    """Returns True if a settled condition holds for all values within their intervals, False if for none, else None."""
     if isinstance(condition, Literal):
         return condition.value is True
     if not isinstance(condition, Call):
@@ -264,21 +264,21 @@ class Group:
         object.__setattr__(self, "spans", {name: span_of(part) for name, part in self.cells.items()})
 
     def value(self, expression: Expression) -> Any:
-        """An expression by the released values."""
+        """Computes an expression by the released values."""
         return evaluate(expression, self.values)
 
     def settled(self, expression: Expression) -> Expression:
-        """An expression with everything written out that no noise decides."""
+        """Writes out everything in an expression that no noise decides."""
         return settled(expression, self.values, lambda name: isinstance(self.cells[name], Noisy))
 
     def cell(self, expression: Expression) -> Cell:
-        """An expression with its interval; plain if no noise decides it."""
+        """Computes an expression with its interval; plain if no noise decides it."""
         return cell(self.settled(expression), self.cells)
 
     def member(self, argument: Expression | None) -> Member:
-        """The group as a member of what is aggregated."""
+        """Returns the group as a member of what is aggregated."""
         return Member(1 if argument is None else self.cell(argument), self.place, self.shown, self.sure)
 
     def certain(self, condition: Expression) -> bool | None:
-        """Whether a condition is true whatever the noise; None if that depends on it."""
+        """Tells whether a condition is true whatever the noise; None if that depends on it."""
         return certain(self.settled(condition), self.spans)

@@ -36,7 +36,7 @@ class Setting:
 
 @singledispatch
 def stepped(step: Step, groups: Sequence[Group], setting: Setting) -> list[Group]:
-    """The groups after a step."""
+    """Applies a step to the groups."""
     del groups, setting
     raise InternalError(f"A {type(step).__name__} is no step.")
 
@@ -105,7 +105,7 @@ def _law(argument: Expression | None, setting: Setting) -> Law | None:
 def walked(
     steps: Iterable[Step], rows: Sequence[Mapping[str, Cell]], setting: Setting, noisy: frozenset[str]
 ) -> list[dict[str, Cell]]:
-    """The rows that are shown after all steps, columns that depend on noise as `Noisy`."""
+    """Applies all steps and returns the rows that are shown, columns that depend on noise as `Noisy`."""
     groups = [Group(row, place) for place, row in enumerate(rows)]
     for step in steps:
         groups = stepped(step, groups, setting)

@@ -116,7 +116,7 @@ class Attach(Step):
 
 @singledispatch
 def mapped(step: Step, function: Callable[[Expression], Expression]) -> Step:
-    """The step with a function applied to all its expressions."""
+    """Applies a function to all expressions of a step."""
     del function
     raise InternalError(f"A {type(step).__name__} has no expressions.")
 
@@ -146,7 +146,7 @@ def _(step: Attach, function: Callable[[Expression], Expression]) -> Step:
 
 
 def with_parts(window: Beside, function: Callable[[Expression], Expression]) -> Beside:
-    """The window with a function applied to all its expressions."""
+    """Applies a function to all expressions of a window."""
     return replace(
         window,
         argument=None if window.argument is None else function(window.argument),
@@ -156,7 +156,7 @@ def with_parts(window: Beside, function: Callable[[Expression], Expression]) -> 
 
 
 def parts(step: Step) -> list[Expression]:
-    """All expressions of a step."""
+    """Returns all expressions of a step."""
     found: list[Expression] = []
 
     def noted(expression: Expression) -> Expression:
@@ -168,12 +168,12 @@ def parts(step: Step) -> list[Expression]:
 
 
 def parts_of(window: Beside) -> list[Expression]:
-    """All expressions of a window."""
+    """Returns all expressions of a window."""
     return parts(Frames((window,)))
 
 
 def made(steps: Sequence[Step]) -> Iterator[Beside | Gathered]:
-    """The columns that steps make, but for keys."""
+    """Yields the columns that steps make, but for keys."""
     for step in steps:
         if isinstance(step, Frames):
             yield from step.windows
@@ -182,12 +182,12 @@ def made(steps: Sequence[Step]) -> Iterator[Beside | Gathered]:
 
 
 def called(steps: Sequence[Step]) -> list[Aggregate]:
-    """The columns that steps make, as if they were aggregates: for the names of outputs."""
+    """Returns the columns that steps make, as if they were aggregates: for the names of outputs."""
     return [Aggregate(name=each.name, kind=each.kind, argument=each.argument) for each in made(steps)]
 
 
 def needed(question: Question) -> tuple[Step, ...]:
-    """The steps without the columns that nothing reads."""
+    """Returns the steps without the columns that nothing reads."""
     read = {c.name for part in _last(question) for c in columns(part)}
     kept: list[Step] = []
     for step in reversed(question.steps):
@@ -217,7 +217,7 @@ def _left(step: Step, read: set[str]) -> Step | None:
 
 
 def noisy_columns(question: Question) -> frozenset[str]:
-    """The columns whose values depend on noise: aggregates, and what steps make of them.
+    """Returns the columns whose values depend on noise: aggregates, and what steps make of them.
 
     A count of groups does if groups were kept for their noisy values. A mode counts as the value that was released.
     """
@@ -250,7 +250,7 @@ def _name(column: Output) -> str:
 
 
 def numbers(question: Question, names: frozenset[str]) -> frozenset[str]:
-    """Those of the columns that are numbers; aggregates all are."""
+    """Returns those of the columns that are numbers; aggregates all are."""
     attached = [c for step in question.steps if isinstance(step, Attach) for c in step.columns]
     texts = {each.name for each in made(question.steps) if not each.type.is_number}
     return names - texts - {column.name for column in attached if not column.expression.type.is_number}
@@ -265,7 +265,7 @@ def _any(expressions: Sequence[Expression], found: AbstractSet[str]) -> bool:
 
 
 def single(question: Question, summable: frozenset[str]) -> dict[str, int]:
-    """For columns that rest on few intervals, on how many: one for each aggregate of the group itself or of another.
+    """Counts the intervals that columns rest on, if they are few: one for each aggregate of its own group or another.
 
     A sum over groups of one aggregate rests on one, that of the summed noise, if the aggregate is `summable`. Columns
     that are not here rest on the intervals of all groups at once.
@@ -298,13 +298,13 @@ def _rests(
 
 
 def rests(expression: Expression, known: Mapping[str, int], noisy: frozenset[str]) -> int | None:
-    """On how many intervals an expression rests; None if on those of all groups."""
+    """Counts the intervals that an expression rests on; None if on those of all groups."""
     names = {column.name for column in columns(expression)} & noisy
     return sum(known[name] for name in names) if all(name in known for name in names) else None
 
 
 def summed(argument: Expression | None) -> str | None:
-    """The aggregate that is added up, if it is one."""
+    """Returns the aggregate that is added up, if it is one."""
     while isinstance(argument, Call) and argument.function == "to_float":
         argument = argument.arguments[0]
     return argument.name if isinstance(argument, Column) else None

@@ -36,7 +36,7 @@ MOST_PAIRS = 500
 
 
 def beside(window: Beside, groups: Sequence[Group], law: Law | None) -> list[Cell]:
-    """The value beside each group; beside a group that is not shown, NULL or anything."""
+    """Computes the value beside each group; beside a group that is not shown, NULL or anything."""
     partitions: dict[tuple[Any, ...], list[int]] = {}
     for index, group in enumerate(groups):
         partitions.setdefault(tuple(group.value(part) for part in window.partition), []).append(index)

@@ -90,22 +90,22 @@ class Asked:
         return self.relation is None or isinstance(self.relation, Table)
 
     def called(self, expression: Expression) -> Expression:
-        """The expression with columns under the names that the question has for them."""
+        """Rewrites an expression with the names that the question has for its columns."""
         names = {inner: name for known in (self.names or {}).values() for name, inner in known.items()}
         return substitute(expression, {}, lambda column: replace(column, name=names.get(column.name, column.name)))
 
     def shown(self, aggregate: Aggregate) -> Aggregate:
-        """The aggregate in the question's own words."""
+        """Writes an aggregate in the question's own words."""
         own = [part and self.called(part) for part in (aggregate.argument, aggregate.other)]
         return replace(aggregate, argument=own[0], other=own[1])
 
     def scope(self, source: Source) -> Scope:
-        """The scope of one row."""
+        """Returns the scope of one row."""
         return Scope(source=source, schema=self.schema, alias=self.alias, names=self.names)
 
 
 def question(asked: Asked) -> Question:
-    """The plan of a question.
+    """Builds the plan of a question.
 
     Raises:
         UnsupportedQuery: if a part is not understood, or an output is neither key nor aggregate.
@@ -250,14 +250,14 @@ class _Builder:
 
 
 def typed(expression: Expression, piece: Piece) -> Expression:
-    """The expression, unless it is a NULL without a type."""
+    """Returns the expression, unless it is a NULL without a type."""
     if expression is NULL:
         piece.source.refuse("NULL has no type here.", "Leave it out, or write CAST(NULL AS INT): {count}.", piece.node)
     return expression
 
 
 def truth(expression: Expression, clause: str, piece: Piece) -> Expression:
-    """The expression, if it is a condition."""
+    """Returns the expression, if it is a condition."""
     if expression.type is not Type.BOOL:
         reason = f"{clause} takes a condition, not {expression.type.value}."
         piece.source.refuse(reason, "Compare it with something: {filtered}.", piece.node)
@@ -265,12 +265,12 @@ def truth(expression: Expression, clause: str, piece: Piece) -> Expression:
 
 
 def conjunction(conditions: Sequence[Expression]) -> Expression | None:
-    """One condition that holds if all do, as AND writes it; None for none."""
+    """Returns one condition that holds if all do, as AND writes it; None for none."""
     return reduce(lambda one, other: call("and", one, other), conditions) if conditions else None
 
 
 def number(piece: Piece, outputs: int) -> int | None:
-    """Which output a number written alone means; None if the piece is no number."""
+    """Returns which output a number written alone means; None if the piece is no number."""
     node = piece.node
     if not isinstance(node, exp.Literal) or node.is_string:
         return None
@@ -348,7 +348,7 @@ def _keys(expressions: Sequence[Expression], raw: Sequence[Expression], asked: A
 
 
 def named(pieces: Sequence[Piece], found: Sequence[Expression], aggregates: Sequence[Aggregate]) -> list[str]:
-    """A name for each output, none of them twice."""
+    """Returns a name for each output, none of them twice."""
     given = [piece.name for piece in pieces if piece.name]
     made = {aggregate.name: aggregate for aggregate in aggregates}
     names: list[str] = []
@@ -376,7 +376,7 @@ def _may_be_name(name: str, piece: Piece, taken: Sequence[str]) -> None:
 
 
 def tidy(asking: Question, piece: Piece) -> Question:
-    """The question with the aggregates it uses, numbered in the order in which they are used.
+    """Returns the question with the aggregates it uses, numbered in the order in which they are used.
 
     Raises:
         UnsupportedQuery: if it uses none.

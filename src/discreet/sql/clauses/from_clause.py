@@ -32,7 +32,7 @@ class Origin:
     names: Names
 
     def scope(self, source: Source) -> Scope:
-        """The scope of one of its rows."""
+        """Returns the scope of one of its rows."""
         return Scope(source=source, schema=self.schema, alias=next(iter(self.names)), names=self.names)
 
 
@@ -68,7 +68,7 @@ class From:
         return Scope(source=self.source, schema=TableSchema(name=""), alias="")
 
     def within(self, tree: exp.Expr) -> From:
-        """The reader inside a tree, which knows the names that its WITH defines."""
+        """Returns the reader inside a tree, which knows the names that its WITH defines."""
         clause = tree.args.get("with_")
         if clause is None:
             return self
@@ -83,7 +83,7 @@ class From:
         return reader
 
     def read(self, tree: exp.Select) -> tuple[Origin, list[exp.Expr]]:
-        """The rows of a SELECT before its own filter, and the conditions that are left to it."""
+        """Reads the rows of a SELECT before its own filter, and the conditions that are left to it."""
         joins = tree.args.get("joins") or []
         found = self.item(tree.args["from_"].this, prefixed=bool(joins))
         conditions: list[exp.Expr] = []
@@ -111,7 +111,7 @@ class From:
     # ------------------------------------------------------------------------------------------------------------ items
 
     def item(self, node: exp.Expr, *, prefixed: bool = False) -> Origin:
-        """A table, or a SELECT in brackets or under a name of WITH."""
+        """Reads a table, or a SELECT in brackets or under a name of WITH."""
         if next(self.reads) >= MOST_READS:
             self.source.refuse(
                 f"The question reads more than {MOST_READS} tables.", "Ask a shorter one: {count}.", node
@@ -163,7 +163,7 @@ class From:
         return self.made(Select(found.relation, columns), {alias: inner})
 
     def made(self, relation: Relation, names: Names) -> Origin:
-        """A relation with its description."""
+        """Returns a relation with its description."""
         return Origin(relation=relation, schema=describe(relation, self.schemas), names=names)
 
     # ------------------------------------------------------------------------------------------------------------ joins
@@ -238,7 +238,7 @@ class From:
         return self.alike(pair, one)
 
     def alike(self, pair: tuple[Expression, Expression], node: exp.Expr) -> tuple[Expression, Expression]:
-        """Two expressions as values of one type."""
+        """Returns two expressions as values of one type."""
         try:
             one, other = alike(list(pair))
         except Mismatch as mismatch:
@@ -303,7 +303,7 @@ class From:
         return None if compared is None else self.matched(found, *compared, node, negated=negated)
 
     def compared(self, found: Origin, node: exp.Expr) -> tuple[Origin, list[tuple[Expression, Expression]]] | None:
-        """The rows inside IN or EXISTS, and what is equal in rows outside and inside; None for other nodes."""
+        """Reads the rows inside IN or EXISTS, and what is equal in rows outside and inside; None for other nodes."""
         if isinstance(node, exp.In) and node.args.get("query") is not None:
             only(node, self.blank, "this", "query")
             return self._in(found, node)
@@ -346,7 +346,7 @@ class From:
         *,
         negated: bool,
     ) -> Origin:
-        """The rows that have a row of the other relation beside them, or none."""
+        """Returns the rows that have a row of the other relation beside them, or none."""
         self._of_same_people(found, other, pairs, node)
         relation = Matched(source=found.relation, other=other.relation, on=tuple(pairs), negated=negated)
         return self.made(relation, found.names)
@@ -354,7 +354,7 @@ class From:
     def marked(
         self, found: Origin, other: Origin, pairs: Sequence[tuple[Expression, Expression]], node: exp.Expr, name: str
     ) -> Origin:
-        """The rows with a column, under no name that a question could write, that tells which have such a row."""
+        """Adds a column, under no name that a question could write, that tells which rows have such a row."""
         self._of_same_people(found, other, pairs, node)
         return self.made(Marked(source=found.relation, other=other.relation, on=tuple(pairs), name=name), found.names)
 
@@ -365,7 +365,7 @@ class From:
             self._same_people(found, other, pairs, node)
 
     def filtered(self, found: Origin, conditions: Sequence[exp.Expr]) -> Origin:
-        """The rows for which all conditions are true."""
+        """Returns the rows for which all conditions are true."""
         if not conditions:
             return found
         scope = found.scope(self.source)
@@ -373,7 +373,7 @@ class From:
         return found if kept is None else self.kept(found, kept)
 
     def kept(self, found: Origin, condition: Expression) -> Origin:
-        """The rows for which a condition is true."""
+        """Returns the rows for which a condition is true."""
         columns = tuple(
             Output(name, Column(name, column.type)) for name, column in found.schema.columns.items() if name != UNIT
         )

@@ -35,7 +35,7 @@ _ENDS = {"low": 0, "high": 1}
 
 
 def histogram(tree: exp.Select) -> exp.Anonymous | None:
-    """The HISTOGRAM that a SELECT consists of; None if it is another SELECT."""
+    """Returns the HISTOGRAM that a SELECT consists of; None if it is another SELECT."""
     shown = [node.unalias() for node in tree.expressions]
     clauses = [name for name in ("group", "having", "order", "limit") if tree.args.get(name) is not None]
     alone = len(shown) == 1 and not clauses
@@ -43,7 +43,7 @@ def histogram(tree: exp.Select) -> exp.Anonymous | None:
 
 
 def counted(tree: exp.Select) -> exp.Select:
-    """The SELECT with COUNT(*) in the place of its HISTOGRAM."""
+    """Returns the SELECT with COUNT(*) in the place of its HISTOGRAM."""
     name = tree.expressions[0].alias or "count"
     count = exp.Alias(this=exp.Count(this=exp.Star(), big_int=True), alias=exp.to_identifier(name, quoted=True))
     found = tree.copy()
@@ -52,7 +52,7 @@ def counted(tree: exp.Select) -> exp.Select:
 
 
 def banded(asking: Question, node: exp.Anonymous, scope: Scope) -> Question:
-    """A count of rows, made one for each band.
+    """Turns a count of rows into one for each band.
 
     Args:
         asking: COUNT(*) of the rows.
@@ -84,7 +84,7 @@ def banded(asking: Question, node: exp.Anonymous, scope: Scope) -> Question:
 
 
 def with_edges(plan: Question, schema: TableSchema) -> Question:
-    """The question with bands between the bounds that its argument has now; as it is, if none are to be chosen.
+    """Puts bands between the bounds that the argument has now; a question without bands to choose stays as it is.
 
     Raises:
         UnsupportedQuery: if there are no bounds, or they are too near to each other for so many bands.

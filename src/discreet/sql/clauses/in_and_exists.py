@@ -16,7 +16,7 @@ _CLAUSES = ("group", "having", "qualify", "order")
 def marked(
     reader: From, tree: exp.Select, found: Origin, conditions: Sequence[exp.Expr]
 ) -> tuple[exp.Select, Origin, list[exp.Expr]]:
-    """A SELECT without questions inside its expressions, and the rows with a column for each of them.
+    """Takes questions out of the expressions of a SELECT, and gives the rows a column for each of them.
 
     Args:
         reader: reads what stands inside.

@@ -80,7 +80,7 @@ class Columns(Scope):
         return replace(self, named={}, folds=None, windows=None)
 
     def column(self, node: exp.Column) -> Expression:
-        """The expression that a column of the inner SELECT stands for."""
+        """Returns the expression that a column of the inner SELECT stands for."""
         found = self._of_table(node) if node.table else lookup(node.name, self.named) or self._only(node)
         if found is None:
             self.refuse(f"The inner SELECT has no column '{node.name[:60]}'.", near(node.name, self.released), node)
@@ -102,7 +102,7 @@ class Columns(Scope):
         return lookup(node.name, self.released)
 
     def scalar(self, node: exp.Expr) -> Expression:
-        """The number of a question beside."""
+        """Returns the number of a question beside."""
         return Scope.scalar(self, node) if self.blocks is None else self.blocks.scalar(node)
 
     def aggregate(
@@ -115,7 +115,7 @@ class Columns(Scope):
         share: Fraction | None = None,
         written: exp.Expr | None = None,
     ) -> Expression:
-        """An aggregate of released values."""
+        """Returns an aggregate of released values."""
         del share, written
         if self.folds is None:
             reason = "An aggregate cannot stand inside WHERE, GROUP BY or another aggregate."
@@ -136,7 +136,7 @@ class Columns(Scope):
         return Column(same[0].name, asked.type)
 
     def window(self, node: exp.Window) -> Expression:
-        """The column of a window over groups."""
+        """Returns the column of a window over groups."""
         if self.windows is None:
             hint = "Rank in one SELECT, and filter in another around it: {grouped}."
             self.refuse("OVER stands in SELECT or ORDER BY, and not in itself.", hint, node)
@@ -158,7 +158,7 @@ class Parts:
 
 
 def over(asking: Question, parts: Parts, scope: Columns, others: Sequence[Attach] = ()) -> Question:
-    """The question with a SELECT over it, and with others that are joined to its groups.
+    """Puts a SELECT over a question, and others that are joined to its groups.
 
     Raises:
         UnsupportedQuery: if a part is not understood, or what is aggregated has columns that are no keys.
@@ -280,7 +280,7 @@ def _shown(part: Piece, scope: Columns) -> Piece:
 
 
 def of_numbers(blocks: Sequence[Question], pieces: Sequence[Piece], found: Sequence[Expression]) -> Question:
-    """What is computed from the numbers of several questions: the first of them, with the others beside it.
+    """Computes from the numbers of several questions: the first of them, with the others beside it.
 
     Args:
         blocks: the questions, of one number each.
@@ -300,7 +300,7 @@ def of_numbers(blocks: Sequence[Question], pieces: Sequence[Piece], found: Seque
 
 
 def join_blocks(join: exp.Join, scope: Columns, blocks: Blocks, alias: str, block: Question) -> tuple[Columns, Attach]:
-    """A released SELECT joined to another on all its keys.
+    """Joins a released SELECT to another on all its keys.
 
     Raises:
         UnsupportedQuery: if the join is of another kind, or could find several rows for one.

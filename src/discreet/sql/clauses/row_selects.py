@@ -25,7 +25,7 @@ _PARTS = ("with_", "expressions", "from_", "joins", "where", "group", "having", 
 
 
 def nested(reader: From, tree: exp.Expr) -> Origin:
-    """The rows of a SELECT inside a question.
+    """Reads the rows of a SELECT inside a question.
 
     Raises:
         UnsupportedQuery: if it counts or adds across people: that is a release, and stands in FROM alone.
@@ -49,7 +49,7 @@ def nested(reader: From, tree: exp.Expr) -> Origin:
 
 
 def releases(reader: From, tree: exp.Expr) -> bool:
-    """Whether a SELECT counts or adds across people, so that only its released columns can be worked on."""
+    """Tells whether a SELECT counts or adds across people, so that only its released columns can be worked on."""
     if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
         return False
     group = tree.args.get("group")

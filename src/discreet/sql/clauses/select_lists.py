@@ -34,13 +34,13 @@ _OPERATORS = {"add", "subtract", "multiply", "divide", "integer_divide", "modulo
 
 
 def may_be_shown(name: str) -> bool:
-    """Whether a column of an answer may have this name; it is printed, so it must not steer a terminal."""
+    """Tells whether a column of an answer may have this name; it is printed, so it must not steer a terminal."""
     own = name.startswith("#") or name.casefold().endswith(RESERVED_ENDS)
     return bool(name.strip()) and not own and not any(map(check.steers, name))
 
 
 def readable(expression: Expression, aggregates: Mapping[str, Aggregate]) -> str:
-    """A name for a column of the answer that the author did not name.
+    """Makes a name for a column of the answer that the author did not name.
 
     >>> from discreet.plan.model.types import Type
     >>> charge = Column("charge", Type.FLOAT)
@@ -83,7 +83,7 @@ def _prefix(made: Aggregate) -> str:
 
 
 def percent(share: Fraction) -> str:
-    """A share in per cent, as a part of a name.
+    """Writes a share in per cent, as a part of a name.
 
     >>> percent(Fraction(1, 4)), percent(Fraction("0.999"))
     ('25', '99_9')
@@ -96,7 +96,7 @@ def _joined(*parts: str) -> str:
 
 
 def distinct(name: str, taken: Iterable[str]) -> str:
-    """The name, with a number if another column has it.
+    """Returns the name, with a number if another column has it.
 
     >>> distinct("count", ["count", "Count_2"])
     'count_3'
@@ -115,7 +115,7 @@ _PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
 
 
 def each(node: exp.Expr, name: str | None) -> list[tuple[exp.Expr, str | None]]:
-    """An output with its name, or if it asks for several quantiles, an output for each of them.
+    """Returns an output with its name, or if it asks for several quantiles, an output for each of them.
 
     With a name, theirs are that name and the quantile in per cent.
 
@@ -162,7 +162,7 @@ Set = tuple[exp.Expr, ...]
 
 
 def keys_of(tree: exp.Select) -> list[exp.Expr]:
-    """What GROUP BY lists; ALL stands for every output that reads columns and holds no aggregate."""
+    """Returns what GROUP BY lists; ALL stands for every output that reads columns and holds no aggregate."""
     group = tree.args.get("group")
     if group is None or not group.args.get("all"):
         return [] if group is None else list(group.expressions)
@@ -171,7 +171,7 @@ def keys_of(tree: exp.Select) -> list[exp.Expr]:
 
 
 def groupings(nodes: Sequence[exp.Expr], source: Source) -> tuple[list[exp.Expr], list[tuple[int, ...]]]:
-    """What rows are grouped by, and for each grouping the places of its keys; no groupings if there is but one.
+    """Returns what rows are grouped by, and for each of several groupings the places of its keys.
 
     As in SQL, several parts of GROUP BY multiply: each grouping of one goes with each of the others.
 

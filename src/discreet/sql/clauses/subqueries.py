@@ -32,7 +32,7 @@ class Blocks:
     before: int = 0
 
     def scalar(self, node: exp.Expr) -> Column:
-        """The column of a SELECT of one number, made if it is new."""
+        """Returns the column of a SELECT of one number, made if it is new."""
         block = self.read(node.this)
         if len(block.outputs) != 1 or block.keys:
             hint = "Leave GROUP BY out, or join it by its keys as a name of WITH: {count}."
@@ -41,7 +41,7 @@ class Blocks:
         return Column(f"#b{place}", block.outputs[0].expression.type)
 
     def place(self, block: Question, node: exp.Expr) -> int:
-        """Where a question stands among those beside."""
+        """Returns where a question stands among those beside."""
         if block.steps or block.beside or block.having is not None or block.order or block.limit is not None:
             hint = "Filter, sort and rank in the outer SELECT: {grouped}."
             self.source.refuse("A question inside another one counts and groups, and does nothing more.", hint, node)
@@ -53,23 +53,23 @@ class Blocks:
         return self.before + self.found.index(block)
 
     def attached(self) -> list[Attach]:
-        """What attaches the numbers of SELECTs in brackets."""
+        """Returns the steps that attach the numbers of SELECTs in brackets."""
         return [attached(self.before + i, block) for i, block in enumerate(self.found) if not block.keys]
 
 
 def attached(place: int, block: Question) -> Attach:
-    """What attaches the only number of a question beside."""
+    """Returns the step that attaches the only number of a question beside."""
     (output,) = block.outputs
     return Attach(place, (Output(f"#b{place}", Column(output.name, output.expression.type)),))
 
 
 def columns_of(place: int, block: Question) -> dict[str, Column]:
-    """The columns that the outputs of a joined question become."""
+    """Returns the columns that the outputs of a joined question become."""
     return {output.name: Column(f"#b{place}_{i}", output.expression.type) for i, output in enumerate(block.outputs)}
 
 
 def joined(place: int, block: Question, on: Sequence[tuple[object, str]], *, outer: bool) -> Attach:
-    """What attaches the outputs of a question beside to groups of equal keys."""
+    """Returns the step that attaches the outputs of a question beside to groups of equal keys."""
     types = {output.name: output.expression.type for output in block.outputs}
     columns = tuple(Output(column.name, Column(name, types[name])) for name, column in columns_of(place, block).items())
     return Attach(place, columns, tuple(on), outer)  # type: ignore[arg-type]

@@ -49,7 +49,7 @@ class WindowScope(Scope):
     windows: list[Window] = field(default_factory=list)
 
     def window(self, node: exp.Window) -> Expression:
-        """The column of a window, made if it is new."""
+        """Returns the column of a window, made if it is new."""
         if self.schema.unit is None:
             self.refuse("OVER ranks one person's rows, and here nobody has several.", "Leave it out: {count}.", node)
         ordered = self._order(node)
@@ -147,7 +147,7 @@ class WindowScope(Scope):
 
 
 def steps_of(scope: Scope, argument: Expression, node: exp.Expr) -> tuple[Steps, FineGrid | None]:
-    """What a sum of one person's values is known by, and the grid of real ones, which is finer.
+    """Returns what a sum of one person's values is known by, and the grid of real ones, which is finer.
 
     Raises:
         UnsupportedQuery: if what is added has no public bounds.
@@ -178,11 +178,11 @@ class GroupScope(AnswerScope):
     blocks: Blocks | None = None
 
     def scalar(self, node: exp.Expr) -> Expression:
-        """The number of a question beside."""
+        """Returns the number of a question beside."""
         return AnswerScope.scalar(self, node) if self.blocks is None else self.blocks.scalar(node)
 
     def window(self, node: exp.Window) -> Expression:
-        """The column of a window over groups, made if it is new."""
+        """Returns the column of a window over groups, made if it is new."""
         if not self.over_groups:
             return AnswerScope.window(self, node)
         made = beside(node, replace(self, over_groups=False), is_aggregate)
@@ -190,7 +190,7 @@ class GroupScope(AnswerScope):
 
 
 def puts_together(node: exp.Expr) -> bool:
-    """Whether a part of a SELECT puts rows together; a window beside each row does not."""
+    """Tells whether a part of a SELECT puts rows together; a window beside each row does not."""
     found = node.find_all(exp.AggFunc)
     own = (part for part in found if not isinstance(part, tuple(PLACE_KINDS)) and not _is_inside(part, node))
     return any(not isinstance(part.parent, exp.Window) for part in own)
@@ -207,7 +207,7 @@ def _is_inside(part: exp.Expr, node: exp.Expr) -> bool:
 
 
 def kept(made: Beside, windows: list[Beside], before: int = 0) -> Column:
-    """The column of a window: of an equal one, or of its own."""
+    """Returns the column of a window: of an equal one, or of its own."""
     same = [known for known in windows if replace(known, name="") == made]
     if not same:
         same = [replace(made, name=f"#w{before + len(windows)}")]
@@ -216,7 +216,7 @@ def kept(made: Beside, windows: list[Beside], before: int = 0) -> Column:
 
 
 def beside(node: exp.Window, scope: Scope, noisy: Callable[[str], bool]) -> Beside:
-    """A window over released groups, without a name.
+    """Reads a window over released groups, without a name.
 
     Args:
         node: the tree.

@@ -43,7 +43,7 @@ def reads(kind: type[exp.Expr], *parts: str) -> Callable[[Read], Read]:
 
 
 def read(node: exp.Expr, scope: Scope) -> Expression:
-    """The expression that a node of the tree means.
+    """Reads a node of the tree as an expression of the plan.
 
     Raises:
         UnsupportedQuery: if it is not in the table, or its types do not fit.
