@@ -21,7 +21,7 @@ from discreet.plan.model.types import Type
 from discreet.plan.post import windows as panes
 from discreet.plan.post.outputs import Noisy, finish
 from discreet.plan.post.step_evaluation import Setting, walked
-from discreet.plan.post.steps import Keep, noisy_columns, numbers
+from discreet.plan.post.steps import FilterGroups, noisy_columns, numbers
 from discreet.sql.select import parse
 
 COLUMNS = {
@@ -91,7 +91,7 @@ def ours(asked: Question, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         {"g": r["g"], "h": r["h"]} | {a.name: r[names[a.kind]] for a in asked.aggregates if a.kind in names}
         for r in rows
     ]
-    steps = asked.steps if asked.having is None else (Keep(asked.having), *asked.steps)
+    steps = asked.steps if asked.having is None else (FilterGroups(asked.having), *asked.steps)
     shown = walked(steps, base, Setting(), numbers(asked, noisy_columns(asked)))
     return finish(replace(asked, having=None), shown)
 

@@ -30,7 +30,7 @@ from discreet.plan.model.nodes import (
 )
 from discreet.plan.model.relations import Join, Marked, Matched, PerUnit, Reached, Select, Table, Union, Windowed
 from discreet.plan.model.types import Type
-from discreet.plan.post.steps import Attach, Frames, Gather, Keep
+from discreet.plan.post.steps import AttachQuestion, FilterGroups, GroupWindows, Regroup
 
 VERSION = 1
 
@@ -192,18 +192,18 @@ def _step(step: Step) -> list[Any]:
 
 
 @_step.register
-def _(step: Keep) -> list[Any]:
+def _(step: FilterGroups) -> list[Any]:
     return ["keep", _form(step.condition)]
 
 
 @_step.register
-def _(step: Attach) -> list[Any]:
+def _(step: AttachQuestion) -> list[Any]:
     on = [[_form(part), name] for part, name in step.on]
     return ["attach", step.place, _listed(step.columns), on, step.outer]
 
 
 @_step.register
-def _(step: Frames) -> list[Any]:
+def _(step: GroupWindows) -> list[Any]:
     windows = [
         [
             *[w.name, w.kind, w.type.value, None if w.argument is None else _form(w.argument)],
@@ -217,7 +217,7 @@ def _(step: Frames) -> list[Any]:
 
 
 @_step.register
-def _(step: Gather) -> list[Any]:
+def _(step: Regroup) -> list[Any]:
     folds = [[f.name, f.kind, f.type.value, None if f.argument is None else _form(f.argument)] for f in step.folds]
     return ["gather", _listed(step.keys), folds]
 

@@ -17,7 +17,7 @@ from discreet.errors import InvalidParameter
 from discreet.measurement.aggregates import aggregation
 from discreet.plan.model.nodes import Question
 from discreet.plan.model.schema import TableSchema
-from discreet.sql.clauses.assembly import Asked, Piece, question
+from discreet.sql.clauses.assembly import Piece, QuestionParts, question
 from discreet.sql.functions import only
 from discreet.sql.functions.aggregates import FINEST
 from discreet.sql.refusals import Source
@@ -175,7 +175,7 @@ class TableFrame:
         if not self.measures:
             raise InvalidParameter("agg", "nothing", "to name at least one aggregate", "Add e.g. .agg(n=count()).")
         return question(
-            Asked(
+            QuestionParts(
                 schema=self.schema,
                 alias=self.schema.name,
                 outputs=[*self.keys, *self.measures],

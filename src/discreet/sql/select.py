@@ -23,15 +23,15 @@ from discreet import check
 from discreet.errors import UnknownTable
 from discreet.plan.model.nodes import Question
 from discreet.plan.model.schema import TableSchema
-from discreet.plan.post.steps import Attach, noisy_columns
-from discreet.sql.clauses.assembly import Asked, Piece, question, typed
+from discreet.plan.post.steps import AttachQuestion, noisy_columns
+from discreet.sql.clauses.assembly import Piece, QuestionParts, question, typed
 from discreet.sql.clauses.from_clause import From, Origin
 from discreet.sql.clauses.histograms import banded, counted, histogram
 from discreet.sql.clauses.in_and_exists import marked
 from discreet.sql.clauses.outer_select import Columns, Parts, join_blocks, of_numbers, over
 from discreet.sql.clauses.row_selects import nested, releases
 from discreet.sql.clauses.select_lists import groupings, keys_of
-from discreet.sql.clauses.subqueries import Blocks
+from discreet.sql.clauses.subqueries import Subqueries
 from discreet.sql.examples import DIALECT
 from discreet.sql.functions import only, read
 from discreet.sql.refusals import Source
@@ -150,7 +150,7 @@ def _select_of(node: exp.Expr, reader: From) -> _Inner | None:
     return _Inner(node, alias, given, reader)
 
 
-def _blocks(reader: From, before: int = 0) -> Blocks:
+def _blocks(reader: From, before: int = 0) -> Subqueries:
     """Reads questions inside a question."""
 
     def read(node: exp.Expr) -> Question:
@@ -158,16 +158,18 @@ def _blocks(reader: From, before: int = 0) -> Blocks:
             reader.source.refuse("A SELECT inside an expression gives one number.", "For example {count}.", node)
         return _question(node, reader)
 
-    return Blocks(reader.source, read, before=before)
+    return Subqueries(reader.source, read, before=before)
 
 
-def _asked(tree: exp.Select, found: Origin, conditions: Sequence[exp.Expr], source: Source, blocks: Blocks) -> Asked:
+def _asked(
+    tree: exp.Select, found: Origin, conditions: Sequence[exp.Expr], source: Source, blocks: Subqueries
+) -> QuestionParts:
     scope = found.scope(source)
     group = tree.args.get("group")
     if group is not None:
         only(group, scope, "expressions", "all")
     keys, sets = groupings(keys_of(tree), source)
-    return Asked(
+    return QuestionParts(
         schema=found.schema,
         alias=scope.alias,
         names=found.names,
@@ -249,7 +251,7 @@ def _over(tree: exp.Select, inner: _Inner) -> Question:
         tables={inner.alias: released},
         blocks=blocks,
     )
-    others: list[Attach] = []
+    others: list[AttachQuestion] = []
     for join in tree.args.get("joins") or []:
         right = _select_of(join.this, inner.outside)
         if right is None:

@@ -21,7 +21,7 @@ from discreet.measurement.releases.additive import Measure
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.schema import Bounds, Limits
 from discreet.plan.post.outputs import Cell, Noisy
-from discreet.plan.post.steps import Attach, Keep
+from discreet.plan.post.steps import AttachQuestion, FilterGroups
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.report.display import Display, error, percent
@@ -159,8 +159,8 @@ def imagined(program: Program, *, confidence: Fraction, rows: int) -> dict[str, 
 
 def _imagined(program: Program, rows: int) -> Released:
     """One group, with one of each question beside."""
-    steps = [step for step in program.question.steps if not isinstance(step, Keep)]
-    joined = tuple(replace(step, on=()) if isinstance(step, Attach) else step for step in steps)
+    steps = [step for step in program.question.steps if not isinstance(step, FilterGroups)]
+    joined = tuple(replace(step, on=()) if isinstance(step, AttachQuestion) else step for step in steps)
     question = replace(program.question, having=None, order=(), limit=None, steps=joined)
     statistics = [number for measure in program.measures for number in _in_the_middle(measure, rows)]
     key = (None,) * len(question.labels)

@@ -26,8 +26,7 @@ from discreet.engines.duckdb.sources import Column, Csv, Frame, Source, source_o
 from discreet.engines.duckdb.tables import FATAL, Readable, described, fetched, hardened, paths_of, put
 from discreet.engines.row_choice import id_text
 from discreet.engines.sql.join_bounds import heavy
-from discreet.engines.sql.printer import Printer
-from discreet.engines.sql.relations import Rows, Stand
+from discreet.engines.sql.relations import RelationPrinter, StoredTable
 from discreet.engines.sql.statement import Statement, statement
 from discreet.errors import InvalidParameter
 from discreet.plan.model.readings import Reading
@@ -118,14 +117,14 @@ class DuckDB(Engine):
 
     def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
         stands = {
-            name: Stand(f"t{place}", table.stored, self._columns[name])
+            name: StoredTable(f"t{place}", table.stored, self._columns[name])
             for place, (name, table) in enumerate(self._tables.items())
         }
         if reading.source is None:
             own = stands[reading.table]
             printer, likely = Printer(self.dialect, own.sql, own.stored, own.declared), None
         else:
-            rows = Rows(self.dialect, stands)
+            rows = RelationPrinter(self.dialect, stands)
             printer, likely = rows.printer(reading.source), heavy(rows, reading)
         made = statement(reading, printer, likely)
         asked = {reading.table, *(() if reading.source is None else tables(reading.source))}

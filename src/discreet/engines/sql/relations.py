@@ -115,7 +115,7 @@ Stored = Mapping[str, tuple[Type, str]]
 
 
 @dataclass(frozen=True)
-class Stand:
+class StoredTable:
     """A table in the database: its SQL, how its columns are stored, and what they are declared as."""
 
     sql: str
@@ -124,7 +124,7 @@ class Stand:
 
 
 @dataclass
-class Rows:
+class RelationPrinter:
     """Prints relations of one statement.
 
     Args:
@@ -134,7 +134,7 @@ class Rows:
     """
 
     dialect: Dialect
-    tables: Mapping[str, Stand]
+    tables: Mapping[str, StoredTable]
     parameters: dict[str, Any] = field(default_factory=dict)
 
     def shape(self, relation: Relation) -> dict[str, Type]:
@@ -311,14 +311,14 @@ def _extreme(printer: Printer, kind: str, value: Term, by: Term) -> tuple[str, T
     return aggregate, printer.name(printer.fill(term, value, by))
 
 
-_PRINT: Mapping[type[Relation], Callable[[Rows, Any], str]] = {
-    Table: Rows._table,
-    Reached: Rows._reached,
-    Select: Rows._select,
-    PerUnit: Rows._per_unit,
-    Windowed: Rows._windowed,
-    Join: Rows._join,
-    Matched: Rows._matched,
-    Marked: Rows._marked,
-    Union: Rows._union,
+_PRINT: Mapping[type[Relation], Callable[[RelationPrinter, Any], str]] = {
+    Table: RelationPrinter._table,
+    Reached: RelationPrinter._reached,
+    Select: RelationPrinter._select,
+    PerUnit: RelationPrinter._per_unit,
+    Windowed: RelationPrinter._windowed,
+    Join: RelationPrinter._join,
+    Matched: RelationPrinter._matched,
+    Marked: RelationPrinter._marked,
+    Union: RelationPrinter._union,
 }

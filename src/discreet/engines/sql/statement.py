@@ -119,7 +119,7 @@ class _Columns:
 
 
 def statement(reading: Reading, printer: Printer, heavy: str | None = None) -> Statement:
-    """Prints a reading that has been checked; `heavy` is what `join_census` says of it."""
+    """Prints a reading that has been checked; `heavy` is what `join_bounds` says of it."""
     if reading.split is not None:
         sql = split_sql(reading, reading.split, printer)
         return Statement(sql=sql, parameters=printer.parameters, keys=len(reading.keys), finish=None)

@@ -28,7 +28,7 @@ from discreet.mechanisms.sums import (
 from discreet.plan.model.nodes import Question, Step
 from discreet.plan.post.outputs import Cell, Noisy, finish
 from discreet.plan.post.step_evaluation import Setting, walked
-from discreet.plan.post.steps import Keep, noisy_columns, numbers, rests, single
+from discreet.plan.post.steps import FilterGroups, noisy_columns, numbers, rests, single
 
 Finishing = Callable[[Fraction], Iterator[dict[str, Cell]]]
 """Keys and aggregates of each group, with intervals that miss with at most a given probability each."""
@@ -176,6 +176,6 @@ def _at(first: Cell, part: Cell) -> Cell:
 def _finished(
     question: Question, rows: Sequence[Mapping[str, Cell]], setting: Setting, noisy: frozenset[str]
 ) -> list[dict[str, Cell]]:
-    before: tuple[Step, ...] = () if question.having is None else (Keep(question.having),)
+    before: tuple[Step, ...] = () if question.having is None else (FilterGroups(question.having),)
     shown = walked((*before, *question.steps), rows, setting, numbers(question, noisy))
     return finish(replace(question, having=None), shown)

@@ -2,8 +2,8 @@
 
 Formal guarantee: a function of released values. If the true values of all aggregates lie in their intervals, then those
 of everything that is computed from them do, where the true value of a filter, a place or a total is the one that the
-same steps give on the true aggregates of the same groups. A group that a filter drops, but might have kept, stays as a
-ghost: it is not shown and widens intervals.
+same steps give on the true aggregates of the same groups. A group that a filter drops, but might have kept, stays as an
+uncertain group: it is not shown and widens intervals.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from discreet.errors import InternalError
 from discreet.plan.model.nodes import Column, Expression, Step
 from discreet.plan.post.outputs import Cell, spread
 from discreet.plan.post.released_groups import Group, Law, aggregated
-from discreet.plan.post.steps import Attach, Frames, Gather, Gathered, Keep, summed
+from discreet.plan.post.steps import AttachQuestion, FilterGroups, GroupAggregate, GroupWindows, Regroup, summed
 from discreet.plan.post.windows import beside
 
 
@@ -42,7 +42,7 @@ def stepped(step: Step, groups: Sequence[Group], setting: Setting) -> list[Group
 
 
 @stepped.register
-def _(step: Keep, groups: Sequence[Group], setting: Setting) -> list[Group]:
+def _(step: FilterGroups, groups: Sequence[Group], setting: Setting) -> list[Group]:
     del setting
     kept = []
     for group in groups:
@@ -54,7 +54,7 @@ def _(step: Keep, groups: Sequence[Group], setting: Setting) -> list[Group]:
 
 
 @stepped.register
-def _(step: Attach, groups: Sequence[Group], setting: Setting) -> list[Group]:
+def _(step: AttachQuestion, groups: Sequence[Group], setting: Setting) -> list[Group]:
     names = {column.name: column.expression.name for column in step.columns if isinstance(column.expression, Column)}
     rows = {tuple(row[name] for _, name in step.on): row for row in setting.blocks[step.place]}
     found = []
@@ -68,7 +68,7 @@ def _(step: Attach, groups: Sequence[Group], setting: Setting) -> list[Group]:
 
 
 @stepped.register
-def _(step: Frames, groups: Sequence[Group], setting: Setting) -> list[Group]:
+def _(step: GroupWindows, groups: Sequence[Group], setting: Setting) -> list[Group]:
     columns = {window.name: beside(window, groups, _law(window.argument, setting)) for window in step.windows}
     made = []
     for index, group in enumerate(groups):
@@ -78,14 +78,14 @@ def _(step: Frames, groups: Sequence[Group], setting: Setting) -> list[Group]:
 
 
 @stepped.register
-def _(step: Gather, groups: Sequence[Group], setting: Setting) -> list[Group]:
+def _(step: Regroup, groups: Sequence[Group], setting: Setting) -> list[Group]:
     found: dict[tuple[Any, ...], list[Group]] = {} if step.keys else {(): []}
     for group in groups:
         found.setdefault(tuple(group.value(key.expression) for key in step.keys), []).append(group)
     return [_gathered(step, key, members, setting) for key, members in found.items()]
 
 
-def _gathered(step: Gather, key: tuple[Any, ...], members: Sequence[Group], setting: Setting) -> Group:
+def _gathered(step: Regroup, key: tuple[Any, ...], members: Sequence[Group], setting: Setting) -> Group:
     cells: dict[str, Cell] = {output.name: value for output, value in zip(step.keys, key, strict=True)}
     cells |= {fold.name: _folded(fold, members, _law(fold.argument, setting)) for fold in step.folds}
     alone = not step.keys
@@ -93,7 +93,7 @@ def _gathered(step: Gather, key: tuple[Any, ...], members: Sequence[Group], sett
     return Group(cells, None, shown, sure)
 
 
-def _folded(fold: Gathered, members: Sequence[Group], law: Law | None) -> Cell:
+def _folded(fold: GroupAggregate, members: Sequence[Group], law: Law | None) -> Cell:
     return aggregated(fold.kind, fold.type, [group.member(fold.argument) for group in members], law)
 
 

@@ -37,14 +37,14 @@ NEIGHBOURS = ("lag", "lead", "first", "last")
 
 
 @dataclass(frozen=True, slots=True)
-class Keep(Step):
+class FilterGroups(Step):
     """The groups for which a condition is true."""
 
     condition: Expression
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class GroupWindow:
     """A value beside each group, from the groups of its partition.
 
     Args:
@@ -70,14 +70,14 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True)
-class Frames(Step):
+class GroupWindows(Step):
     """The same groups, with values beside them."""
 
-    windows: tuple[Beside, ...]
+    windows: tuple[GroupWindow, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gathered:
+class GroupAggregate:
     """An aggregate of released values."""
 
     name: str
@@ -87,15 +87,15 @@ class Gathered:
 
 
 @dataclass(frozen=True, slots=True)
-class Gather(Step):
+class Regroup(Step):
     """Groups put together by what follows from their keys; without keys, all in one."""
 
     keys: tuple[Output, ...]
-    folds: tuple[Gathered, ...]
+    folds: tuple[GroupAggregate, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Attach(Step):
+class AttachQuestion(Step):
     """The groups with the outputs of a question beside, which stand in the only row of it, or in the one of equal keys.
 
     Args:
@@ -122,30 +122,30 @@ def mapped(step: Step, function: Callable[[Expression], Expression]) -> Step:
 
 
 @mapped.register
-def _(step: Keep, function: Callable[[Expression], Expression]) -> Step:
-    return Keep(function(step.condition))
+def _(step: FilterGroups, function: Callable[[Expression], Expression]) -> Step:
+    return FilterGroups(function(step.condition))
 
 
 @mapped.register
-def _(step: Frames, function: Callable[[Expression], Expression]) -> Step:
-    return Frames(tuple(with_parts(window, function) for window in step.windows))
+def _(step: GroupWindows, function: Callable[[Expression], Expression]) -> Step:
+    return GroupWindows(tuple(with_parts(window, function) for window in step.windows))
 
 
 @mapped.register
-def _(step: Gather, function: Callable[[Expression], Expression]) -> Step:
+def _(step: Regroup, function: Callable[[Expression], Expression]) -> Step:
     keys = tuple(replace(key, expression=function(key.expression)) for key in step.keys)
     folds = tuple(
         replace(fold, argument=None if fold.argument is None else function(fold.argument)) for fold in step.folds
     )
-    return Gather(keys, folds)
+    return Regroup(keys, folds)
 
 
 @mapped.register
-def _(step: Attach, function: Callable[[Expression], Expression]) -> Step:
+def _(step: AttachQuestion, function: Callable[[Expression], Expression]) -> Step:
     return replace(step, on=tuple((function(part), name) for part, name in step.on))
 
 
-def with_parts(window: Beside, function: Callable[[Expression], Expression]) -> Beside:
+def with_parts(window: GroupWindow, function: Callable[[Expression], Expression]) -> GroupWindow:
     """Applies a function to all expressions of a window."""
     return replace(
         window,
@@ -167,17 +167,17 @@ def parts(step: Step) -> list[Expression]:
     return found
 
 
-def parts_of(window: Beside) -> list[Expression]:
+def parts_of(window: GroupWindow) -> list[Expression]:
     """Returns all expressions of a window."""
-    return parts(Frames((window,)))
+    return parts(GroupWindows((window,)))
 
 
-def made(steps: Sequence[Step]) -> Iterator[Beside | Gathered]:
+def made(steps: Sequence[Step]) -> Iterator[GroupWindow | GroupAggregate]:
     """Yields the columns that steps make, but for keys."""
     for step in steps:
-        if isinstance(step, Frames):
+        if isinstance(step, GroupWindows):
             yield from step.windows
-        elif isinstance(step, Gather):
+        elif isinstance(step, Regroup):
             yield from step.folds
 
 
@@ -203,12 +203,12 @@ def _last(question: Question) -> list[Expression]:
 
 
 def _left(step: Step, read: set[str]) -> Step | None:
-    if isinstance(step, Frames):
+    if isinstance(step, GroupWindows):
         windows = tuple(window for window in step.windows if window.name in read)
-        return Frames(windows) if windows else None
-    if isinstance(step, Gather):
-        return Gather(step.keys, tuple(fold for fold in step.folds if fold.name in read))
-    if isinstance(step, Attach):
+        return GroupWindows(windows) if windows else None
+    if isinstance(step, Regroup):
+        return Regroup(step.keys, tuple(fold for fold in step.folds if fold.name in read))
+    if isinstance(step, AttachQuestion):
         return replace(step, columns=tuple(column for column in step.columns if column.name in read))
     return step
 
@@ -224,18 +224,18 @@ def noisy_columns(question: Question) -> frozenset[str]:
     found = {aggregate.name for aggregate in question.aggregates if aggregate.is_measured}
     unsure = _reads(question.having, found)
     for step in question.steps:
-        if isinstance(step, Attach):
+        if isinstance(step, AttachQuestion):
             found |= set(_attached(step, question))
-        elif isinstance(step, Keep):
+        elif isinstance(step, FilterGroups):
             unsure |= _reads(step.condition, found)
-        elif isinstance(step, Frames):
+        elif isinstance(step, GroupWindows):
             found |= {window.name for window in step.windows if unsure or _any(parts_of(window), found)}
-        elif isinstance(step, Gather):
+        elif isinstance(step, Regroup):
             found |= {fold.name for fold in step.folds if unsure or _reads(fold.argument, found)}
     return frozenset(found)
 
 
-def _attached(step: Attach, question: Question) -> dict[str, int]:
+def _attached(step: AttachQuestion, question: Question) -> dict[str, int]:
     """The columns of a question beside that depend on noise, and on how many aggregates."""
     block = question.beside[step.place]
     outputs = {output.name: output.expression for output in block.outputs}
@@ -251,7 +251,7 @@ def _name(column: Output) -> str:
 
 def numbers(question: Question, names: frozenset[str]) -> frozenset[str]:
     """Returns those of the columns that are numbers; aggregates all are."""
-    attached = [c for step in question.steps if isinstance(step, Attach) for c in step.columns]
+    attached = [c for step in question.steps if isinstance(step, AttachQuestion) for c in step.columns]
     texts = {each.name for each in made(question.steps) if not each.type.is_number}
     return names - texts - {column.name for column in attached if not column.expression.type.is_number}
 
@@ -274,21 +274,21 @@ def single(question: Question, summable: frozenset[str]) -> dict[str, int]:
     known = {aggregate.name: 1 for aggregate in question.aggregates}
     unsure, gathered = _reads(question.having, noisy), False
     for step in question.steps:
-        if isinstance(step, Attach):
+        if isinstance(step, AttachQuestion):
             known |= _attached(step, question)
-        unsure |= isinstance(step, Keep) and _reads(step.condition, noisy)
+        unsure |= isinstance(step, FilterGroups) and _reads(step.condition, noisy)
         for each in made((step,)):
             count = None if unsure else _rests(each, known, noisy, frozenset() if gathered else summable)
             if each.name in noisy and count is not None:
                 known[each.name] = count
-        gathered |= isinstance(step, Gather)
+        gathered |= isinstance(step, Regroup)
     return known
 
 
 def _rests(
-    each: Beside | Gathered, known: Mapping[str, int], noisy: frozenset[str], summable: frozenset[str]
+    each: GroupWindow | GroupAggregate, known: Mapping[str, int], noisy: frozenset[str], summable: frozenset[str]
 ) -> int | None:
-    if isinstance(each, Beside) and _any([order.expression for order in each.order], noisy):
+    if isinstance(each, GroupWindow) and _any([order.expression for order in each.order], noisy):
         return None
     if each.kind in ("sum", "mean") and summed(each.argument) in summable:
         return 1

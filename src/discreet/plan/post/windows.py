@@ -29,13 +29,13 @@ from discreet.plan.post.released_groups import (
     present,
     summed_span,
 )
-from discreet.plan.post.steps import NEIGHBOURS, PLACES, Beside
+from discreet.plan.post.steps import NEIGHBOURS, PLACES, GroupWindow
 
 MOST_PAIRS = 500
 """Groups of a partition that are compared in pairs, where an order by noisy values has several terms."""
 
 
-def beside(window: Beside, groups: Sequence[Group], law: Law | None) -> list[Cell]:
+def beside(window: GroupWindow, groups: Sequence[Group], law: Law | None) -> list[Cell]:
     """Computes the value beside each group; beside a group that is not shown, NULL or anything."""
     partitions: dict[tuple[Any, ...], list[int]] = {}
     for index, group in enumerate(groups):
@@ -43,9 +43,9 @@ def beside(window: Beside, groups: Sequence[Group], law: Law | None) -> list[Cel
     found: dict[int, Cell] = {}
     for indices in partitions.values():
         shown = _sorted(window.order, [index for index in indices if groups[index].shown], groups)
-        ghosts = [groups[index] for index in indices if not groups[index].shown]
-        pane = _Pane(window, [groups[index] for index in shown], ghosts, law)
-        found |= dict(zip(shown, pane.cells(), strict=True))
+        uncertain = [groups[index] for index in indices if not groups[index].shown]
+        partition = _Partition(window, [groups[index] for index in shown], uncertain, law)
+        found |= dict(zip(shown, partition.cells(), strict=True))
     nothing = as_noisy(None, Span(ZERO, ZERO)) if window.type.is_number else None
     return [found.get(index, nothing) for index in range(len(groups))]
 
@@ -61,12 +61,12 @@ def _sorted(order: Sequence[Order], indices: list[int], groups: Sequence[Group])
 
 
 @dataclass
-class _Pane:
+class _Partition:
     """The groups of one partition in their order, and those that only might be there."""
 
-    window: Beside
+    window: GroupWindow
     groups: list[Group]
-    ghosts: list[Group]
+    uncertain: list[Group]
     law: Law | None
 
     def cells(self) -> list[Cell]:
@@ -83,7 +83,7 @@ class _Pane:
     def is_known(self) -> bool:
         """Whether groups and order do not depend on noise."""
         orders = [term.expression for term in self.window.order]
-        return not self.ghosts and all(
+        return not self.uncertain and all(
             group.sure and all(isinstance(group.settled(part), Literal) for part in orders) for group in self.groups
         )
 
@@ -118,7 +118,7 @@ class _Pane:
     @cached_property
     def everyone(self) -> list[Member]:
         """The same, with those that might be there, none of them for sure."""
-        there = [*self.members, *(group.member(self.window.argument) for group in self.ghosts)]
+        there = [*self.members, *(group.member(self.window.argument) for group in self.uncertain)]
         return [Member(m.part, m.place, m.shown, sure=False) for m in present(self.window.kind, there)]
 
     # ------------------------------------------------------------------------------------------------------- neighbours
@@ -144,7 +144,7 @@ class _Pane:
     def _aggregates(self) -> Iterator[Cell]:
         whole = self.window.rows is None and not self.window.order
         if whole:
-            there = [*self.members, *(group.member(self.window.argument) for group in self.ghosts)]
+            there = [*self.members, *(group.member(self.window.argument) for group in self.uncertain)]
             yield from [aggregated(self.window.kind, self.window.type, there, self.law)] * len(self.groups)
         elif not self.is_known:
             yield from self._unknown()
@@ -214,13 +214,13 @@ class _Pane:
         return Span(Fraction(1 + low), Fraction(1 + maybe), nullable=False)
 
     def _before(self, place: int) -> tuple[int, int]:
-        others = len(self.groups) + len(self.ghosts) - 1
+        others = len(self.groups) + len(self.uncertain) - 1
         if not self._is_ordered or (len(self.window.order) > 1 and others >= MOST_PAIRS):
             return 0, others
         if len(self.window.order) == 1:
             return self._by_one(place)
-        verdicts = [self._precedes(other, self.groups[place]) for other in (*self.groups, *self.ghosts)]
-        sure = sum(v is True and g.sure for v, g in zip(verdicts, (*self.groups, *self.ghosts), strict=True))
+        verdicts = [self._precedes(other, self.groups[place]) for other in (*self.groups, *self.uncertain)]
+        sure = sum(v is True and g.sure for v, g in zip(verdicts, (*self.groups, *self.uncertain), strict=True))
         return sure, sum(verdict is not False for verdict in verdicts) - 1
 
     @cached_property
@@ -230,14 +230,14 @@ class _Pane:
         return bool(terms) and all(
             part.type.is_number or isinstance(group.settled(part), Literal)
             for part in terms
-            for group in (*self.groups, *self.ghosts)
+            for group in (*self.groups, *self.uncertain)
         )
 
     def _by_one(self, place: int) -> tuple[int, int]:
         low, high = self._ranges[place]
         surely = bisect_left(self._sure_highs, low)
         maybe = bisect_right(self._lows, high)
-        return surely, min(maybe - 1, len(self.groups) + len(self.ghosts) - 1)
+        return surely, min(maybe - 1, len(self.groups) + len(self.uncertain) - 1)
 
     @cached_property
     def _ranges(self) -> list[tuple[Any, Any]]:
@@ -246,12 +246,12 @@ class _Pane:
 
     @cached_property
     def _lows(self) -> list[Any]:
-        ghosts = [_range(group, self.window.order[0])[0] for group in self.ghosts]
-        return sorted([*(low for low, _ in self._ranges), *ghosts])
+        uncertain = [_range(group, self.window.order[0])[0] for group in self.uncertain]
+        return sorted([*(low for low, _ in self._ranges), *uncertain])
 
     @cached_property
     def _sure_highs(self) -> list[Any]:
-        found = [_range(g, self.window.order[0])[1] for g in (*self.groups, *self.ghosts) if g.sure]
+        found = [_range(g, self.window.order[0])[1] for g in (*self.groups, *self.uncertain) if g.sure]
         return sorted(found)
 
     def _precedes(self, one: Group, other: Group) -> bool | None:

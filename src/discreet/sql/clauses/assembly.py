@@ -32,10 +32,19 @@ from discreet.plan.model.nodes import (
 from discreet.plan.model.relations import Table
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
-from discreet.plan.post.steps import Attach, Beside, Frames, Keep, called, mapped, needed, with_parts
+from discreet.plan.post.steps import (
+    AttachQuestion,
+    FilterGroups,
+    GroupWindow,
+    GroupWindows,
+    called,
+    mapped,
+    needed,
+    with_parts,
+)
 from discreet.plan.post.steps import parts as parts_of_step
 from discreet.sql.clauses.select_lists import RESERVED_ENDS, distinct, each, may_be_shown, readable
-from discreet.sql.clauses.subqueries import Blocks
+from discreet.sql.clauses.subqueries import Subqueries
 from discreet.sql.clauses.window_clause import GroupScope, puts_together
 from discreet.sql.examples import Examples, band, quoted
 from discreet.sql.functions import read
@@ -53,7 +62,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class QuestionParts:
     """A question as its author wrote it, in trees of the parser.
 
     Args:
@@ -81,7 +90,7 @@ class Asked:
     limit: int | None = None
     names: Names | None = None
     relation: Relation | None = None
-    blocks: Blocks | None = None
+    blocks: Subqueries | None = None
     sets: Sequence[Sequence[int]] = ()
 
     @property
@@ -104,7 +113,7 @@ class Asked:
         return Scope(source=source, schema=self.schema, alias=self.alias, names=self.names)
 
 
-def question(asked: Asked) -> Question:
+def question(asked: QuestionParts) -> Question:
     """Builds the plan of a question.
 
     Raises:
@@ -121,7 +130,7 @@ def question(asked: Asked) -> Question:
     builder.known |= {d: from_whole(builder.known[whole], scale) for d, (whole, scale) in builder.whole.items()}
     outputs = [builder.released(piece, found) for piece, found in zip(asked.outputs, raw, strict=True)]
     shown = [asked.shown(aggregate) for aggregate in builder.aggregates]
-    names = named(asked.outputs, outputs, [*shown, *called([Frames(tuple(builder.windows))])])
+    names = named(asked.outputs, outputs, [*shown, *called([GroupWindows(tuple(builder.windows))])])
     builder.named |= dict(zip(names, raw, strict=True))
     order = tuple(Order(builder.ordered(piece, raw), down) for piece, down in asked.order)
     having = builder.having()
@@ -142,7 +151,7 @@ def question(asked: Asked) -> Question:
     return tidy(asking, asked.outputs[0])
 
 
-def _spread(asked: Asked) -> Asked:
+def _spread(asked: QuestionParts) -> QuestionParts:
     """The question with an output for each quantile of a list; numbers and names of the list mean all of them."""
     made = [
         [replace(piece, node=node, name=name) for node, name in each(piece.node, piece.name)] for piece in asked.outputs
@@ -171,14 +180,14 @@ def _spread(asked: Asked) -> Asked:
 class _Builder:
     """Reads the pieces of one question; aggregates, keys and names collect here."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: QuestionParts) -> None:
         self.asked = asked
         self.aggregates: list[Aggregate] = []
         self.known: dict[Expression, Expression] = {}
         self.whole: dict[Expression, tuple[Expression, float]] = {}  # keys of doubles, as whole numbers
         self.named: dict[str, Expression] = {}
         self.keys: list[Expression] = []
-        self.windows: list[Beside] = []
+        self.windows: list[GroupWindow] = []
         nodes = [*asked.outputs, *asked.having, *(piece for piece, _ in asked.order)]
         self.is_grouped = bool(asked.keys) or any(puts_together(piece.node) for piece in nodes)
 
@@ -236,11 +245,11 @@ class _Builder:
         """Numbers of questions beside, HAVING if it may read them, and windows, of keys and aggregates alone."""
         piece = self.asked.outputs[0]
         windows = [with_parts(window, lambda part: self.released(piece, part)) for window in self.windows]
-        kept = (Keep(having),) if having is not None and self.attached else ()
-        return (*self.attached, *kept, *((Frames(tuple(windows)),) if windows else ()))
+        kept = (FilterGroups(having),) if having is not None and self.attached else ()
+        return (*self.attached, *kept, *((GroupWindows(tuple(windows)),) if windows else ()))
 
     @property
-    def attached(self) -> list[Attach]:
+    def attached(self) -> list[AttachQuestion]:
         """What brings the numbers of questions beside to each group, before anything is done with them."""
         return [] if self.asked.blocks is None else self.asked.blocks.attached()
 
@@ -279,7 +288,7 @@ def number(piece: Piece, outputs: int) -> int | None:
     return int(node.name[:9]) - 1
 
 
-def _meant(piece: Piece, asked: Asked) -> Piece:
+def _meant(piece: Piece, asked: QuestionParts) -> Piece:
     place = number(piece, len(asked.outputs))
     if place is not None:
         return replace(asked.outputs[place], name=None)
@@ -289,7 +298,7 @@ def _meant(piece: Piece, asked: Asked) -> Piece:
     return piece
 
 
-def _may_be_key(expression: Expression, piece: Piece, asked: Asked) -> None:
+def _may_be_key(expression: Expression, piece: Piece, asked: QuestionParts) -> None:
     examples, source = Examples(asked.schema), piece.source
     read_columns = {column.name for column in columns(expression)}
     if owner := next((name for name in asked.schema.ids if name in read_columns), None):
@@ -307,7 +316,7 @@ def _may_be_key(expression: Expression, piece: Piece, asked: Asked) -> None:
         source.refuse(reason, f"Group by whole numbers, texts or dates: {banded if simple else '{bands}'}.", piece.node)
 
 
-def _not_released(column: Column, piece: Piece, asked: Asked) -> NoReturn:
+def _not_released(column: Column, piece: Piece, asked: QuestionParts) -> NoReturn:
     node = next((n for n in piece.node.find_all(exp.Column) if _outside(n, column.name)), piece.node)
     name, declared = _shown_name(column, asked), piece.source.schemas.get(asked.schema.name)
     own = declared is not None and asked.is_plain and column.name in declared.stored
@@ -322,7 +331,7 @@ def _not_released(column: Column, piece: Piece, asked: Asked) -> NoReturn:
     piece.source.refuse(reason, hint, node)
 
 
-def _shown_name(column: Column, asked: Asked) -> str:
+def _shown_name(column: Column, asked: QuestionParts) -> str:
     """What the question calls a column; one of ours stands for IN or EXISTS."""
     tables = asked.scope(Source("", {})).visible
     known = ((table, name) for table, names in tables.items() for name, inner in names.items() if inner == column.name)
@@ -337,7 +346,7 @@ def _outside(node: exp.Column, name: str) -> bool:
     return same(node.name, name) and node.find_ancestor(exp.AggFunc) is None
 
 
-def _keys(expressions: Sequence[Expression], raw: Sequence[Expression], asked: Asked) -> list[Key]:
+def _keys(expressions: Sequence[Expression], raw: Sequence[Expression], asked: QuestionParts) -> list[Key]:
     """Keys with the names that their columns have in the answer."""
     keys: list[Key] = []
     for expression in expressions:

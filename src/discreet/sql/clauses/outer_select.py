@@ -21,20 +21,20 @@ from discreet.plan.model.nodes import (
 )
 from discreet.plan.model.types import Type
 from discreet.plan.post.steps import (
-    Attach,
-    Beside,
-    Frames,
-    Gather,
-    Gathered,
+    AttachQuestion,
+    FilterGroups,
     GatherKind,
-    Keep,
+    GroupAggregate,
+    GroupWindow,
+    GroupWindows,
+    Regroup,
     called,
     made,
     noisy_columns,
     with_parts,
 )
 from discreet.sql.clauses.assembly import Piece, conjunction, named, number, tidy, truth, typed
-from discreet.sql.clauses.subqueries import Blocks, attached, columns_of, joined
+from discreet.sql.clauses.subqueries import Subqueries, attached, columns_of, joined
 from discreet.sql.clauses.window_clause import beside, kept, puts_together
 from discreet.sql.examples import quoted
 from discreet.sql.functions import only, read
@@ -67,12 +67,12 @@ class Columns(Scope):
 
     released: Mapping[str, Expression] = field(default_factory=dict)
     tables: Mapping[str, Mapping[str, Expression]] = field(default_factory=dict)
-    blocks: Blocks | None = None
+    blocks: Subqueries | None = None
     named: Mapping[str, Expression] = field(default_factory=dict)
     noisy: frozenset[str] = frozenset()
     before: int = 0
-    folds: list[Gathered] | None = None
-    windows: list[Beside] | None = None
+    folds: list[GroupAggregate] | None = None
+    windows: list[GroupWindow] | None = None
 
     @property
     def row(self) -> Scope:
@@ -128,7 +128,9 @@ class Columns(Scope):
         if kind in ("sum", "mean") and argument is not None and not argument.type.is_number:
             self.refuse(f"SUM and AVG do not take {argument.type.value}.", "Count instead: {grouped}.", node)
         result = Type.INT if argument is None or kind.startswith("count") else argument.type
-        asked = Gathered(name="", kind=_KINDS[kind], type=Type.FLOAT if kind == "mean" else result, argument=argument)
+        asked = GroupAggregate(
+            name="", kind=_KINDS[kind], type=Type.FLOAT if kind == "mean" else result, argument=argument
+        )
         same = [known for known in self.folds if replace(known, name="") == asked]
         if not same:
             same = [replace(asked, name=f"#f{self.before + len(self.folds)}")]
@@ -147,7 +149,7 @@ class Columns(Scope):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """A SELECT over another, in trees: as `assemble.Asked`, but about released columns."""
+    """A SELECT over another, in trees: as `assembly.QuestionParts`, but about released columns."""
 
     outputs: Sequence[Piece]
     where: Sequence[Piece]
@@ -157,7 +159,7 @@ class Parts:
     limit: int | None
 
 
-def over(asking: Question, parts: Parts, scope: Columns, others: Sequence[Attach] = ()) -> Question:
+def over(asking: Question, parts: Parts, scope: Columns, others: Sequence[AttachQuestion] = ()) -> Question:
     """Puts a SELECT over a question, and others that are joined to its groups.
 
     Raises:
@@ -169,7 +171,7 @@ def over(asking: Question, parts: Parts, scope: Columns, others: Sequence[Attach
 class _Outer:
     """Reads the parts of one SELECT over released columns."""
 
-    def __init__(self, asking: Question, parts: Parts, scope: Columns, others: Sequence[Attach]) -> None:
+    def __init__(self, asking: Question, parts: Parts, scope: Columns, others: Sequence[AttachQuestion]) -> None:
         self.joined = others
         nodes = [*parts.outputs, *parts.having, *(piece for piece, _ in parts.order)]
         self.is_aggregated = parts.keys is not None or any(puts_together(piece.node) for piece in nodes)
@@ -195,17 +197,17 @@ class _Outer:
         order = [Order(self._ordered(piece, shown, found), down) for piece, down in self.parts.order]
         asking, steps = self._filtered(kept_ones)
         if self.is_aggregated:
-            steps += [Gather(tuple(keys), tuple(self.scope.folds or ())), *self._numbers]
+            steps += [Regroup(tuple(keys), tuple(self.scope.folds or ())), *self._numbers]
         if (condition := conjunction(having)) is not None:
-            steps.append(Keep(condition))
+            steps.append(FilterGroups(condition))
         if self.scope.windows:
-            steps.append(Frames(tuple(self._window(window) for window in self.scope.windows)))
+            steps.append(GroupWindows(tuple(self._window(window) for window in self.scope.windows)))
         names = named(self.pieces, found, [*asking.aggregates, *called(steps)])
         made_of = replace(asking, outputs=tuple(map(Output, names, found)), order=tuple(order), limit=self.parts.limit)
         return tidy(replace(made_of, steps=tuple(steps)), self.pieces[0])
 
     @property
-    def _numbers(self) -> list[Attach]:
+    def _numbers(self) -> list[AttachQuestion]:
         """What attaches the numbers of questions beside."""
         return [] if self.plain.blocks is None else self.plain.blocks.attached()
 
@@ -217,7 +219,7 @@ class _Outer:
         if condition is None:
             return asking, steps
         if steps:
-            return asking, [*steps, Keep(condition)]
+            return asking, [*steps, FilterGroups(condition)]
         having = [asking.having, condition] if asking.having is not None else [condition]
         return replace(asking, having=conjunction(having)), []
 
@@ -258,7 +260,7 @@ class _Outer:
 
         return substitute(expression, self.known, other)
 
-    def _window(self, window: Beside) -> Beside:
+    def _window(self, window: GroupWindow) -> GroupWindow:
         return with_parts(window, lambda part: self._of_groups(part, self.pieces[0]))
 
     def _named(self, raw: Sequence[Expression]) -> dict[str, Expression]:
@@ -299,7 +301,9 @@ def of_numbers(blocks: Sequence[Question], pieces: Sequence[Piece], found: Seque
     return tidy(asked, pieces[0])
 
 
-def join_blocks(join: exp.Join, scope: Columns, blocks: Blocks, alias: str, block: Question) -> tuple[Columns, Attach]:
+def join_blocks(
+    join: exp.Join, scope: Columns, blocks: Subqueries, alias: str, block: Question
+) -> tuple[Columns, AttachQuestion]:
     """Joins a released SELECT to another on all its keys.
 
     Raises:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from discreet.plan.model.nodes import Column, Output, Question
-from discreet.plan.post.steps import Attach
+from discreet.plan.post.steps import AttachQuestion
 from discreet.sql.refusals import Source
 
 MOST_BLOCKS = 8
@@ -16,7 +16,7 @@ MOST_BLOCKS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class Subqueries:
     """The questions beside one, as they are met.
 
     Args:
@@ -52,15 +52,15 @@ class Blocks:
             self.source.refuse(f"More than {MOST_BLOCKS} questions would share one budget.", hint, node)
         return self.before + self.found.index(block)
 
-    def attached(self) -> list[Attach]:
+    def attached(self) -> list[AttachQuestion]:
         """Returns the steps that attach the numbers of SELECTs in brackets."""
         return [attached(self.before + i, block) for i, block in enumerate(self.found) if not block.keys]
 
 
-def attached(place: int, block: Question) -> Attach:
+def attached(place: int, block: Question) -> AttachQuestion:
     """Returns the step that attaches the only number of a question beside."""
     (output,) = block.outputs
-    return Attach(place, (Output(f"#b{place}", Column(output.name, output.expression.type)),))
+    return AttachQuestion(place, (Output(f"#b{place}", Column(output.name, output.expression.type)),))
 
 
 def columns_of(place: int, block: Question) -> dict[str, Column]:
@@ -68,8 +68,8 @@ def columns_of(place: int, block: Question) -> dict[str, Column]:
     return {output.name: Column(f"#b{place}_{i}", output.expression.type) for i, output in enumerate(block.outputs)}
 
 
-def joined(place: int, block: Question, on: Sequence[tuple[object, str]], *, outer: bool) -> Attach:
+def joined(place: int, block: Question, on: Sequence[tuple[object, str]], *, outer: bool) -> AttachQuestion:
     """Returns the step that attaches the outputs of a question beside to groups of equal keys."""
     types = {output.name: output.expression.type for output in block.outputs}
     columns = tuple(Output(column.name, Column(name, types[name])) for name, column in columns_of(place, block).items())
-    return Attach(place, columns, tuple(on), outer)  # type: ignore[arg-type]
+    return AttachQuestion(place, columns, tuple(on), outer)  # type: ignore[arg-type]

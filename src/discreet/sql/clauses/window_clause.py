@@ -14,8 +14,8 @@ from discreet.plan.expressions.calls import NULL
 from discreet.plan.model.nodes import Column, Expression, Literal, Order, WindowKind, columns, is_aggregate
 from discreet.plan.model.relations import FineGrid, Window
 from discreet.plan.model.types import Type
-from discreet.plan.post.steps import NEIGHBOURS, PLACES, Beside
-from discreet.sql.clauses.subqueries import Blocks
+from discreet.plan.post.steps import NEIGHBOURS, PLACES, GroupWindow
+from discreet.sql.clauses.subqueries import Subqueries
 from discreet.sql.functions import only, read
 from discreet.sql.scope import AnswerScope, Scope
 
@@ -173,9 +173,9 @@ class GroupScope(AnswerScope):
         blocks: the questions beside, where there may be some.
     """
 
-    windows: list[Beside] = field(default_factory=list)
+    windows: list[GroupWindow] = field(default_factory=list)
     over_groups: bool = False
-    blocks: Blocks | None = None
+    blocks: Subqueries | None = None
 
     def scalar(self, node: exp.Expr) -> Expression:
         """Returns the number of a question beside."""
@@ -206,7 +206,7 @@ def _is_inside(part: exp.Expr, node: exp.Expr) -> bool:
     return False
 
 
-def kept(made: Beside, windows: list[Beside], before: int = 0) -> Column:
+def kept(made: GroupWindow, windows: list[GroupWindow], before: int = 0) -> Column:
     """Returns the column of a window: of an equal one, or of its own."""
     same = [known for known in windows if replace(known, name="") == made]
     if not same:
@@ -215,7 +215,7 @@ def kept(made: Beside, windows: list[Beside], before: int = 0) -> Column:
     return Column(same[0].name, made.type)
 
 
-def beside(node: exp.Window, scope: Scope, noisy: Callable[[str], bool]) -> Beside:
+def beside(node: exp.Window, scope: Scope, noisy: Callable[[str], bool]) -> GroupWindow:
     """Reads a window over released groups, without a name.
 
     Args:
@@ -286,10 +286,10 @@ def _end(given: object, side: object, scope: Scope, node: exp.Expr) -> int:
     return sign * count
 
 
-def _asked(node: exp.Expr, scope: Scope) -> Beside:
+def _asked(node: exp.Expr, scope: Scope) -> GroupWindow:
     if type(node) in PLACE_KINDS:
         only(node, scope)
-        return Beside(name="", kind=PLACE_KINDS[type(node)], type=Type.INT)
+        return GroupWindow(name="", kind=PLACE_KINDS[type(node)], type=Type.INT)
     if type(node) not in VALUE_KINDS:
         reason = f"{node.key.upper()} is not answered beside a group."
         scope.refuse(
@@ -298,15 +298,15 @@ def _asked(node: exp.Expr, scope: Scope) -> Beside:
     only(node, scope, "this", "offset", "big_int")
     kind = VALUE_KINDS[type(node)]
     if node.this is None or isinstance(node.this, exp.Star):
-        return Beside(name="", kind="count", type=Type.INT)
+        return GroupWindow(name="", kind="count", type=Type.INT)
     return _of_value(kind, _value(node.this, scope), node, scope)
 
 
-def _of_value(kind: WindowKind, value: Expression, node: exp.Expr, scope: Scope) -> Beside:
+def _of_value(kind: WindowKind, value: Expression, node: exp.Expr, scope: Scope) -> GroupWindow:
     if kind in ("sum", "mean") and not value.type.is_number:
         scope.refuse(f"SUM and AVG do not take {value.type.value}.", "Count instead: {place}.", node)
     result = Type.INT if kind == "count_values" else Type.FLOAT if kind == "mean" else value.type
-    made = Beside(name="", kind=kind, type=result, argument=value)
+    made = GroupWindow(name="", kind=kind, type=result, argument=value)
     return replace(made, offset=_offset(node, scope)) if kind in ("lag", "lead") else made
 
 

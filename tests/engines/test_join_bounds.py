@@ -13,8 +13,8 @@ from duckdb import DuckDBPyConnection, connect
 
 from discreet.engines import DuckDB, Memory
 from discreet.engines.duckdb import engine as duckdb
-from discreet.engines.sql import join_census as census
-from discreet.engines.sql.relations import Rows, Stand
+from discreet.engines.sql import join_bounds
+from discreet.engines.sql.relations import RelationPrinter, StoredTable
 from discreet.noise import SeededBits, uniform_below
 from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Relation
 from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
@@ -108,7 +108,7 @@ def read(seed: int, asked: Reading) -> Groups:
 
 def heavy_of(seed: int, asked: Reading) -> set[int]:
     rows = rows_of()
-    likely = census.heavy(rows, asked)
+    likely = join_bounds.heavy(rows, asked)
     assert likely is not None
     return {unit for (unit,) in plain(seed).execute(likely, rows.parameters).fetchall()}
 
@@ -121,9 +121,9 @@ def plain(seed: int) -> DuckDBPyConnection:
     return connection
 
 
-def rows_of() -> Rows:
-    stands = {n: Stand(n, {c: (k, f'"{c}"') for c, k in types.items()}, types) for n, types in TYPES.items()}
-    return Rows(DuckDB.dialect, stands)
+def rows_of() -> RelationPrinter:
+    stands = {n: StoredTable(n, {c: (k, f'"{c}"') for c, k in types.items()}, types) for n, types in TYPES.items()}
+    return RelationPrinter(DuckDB.dialect, stands)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -172,10 +172,10 @@ def test_what_no_count_of_sides_can_tell_is_looked_at_as_a_whole() -> None:
     asked = reading(BOTH, (col("b", T),), (1, 4))
     units = Reading(table="v", source=BOTH, bounding=asked.bounding, statistics=(Statistic(kind="units"),))
     for none in (reading(per_unit, (col("b", T),), (1, 1)), reading(V, (), (1, 1)), units):
-        assert census.heavy(rows_of(), none) is None
-    assert census.heavy(rows_of(), reading(BOTH, (), (1, 1 << 40))) is None
+        assert join_bounds.heavy(rows_of(), none) is None
+    assert join_bounds.heavy(rows_of(), reading(BOTH, (), (1, 1 << 40))) is None
     others = Bounding(unit="a", groups=1, rows=1, salt="s")  # units of which the sides know nothing
-    assert census.heavy(rows_of(), replace(asked, bounding=others)) is None
+    assert join_bounds.heavy(rows_of(), replace(asked, bounding=others)) is None
     read(0, replace(asked, bounding=others))
 
 
@@ -185,7 +185,7 @@ def test_conditions_that_double_are_left_out_of_the_count() -> None:
         twice = Output("a", call("add", N, col("a", N), col("a", N)))
         doubled = Select(doubled, (twice, Output("b", col("b", T)), Output("x", col("x", F))))
     asked = reading(doubled, (col("a", N),), (2, 3), where=call("less", B, col("a", N), lit(2, N)))
-    assert census.heavy(rows_of(), asked) is not None
+    assert join_bounds.heavy(rows_of(), asked) is not None
     read(2, asked)
 
 
@@ -198,9 +198,9 @@ def test_mutant_nobody_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_mutant_a_side_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
     relation, keys = SHAPES["keys of the right"]
-    once = census._Census._pairs
+    once = join_bounds._JoinBounds._pairs
     monkeypatch.setattr(
-        census._Census,
+        join_bounds._JoinBounds,
         "_pairs",
         lambda *given: once(*given).replace("a.n * b.n", "a.n").replace("a.g * (b.g)", "1"),
     )

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from discreet.engines.sql.contribution_bounds import unit_of
-from discreet.engines.sql.printer import nested, select
-from discreet.engines.sql.relations import Rows
+from discreet.engines.sql.parts import nested, select
+from discreet.engines.sql.relations import RelationPrinter
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import UNIT, Call, Column, Expression, Relation, Value, columns, fits, substitute
 from discreet.plan.model.readings import Bounding, Reading
@@ -22,7 +22,7 @@ _MOST = (1 << 31) - 1  # numbers stop here, so that no product of two leaves 64 
 _UNKNOWN = "\0"  # no relation has a column of this name
 
 
-def heavy(rows: Rows, reading: Reading) -> str | None:
+def heavy(rows: RelationPrinter, reading: Reading) -> str | None:
     """Prints a query for the units u that may exceed the limits of a reading; None where looking would not help.
 
     Guarantee: a unit that it leaves out has at most `bounding.rows` rows among those of the reading's source for which
@@ -36,7 +36,7 @@ def heavy(rows: Rows, reading: Reading) -> str | None:
     if limits.unit != UNIT or not _is_join(source):
         return None
     where = () if reading.where is None else tuple(_conjuncts(reading.where))
-    return _Census(rows).beyond(limits, source, _Keys(reading.keys, reading.public_keys), where)
+    return _JoinBounds(rows).beyond(limits, source, _Keys(reading.keys, reading.public_keys), where)
 
 
 def _is_join(relation: Relation) -> bool:
@@ -106,10 +106,10 @@ def _below(relation: Select, keys: _Keys, where: _Where) -> tuple[Relation, _Key
 
 
 @dataclass(frozen=True)
-class _Census:
+class _JoinBounds:
     """Queries for the units u of a relation, at most how many rows n, and how many groups g, each has."""
 
-    rows: Rows
+    rows: RelationPrinter
 
     def beyond(self, limits: Bounding, relation: Relation, keys: _Keys, where: _Where) -> str:
         """The units u that may have more than that.
