@@ -18,7 +18,7 @@ from discreet.noise import SeededBits, uniform_below
 from discreet.plan.model.nodes import Question
 from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
-from discreet.plan.post import windows as panes
+from discreet.plan.post import windows as windows_module
 from discreet.plan.post.outputs import Noisy, finish
 from discreet.plan.post.step_evaluation import Setting, walked
 from discreet.plan.post.steps import FilterGroups, noisy_columns, numbers
@@ -175,7 +175,7 @@ def test_intervals_are_no_wider_than_the_noise(text: str) -> None:
 
 
 def test_an_order_by_noisy_numbers_taken_for_certain_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(panes._Pane, "is_known", True)
+    monkeypatch.setattr(windows_module._Partition, "is_known", True)
     assert not held(_texts(UNKNOWN)[0], range(60))
 
 
