@@ -25,6 +25,8 @@ from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.sources import Column, Csv, Frame, Source, source_of
 from discreet.engines.duckdb.tables import FATAL, Readable, described, fetched, hardened, paths_of, put
 from discreet.engines.row_choice import id_text
+from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.expressions import Printer
 from discreet.engines.sql.join_bounds import heavy
 from discreet.engines.sql.relations import RelationPrinter, StoredTable
 from discreet.engines.sql.statement import Statement, statement
@@ -62,7 +64,7 @@ class DuckDB(Engine):
     'SUM(x)'
     """
 
-    dialect = DIALECT
+    dialect: Dialect = DIALECT
 
     def __init__(
         self,
@@ -116,15 +118,15 @@ class DuckDB(Engine):
             self._open = None
 
     def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
-        stands = {
+        stored = {
             name: StoredTable(f"t{place}", table.stored, self._columns[name])
             for place, (name, table) in enumerate(self._tables.items())
         }
         if reading.source is None:
-            own = stands[reading.table]
+            own = stored[reading.table]
             printer, likely = Printer(self.dialect, own.sql, own.stored, own.declared), None
         else:
-            rows = RelationPrinter(self.dialect, stands)
+            rows = RelationPrinter(self.dialect, stored)
             printer, likely = rows.printer(reading.source), heavy(rows, reading)
         made = statement(reading, printer, likely)
         asked = {reading.table, *(() if reading.source is None else tables(reading.source))}

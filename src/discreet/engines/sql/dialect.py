@@ -46,7 +46,7 @@ class Dialect(ABC):
     NULL, for all rows.
 
     Formal guarantees that a subclass owes: `wide` holds every sum and product of two 64-bit integers exactly;
-    `rank_numbers`, `by_code_points`, `normalised_id` and `is_id` mean to the bit what `engines.row_choice` defines.
+    `rank_numbers`, `by_code_points`, `normalised_id` and `is_id` mean to the bit what `row_choice` defines.
     """
 
     functions: ClassVar[Templates]

@@ -1,0 +1,101 @@
+"""Dialects: one that lacks a function is refused when it is made, and one that writes things in another way agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import pytest
+
+from discreet.engines import DuckDB, Memory
+from discreet.engines.duckdb.dialect import DuckDBDialect
+from discreet.engines.sql.dialect import Dialect, Templates
+from discreet.errors import InternalError, InvalidParameter
+from discreet.plan.expressions.calls import call
+from discreet.plan.model.nodes import Literal
+from discreet.plan.model.readings import Reading, Split, Statistic
+from discreet.plan.model.types import Type
+from tests.engines.tables import N, T, arrow, bounding, col
+
+WORDS = ("a", "it's", "'); DROP TABLE t0; --", '"', "\\", "", "$q0", "{0}")
+COLUMNS: Mapping[str, Type] = {"u": N, "n": N, "t": T}
+TABLE = [{"u": i % 7, "n": (1 << i) - 40, "t": None if i % 5 == 0 else WORDS[i % len(WORDS)]} for i in range(40)]
+SUM = Statistic(kind="sum", argument=col("n", N), exponent=2, low=-9, high=900)
+READINGS = {
+    "texts": Reading(
+        table="t",
+        where=call("in", col("t", T), *(Literal(word, T) for word in WORDS)),
+        keys=(col("t", T),),
+        statistics=(Statistic(kind="rows"), SUM),
+    ),
+    "public keys": Reading(
+        table="t",
+        keys=(col("t", T),),
+        public_keys=(*((word,) for word in WORDS), (None,)),
+        bounding=bounding(2, 1),
+        statistics=(Statistic(kind="units"), SUM),
+    ),
+    "cells": Reading(table="t", keys=(col("t", T),), split=Split(argument=col("n", N), exponent=0, low=0, high=500)),
+}
+
+
+class WithoutParameters(DuckDBDialect):
+    """Another database in miniature: values stand in the text, subqueries have names, integers are of another type."""
+
+    wide = "DECIMAL(38, 0)"
+    quotient = "CAST(floor({0} / {1}) AS BIGINT)"
+
+    def passed(self, value: Any, kind: Type, parameters: dict[str, Any]) -> str:
+        del parameters
+        return self.text_literal(value) if kind is Type.TEXT else self.literal(value, kind)
+
+    def public_table(self, lists: Sequence[list[Any]], kinds: Sequence[Type], parameters: dict[str, Any]) -> str:
+        rows = (
+            ", ".join(
+                self.literal(None, kind) if value is None else self.passed(value, kind, parameters)
+                for value, kind in zip(row, kinds, strict=True)
+            )
+            for row in zip(*lists, strict=True)
+        )
+        names = ", ".join(f"p{i}" for i in range(len(kinds)))
+        return f"SELECT * FROM (VALUES {', '.join(f'({row})' for row in rows)}) AS p({names})"
+
+    def derived(self, query: str) -> str:
+        return f"({query}) AS derived"
+
+
+class OtherDuckDB(DuckDB):
+    dialect = WithoutParameters()
+
+
+def test_a_dialect_of_its_own_agrees_and_needs_no_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, passed = Memory(), []
+    memory.register("t", TABLE, COLUMNS)
+    results = DuckDB._results
+    monkeypatch.setattr(
+        DuckDB, "_results", lambda self, made, asked: (passed.append(made.parameters), results(self, made, asked))[1]
+    )
+    with OtherDuckDB(threads=1) as engine:
+        engine.register("t", arrow(TABLE, COLUMNS), COLUMNS)
+        for name, reading in READINGS.items():
+            assert engine.read(reading) == memory.read(reading), name
+    assert passed == [{}] * len(READINGS)
+
+
+def test_a_dialect_without_a_function_is_refused() -> None:
+    class Incomplete(DuckDBDialect):
+        functions: ClassVar[Templates] = {
+            name: template for name, template in DuckDBDialect.functions.items() if name != "week"
+        }
+
+    with pytest.raises(InternalError, match="week"):
+        Incomplete()
+
+
+def test_unknown_functions_and_names_with_nul_are_refused() -> None:
+    dialect: Dialect = DuckDBDialect()
+    with pytest.raises(InvalidParameter):
+        dialect.template("load_file", Type.TEXT)
+    for write in (dialect.quoted, dialect.text_literal):
+        with pytest.raises(InvalidParameter):
+            write("a\0b")
