@@ -121,7 +121,7 @@ class MeasurementPlan:
     ) -> Program:
         """One of the questions that share a budget, at its share."""
         schema = described(plan, schemas)
-        known = with_edges(plan, schema)
+        known = plan if plan.bands is None else with_edges(plan, schema)
         return choose(
             replace(known, aggregates=tuple(replay_order(known))),
             schema,

@@ -26,11 +26,11 @@ from discreet.plan.model.schema import TableSchema
 from discreet.plan.post.steps import AttachQuestion, noisy_columns
 from discreet.sql.clauses.assembly import Piece, QuestionParts, question, typed
 from discreet.sql.clauses.from_clause import From, Origin
-from discreet.sql.clauses.histograms import banded, counted, histogram
+from discreet.sql.clauses.histograms import banded, counted
 from discreet.sql.clauses.in_and_exists import marked
 from discreet.sql.clauses.outer_select import Columns, Parts, join_blocks, of_numbers, over
 from discreet.sql.clauses.row_selects import nested, releases
-from discreet.sql.clauses.select_lists import groupings, keys_of
+from discreet.sql.clauses.select_lists import groupings, histogram, keys_of
 from discreet.sql.clauses.subqueries import Subqueries
 from discreet.sql.examples import DIALECT
 from discreet.sql.functions import only, read

@@ -26,8 +26,8 @@ from discreet.engines.duckdb.sources import Column, Csv, Frame, Source, source_o
 from discreet.engines.duckdb.tables import FATAL, Readable, described, fetched, hardened, paths_of, put
 from discreet.engines.row_choice import id_text
 from discreet.engines.sql.dialect import Dialect
-from discreet.engines.sql.expressions import Printer
 from discreet.engines.sql.join_bounds import heavy
+from discreet.engines.sql.printer import Printer
 from discreet.engines.sql.relations import RelationPrinter, StoredTable
 from discreet.engines.sql.statement import Statement, statement
 from discreet.errors import InvalidParameter

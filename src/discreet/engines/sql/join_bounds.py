@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from discreet.engines.sql.contribution_bounds import unit_of
-from discreet.engines.sql.parts import nested, select
+from discreet.engines.sql.printer import nested, select
 from discreet.engines.sql.relations import RelationPrinter
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import UNIT, Call, Column, Expression, Relation, Value, columns, fits, substitute

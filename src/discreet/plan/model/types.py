@@ -15,6 +15,9 @@ class Type(Enum):
     Every type has NULL. NaN and infinities do not exist: they are NULL as soon as they are read or computed.
     """
 
+    is_number: bool
+    """Whether arithmetic is defined."""
+
     INT = "int"
     FLOAT = "float"
     BOOL = "bool"
@@ -24,12 +27,10 @@ class Type(Enum):
 
     __hash__ = object.__hash__  # members are unique; that of enums is computed in Python, for every cell and node
 
+    def __init__(self, name: str) -> None:
+        self.is_number = name in ("int", "float")
+
     @classmethod
     def _missing_(cls, value: object) -> Type:
         names = ", ".join(kind.value for kind in cls)
         raise InvalidParameter("type", value, f"to be one of {names}")
-
-    @property
-    def is_number(self) -> bool:
-        """Whether arithmetic is defined."""
-        return self in (Type.INT, Type.FLOAT)

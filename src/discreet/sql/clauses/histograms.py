@@ -34,14 +34,6 @@ _BAND = "band"
 _ENDS = {"low": 0, "high": 1}
 
 
-def histogram(tree: exp.Select) -> exp.Anonymous | None:
-    """Returns the HISTOGRAM that a SELECT consists of; None if it is another SELECT."""
-    shown = [node.unalias() for node in tree.expressions]
-    clauses = [name for name in ("group", "having", "order", "limit") if tree.args.get(name) is not None]
-    alone = len(shown) == 1 and not clauses
-    return shown[0] if alone and isinstance(shown[0], exp.Anonymous) and _is_histogram(shown[0]) else None
-
-
 def counted(tree: exp.Select) -> exp.Select:
     """Returns the SELECT with COUNT(*) in the place of its HISTOGRAM."""
     name = tree.expressions[0].alias or "count"
@@ -103,10 +95,6 @@ def _with(plan: Question, x: Expression, edges: Sequence[Fraction]) -> Question:
     column, count = Column(_BAND, Type.INT), plan.outputs[-1]
     ends = [Output(name, _edge_of(column, edges, upper)) for name, upper in _ENDS.items()]
     return replace(plan, keys=(Key(_BAND, _band(x, edges)),), outputs=(*ends, count))
-
-
-def _is_histogram(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Anonymous) and node.name.upper() == "HISTOGRAM"
 
 
 # ---------------------------------------------------------------------------------------------------------------- edges

@@ -224,3 +224,12 @@ def _together(node: exp.Expr) -> Set:
     if isinstance(node, exp.Tuple):
         return tuple(node.expressions)
     return (node.this,) if isinstance(node, exp.Paren) else (node,)
+
+
+def histogram(tree: exp.Select) -> exp.Anonymous | None:
+    """Returns the HISTOGRAM that a SELECT consists of; None if it is another SELECT."""
+    shown = [node.unalias() for node in tree.expressions]
+    clauses = [name for name in ("group", "having", "order", "limit") if tree.args.get(name) is not None]
+    if len(shown) != 1 or clauses or not isinstance(shown[0], exp.Anonymous):
+        return None
+    return shown[0] if shown[0].name.upper() == "HISTOGRAM" else None
