@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from discreet.engines import DuckDB, Memory
 from discreet.engines.duckdb.dialect import DuckDBDialect
 from discreet.engines.sql.dialect import Dialect, Templates
+from discreet.engines.sql.statement import Statement
 from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Literal
@@ -69,12 +70,16 @@ class OtherDuckDB(DuckDB):
 
 
 def test_a_dialect_of_its_own_agrees_and_needs_no_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory, passed = Memory(), []
+    memory = Memory()
+    passed: list[Mapping[str, Any]] = []
     memory.register("t", TABLE, COLUMNS)
     results = DuckDB._results
-    monkeypatch.setattr(
-        DuckDB, "_results", lambda self, made, asked: (passed.append(made.parameters), results(self, made, asked))[1]
-    )
+
+    def noted(self: DuckDB, made: Statement, asked: Any) -> Iterator[Any]:
+        passed.append(made.parameters)
+        return results(self, made, asked)
+
+    monkeypatch.setattr(DuckDB, "_results", noted)
     with OtherDuckDB(threads=1) as engine:
         engine.register("t", arrow(TABLE, COLUMNS), COLUMNS)
         for name, reading in READINGS.items():
