@@ -163,8 +163,10 @@ class MeasurementPlan:
         """Tells for how many probes an event is the whole price; at least for those that are missing now.
 
         Raises:
-            InternalError: if it is the price of something else.
+            InternalError: if it is the price of something else, so that it is not known what probes have spent of it.
         """
+        if not self.probes:
+            return 0
         for probes in range(len(self.missing), len(self.probes) + 1):
             if self.event(terms, probes) == event:
                 return probes
