@@ -134,6 +134,17 @@ def test_a_question_that_was_stopped_is_claimed_and_answered_once(
     curator.verify()
 
 
+def test_an_old_charge_pays_for_no_more_than_it_was_made_for(curator: Curator, engine: Hooked) -> None:
+    """Its digest does not tell the terms, so a larger epsilon is refused where it would be spent."""
+    before = curator.balance("patients").spent
+    for asked in STOPPED[:2]:
+        with pytest.raises(QueryFailed):
+            replace(asked, options={**asked.options, "epsilon": 3}).ask(curator)
+    with pytest.raises(KeyConflict):
+        replace(STOPPED[3], options={**STOPPED[3].options, "epsilon": 4}).ask(curator)
+    assert (engine.reads, curator.balance("patients").spent) == (0, before)
+
+
 def test_a_fit_that_was_stopped_is_claimed_and_fitted_once(curator: Curator, engine: Hooked) -> None:
     before = charges(curator)
     sql, options = STOPPED_FIT
