@@ -30,8 +30,7 @@ from discreet.sql.clauses.histograms import banded, counted
 from discreet.sql.clauses.in_and_exists import marked
 from discreet.sql.clauses.outer_select import Columns, Parts, join_blocks, of_numbers, over
 from discreet.sql.clauses.row_selects import nested, releases
-from discreet.sql.clauses.select_lists import groupings, histogram, keys_of
-from discreet.sql.clauses.subqueries import Subqueries
+from discreet.sql.clauses.select_parts import Subqueries, groupings, histogram, keys_of
 from discreet.sql.examples import DIALECT
 from discreet.sql.functions import only, read
 from discreet.sql.refusals import Source

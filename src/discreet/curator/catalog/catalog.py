@@ -26,7 +26,7 @@ from discreet.plan.model.relations import PerUnit, Windowed, children
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Loss, Neighbours, Unit
-from discreet.sql.clauses.select_lists import may_be_shown
+from discreet.sql.clauses.select_parts import may_be_shown
 from discreet.sql.scope import lookup, same
 from discreet.sql.select import parse
 from discreet.sql.training_rows import TrainingRows, training_rows

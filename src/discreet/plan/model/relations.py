@@ -39,11 +39,6 @@ class Table(Relation):
     name: str
     unit: str | tuple[str, ...] | None
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether a reading of the table by its name alone reads the same rows."""
-        return not isinstance(self.unit, tuple)
-
 
 @dataclass(frozen=True, slots=True)
 class Reached(Relation):

@@ -43,9 +43,16 @@ from discreet.plan.post.steps import (
     with_parts,
 )
 from discreet.plan.post.steps import parts as parts_of_step
-from discreet.sql.clauses.select_lists import RESERVED_ENDS, distinct, each, may_be_shown, readable
-from discreet.sql.clauses.subqueries import Subqueries
-from discreet.sql.clauses.window_clause import GroupScope, puts_together
+from discreet.sql.clauses.select_parts import (
+    RESERVED_ENDS,
+    Subqueries,
+    distinct,
+    each,
+    may_be_shown,
+    puts_together,
+    readable,
+)
+from discreet.sql.clauses.window_clause import GroupScope
 from discreet.sql.examples import Examples, band, quoted
 from discreet.sql.functions import read
 from discreet.sql.refusals import Source
@@ -136,7 +143,7 @@ def question(asked: QuestionParts) -> Question:
     having = builder.having()
     asking = Question(
         table=asked.schema.name,
-        source=None if isinstance(asked.relation, Table) and asked.relation.is_plain else asked.relation,
+        source=None if _is_read_by_name(asked.relation) else asked.relation,
         where=builder.where(),
         keys=tuple(keys),
         outputs=tuple(map(Output, names, outputs)),
@@ -256,6 +263,11 @@ class _Builder:
     def ordered(self, piece: Piece, raw: Sequence[Expression]) -> Expression:
         place = number(piece, len(raw))
         return self.released(piece, self.answer(piece) if place is None else raw[place])
+
+
+def _is_read_by_name(relation: Relation | None) -> bool:
+    """Whether a reading of the table by its name alone reads the same rows: its unit is one column, or none."""
+    return isinstance(relation, Table) and not isinstance(relation.unit, tuple)
 
 
 def typed(expression: Expression, piece: Piece) -> Expression:

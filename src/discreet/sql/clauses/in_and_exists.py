@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from discreet.sql.clauses.from_clause import From, Origin
-from discreet.sql.clauses.select_lists import distinct
+from discreet.sql.clauses.select_parts import distinct
 from discreet.sql.functions.operators import MARK
 
 _CLAUSES = ("group", "having", "qualify", "order")

@@ -34,8 +34,8 @@ from discreet.plan.post.steps import (
     with_parts,
 )
 from discreet.sql.clauses.assembly import Piece, conjunction, named, number, tidy, truth, typed
-from discreet.sql.clauses.subqueries import Subqueries, attached, columns_of, joined
-from discreet.sql.clauses.window_clause import beside, kept, puts_together
+from discreet.sql.clauses.select_parts import Subqueries, attached, columns_of, joined, puts_together
+from discreet.sql.clauses.window_clause import beside, kept
 from discreet.sql.examples import quoted
 from discreet.sql.functions import only, read
 from discreet.sql.scope import Scope, lookup, near, same

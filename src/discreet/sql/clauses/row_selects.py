@@ -16,7 +16,7 @@ from discreet.plan.model.types import Type
 from discreet.sql.clauses.assembly import Piece, conjunction, number, truth, typed
 from discreet.sql.clauses.from_clause import From, Origin
 from discreet.sql.clauses.in_and_exists import marked
-from discreet.sql.clauses.select_lists import distinct, keys_of, readable
+from discreet.sql.clauses.select_parts import distinct, keys_of, readable
 from discreet.sql.clauses.window_clause import WindowScope, steps_of
 from discreet.sql.functions import only, read
 from discreet.sql.scope import Names, Scope, lookup, same

@@ -15,7 +15,7 @@ from discreet.plan.model.nodes import Column, Expression, Literal, Order, Window
 from discreet.plan.model.relations import FineGrid, Window
 from discreet.plan.model.types import Type
 from discreet.plan.post.steps import NEIGHBOURS, PLACES, GroupWindow
-from discreet.sql.clauses.subqueries import Subqueries
+from discreet.sql.clauses.select_parts import PLACE_KINDS, Subqueries
 from discreet.sql.functions import only, read
 from discreet.sql.scope import AnswerScope, Scope
 
@@ -23,11 +23,6 @@ FARTHEST = 1000
 """How many rows LAG and LEAD may look away."""
 
 _ALL = {"kind": "ROWS", "start": "UNBOUNDED", "start_side": "PRECEDING", "end": "UNBOUNDED", "end_side": "FOLLOWING"}
-PLACE_KINDS: dict[type[exp.Expr], WindowKind] = {
-    exp.RowNumber: "row_number",
-    exp.Rank: "rank",
-    exp.DenseRank: "dense_rank",
-}
 VALUE_KINDS: dict[type[exp.Expr], WindowKind] = {
     exp.Lag: "lag",
     exp.Lead: "lead",
@@ -187,23 +182,6 @@ class GroupScope(AnswerScope):
             return AnswerScope.window(self, node)
         made = beside(node, replace(self, over_groups=False), is_aggregate)
         return kept(made, self.windows)
-
-
-def puts_together(node: exp.Expr) -> bool:
-    """Tells whether a part of a SELECT puts rows together; a window beside each row does not."""
-    found = node.find_all(exp.AggFunc)
-    own = (part for part in found if not isinstance(part, tuple(PLACE_KINDS)) and not _is_inside(part, node))
-    return any(not isinstance(part.parent, exp.Window) for part in own)
-
-
-def _is_inside(part: exp.Expr, node: exp.Expr) -> bool:
-    """Whether a part belongs to a SELECT inside a node."""
-    around = part.parent
-    while around is not None and around is not node.parent:
-        if isinstance(around, exp.Query):
-            return True
-        around = around.parent
-    return False
 
 
 def kept(made: GroupWindow, windows: list[GroupWindow], before: int = 0) -> Column:

@@ -1,4 +1,4 @@
-"""The lists of a SELECT: its columns with their names, quantiles by a list, and what GROUP BY lists.
+"""The parts of a SELECT: its columns with their names, quantiles by a list, what GROUP BY lists, questions inside it.
 
 Columns keep the names that the author gave, or get readable ones. QUANTILE_CONT(x, [0.25, 0.5, 0.75]) is a column for
 each share. GROUP BY lists keys, ALL of them, or with ROLLUP, CUBE and GROUPING SETS several groupings of the same rows.
@@ -6,7 +6,8 @@ each share. GROUP BY lists keys, ALL of them, or with ROLLUP, CUBE and GROUPING 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import singledispatch
 from itertools import chain, combinations, product
@@ -15,7 +16,8 @@ from sqlglot import exp
 
 from discreet import check
 from discreet.measurement.aggregates import aggregation
-from discreet.plan.model.nodes import Aggregate, Call, Column, Expression
+from discreet.plan.model.nodes import Aggregate, Call, Column, Expression, Output, Question, WindowKind
+from discreet.plan.post.steps import AttachQuestion
 from discreet.sql.refusals import Source
 
 RESERVED_ENDS = ("_low", "_high")
@@ -156,9 +158,33 @@ def _with(node: exp.Expr, share: exp.Literal) -> exp.Expr:
     return made
 
 
+PLACE_KINDS: dict[type[exp.Expr], WindowKind] = {
+    exp.RowNumber: "row_number",
+    exp.Rank: "rank",
+    exp.DenseRank: "dense_rank",
+}
+"""Windows that tell the place of a row; the parser takes them for aggregates."""
+
 MOST_SETS = 32
 
 Set = tuple[exp.Expr, ...]
+
+
+def puts_together(node: exp.Expr) -> bool:
+    """Tells whether a part of a SELECT puts rows together; a window beside each row does not."""
+    found = node.find_all(exp.AggFunc)
+    own = (part for part in found if not isinstance(part, tuple(PLACE_KINDS)) and not _is_inside(part, node))
+    return any(not isinstance(part.parent, exp.Window) for part in own)
+
+
+def _is_inside(part: exp.Expr, node: exp.Expr) -> bool:
+    """Whether a part belongs to a SELECT inside a node."""
+    around = part.parent
+    while around is not None and around is not node.parent:
+        if isinstance(around, exp.Query):
+            return True
+        around = around.parent
+    return False
 
 
 def keys_of(tree: exp.Select) -> list[exp.Expr]:
@@ -233,3 +259,67 @@ def histogram(tree: exp.Select) -> exp.Anonymous | None:
     if len(shown) != 1 or clauses or not isinstance(shown[0], exp.Anonymous):
         return None
     return shown[0] if shown[0].name.upper() == "HISTOGRAM" else None
+
+
+MOST_BLOCKS = 8
+"""Questions that may share one budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subqueries:
+    """The questions beside one, as they are met.
+
+    Args:
+        source: the text, for positions.
+        read: the plan of a SELECT.
+        found: those met so far.
+        before: how many there were already.
+    """
+
+    source: Source
+    read: Callable[[exp.Expr], Question]
+    found: list[Question] = field(default_factory=list)
+    before: int = 0
+
+    def scalar(self, node: exp.Expr) -> Column:
+        """Returns the column of a SELECT of one number, made if it is new."""
+        block = self.read(node.this)
+        if len(block.outputs) != 1 or block.keys:
+            hint = "Leave GROUP BY out, or join it by its keys as a name of WITH: {count}."
+            self.source.refuse("A SELECT inside an expression gives one number.", hint, node)
+        place = self.place(block, node)
+        return Column(f"#b{place}", block.outputs[0].expression.type)
+
+    def place(self, block: Question, node: exp.Expr) -> int:
+        """Returns where a question stands among those beside."""
+        if block.steps or block.beside or block.having is not None or block.order or block.limit is not None:
+            hint = "Filter, sort and rank in the outer SELECT: {grouped}."
+            self.source.refuse("A question inside another one counts and groups, and does nothing more.", hint, node)
+        if block not in self.found:
+            self.found.append(block)
+        if self.before + len(self.found) >= MOST_BLOCKS:
+            hint = "Ask them one by one: {count}."
+            self.source.refuse(f"More than {MOST_BLOCKS} questions would share one budget.", hint, node)
+        return self.before + self.found.index(block)
+
+    def attached(self) -> list[AttachQuestion]:
+        """Returns the steps that attach the numbers of SELECTs in brackets."""
+        return [attached(self.before + i, block) for i, block in enumerate(self.found) if not block.keys]
+
+
+def attached(place: int, block: Question) -> AttachQuestion:
+    """Returns the step that attaches the only number of a question beside."""
+    (output,) = block.outputs
+    return AttachQuestion(place, (Output(f"#b{place}", Column(output.name, output.expression.type)),))
+
+
+def columns_of(place: int, block: Question) -> dict[str, Column]:
+    """Returns the columns that the outputs of a joined question become."""
+    return {output.name: Column(f"#b{place}_{i}", output.expression.type) for i, output in enumerate(block.outputs)}
+
+
+def joined(place: int, block: Question, on: Sequence[tuple[object, str]], *, outer: bool) -> AttachQuestion:
+    """Returns the step that attaches the outputs of a question beside to groups of equal keys."""
+    types = {output.name: output.expression.type for output in block.outputs}
+    columns = tuple(Output(column.name, Column(name, types[name])) for name, column in columns_of(place, block).items())
+    return AttachQuestion(place, columns, tuple(on), outer)  # type: ignore[arg-type]
