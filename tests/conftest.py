@@ -31,6 +31,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """Lets go of everything at the end, so that libraries in C see their objects freed."""
+    gc.unfreeze()
+
+
 @pytest.fixture
 def bits(request: pytest.FixtureRequest) -> SeededBits:
     """Random bits seeded by the test's own name: the same on every run, different from every other test's."""

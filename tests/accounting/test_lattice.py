@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from discreet import accounting
-from discreet.accounting.loss_distributions.dominating import WideGaussianPair, discrete_gaussian_delta
+from discreet.accounting.loss_distributions.dominating_pairs import WideGaussianPair, discrete_gaussian_delta
 from discreet.errors import UnsupportedEvent
 from discreet.privacy import events
 from tests.accounting import reference

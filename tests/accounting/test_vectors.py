@@ -9,7 +9,7 @@ import pytest
 
 from discreet import accounting
 from discreet.accounting.basic import amplified
-from discreet.accounting.loss_distributions.dominating import discrete_gaussian_delta
+from discreet.accounting.loss_distributions.dominating_pairs import discrete_gaussian_delta
 from discreet.accounting.rdp import ORDERS, rdp
 from discreet.accounting.zcdp import zcdp_epsilon
 from discreet.privacy import ApproxDP, events

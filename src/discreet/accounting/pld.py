@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.accounting.event_counts import Terms, merged_gaussian
 from discreet.accounting.loss_distributions.convolution import Composition, GridLaw, View, compose, connect, log1p
-from discreet.accounting.loss_distributions.dominating import dominating
+from discreet.accounting.loss_distributions.dominating_pairs import dominating
 from discreet.accounting.loss_distributions.pairs import Floats, LeakyPair, Pair
 from discreet.accounting.numerics import safe, smallest
 from discreet.errors import UnsupportedEvent

@@ -1,0 +1,93 @@
+"""The shape of the source tree: small rooms, names with one meaning, and a curator that can be read from top to bottom."""
+
+import ast
+import inspect
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import discreet
+from discreet.curator import Curator
+
+SOURCE = Path(discreet.__file__).parent
+MOST_FILES = 370
+MOST_MODULES = 14
+MOST_PIECES = 24
+PIECES = {"mechanisms", "measurement/aggregates", "privacy/events"}
+"""Folders of pieces that are found by registration."""
+
+SHARED = {
+    "base": "what all pieces of a kind promise",
+    "covariance": "of two columns",
+    "declarations": "of a steward",
+    "dialect": "of SQL",
+    "engine": "where readings are computed",
+    "features": "of a learner",
+    "finding": "of an attack or an audit",
+    "gaussian": "the law",
+    "laplace": "the law",
+    "mean": "of a column",
+    "moments": "sums of powers of values",
+    "quantile": "a value of a given rank",
+    "quantiles": "values of given ranks",
+    "regression": "of one column on others",
+    "relations": "rows that are made of tables",
+    "robustness": "of estimators, under contamination",
+    "sensitivity": "how far one unit moves a statistic",
+    "tables": "of columns with names",
+    "variance": "of a column",
+}
+"""Names that several rooms use, and their one meaning."""
+
+NOUNS = {"boosting", "finding", "rounding"}
+"""Modules that end like a verb and are none."""
+
+
+def _modules() -> list[Path]:
+    return [path.relative_to(SOURCE) for path in SOURCE.rglob("*.py")]
+
+
+def _named() -> list[Path]:
+    return [path for path in _modules() if not path.stem.startswith("__")]
+
+
+def _by(paths: Iterable[Path], key: str) -> dict[str, list[Path]]:
+    found: dict[str, list[Path]] = defaultdict(list)
+    for path in paths:
+        found[path.parent.as_posix() if key == "folder" else path.stem].append(path)
+    return found
+
+
+def test_the_tree_is_small() -> None:
+    assert len(_modules()) <= MOST_FILES
+
+
+def test_no_folder_is_a_warehouse() -> None:
+    sizes = {folder: len(paths) for folder, paths in _by(_named(), "folder").items()}
+    crowded = {f: n for f, n in sizes.items() if n > (MOST_PIECES if f in PIECES else MOST_MODULES)}
+    assert not crowded
+
+
+def test_a_name_has_one_meaning() -> None:
+    twice = {name: paths for name, paths in _by(_named(), "name").items() if len(paths) > 1}
+    assert not {name: paths for name, paths in twice.items() if name not in SHARED}
+    assert set(SHARED) <= set(twice)  # the list only names what there is
+
+
+def test_modules_are_nouns() -> None:
+    assert not [path for path in _named() if path.stem.endswith("ing") and path.stem not in NOUNS]
+
+
+def test_every_file_says_what_it_holds() -> None:
+    assert not [path for path in _modules() if not ast.get_docstring(ast.parse((SOURCE / path).read_text()))]
+
+
+def test_the_curator_is_composed() -> None:
+    assert Curator.__bases__ == (object,)
+
+
+def test_a_question_can_be_followed_from_top_to_bottom() -> None:
+    (function,) = ast.parse(textwrap.dedent(inspect.getsource(Curator.ask))).body
+    statements = [node for node in ast.walk(function) if isinstance(node, ast.stmt)]
+    assert len(statements) - 2 <= 25  # without the definition and its docstring
