@@ -1,4 +1,4 @@
-"""The shape of the source tree: small rooms, names with one meaning, and a curator that can be read from top to bottom."""
+"""The shape of the source tree: small rooms, names with one meaning, and a curator that is read from top to bottom."""
 
 import ast
 import inspect

@@ -220,3 +220,13 @@ def _finite(name: str, value: numbers.Real | Decimal | str, floats: Floats) -> F
     if len(decimal.as_tuple().digits) > LARGEST_DIGITS:  # before the time for a common divisor is spent
         raise InvalidParameter(name, "a number of thousands of digits", "of reasonable length", "Round it first.")
     return Fraction(decimal)
+
+
+def assign(target: object, **fields: object) -> None:
+    """Sets the fields of a frozen object while it is being built, and never later.
+
+    Our frozen classes write their own ``__init__`` because it takes any `check.Number` and keeps a Fraction: the
+    signature then says what may be passed and the field says what is kept.
+    """
+    for name, value in fields.items():
+        object.__setattr__(target, name, value)

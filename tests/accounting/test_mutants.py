@@ -17,8 +17,8 @@ from discreet import accounting
 from discreet.accounting import basic, bounds, filters, homogeneous, pld, zcdp
 from discreet.accounting import event_counts as terms
 from discreet.accounting.loss_distributions import convolution as compose
-from discreet.accounting.loss_distributions import pairs
 from discreet.accounting.loss_distributions import dominating_pairs as dominating
+from discreet.accounting.loss_distributions import pairs
 from discreet.errors import InsufficientBudget
 from discreet.privacy import ZCDP, ApproxDP, Budget, PureDP, events
 from tests.accounting import reference

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet.check import assign
 from discreet.exact import Enclosure, Grid, upper
 from discreet.mechanisms import DiscreteGaussian, KNorm, Laplace, Lomax, ProposeTestRelease, Staircase
 from discreet.mechanisms.staircase import Stairs
 from discreet.noise import Bits, SeededBits, discrete_laplace
-from discreet.privacy.frozen import assign
 from tests.mechanisms import judges
 
 ONE = Fraction(1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from discreet.noise import Bits, SeededBits, gaussian
-from discreet.noise.approximate import LARGEST, RELATIVE_ERROR, exponential, exponentials
+from discreet.noise.coin import LARGEST, RELATIVE_ERROR, exponential, exponentials
 from discreet.noise.gaussian import _target_of
 from tests.exact.reference import exp_minus
 from tests.noise.judges import coin_draws, judge_accept_near_threshold, judge_exponential_walk, relative_error

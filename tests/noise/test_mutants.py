@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.exact import grid
-from discreet.noise import Bits, SecureBits, SeededBits, approximate, coin, gaussian, laplace, rng, uniform
+from discreet.noise import Bits, SecureBits, SeededBits, coin, gaussian, laplace, rng, uniform
 from discreet.noise import exponential_coin as exponential
 from tests.exact.test_grid import judge_rounding_pairs
 from tests.noise.forks import draws_of_children
@@ -194,9 +194,9 @@ def test_undecided_draws_settled_by_the_float(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_series_one_term_short(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = 16  # a coarser table leaves r < 1/16, where degree 6 is off by 2^-40
-    monkeypatch.setattr(approximate, "_PARTS", parts)
-    monkeypatch.setattr(approximate, "_PART", [float(np.exp(-i / parts)) for i in range(parts)])
-    monkeypatch.setattr(approximate, "_PART_ARRAY", np.exp(-np.arange(parts) / parts))
+    monkeypatch.setattr(coin, "_PARTS", parts)
+    monkeypatch.setattr(coin, "_PART", [float(np.exp(-i / parts)) for i in range(parts)])
+    monkeypatch.setattr(coin, "_PART_ARRAY", np.exp(-np.arange(parts) / parts))
     rejected(lambda: judge_approximation(DENSE))
 
 

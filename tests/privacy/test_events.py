@@ -123,7 +123,7 @@ def test_domains(build: Callable[[], Event], name: str) -> None:
 
 
 def test_an_endless_composition_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.privacy.events.combined.MOST_EVENTS", 10)
+    monkeypatch.setattr("discreet.privacy.events.base.MOST_EVENTS", 10)
     assert len(events.Composed(events.Pure(1) for _ in range(10)).events) == 10
     with pytest.raises(InvalidParameter, match="Use Repeated") as refusal:
         events.Composed(events.Pure(1) for _ in iter(int, 1))

@@ -2,8 +2,7 @@
 
 from discreet.exact.enclosure import Enclosure, Real, Undecided, leading_bits, lower, settle, upper
 from discreet.exact.grid import Grid, exact_value
-from discreet.exact.interval import Interval
-from discreet.exact.rounding import float_above, float_below, root_above, root_below
+from discreet.exact.rounding import Interval, float_above, float_below, root_above, root_below
 
 __all__ = [
     "Enclosure",

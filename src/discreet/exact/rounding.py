@@ -1,10 +1,34 @@
-"""Floats that err on a known side, and rationals that bound irrational numbers from a known side."""
+"""Floats that err on a known side, rationals that bound irrational numbers from a known side, and pairs of ends."""
 
 from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The closed interval from low to high; for arrays, one interval per entry.
+
+    >>> low, high = Interval(97, 103)
+    >>> Interval(97, 103).width
+    6
+    """
+
+    low: Any
+    high: Any
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.low, self.high))
+
+    @property
+    def width(self) -> Any:
+        """Returns the distance between the ends."""
+        return self.high - self.low
 
 
 def float_above(value: Fraction | int) -> float:

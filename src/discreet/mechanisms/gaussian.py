@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from discreet import accounting, check
-from discreet.check import Number
+from discreet.check import Number, assign
 from discreet.errors import InvalidValue
 from discreet.exact import Grid, root_above
 from discreet.mechanisms.base import (
@@ -30,7 +30,6 @@ from discreet.mechanisms.base import (
 from discreet.mechanisms.tails import discrete_gaussian_reach, normal_reach
 from discreet.noise import Bits, discrete_gaussian, rounded_gaussian, rounded_gaussians, source_of
 from discreet.privacy import events
-from discreet.privacy.frozen import assign
 
 STEPS = 1024  # of the default grid, per sigma: rounding then adds a ten-millionth to the variance
 LARGEST_DIMENSION = 10**12

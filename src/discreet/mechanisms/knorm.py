@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet import check
-from discreet.check import Number
+from discreet.check import Number, assign
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Real, settle
 from discreet.mechanisms.base import CONFIDENCE, HALF, Additive, exact_offsets, numeric, public_grid, reasonable_noise
@@ -21,7 +21,6 @@ from discreet.mechanisms.tails import DIGITS, polynomial_reach
 from discreet.noise import Bits, LazyUniform, source_of
 from discreet.noise.real import disc_point
 from discreet.privacy import events
-from discreet.privacy.frozen import assign
 
 STEPS = 1024  # of the default grid, per sensitivity / epsilon
 LARGEST_DIMENSION = 10**4

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from discreet import check
-from discreet.check import Number
+from discreet.check import Number, assign
 from discreet.errors import InvalidValue
 from discreet.exact import Grid
 from discreet.mechanisms.base import Lattice, add, numeric, on_grid, public_grid, reasonable_noise, whole_by_type
 from discreet.mechanisms.tails import laplace_reach
 from discreet.noise import Bits, discrete_laplace
 from discreet.privacy import events
-from discreet.privacy.frozen import assign
 
 LARGEST_DIMENSION = 10**12
 

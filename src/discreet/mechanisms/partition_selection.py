@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from discreet import accounting, check
 from discreet.accounting.calibration import raised
+from discreet.check import assign
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Interval, lower, root_above
 from discreet.mechanisms.base import CONFIDENCE, Mechanism, add, numeric, reasonable_noise
@@ -20,7 +21,6 @@ from discreet.mechanisms.optimal_selection import OptimalRule
 from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
 from discreet.noise import Bits, discrete_gaussian, discrete_laplace, source_of
 from discreet.privacy import Estimate, Neighbours, events
-from discreet.privacy.frozen import assign
 
 Method = Literal["optimal", "laplace", "gaussian"]
 _METHODS = ("optimal", "laplace", "gaussian")

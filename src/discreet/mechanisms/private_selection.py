@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
+from discreet.check import assign
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, float_above, upper
 from discreet.mechanisms.base import CONFIDENCE, Mechanism, numeric, public_grid, reasonable_noise
 from discreet.noise import Bits, choose_exponential, source_of, uniform_below
 from discreet.privacy import Estimate
-from discreet.privacy.frozen import assign
 
 _MOST_OPTIONS = 10**18
 

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from discreet import check
-from discreet.check import Number
+from discreet.check import Number, assign
 from discreet.errors import InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, settle
 from discreet.mechanisms.base import CONFIDENCE, Mechanism, numeric, whole_by_type
 from discreet.mechanisms.laplace import Laplace
 from discreet.noise import Bits, discrete_laplace, source_of
 from discreet.privacy import Estimate, events
-from discreet.privacy.frozen import assign
 
 
 @dataclass(frozen=True, slots=True, init=False)

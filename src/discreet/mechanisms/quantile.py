@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
+from discreet.check import assign
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, float_above, float_below, upper
 from discreet.mechanisms.base import CONFIDENCE, Mechanism, numeric, public_grid
@@ -20,7 +21,6 @@ from discreet.mechanisms.ranks import OneValueEach, Pick, Target
 from discreet.mechanisms.value_counts import Histogram, Rank
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Neighbours, events
-from discreet.privacy.frozen import assign
 
 _FINE = 1 << 20  # points between the bounds unless a grid is given
 _MOST_POINTS = 1 << 60

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
+from discreet.check import assign
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Interval
 from discreet.lazy import special
@@ -18,7 +19,6 @@ from discreet.mechanisms.base import CONFIDENCE, Mechanism
 from discreet.noise import Bits, Coin, source_of, uniform_below
 from discreet.privacy import Estimate, events
 from discreet.privacy.events.promises import MOST_OPTIONS
-from discreet.privacy.frozen import assign
 
 _MOST_COUNTED = 10**7  # options of which a table of frequencies is made
 _SMALLEST_SPREAD = 1e-40  # what 60 digits tell from zero

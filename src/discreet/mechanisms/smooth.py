@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 
 from discreet import check
-from discreet.check import Number
+from discreet.check import Number, assign
 from discreet.errors import InternalError, InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Interval, Real, exact_value, settle, upper
 from discreet.mechanisms.base import CONFIDENCE, HALF, Mechanism, around, numeric, public_grid, reasonable_noise
 from discreet.mechanisms.tails import at_most
 from discreet.noise import Bits, LazyUniform, source_of
 from discreet.privacy import Estimate, Neighbours, events
-from discreet.privacy.frozen import assign
 
 STEPS = 1024  # of the default grid, per smallest scale of the noise
 _PLACES = 30  # digits kept of a factor that is rounded up

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
+from discreet.check import assign
 from discreet.errors import InsufficientBudget, InvalidParameter, InvalidValue
 from discreet.exact import Grid, Interval
 from discreet.mechanisms.base import CONFIDENCE, HALF, Mechanism, around, numeric, public_grid, reasonable_noise
 from discreet.mechanisms.tails import laplace_reach
 from discreet.noise import Bits, discrete_laplace, source_of
 from discreet.privacy import Neighbours, events
-from discreet.privacy.frozen import assign
 
 _MOST_POSITIVES = 10**9
 _PARTS = 1024  # the split of epsilon is public and any rational will do; a short one keeps the arithmetic short

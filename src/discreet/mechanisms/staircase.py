@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.check import Number
+from discreet.check import Number, assign
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Grid, Real
 from discreet.mechanisms.base import Lattice, add, numeric, public_grid, reasonable_noise
@@ -21,7 +21,6 @@ from discreet.mechanisms.tails import at_most, smallest_whole
 from discreet.noise import Bits, Coin, geometric, source_of, uniform_below
 from discreet.noise.rng import TURNS, endless
 from discreet.privacy import events
-from discreet.privacy.frozen import assign
 
 STEPS = 1024  # of the default grid, per sensitivity: the stairs come within a thousandth of their best form
 LARGEST_SCALE = 1 << 50  # of the noise in steps; its outliers stay in int64

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InternalError
 from discreet.exact import Enclosure, settle
-from discreet.noise.approximate import LARGEST, RELATIVE_ERROR, exponentials
+from discreet.noise.coin import LARGEST, RELATIVE_ERROR, exponentials
 from discreet.noise.real import LazyUniform
 from discreet.noise.rng import Bits
 

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.noise.approximate import LARGEST, RELATIVE_ERROR, exponential, exponentials
-from discreet.noise.coin import exponential_coin
+from discreet.noise.coin import LARGEST, RELATIVE_ERROR, exponential, exponential_coin, exponentials
 from discreet.noise.rng import LANE, WORD, Bits, source_of
 from discreet.noise.uniform import Shape, shape_of
 

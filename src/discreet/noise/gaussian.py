@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.noise.approximate import LARGEST
+from discreet.noise.coin import LARGEST
 from discreet.noise.exponential_coin import accept_many, accept_one
 from discreet.noise.laplace import discrete_laplace, laplace_drawer
 from discreet.noise.rng import TURNS, Bits, endless, source_of

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.exact import Enclosure
-from discreet.noise.approximate import exponential
-from discreet.noise.coin import Coin, exponential_coin
+from discreet.noise.coin import Coin, exponential, exponential_coin
 from discreet.noise.rng import TURNS, Bits, endless, source_of
 from discreet.noise.uniform import Shape, shape_of
 

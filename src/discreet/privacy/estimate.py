@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from discreet import check
-from discreet.check import Number
+from discreet.check import Number, assign
 from discreet.errors import InvalidParameter
 from discreet.exact import Interval
 from discreet.privacy.events import Event
-from discreet.privacy.frozen import assign
 from discreet.report.display import Display, percent
 
 SHOWN = 6  # entries of an array that are shown

@@ -15,11 +15,10 @@ from fractions import Fraction
 from typing import overload
 
 from discreet import check
-from discreet.check import Number
+from discreet.check import Number, assign
 from discreet.errors import InvalidParameter
 from discreet.exact import root_above
 from discreet.privacy.amounts import below_one, decimal, group_delta, group_size, short
-from discreet.privacy.frozen import assign
 from discreet.privacy.loss import Loss
 
 _CHOICES = "Pass epsilon=1, or epsilon=1 with delta=1e-6, or rho=0.1, or rho=0.1 with delta=1e-6."

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from discreet.check import assign
 from discreet.errors import InvalidParameter
-from discreet.privacy.frozen import assign
 
 
 class Neighbours(Enum):

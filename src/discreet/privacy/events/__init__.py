@@ -16,8 +16,7 @@ a release, which reads no data, is described by the same event.
 """
 
 from discreet.privacy.events.added_noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
-from discreet.privacy.events.base import Event
-from discreet.privacy.events.combined import Composed, PoissonSampled, Repeated
+from discreet.privacy.events.base import Composed, Event, PoissonSampled, Repeated
 from discreet.privacy.events.promises import Approx, BoundedRange, Concentrated, Pure, RandomizedResponse
 from discreet.privacy.events.text import KINDS, from_json, to_json
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet import check
-from discreet.check import Number
+from discreet.check import Number, assign
 from discreet.privacy.amounts import below_one
 from discreet.privacy.events.base import Event
-from discreet.privacy.frozen import assign
 
 MOST_OPTIONS = 10**18
 

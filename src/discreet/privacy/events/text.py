@@ -16,8 +16,7 @@ from typing import Any, NoReturn
 from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.privacy.events.added_noise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
-from discreet.privacy.events.base import DEEPEST, Event
-from discreet.privacy.events.combined import Composed, PoissonSampled, Repeated
+from discreet.privacy.events.base import DEEPEST, Composed, Event, PoissonSampled, Repeated
 from discreet.privacy.events.promises import Approx, BoundedRange, Concentrated, Pure, RandomizedResponse
 
 VERSION = 1

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
+from discreet.check import assign
 from discreet.errors import InvalidParameter
-from discreet.privacy.frozen import assign
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
