@@ -122,7 +122,7 @@ class _Spread(Aggregation):
 
 SPREADS = (
     _Spread(kind="var_pop", functions=("VAR_POP",)),
-    _Spread(kind="var_samp", label="VARIANCE", functions=("VARIANCE",), sample=True),
+    _Spread(kind="var_samp", label="VARIANCE", functions=("VARIANCE", "VAR_SAMP"), sample=True),
     _Spread(kind="stddev_pop", functions=("STDDEV_POP",), root=True),
     _Spread(kind="stddev_samp", label="STDDEV", functions=("STDDEV", "STDDEV_SAMP"), sample=True, root=True),
 )
