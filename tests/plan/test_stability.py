@@ -44,9 +44,12 @@ FORMS: dict[str, Form] = {
     "pair and squares": moments.paired_form(X, STEPS, 2, nulls=False),
     "pair, squares and nulls": moments.paired_form(X, STEPS, 2, nulls=True),
     "centred and squares": moments.centred_form(X, STEPS, 2),
+    "pair and cubes": moments.paired_form(X, STEPS, 3, nulls=False),
+    "pair, cubes and nulls": moments.paired_form(X, STEPS, 3, nulls=True),
+    "centred and cubes": moments.centred_form(X, STEPS, 3),
 }
 CURVED = {
-    name for name in FORMS if "squares" in name
+    name for name in FORMS if "squares" in name or "cubes" in name
 }  # corners around a curve, not on it: near where rows are replaced
 
 Rows = tuple[int | None, ...]
@@ -106,7 +109,7 @@ def check_bound(
     form, is_near = forms[name], name in CURVED and neighbours is Neighbours.REPLACE
     contribution = Contribution(limits=limits, grouped=len(names) > 1, neighbours=neighbours)
     found = moves(form, names, limits, neighbours)
-    for weights in ((Fraction(1, 3),) * 4, (Fraction(2), Fraction(1, 7), Fraction(1, 2), Fraction(1, 5))):
+    for weights in ((Fraction(1, 3),) * 5, (Fraction(2), *(Fraction(1, part) for part in (7, 2, 5, 3)))):
         used = weights[: len(form.statistics)]
         for power, bound in ((1, contribution.l1), (2, contribution.l2_squared)):
             claimed = bound(form.corners, used, once=form.once)
@@ -116,7 +119,7 @@ def check_bound(
 
 
 LIMITS = (Limits(1, 1), Limits(1, 2), Limits(2, 1))
-MANY = {"pair, squares and nulls", "centred and squares"}  # of which two groups have many different moves
+MANY = {name for name in CURVED if name != "pair and squares"}  # of which two groups have many different moves
 CASES = [
     pytest.param(
         name, limits, id=f"{name}, {limits}", marks=[pytest.mark.slow] if name in MANY and limits.groups > 1 else []

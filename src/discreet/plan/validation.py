@@ -6,6 +6,8 @@ import datetime as dt
 import math
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import accumulate
+from operator import mul
 
 from discreet import check
 from discreet.errors import InvalidParameter
@@ -32,6 +34,7 @@ from discreet.plan.model.types import Type
 
 LARGEST_STEPS = 1 << 62
 LARGEST_EXPONENT = 1000
+MOST_TERMS = 3  # of a product
 LARGEST_SHIFT = 62
 LONGEST_RUN = 1 << 16  # cells of one group, one after the other
 DEEPEST = 120
@@ -198,11 +201,10 @@ def _expressions(reading: Reading) -> Iterable[Expression]:
     if reading.where is not None:
         yield reading.where
     yield from reading.keys
-    yield from (statistic.argument for statistic in reading.statistics if statistic.argument is not None)
+    terms = (term for statistic in reading.statistics for term in statistic.terms)
+    yield from (term.argument for term in terms if term.argument is not None)
     if reading.split is not None:
         yield reading.split.argument
-    factors = (statistic.factor for statistic in reading.statistics if statistic.factor is not None)
-    yield from (factor.argument for factor in factors if factor.argument is not None)
 
 
 def _check_expression(expression: Expression, columns: Mapping[str, Type], depth: int = 0) -> None:
@@ -291,9 +293,10 @@ def _check_statistic(statistic: Statistic) -> None:
 
 def _check_product(statistic: Statistic, factor: Statistic) -> None:
     """Products of terms stay in 64 bits, so that a database multiplies and adds them exactly."""
-    if factor.kind != "sum" or factor.times != 1 or factor.less:
-        raise InvalidParameter("factor", factor.kind, "to be a plain sum")
+    if factor.kind not in ("sum", "product") or factor.times != 1 or factor.less:
+        raise InvalidParameter("factor", factor.kind, "to be a plain sum, or a product of two")
     _check_statistic(factor)
-    ends = [max(abs(term.low - term.shift), abs(term.high - term.shift)) for term in (statistic, factor)]
-    if max(*ends, ends[0] * ends[1]) > LARGEST_STEPS:
+    terms = statistic.terms
+    ends = [max(abs(term.low - term.shift), abs(term.high - term.shift)) for term in terms]
+    if len(terms) > MOST_TERMS or max(*ends, *accumulate(ends, mul)) > LARGEST_STEPS:
         raise InvalidParameter("factor", "these bounds", "to have products below 2^62 steps", "Use a coarser grid.")

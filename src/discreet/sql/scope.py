@@ -219,7 +219,7 @@ class AnswerScope(Scope):
             self._listed(registered, value, node, text)
         if registered.bounded:
             self._bounded(registered, value, node, text)
-        return self._multipliable(value, node) if registered.power > 1 else value
+        return self._multipliable(registered.power, value, node) if registered.power > 1 else value
 
     def _listed(self, registered: Aggregation, value: Expression, node: exp.Expr, text: exp.Expr) -> None:
         if candidates_of(value, self.schema) is None:
@@ -252,10 +252,10 @@ class AnswerScope(Scope):
                 node,
             )
 
-    def _multipliable(self, value: Expression, node: exp.Expr) -> Expression:
+    def _multipliable(self, power: int, value: Expression, node: exp.Expr) -> Expression:
         """The argument, as doubles if whole numbers between its bounds are too many to be multiplied exactly."""
         limits = bounds(value, self.schema)
-        if limits is None or multipliable(limits, value.type):
+        if limits is None or multipliable(limits, value.type, power):
             return value
         if value.type is Type.FLOAT:
             self.refuse("Numbers of this size have no squares in doubles.", "Clip them: {mean}.", node)

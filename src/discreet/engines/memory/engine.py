@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from discreet.engines.base import READS, Engine, read_as, read_value, steps, stored_value
@@ -165,13 +164,11 @@ def _term(statistic: Statistic, argument: Expression | None, row: Row) -> Any:
     if statistic.kind not in ("sum", "product"):
         return None if value is None else 0
     if statistic.factor is not None:
-        return _product(statistic, statistic.factor, row)
+        return _product(statistic, row)
     return steps(value, statistic.exponent, statistic.low, statistic.high)
 
 
-def _product(statistic: Statistic, factor: Statistic, row: Row) -> int | None:
-    """Both terms, each counted from its shift, multiplied."""
-    pairs = [
-        (part.shift, _term(replace(part, kind="sum", factor=None), part.argument, row)) for part in (statistic, factor)
-    ]
+def _product(statistic: Statistic, row: Row) -> int | None:
+    """All terms, each counted from its shift, multiplied."""
+    pairs = [(part.shift, _term(part, part.argument, row)) for part in statistic.terms]
     return None if any(term is None for _, term in pairs) else math.prod(term - shift for shift, term in pairs)

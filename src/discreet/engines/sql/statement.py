@@ -147,7 +147,7 @@ def _finish(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish
         place = 0 if statistic.kind == "rows" else 1
         return lambda numbers: times * int(numbers[place])
     if statistic.factor is not None:
-        return _product(printer, columns, statistic, statistic.factor)
+        return _product(printer, columns, statistic)
     if statistic.kind == "sum":
         return _sum(printer, columns, statistic)
     if statistic.kind == "distinct":
@@ -179,11 +179,10 @@ def _sum(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:
     return lambda numbers: times * (int(numbers[total] or 0) - shift * int(numbers[count]))
 
 
-def _product(printer: Printer, columns: _Columns, statistic: Statistic, factor: Statistic) -> Finish:
+def _product(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:
     """Terms counted from their shifts and multiplied: `validation` proves that 64 bits hold the product."""
-    first, second = (_term(printer, part) for part in (statistic, factor))
-    text = f"({{0}} - ({statistic.shift})) * ({{1}} - ({factor.shift}))"
-    product = printer.name(printer.fill(text, first, second))
+    text = " * ".join(f"({{{i}}} - ({part.shift}))" for i, part in enumerate(statistic.terms))
+    product = printer.name(printer.fill(text, *(_term(printer, part) for part in statistic.terms)))
     total, count = columns.add("sum", product), columns.add("values", product)
     times, less = statistic.times, statistic.less
     return lambda numbers: times * (int(numbers[total] or 0) - less * int(numbers[count]))

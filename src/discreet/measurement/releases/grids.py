@@ -24,12 +24,13 @@ STEPS = 1 << 20  # between the bounds of a real argument: what its total is roun
 MOST_ROWS = 1 << 36
 """In a table, for sums whose number of values is not released: their roundings add up to no more than this many."""
 
-_TERM, _FACTOR = 1 << 59, 1 << 30  # fine steps of the largest value, and between the bounds of a factor; up to twice
+_TERM = 1 << 59  # fine steps of the largest value; up to twice as many
+_FACTORS = {2: 1 << 30, 3: 1 << 20}  # fine steps between the bounds of a factor, by how many there are; up to twice
 _FOLDED = 1 << 36  # the same of what one person's values are added up in
 _FINEST = Fraction(1, 1 << 1000)  # the smallest step of a grid
 _ULP = Fraction(1, 1 << 53)  # at most so much of it a number may lose when it is read as a double
 
-MOST_SQUARED = 1 << 31  # of an argument that is multiplied: a product then has 60 bits, and 2^33 of them add up to 93
+_MOST_WIDE = {2: 1 << 31, 3: 1 << 21}  # whole numbers between the bounds: a product has 60 bits, 2^33 of them 93
 _WIDTHS = Fraction(1, 10**100), Fraction(10**100)  # of bounds whose squares and quotients are doubles
 
 
@@ -66,16 +67,16 @@ class Steps:
         return cls(exponent, low, high)
 
     @classmethod
-    def added(cls, bounds: Bounds, *, squared: bool, whole: bool = False) -> Steps:
-        """The two grids of real values that are added up, chosen from their bounds alone.
+    def added(cls, bounds: Bounds, *, power: int = 1, whole: bool = False) -> Steps:
+        """Returns the two grids of real values whose powers are added up, chosen from their bounds alone.
 
         The fine one is as fine as integers of 64 bits allow; values that are `whole` need none finer than that of whole
-        numbers.
+        numbers. That of cubes is the coarse one.
         """
         exponent = Grid.finer_than(bounds.width / STEPS).exponent
         fine = Grid.finer_than(max(bounds.largest / _TERM, _FINEST)).exponent
-        if squared:
-            fine = max(fine, Grid.finer_than(bounds.width / _FACTOR).exponent)
+        if power > 1:
+            fine = max(fine, Grid.finer_than(bounds.width / _FACTORS[power]).exponent)
         fine = min(exponent, max(fine, 0) if whole else fine)
         return cls._around(bounds, exponent, fine).clipping(bounds, whole=whole)
 
@@ -148,10 +149,10 @@ def _short(number: int) -> int:
     return int(float(number)) if abs(number) < 1 << 62 else number
 
 
-def multipliable(limits: Bounds, kind: Type) -> bool:
-    """Tells whether values within these limits, on their grid, can be multiplied exactly."""
+def multipliable(limits: Bounds, kind: Type, power: int = 2) -> bool:
+    """Tells whether so many values within these limits, on their grid, can be multiplied exactly."""
     least, most = _WIDTHS
-    return least <= limits.width <= most and (kind is Type.FLOAT or limits.width <= MOST_SQUARED)
+    return least <= limits.width <= most and (kind is Type.FLOAT or limits.width <= _MOST_WIDE[power])
 
 
 def bounded_steps(
@@ -175,11 +176,11 @@ def bounded_steps(
             f"{name} needs public bounds of its argument.",
             f"Declare them with bounds=..., or clip in the question: {name}(GREATEST(LEAST(x, 100), 0)).",
         )
-    if power > 1 and not multipliable(limits, argument.type):
+    if power > 1 and not multipliable(limits, argument.type, power):
         raise UnsupportedQuery(
             f"{name} cannot square numbers of this size.",
             f"Clip them, or convert whole numbers: {name}(CAST(x AS DOUBLE)).",
         )
     if former or argument.type is Type.INT:
         return Steps.of(limits, argument.type)
-    return Steps.added(limits, squared=power > 1, whole=is_whole(argument))
+    return Steps.added(limits, power=power, whole=is_whole(argument))

@@ -8,6 +8,10 @@ nothing: a row has a value or it has none, and so it moves either the sums or th
 Squares count from the middle of the bounds, and from half of the largest one, so that they are as small as they can be:
 with u = x - middle, a row adds q = u^2 - s, where s is half of the largest u^2. The points (u, q) of all values lie in
 a trapezoid: below the chord of the parabola, above its lowest point and above its tangents at both ends.
+
+With cubes u^3 beside them, all moves lie in the box of their ends, which a row at the upper bound reaches in all three
+at once: the sum, the square and the cube of the largest value are the largest there are. So the box has no longer
+diagonal, in any weighted norm, than such a row.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ class PowerSums:
 
     Args:
         powers: sums of statistics that are: for 0 the number of values, for 1 the sum of x - centre, in steps, for 2
-            the sum of (x - middle)^2 less half of the largest, in squares of steps.
+            the sum of (x - middle)^2 less half of the largest, in squares of steps, for 3 that of (x - middle)^3.
         steps: the grid and the bounds; None if values are only counted.
         centre: in steps.
     """
@@ -74,6 +78,12 @@ def square_sum(argument: Expression, steps: Steps) -> Statistic:
     return replace(term, kind="product", factor=term, less=half_square(steps) << 2 * steps.finer)
 
 
+def cube_sum(argument: Expression, steps: Steps) -> Statistic:
+    """Returns the sum of (x - middle)^3 over values clipped to their bounds."""
+    term = clipped_sum(argument, steps, steps.middle)
+    return replace(term, kind="product", factor=replace(term, kind="product", factor=term))
+
+
 def half_square(steps: Steps) -> int:
     """Returns what squares count from: half of the largest."""
     return (steps.high - steps.middle) ** 2 // 2
@@ -83,6 +93,12 @@ def product_error(one: Steps, other: Steps) -> Fraction:
     """Bounds how far rounding moves the product of two values, each counted from its middle: no further than sides."""
     sides = [(steps.high - steps.middle) * steps.step for steps in (one, other)]
     return sides[0] * other.error + sides[1] * one.error + one.error * other.error
+
+
+def power_error(steps: Steps, power: int) -> Fraction:
+    """Bounds how far rounding moves a power of a value counted from its middle: no further than at the side."""
+    side = (steps.high - steps.middle) * steps.step
+    return Fraction((side + steps.error) ** power - side**power)
 
 
 # ---------------------------------------------------------------------------------------------------- counts, and sums
@@ -117,26 +133,39 @@ def trapezoid(steps: Steps) -> tuple[tuple[int, int], ...]:
 
 
 def _corners(steps: Steps, order: int) -> tuple[Corner, ...]:
-    """What a row adds to sums of u, counted `_times`, and of q; where both are rounded, each by less than 1 more."""
+    """What a row adds to sums of u, of q and of cubes, weighted; where sums and squares are rounded, by 1 more each."""
+    left, right = steps.middle - steps.low, steps.high - steps.middle
     if order == 1:
-        return (steps.high - steps.middle,), (steps.low - steps.middle,)
-    corners = tuple((_times(steps, order) * u, q) for u, q in trapezoid(steps))
-    if not steps.finer:
-        return corners
-    return tuple((u + i, q + j) for u, q in corners for i, j in product((-1, 1), repeat=2))
+        return (right,), (-left,)
+    first, *more = _weights(steps, order)
+    if order == 2:
+        corners = tuple((first * u, q) for u, q in trapezoid(steps))
+        if not steps.finer:
+            return corners
+        return tuple((u + i, q + j) for u, q in corners for i, j in product((-1, 1), repeat=2))
+    if steps.finer:
+        raise InternalError("Cubes are added up on one grid.")
+    less = half_square(steps)
+    ends = (first * -left, first * right), (more[0] * -less, more[0] * (right**2 - less)), (-(left**3), right**3)
+    return tuple(product(*ends))
 
 
-def _times(steps: Steps, order: int) -> int:
-    """What a step of a sum counts for beside squares: a centred sum moves as far as the squares, a pair twice as far.
+def _weights(steps: Steps, order: int) -> tuple[int, ...]:
+    """What each sum counts for beside that of the highest power, so that all have about the same noise in the end.
 
-    The error of a variance has both parts, and counts and means come from the pair.
+    Beside squares, a centred sum moves as far as they do, a pair twice as far: the error of a variance has both parts,
+    and counts and means come from the pair. Beside cubes, a pair and the squares move as far as they do.
     """
-    return 1 if order == 1 else max(1, -(-(steps.high - steps.middle) // 2))
+    side = steps.high - steps.middle
+    if order == 3:
+        return max(1, -(-(side**2) // 2)), 2 * side, 1
+    return (1,) if order == 1 else (max(1, -(-side // 2)), 1)
 
 
 def _higher(argument: Expression, steps: Steps, order: int) -> list[Statistic]:
-    """The sums of the powers above the first."""
-    return [square_sum(argument, steps)] if order > 1 else []
+    """The sums of the powers above the first, weighted."""
+    made = [build(argument, steps) for build in (square_sum, cube_sum)[: order - 1]]
+    return [replace(each, times=times) for each, times in zip(made, _weights(steps, order)[1:], strict=True)]
 
 
 def _grains(steps: Steps, order: int) -> tuple[int, ...]:
@@ -154,7 +183,7 @@ def paired_form(argument: Expression, steps: Steps, order: int = 1, *, nulls: bo
     the width, so that it moves the three by the same L1 norm. Squares move by half of the largest at most, which a row
     does at both ends: the L1 norm of the corners is attained.
     """
-    times = _times(steps, order)
+    times = _weights(steps, order)[0]
     least, most = times * (steps.low - steps.middle), times * (steps.high - steps.middle)
     pair = [replace(clipped_sum(argument, steps, end), times=times) for end in (steps.low, steps.high)]
     corners: list[Corner] = [(u - least, u - most, *rest) for u, *rest in _corners(steps, order)]
@@ -168,12 +197,12 @@ def paired_form(argument: Expression, steps: Steps, order: int = 1, *, nulls: bo
 
 def paired_sums(place: int, steps: Steps, order: int) -> PowerSums:
     """Returns what the paired form at a place tells: its difference is the width times the count, its mean centred."""
-    above, below, times = Linear.at(place), Linear.at(place + 1), _times(steps, order)
+    above, below, times = Linear.at(place), Linear.at(place + 1), _weights(steps, order)[0]
     return PowerSums(
         powers={
             0: (above + below * -1) * Fraction(1, steps.width * times),
             1: (above + below) * Fraction(1, 2 * times),
-            **{power: Linear.at(place + power) for power in range(2, order + 1)},
+            **_powers(place + 2, steps, order),
         },
         steps=steps,
         centre=Fraction(steps.low + steps.high, 2),
@@ -182,7 +211,7 @@ def paired_sums(place: int, steps: Steps, order: int) -> PowerSums:
 
 def paired_nulls(place: int, steps: Steps, order: int) -> Linear:
     """Returns the number of NULLs, from the last statistic of the paired form at a place."""
-    return Linear.at(place + order + 1) * Fraction(1, _times(steps, order) * steps.width)
+    return Linear.at(place + order + 1) * Fraction(1, _weights(steps, order)[0] * steps.width)
 
 
 # ------------------------------------------------------------------------------------------------------------ centred
@@ -194,7 +223,7 @@ def centred_form(argument: Expression, steps: Steps, order: int = 1) -> Form:
     One row moves the sum by at most half the width, up to one step, or the number of NULLs by one; centring makes the
     sum's move as short as it can be. A NULL counts as much as the longest such move.
     """
-    summed = replace(clipped_sum(argument, steps, steps.middle), times=_times(steps, order))
+    summed = replace(clipped_sum(argument, steps, steps.middle), times=_weights(steps, order)[0])
     missing = Statistic(kind="nulls", argument=argument, times=_longest(steps, order))
     corners = [(*corner, 0) for corner in _corners(steps, order) if any(corner)]
     return Form(
@@ -209,12 +238,18 @@ def centred_sums(place: int, steps: Steps, order: int, rows: Linear) -> PowerSum
     return PowerSums(
         powers={
             0: rows + Linear.at(place + order) * Fraction(-1, _longest(steps, order)),
-            1: Linear.at(place) * Fraction(1, _times(steps, order)),
-            **{power: Linear.at(place + power - 1) for power in range(2, order + 1)},
+            1: Linear.at(place) * Fraction(1, _weights(steps, order)[0]),
+            **_powers(place + 1, steps, order),
         },
         steps=steps,
         centre=Fraction(steps.middle),
     )
+
+
+def _powers(place: int, steps: Steps, order: int) -> dict[int, Linear]:
+    """The sums of the powers above the first, from a place on."""
+    weights = enumerate(_weights(steps, order)[1:])
+    return {2 + i: Linear.at(place + i) * Fraction(1, weight) for i, weight in weights}
 
 
 def _longest(steps: Steps, order: int) -> int:

@@ -5,7 +5,7 @@ A reading is made of plan nodes only. It says nothing of noise, budgets or analy
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal as Choice
 
 from discreet.plan.model.nodes import Expression, Relation, Value
@@ -22,8 +22,8 @@ class Statistic:
     of distinct units among kept rows (of rows, if each row is a unit). *sum*: the sum over kept rows of
     clip(floor(x * 2^-exponent + 1/2), low, high), where a NULL x counts as 0: x on the grid 2^exponent, as whole steps.
     `shift` is subtracted from each term that is not NULL before it is added. *product*: the sum over kept rows of the
-    product of two such terms, less a constant for each; a row where one of them is NULL adds nothing. The whole is
-    multiplied by `times`.
+    product of two or three such terms, less a constant for each; a row where one of them is NULL adds nothing. The
+    whole is multiplied by `times`.
 
     Args:
         kind: which of them.
@@ -33,7 +33,7 @@ class Statistic:
         high: the largest.
         shift: what each term is counted from, in steps.
         times: what one of them counts for.
-        factor: the other term of a product: a statistic of the kind *sum*.
+        factor: what the term of a product is multiplied by: a statistic of the kind *sum*, or a product of two.
         less: what is subtracted from each product.
     """
 
@@ -46,6 +46,12 @@ class Statistic:
     times: int = 1
     factor: Statistic | None = None
     less: int = 0
+
+    @property
+    def terms(self) -> tuple[Statistic, ...]:
+        """Returns what is multiplied, each as a statistic of the kind *sum*; of a sum, itself."""
+        own = replace(self, kind="sum", times=1, factor=None, less=0)
+        return (own,) if self.factor is None else (own, *self.factor.terms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
