@@ -167,8 +167,8 @@ class MissingExtra(DiscreetError, ImportError):
 
     def __init__(self, module: str, what: str, extra: str) -> None:
         self.module, self.extra = module, extra
-        self.hint = f"pip install 'discreet[{extra}]'"
-        super().__init__(f"{what} needs {module}. Get it with: {self.hint}", name=module)
+        self.hint = f"Get it with: pip install 'discreet[{extra}]'"
+        super().__init__(f"{what} needs {module}. {self.hint}", name=module)
 
 
 class InternalError(DiscreetError):
