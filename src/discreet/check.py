@@ -34,7 +34,7 @@ _RATIO = re.compile(r"\s*[+-]?\d{1,100}\s*/\s*\d{1,100}\s*")
 
 
 def rational(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
-    """The parameter as an exact rational.
+    """Returns the parameter as an exact rational.
 
     >>> rational(epsilon=0.1), rational(epsilon="1/3"), rational(scale=0.5, floats="exact")
     (Fraction(1, 10), Fraction(1, 3), Fraction(1, 2))
@@ -53,7 +53,7 @@ def rational(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
 
 
 def positive(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
-    """The parameter as a rational above zero.
+    """Returns the parameter as a rational above zero.
 
     >>> positive(epsilon=-1)
     Traceback (most recent call last):
@@ -67,7 +67,7 @@ def positive(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
 
 
 def not_negative(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
-    """The parameter as a rational of at least zero; minus zero is refused as a sign mistake."""
+    """Returns the parameter as a rational of at least zero; minus zero is refused as a sign mistake."""
     name, value = _only(parameter)
     result = rational(floats=floats, **parameter)
     minus_zero = isinstance(value, float) and value == 0 and math.copysign(1, value) < 0
@@ -77,7 +77,7 @@ def not_negative(*, floats: Floats = "decimal", **parameter: object) -> Fraction
 
 
 def probability(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
-    """The parameter as a rational strictly between 0 and 1 (a delta, a sampling rate, a confidence)."""
+    """Returns the parameter as a rational strictly between 0 and 1 (a delta, a sampling rate, a confidence)."""
     name, value = _only(parameter)
     result = rational(floats=floats, **parameter)
     if not 0 < result < 1:
@@ -86,7 +86,7 @@ def probability(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
 
 
 def share(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
-    """The parameter as a rational from 0 to 1, the ends included."""
+    """Returns the parameter as a rational from 0 to 1, the ends included."""
     name, value = _only(parameter)
     result = rational(floats=floats, **parameter)
     if not 0 <= result <= 1:
@@ -95,7 +95,7 @@ def share(*, floats: Floats = "decimal", **parameter: object) -> Fraction:
 
 
 def integer(*, at_least: int | None = None, at_most: int | None = None, **parameter: object) -> int:
-    """The parameter as a Python int within limits; 3.0 and True are refused, numpy integers are taken.
+    """Returns the parameter as a Python int within limits; 3.0 and True are refused, numpy integers are taken.
 
     >>> integer(count=0, at_least=1)
     Traceback (most recent call last):
@@ -117,7 +117,7 @@ _BIDIRECTIONAL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u20
 
 
 def steers(character: str) -> bool:
-    r"""Whether a character tells a terminal or a reader's eye what to do, instead of being read.
+    r"""Returns whether a character tells a terminal or a reader's eye what to do, instead of being read.
 
     >>> steers("\x1b"), steers("\u202e"), steers("\u00e9")
     (True, True, False)
@@ -126,7 +126,7 @@ def steers(character: str) -> bool:
 
 
 def spelled_out(text: str) -> str:
-    r"""A text with such characters spelled out.
+    r"""Returns a text with characters that steer a terminal spelled out.
 
     >>> spelled_out("A\x1b[31m")
     'A\\x1b[31m'
@@ -135,7 +135,7 @@ def spelled_out(text: str) -> str:
 
 
 def label(**parameter: object) -> str:
-    r"""The parameter as a text that is shown as it is: without control characters and marks of direction.
+    r"""Returns the parameter as a text that is shown as it is: without control characters and marks of direction.
 
     >>> label(name="visits\x1b[2J")
     Traceback (most recent call last):
@@ -149,7 +149,7 @@ def label(**parameter: object) -> str:
 
 
 def limits(**parameter: object) -> tuple[Fraction, Fraction]:
-    """The parameter as public limits (low, high), low below high.
+    """Returns the parameter as public limits (low, high), low below high.
 
     >>> limits(bounds=None)
     Traceback (most recent call last):
@@ -167,7 +167,7 @@ bounds=(0, 100); they are never read from the data.
 
 
 def instance(kind: type[T], **parameter: object) -> T:
-    """The parameter, if it is of the wanted class."""
+    """Returns the parameter, if it is of the wanted class."""
     name, value = _only(parameter)
     if not isinstance(value, kind):
         raise InvalidParameter(name, value, f"to be a {kind.__name__}")

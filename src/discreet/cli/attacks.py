@@ -23,7 +23,7 @@ class Named(TyperGroup):
     """Attacks by the names they have in Python, or with dashes."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The attack of a name."""
+        """Returns the attack of a name."""
         return super().get_command(ctx, cmd_name.replace("_", "-"))
 
 
@@ -274,7 +274,7 @@ def membership(
 
 
 def _numbers(file: Path) -> NDArray[np.float64]:
-    """A file of numbers under a header, as a matrix; an empty cell is NaN."""
+    """Returns a file of numbers under a header as a matrix; an empty cell is NaN."""
     return np.column_stack([_floats(cells, name) for name, cells in columns_of(file).items()])
 
 
@@ -286,7 +286,7 @@ def _floats(cells: Column, name: str) -> NDArray[np.float64]:
 
 
 def _rated(file: Path, day: str, seconds: bool) -> Columns:
-    """A table of ratings with dates in days."""
+    """Returns a table of ratings with dates in days."""
     columns = columns_of(file)
     if seconds:
         (moments,) = chosen(columns, [day], parameter="--day")
