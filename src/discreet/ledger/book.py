@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from itertools import islice
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from discreet.errors import AccountLocked, DiscreetError, InsufficientBudget, LedgerError, UnsupportedEvent
 from discreet.ledger import changes, charges, outcomes, policy
@@ -158,8 +158,17 @@ class Book:
             KeyConflict: if the key came with another request before.
             LedgerError: if the book cannot be written.
         """
-        details = {"analyst": analyst, "question": question, "key": key, "project": project}
-        return self._charged({account: event}, replay_key=replay_key, terms=terms, **details)[0]
+        asked = charges.request(
+            {account: event},
+            self.account,
+            analyst=analyst,
+            question=question,
+            key=key,
+            replay_key=replay_key,
+            terms=terms,
+            project=project,
+        )
+        return self._charged(asked)[0]
 
     def charge_all(
         self,
@@ -177,11 +186,19 @@ class Book:
         Returns:
             One receipt for each account, in the order of their names; the answer belongs to the first.
         """
-        details = {"analyst": analyst, "question": question, "key": key, "project": project}
-        return self._charged(events_by_account, replay_key=replay_key, terms=terms, **details)
+        asked = charges.request(
+            events_by_account,
+            self.account,
+            analyst=analyst,
+            question=question,
+            key=key,
+            replay_key=replay_key,
+            terms=terms,
+            project=project,
+        )
+        return self._charged(asked)
 
-    def _charged(self, events_by_account: Mapping[str, Event], **details: Any) -> tuple[Receipt, ...]:
-        asked = charges.request(events_by_account, self.account, **details)
+    def _charged(self, asked: charges.Request) -> tuple[Receipt, ...]:
         with self._journal.acting(asked.places) as rows:
             return (asked.key and charges.earlier(rows, asked)) or charges.charge(rows, asked)
 

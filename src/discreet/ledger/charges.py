@@ -159,16 +159,15 @@ class Request(NamedTuple):
                 places.append(changes.place_of_project(account, self.project))
         return places
 
-    def is_of(self, charged: Sequence[Entry]) -> bool:
-        """Tells whether these entries were written for the same request.
+    def is_of(self, charged: Sequence[Entry], written: str) -> bool:
+        """Tells whether entries with this digest were written for the same request.
 
         A digest of an earlier version covers the events that were charged in place of the terms. They are compared as
         the entries tell them, so that accounts, question and replay key decide.
         """
         if len(charged) != len(self.orders):
             return False
-        written = charged[0].content["request"]
-        return bool(written == self.digest or written == self._former_digest(charged))
+        return written == self.digest or written == self._former_digest(charged)
 
     def _former_digest(self, charged: Sequence[Entry]) -> str:
         told = [parsed(order.event_text) for order in self.orders]
@@ -259,9 +258,10 @@ def earlier(rows: Transaction, asked: Request) -> tuple[Receipt, ...]:
     first = rows.by_key(asked.who, asked.key) if asked.key else None
     if first is None:
         return ()
-    places = range(first.sequence, first.sequence + first.content["joined"])
-    charged = [entry for entry in map(rows.entry, places) if entry is not None]
-    if not asked.is_of(charged):
+    content = first.content
+    more = range(first.sequence + 1, first.sequence + content["joined"])
+    charged = [first, *(entry for entry in map(rows.entry, more) if entry is not None)]
+    if not asked.is_of(charged, content["request"]):
         raise KeyConflict(first.sequence)
     return tuple(Receipt.again(entry, _standing(rows, entry.account)) for entry in charged)
 
