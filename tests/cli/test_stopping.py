@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.curator.curator import Curator
+from discreet.curator.asking.planner import Planner
 from discreet.engines import DuckDB
 from tests.cli.clinic import COUNT, run
 
@@ -54,9 +54,9 @@ def test_a_stopped_question_names_its_key(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.usefixtures("clinic")
 def test_before_the_charge_nothing_was_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    for patched, command in (("_prepare", "ask"), ("explain", "explain")):
+    for command in ("ask", "explain"):
         with monkeypatch.context() as patch:
-            patch.setattr(Curator, patched, stop)
+            patch.setattr(Planner, "plan", stop)
             stopped = run(command, COUNT, *CHEAP)
         assert (stopped.code, stopped.err.splitlines()[0]) == (130, "Stopped.")
         assert ("Nothing was charged." in stopped.err) == (command == "ask")
