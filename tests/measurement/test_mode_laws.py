@@ -22,14 +22,12 @@ from discreet.accounting.zcdp import compose as zcdp
 from discreet.engines import Memory
 from discreet.measurement.program import program as program_module
 from discreet.measurement.program.program import Program, choose
-from discreet.measurement.releases import candidates as candidates_module
 from discreet.measurement.releases.candidates import (
     MOST_CANDIDATES,
     MOST_LISTED,
     CandidateDraw,
+    CountMoves,
     candidates_of,
-    range_l1,
-    range_l2_squared,
 )
 from discreet.measurement.releases.draws import CandidateDraws
 from discreet.noise import SeededBits
@@ -173,7 +171,8 @@ def test_the_ranges_are_the_smallest_that_hold_for_everybody(
 ) -> None:
     """By all tables of up to three rows of one unit: no move is larger, and some are as large."""
     contribution = Contribution(limits=limits, grouped=grouped, neighbours=neighbours)
-    assert moves(contribution) == (range_l1(contribution), range_l2_squared(contribution))
+    claimed = 2 * CountMoves.l1(contribution), 4 * CountMoves.l2_squared(contribution)
+    assert tuple(map(Fraction, moves(contribution))) == claimed
 
 
 def check_extreme(sql: str, limits: Limits, neighbours: Neighbours, delta: str = "0") -> None:
@@ -209,14 +208,13 @@ def test_mutant_a_rate_a_hundredth_too_large(
         check_extreme(BY_WARD, Limits(3, 2), neighbours, delta)
 
 
-@pytest.mark.parametrize(("name", "delta"), [("range_l1", "0"), ("range_l2_squared", "1e-6")])
+@pytest.mark.parametrize(("name", "delta"), [("l1", "0"), ("l2_squared", "1e-6")])
 def test_mutant_replaced_rows_are_priced_as_removed_ones(
     monkeypatch: pytest.MonkeyPatch, name: str, delta: str
 ) -> None:
-    right = getattr(candidates_module, name)
-    monkeypatch.setattr(
-        candidates_module, name, lambda c: right(replace(c, neighbours=ADD)) * (1 if delta == "0" else 2)
-    )
+    right = getattr(CountMoves, name)
+    often = 1 if delta == "0" else 2
+    monkeypatch.setattr(CountMoves, name, staticmethod(lambda c: right(replace(c, neighbours=ADD)) * often))
     with pytest.raises(AssertionError):
         check_extreme(BY_WARD, Limits(3, 1), SWAP, delta)
 

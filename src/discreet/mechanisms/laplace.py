@@ -20,6 +20,15 @@ from discreet.privacy import events
 LARGEST_DIMENSION = 10**12
 
 
+def calibrated(steps: int, epsilon: Fraction) -> events.DiscreteLaplace:
+    """Returns the noise on integers for an epsilon, if one unit moves them by so many steps in the L1 norm.
+
+    >>> calibrated(3, Fraction(1, 2))
+    DiscreteLaplace(scale=Fraction(6, 1), sensitivity=3)
+    """
+    return events.DiscreteLaplace(scale=steps / epsilon, sensitivity=steps)
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class Laplace(Lattice):
     """Adds exact discrete Laplace noise on a public grid.
@@ -82,7 +91,7 @@ class Laplace(Lattice):
     @property
     def event(self) -> events.DiscreteLaplace:
         """Returns what one release costs, for accounting."""
-        return events.DiscreteLaplace(scale=self._scale, sensitivity=self._steps)
+        return calibrated(self._steps, self.epsilon)
 
     def release(self, value: Any, *, bits: Bits | None = None) -> Any:
         """Releases the value on the grid, plus noise.

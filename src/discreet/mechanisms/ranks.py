@@ -212,13 +212,22 @@ class Pick(Aim):
         return replace(self, target=replace(self.target, offset=self.target.offset + ranks))
 
 
-def priced(
-    law: Law, moves: Target | Parts, contribution: Contribution, share: Fraction
-) -> tuple[Fraction, events.Event]:
+class Moves(Protocol):
+    """How far one unit moves the losses, or the counts, that draws of the exponential mechanism are made by."""
+
+    def l1(self, contribution: Contribution) -> Fraction:
+        """Returns the largest sum, over groups, of the moves between neighbours."""
+
+    def l2_squared(self, contribution: Contribution) -> Fraction:
+        """Returns the largest sum, over groups, of the squares of these moves."""
+
+
+def priced(law: Law, moves: Moves, contribution: Contribution, share: Fraction) -> tuple[Fraction, events.Event]:
     """Returns the rate of draws and their event, for an epsilon, or for a rho where the law is Gaussian.
 
     The rate of a target is in units of ranks, that of parts in units of the `ones` of each. For an epsilon, points are
-    drawn in as many groups as a unit can enter, each a release of bounded range.
+    drawn in as many groups as a unit can enter, each a release of bounded range. A move by m in either direction lets
+    the privacy loss range over 2 rate m (Durfee, Rogers 2019).
     """
     if law == "gaussian":
         return root_below(2 * share / moves.l2_squared(contribution)), events.Concentrated(share)

@@ -17,8 +17,8 @@ from discreet.errors import InvalidParameter
 from discreet.exact import float_above, float_below
 from discreet.lazy import load, pa
 from discreet.ledger import Remaining
-from discreet.measurement.program.execution import Released
-from discreet.measurement.program.notes import notes
+from discreet.measurement.aggregates import aggregation
+from discreet.measurement.program.execution import Released, notes
 from discreet.plan.model.nodes import Output, Question
 from discreet.plan.model.nodes import columns as columns_of
 from discreet.plan.post.outputs import Cell, Noisy
@@ -226,9 +226,6 @@ def _plain(part: float | Fraction | None, rounded: Callable[[Fraction], float]) 
 # Post-processing: it costs nothing, and the raw values stay beside it. Adjusted values are nearer to the truth on the
 # whole, but they are no longer unbiased one by one.
 
-SUMS = frozenset({"count", "count_values", "sum"})
-"""Aggregates of a group that are sums over its parts, whoever owns the rows."""
-
 MOST_ROWS = 5000  # that are made to fit each other
 Floats = NDArray[np.float64]
 
@@ -261,7 +258,7 @@ class Adjusted(Released):
             if total is None:
                 continue
             cells = [cell for row in rows if isinstance(cell := row[aggregate.name], Noisy)]
-            if self._fit is not None and aggregate.kind in SUMS:
+            if self._fit is not None and aggregation(aggregate.kind).adds_up(2):
                 cells = _fitted(cells, self._fit)
             if self._nonnegative and total.positive:
                 cells = [_held(cell) for cell in cells]

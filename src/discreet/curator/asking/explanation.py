@@ -14,8 +14,7 @@ from discreet.curator.measurement_plan import MeasurementPlan, of_each_probe
 from discreet.ledger import Account, Book
 from discreet.ledger.tallies import prices
 from discreet.measurement.probes.probes import WHOLE, Facts
-from discreet.measurement.program.execution import Released
-from discreet.measurement.program.notes import notes
+from discreet.measurement.program.execution import Released, notes
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.additive import Measure
 from discreet.plan.model.readings import Statistic

@@ -21,7 +21,7 @@ from discreet.errors import InternalError
 from discreet.learn.base import spent
 from discreet.learn.persistence.store import from_json, read_parameters, to_json
 from discreet.measurement.probes.probes import read_by
-from discreet.measurement.program.notes import nobodys
+from discreet.measurement.program.execution import nobodys
 from discreet.plan.canonical import canonical
 from discreet.plan.model.nodes import Aggregate, Column, Expression, Key, Output, Question, Value
 from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic

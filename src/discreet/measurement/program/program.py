@@ -274,7 +274,8 @@ def _quietest(
     """The layout and the law with the least noise."""
     asked = needs(question.aggregates)
     added = Requirements.of(asked, schema, most_rows=contribution.limits.rows, sized=sized, former=former)
-    wanted = [found for kind in draws.KINDS if len(found := kind.of(asked, schema, former=former))]
+    kinds = {type(need) for need in asked}
+    wanted = [draw.of(asked, schema, former=former) for need, draw in draws.KINDS.items() if need in kinds]
     first, *others = _drafts(question, added, wanted, contribution, epsilon=epsilon, delta=delta, only=law)
     return min([first, *others], key=lambda draft: draft.badness) if others else first
 

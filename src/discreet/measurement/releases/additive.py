@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.exact import root_above
 from discreet.mechanisms.base import Law
+from discreet.mechanisms.laplace import calibrated
 from discreet.noise import Bits, discrete_gaussian, discrete_laplace
 from discreet.plan.analysis.stability import Contribution, Corner
 from discreet.plan.model.readings import Statistic
@@ -120,7 +121,7 @@ class Measure:
         """The same scale for all statistics of the form: how far one unit moves them in the L1 norm, over epsilon."""
         ones = [Fraction(1)] * len(form.statistics)
         moves = contribution.l1(form.corners, ones, once=form.once)
-        event = events.DiscreteLaplace(scale=moves / epsilon, sensitivity=int(moves))
+        event = calibrated(int(moves), epsilon)
         return cls(form=form, law="laplace", scales=(event.scale,) * len(ones), event=event)
 
     @classmethod

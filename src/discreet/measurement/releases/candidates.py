@@ -17,12 +17,12 @@ from itertools import pairwise
 import numpy as np
 
 from discreet.errors import UnsupportedQuery
-from discreet.exact import Enclosure, root_below, upper
+from discreet.exact import Enclosure, upper
 from discreet.mechanisms.base import CONFIDENCE, Law
+from discreet.mechanisms.ranks import Contribution, priced
 from discreet.noise import Bits, choose_exponential
 from discreet.plan.analysis.function_bounds import is_whole
 from discreet.plan.analysis.group_keys import values
-from discreet.plan.analysis.stability import Contribution
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import LAST_DAY
@@ -82,30 +82,35 @@ def checked_candidates(argument: Expression, schema: TableSchema) -> Candidates:
     return found
 
 
-def range_l1(contribution: Contribution) -> int:
-    """The largest sum, over groups, of the ranges of what one unit does to the counts of candidates.
+class CountMoves:
+    """How far one unit moves the counts of candidates, as halves of ranges.
 
     A unit has k_v >= 0 kept rows of the value v in a group, R at most together. The *range* of its move in that group
     is the largest change of a count less the smallest. If the unit is added or removed, all counts change the same way,
     by 0 to R: the range is R at most. If R rows of one value become R rows of another, one count falls by R and another
     rises by R: the range is 2 R, and no more, since every change lies between -R and R.
-
-    Under ADD_REMOVE a unit is in at most G groups: G R. Under REPLACE it has rows in at most G groups before, and in at
-    most G after: a group that it leaves or enters has range R, one that it stays in 2 R, which is R for each of the two
-    times, so that the sum is 2 G R at most. Without keys there is one group, in which it stays: 2 R.
     """
-    each = 1 if contribution.neighbours is Neighbours.ADD_REMOVE else 2
-    return each * contribution.groups * contribution.limits.rows
 
+    @staticmethod
+    def l1(contribution: Contribution) -> Fraction:
+        """Returns half of the largest sum, over groups, of the ranges.
 
-def range_l2_squared(contribution: Contribution) -> int:
-    """The largest sum, over groups, of the squares of these ranges.
+        Under ADD_REMOVE a unit is in at most G groups: G R. Under REPLACE it has rows in at most G groups before, and
+        in at most G after: a group that it leaves or enters has range R, one that it stays in 2 R, which is R for each
+        of the two times, so that the sum is 2 G R at most. Without keys there is one group, in which it stays: 2 R.
+        """
+        each = 1 if contribution.neighbours is Neighbours.ADD_REMOVE else 2
+        return Fraction(each * contribution.groups * contribution.rows, 2)
 
-    Under REPLACE, G groups in which the unit stays have (2 R)^2 each; leaving one and entering another instead has
-    R^2 + R^2, which is less.
-    """
-    each = 1 if contribution.neighbours is Neighbours.ADD_REMOVE else 4
-    return each * contribution.groups * contribution.limits.rows**2
+    @staticmethod
+    def l2_squared(contribution: Contribution) -> Fraction:
+        """Returns a quarter of the largest sum, over groups, of the squares of these ranges.
+
+        Under REPLACE, G groups in which the unit stays have (2 R)^2 each; leaving one and entering another instead has
+        R^2 + R^2, which is less.
+        """
+        each = 1 if contribution.neighbours is Neighbours.ADD_REMOVE else 4
+        return Fraction(each * contribution.groups * contribution.rows**2, 4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +124,12 @@ class CandidateDraw:
     logarithm of the ratio of its two probabilities, is rate d_v plus the same constant for all v: it lies in an
     interval of length rate (max d - min d), rate times the *range* of the move in g (Durfee, Rogers 2019). Counts of
     one group all grow or all fall if a unit is added or removed, so that this range is that of one sign alone, half of
-    what bounds on |d_v| would give (`range_l1`). Groups are drawn independently, and ranges of independent draws add
-    up. For `laplace` budgets they add up to rate `range_l1` = epsilon at most, put together as G releases of range
-    epsilon / G each: under ADD_REMOVE the G groups themselves; under REPLACE a group in which the unit stays, or a
-    group left together with one entered, which have the range of one stay. For `gaussian` budgets, a range e is
-    e^2 / 8-zCDP (Cesar, Rogers 2021), and these add up to at most rate^2 `range_l2_squared` / 8 = rho. Which of the
-    candidates are looked at is no function of the data, and a selection of groups is made by other noise.
+    what bounds on |d_v| would give (`CountMoves`). Groups are drawn independently, and ranges of independent draws add
+    up. For `laplace` budgets they add up to 2 rate `CountMoves.l1` = epsilon at most, put together as G releases of
+    range epsilon / G each: under ADD_REMOVE the G groups themselves; under REPLACE a group in which the unit stays, or
+    a group left together with one entered, which have the range of one stay. For `gaussian` budgets, a range e is
+    e^2 / 8-zCDP (Cesar, Rogers 2021), and these add up to at most rate^2 `CountMoves.l2_squared` / 2 = rho. Which of
+    the candidates are looked at is no function of the data, and a selection of groups is made by other noise.
 
     Permute-and-flip would err less for the same pure epsilon, but its loss is not bounded in range: it costs up to four
     times the rho, and does not compose over groups as well.
@@ -147,12 +152,8 @@ class CandidateDraw:
     @classmethod
     def of(cls, law: Law, candidates: Candidates, contribution: Contribution, share: Fraction) -> CandidateDraw:
         """The mode for an epsilon, or for a rho where the law is Gaussian; at place 0."""
-        if law == "laplace":
-            each = events.BoundedRange(share / contribution.groups)
-            event = each if contribution.groups == 1 else events.Repeated(each, contribution.groups)
-            return cls(candidates=candidates, rate=share / range_l1(contribution), event=event)
-        rate = root_below(8 * share / range_l2_squared(contribution))
-        return cls(candidates=candidates, rate=rate, event=events.Concentrated(share))
+        rate, event = priced(law, CountMoves(), contribution, share)
+        return cls(candidates=candidates, rate=rate, event=event)
 
     @property
     def variance(self) -> Fraction:

@@ -14,7 +14,7 @@ import numpy as np
 
 from discreet.measurement.releases.additive import Integers
 from discreet.measurement.releases.candidates import CandidateDraw, Candidates, checked_candidates
-from discreet.measurement.releases.needs import Frequent, Need
+from discreet.measurement.releases.needs import Frequent, Need, Rank
 from discreet.measurement.releases.quantiles import Read, WantedRanks
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms.base import Law
@@ -137,5 +137,5 @@ class WantedCandidates:
         return CandidateDraws({mode: replace(each, place=place + i) for i, (mode, each) in enumerate(made.items())})
 
 
-KINDS = (WantedRanks, WantedCandidates)
-"""Everything that can be drawn, in the order of columns and events."""
+KINDS: dict[type[Need], type[WantedRanks | WantedCandidates]] = {Rank: WantedRanks, Frequent: WantedCandidates}
+"""What draws each kind of need, in the order of columns and events."""
