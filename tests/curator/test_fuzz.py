@@ -14,7 +14,7 @@ import pytest
 
 from discreet.audit.queries.recorder import Seen, Watched, ask
 from discreet.curator import Curator
-from discreet.curator import curator as curator_module
+from discreet.curator.asking import answer as answer_module
 from discreet.engines import DuckDB, Memory
 from discreet.errors import DiscreetError, QueryFailed, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
@@ -256,7 +256,7 @@ def test_mutant_an_exact_number_in_a_note(monkeypatch: pytest.MonkeyPatch) -> No
         read = next(e for e in reversed(made) if e.seen and e.seen[-1][0] == program.reading)
         return (f"{sum(sum(map(abs, numbers)) for numbers in read.seen[-1][1].values())} steps were added.",)
 
-    monkeypatch.setattr(curator_module, "notes", telling)
+    monkeypatch.setattr(answer_module, "notes", telling)
     noticed(engine)
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from discreet import audit
-from discreet.curator import curator as curator_module
 from discreet.curator import measurement_plan
+from discreet.curator.asking import answer as answer_module
 from discreet.curator.replay import replay
 from discreet.engines import Memory
 from discreet.errors import QueryFailed
@@ -160,7 +160,7 @@ def _telling(patch: pytest.MonkeyPatch) -> None:
         return seen[-1]  # type: ignore[no-any-return]
 
     patch.setattr(Memory, "read", read)
-    patch.setattr(curator_module, "notes", lambda _program: (f"{seen[-1]} were counted.",))
+    patch.setattr(answer_module, "notes", lambda _program: (f"{seen[-1]} were counted.",))
 
 
 def _added(patch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from discreet import audit
 from discreet.audit.queries.query_audit import epsilon_below
 from discreet.audit.queries.recorder import Noise
 from discreet.curator import Curator
-from discreet.curator import curator as curator_module
+from discreet.curator.asking import answer as answer_module
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, QueryFailed, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
@@ -240,7 +240,7 @@ def test_mutant_notes_that_depend_on_data(monkeypatch: pytest.MonkeyPatch) -> No
             read.append(len(self._rows["visits"]))
             return super().read(reading)
 
-    monkeypatch.setattr(curator_module, "notes", lambda _program: (f"{read[-1]} rows were read.",))
+    monkeypatch.setattr(answer_module, "notes", lambda _program: (f"{read[-1]} rows were read.",))
     assert caught(clinic(Telling), COUNT) == {"notes"}
 
 
