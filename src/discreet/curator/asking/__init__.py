@@ -1,1 +1,1 @@
-"""A question from its text to its answer."""
+"""A question from its bound plan to its answer: planned, charged, read, answered; explained, rehearsed, compared."""

@@ -1,1 +1,1 @@
-"""What a curator holds: tables, owners, accounts and the terms of questions."""
+"""The tables of a curator: what is declared about them, whose rows they have, and what questions may spend on them."""

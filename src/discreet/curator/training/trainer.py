@@ -1,4 +1,4 @@
-"""TrainingPlan learners under the ledger: the fit is planned from public facts, paid, and only then are rows read."""
+"""Trains learners under the ledger: the fit is planned from public facts, paid, and only then are rows read."""
 
 from __future__ import annotations
 
