@@ -44,28 +44,28 @@ class Threshold:
 
     @classmethod
     def of(cls, size: Size, noise: Noise, contribution: Contribution, delta: Fraction) -> Threshold:
-        """The smallest size that noise reaches from a unit's own contribution with at most its share of delta."""
+        """Returns the smallest size that noise reaches from one unit's rows with at most a share of delta."""
         share = share_of_delta(delta, contribution.groups)
         reach = noise.certain_reach(size.linear, 2 * share)
         return cls(size, math.floor(size.most + reach) + 1, delta)
 
     @property
     def event(self) -> events.Event:
-        """What it costs beside the noise."""
+        """Returns what it costs beside the noise."""
         return events.Approx(0, self.delta)
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """What the engine computes for it alone: nothing."""
+        """Returns what the engine computes for it alone: nothing."""
         return ()
 
     @property
     def half_kept(self) -> int:
-        """The number of people, of one row each, whose group is shown with a probability of one half."""
+        """Returns the number of people, of one row each, whose group is shown with a probability of one half."""
         return self.smallest
 
     def kept(self, noisy: Integers, exact: Integers, releaser: Releaser) -> Kept:
-        """Which groups are shown, given their noisy statistics."""
+        """Selects the groups that are shown, given their noisy statistics."""
         del exact, releaser
         numerators, denominator = self.size.linear.values(noisy)
         return np.array([n >= self.smallest * denominator for n in numerators], dtype=bool)
@@ -86,27 +86,27 @@ class Optimal:
 
     @classmethod
     def of(cls, contribution: Contribution, epsilon: Fraction, delta: Fraction) -> Optimal:
-        """The selection for this budget."""
+        """Returns the selection for this budget."""
         sides = 1 if contribution.neighbours is Neighbours.ADD_REMOVE else 2
         return cls(PartitionSelection(epsilon=epsilon, delta=delta, max_groups=sides * contribution.groups))
 
     @property
     def event(self) -> events.Event:
-        """What it costs."""
+        """Returns what it costs."""
         return self.mechanism.event
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """What the engine computes for it alone: the number of people."""
+        """Returns what the engine computes for it alone: the number of people."""
         return (Statistic(kind="units"),)
 
     @property
     def half_kept(self) -> int:
-        """The number of people whose group is shown with a probability of one half."""
+        """Returns the number of people whose group is shown with a probability of one half."""
         return self.mechanism.half_kept_count()
 
     def kept(self, noisy: Integers, exact: Integers, releaser: Releaser) -> Kept:
-        """Which groups are shown, given their exact number of people, the last statistic."""
+        """Selects the groups that are shown, given their exact number of people, the last statistic."""
         del noisy
         people: Any = exact[:, -1].astype(np.int64)
         return releaser.select(self.mechanism, people)

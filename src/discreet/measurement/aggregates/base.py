@@ -49,17 +49,17 @@ class Aggregation(ABC):
 
     @property
     def word(self) -> str:
-        """What messages and columns call it."""
+        """Returns what messages and columns call it."""
         return self.label or self.kind.upper()
 
     @property
     def no_target(self) -> tuple[str, str]:
-        """Why `within=` refuses it, and what to do instead."""
+        """Returns why `within=` refuses it, and what to do instead."""
         return "within= knows COUNT, SUM and AVG.", "Ask with an epsilon instead."
 
     @property
     def not_of_rows(self) -> tuple[str, str]:
-        """Why it cannot stand where values of single rows do, and what to do instead."""
+        """Returns why it cannot stand where values of single rows do, and what to do instead."""
         return (
             "An aggregate cannot stand inside WHERE, GROUP BY or another aggregate.",
             "Filter groups with HAVING: {kept}.",

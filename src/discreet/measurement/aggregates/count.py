@@ -34,12 +34,12 @@ class _RowCount(_Count):
     __slots__ = ()
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
-        """Rows."""
+        """Returns rows."""
         del aggregate
         return (Rows(),)
 
     def estimator(self, aggregate: Aggregate, sources: Sources) -> Total:
-        """Their number."""
+        """Returns their number."""
         del aggregate
         return _number(sources.rows)
 
@@ -50,16 +50,16 @@ class _UnitCount(_Count):
     __slots__ = ()
 
     def adds_up(self, groups: int) -> bool:
-        """Only where nobody is in two groups."""
+        """Tells whether nobody is in two groups."""
         return groups == 1
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
-        """Units."""
+        """Returns units."""
         del aggregate
         return (Units(),)
 
     def estimator(self, aggregate: Aggregate, sources: Sources) -> Total:
-        """Their number."""
+        """Returns their number."""
         del aggregate
         return _number(sources.units)
 
@@ -70,11 +70,11 @@ class _ValueCount(_Count):
     __slots__ = ()
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
-        """The number of values."""
+        """Returns the number of values."""
         return (Moments(argument_of(aggregate), frozenset({0})),)
 
     def estimator(self, aggregate: Aggregate, sources: Sources) -> Total:
-        """That number."""
+        """Returns that number."""
         values = sources.moments[argument_of(aggregate)].power(0)
         return Total(values, whole=True, values=values, positive=True)
 
@@ -94,16 +94,16 @@ class _DistinctCount(_Count):
             )
 
     def adds_up(self, groups: int) -> bool:
-        """Never: two groups may have the same values."""
+        """Denies it: two groups may have the same values."""
         del groups
         return False
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
-        """Different values."""
+        """Returns different values."""
         return (Distinct(argument_of(aggregate)),)
 
     def estimator(self, aggregate: Aggregate, sources: Sources) -> Total:
-        """Their number."""
+        """Returns their number."""
         return _number(sources.distinct[argument_of(aggregate)])
 
 

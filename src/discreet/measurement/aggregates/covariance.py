@@ -42,7 +42,7 @@ class Joint(Estimator):
 
     @property
     def spreads(self) -> tuple[Variance, ...]:
-        """The variances that it is made of beside the covariance."""
+        """Returns the variances that it is made of beside the covariance."""
         return ()
 
     @property
@@ -92,7 +92,7 @@ class Correlation(Joint):
 
     @property
     def spreads(self) -> tuple[Variance, ...]:
-        """Both variances."""
+        """Returns both variances."""
         return self.first_spread, self.second_spread
 
     def _finished(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:
@@ -112,7 +112,7 @@ class Slope(Joint):
 
     @property
     def spreads(self) -> tuple[Variance, ...]:
-        """That of x."""
+        """Returns that of x."""
         return (self.second_spread,)
 
     def _finished(self, found: Ends, noise: Noise, rows: Integers, outside: float) -> list[Noisy]:

@@ -29,11 +29,11 @@ class _Mean(Aggregation):
     __slots__ = ()
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
-        """The number of values and their sum."""
+        """Returns the number of values and their sum."""
         return (Moments(argument_of(aggregate), frozenset({0, 1}), self.word),)
 
     def estimator(self, aggregate: Aggregate, sources: Sources) -> Ratio:
-        """The quotient of the two."""
+        """Returns the quotient of the two."""
         return mean_of(sources.moments[argument_of(aggregate)])
 
 

@@ -35,7 +35,7 @@ class Mode(Estimator):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Among what it is drawn, and how near its count is to the largest."""
+        """Returns among what it is drawn, and how near its count is to the largest."""
         count, far = len(self.draw.candidates.values), self.draw.reach(1 - CONFIDENCE)
         among = f"{count} public value" + ("" if count == 1 else "s")
         said = (
@@ -57,13 +57,13 @@ class _Mode(Aggregation):
         return Type.INT if argument is None else argument.type
 
     def adds_up(self, groups: int) -> bool:
-        """Never."""
+        """Denies it: the most frequent value of two groups may be that of neither."""
         del groups
         return False
 
     @property
     def no_target(self) -> tuple[str, str]:
-        """Why `within=` refuses it."""
+        """Returns why `within=` refuses it."""
         return (
             "A mode is a value and has no distance from the truth.",
             "Ask for it with an epsilon; a note of the answer tells how near its count is to the largest.",
@@ -71,7 +71,7 @@ class _Mode(Aggregation):
 
     @property
     def not_of_rows(self) -> tuple[str, str]:
-        """Why it cannot stand where values of single rows do."""
+        """Returns why it cannot stand where values of single rows do."""
         return "A mode stands in SELECT, HAVING or ORDER BY of a whole question.", "Ask for the groups: {top}."
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:

@@ -75,7 +75,7 @@ class Quantile(Estimator):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is drawn, and where an extreme may lie."""
+        """Returns what is drawn, and where an extreme may lie."""
         return (_of_extreme(self.draw) if self.draw.need.extreme else _DRAWN,)
 
 
@@ -111,13 +111,13 @@ class _Ranked(Aggregation):
         return Type.INT if argument is None else argument.type
 
     def adds_up(self, groups: int) -> bool:
-        """Never."""
+        """Denies it: ranks in two groups tell nothing of ranks in both."""
         del groups
         return False
 
     @property
     def no_target(self) -> tuple[str, str]:
-        """Why `within=` refuses it."""
+        """Returns why `within=` refuses it."""
         return (
             "The error of a quantile is not known beforehand: it depends on how dense the values are.",
             "Ask for it with an epsilon; its answer comes with an interval.",
@@ -145,7 +145,7 @@ class _Quantile(_Ranked):
 
     @property
     def not_of_rows(self) -> tuple[str, str]:
-        """Why it cannot stand where values of single rows do."""
+        """Returns why it cannot stand where values of single rows do."""
         return "A quantile stands in SELECT, HAVING or ORDER BY of a whole question.", "Ask a mean: {mean}."
 
 

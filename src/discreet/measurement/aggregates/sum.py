@@ -23,11 +23,11 @@ class _Sum(Aggregation):
         return Type.INT if argument is None else argument.type
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
-        """The sum alone."""
+        """Returns the sum alone."""
         return (Moments(argument_of(aggregate), frozenset({1}), self.word),)
 
     def estimator(self, aggregate: Aggregate, sources: Sources) -> Total:
-        """The sum from the centre, and the centre once for each value."""
+        """Returns the sum from the centre, and the centre once for each value."""
         sums = sources.moments[argument_of(aggregate)]
         steps, values = sums.grid, sums.powers.get(0)
         moved = Linear(()) if values is None else values * sums.centre

@@ -112,11 +112,11 @@ class _Spread(Aggregation):
     root: bool = False
 
     def needs(self, aggregate: Aggregate) -> tuple[Need, ...]:
-        """The number of values, their sum and that of their squares."""
+        """Returns the number of values, their sum and that of their squares."""
         return (Moments(argument_of(aggregate), frozenset({0, 1, 2}), self.word),)
 
     def estimator(self, aggregate: Aggregate, sources: Sources) -> Variance:
-        """See `Variance`."""
+        """Returns how it follows from the two means."""
         return variance_of(sources.moments[argument_of(aggregate)], sample=self.sample, root=self.root)
 
 

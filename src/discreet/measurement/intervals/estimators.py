@@ -61,17 +61,17 @@ class Estimator(ABC):
 
     @property
     def total(self) -> Total | None:
-        """The same as a sum of statistics, if it is one: then sums over groups have the noise of such a sum, too."""
+        """Returns the same as a sum of statistics, if it is one: sums over groups are such sums, too."""
         return None
 
     @property
     def values(self) -> Linear | None:
-        """The number of values that it rests on, where something counts them."""
+        """Returns the number of values that it rests on, where something counts them."""
         return None
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know of its numbers."""
+        """Returns what a reader must know of its numbers."""
         return ()
 
 
@@ -95,12 +95,12 @@ class Total(Estimator):
 
     @property
     def most_rounding(self) -> Fraction:
-        """How far the rounding of all values has moved it, however many there are."""
+        """Returns how far the rounding of all values has moved it, however many there are."""
         return self.rounding * MOST_ROWS
 
     @property
     def total(self) -> Total:
-        """Itself."""
+        """Returns itself."""
         return self
 
     def variance(self, noise: Noise) -> Fraction:
@@ -163,12 +163,12 @@ class Ratio(Estimator):
 
     @property
     def values(self) -> Linear:
-        """Their number."""
+        """Returns their number."""
         return self.bottom
 
     @property
     def width(self) -> Fraction:
-        """The distance of the two ends."""
+        """Returns the distance of the two ends."""
         return self.high - self.low
 
     def variance(self, noise: Noise) -> Fraction:

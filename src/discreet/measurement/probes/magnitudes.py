@@ -23,7 +23,7 @@ FALLBACK = Bounds(Fraction(-1), Fraction(1))
 
 
 def buckets(kind: Type) -> range:
-    """The numbers of all buckets, from the most negative to the most positive; zero is that of zero.
+    """Returns the numbers of all buckets, from the most negative to the most positive; zero is that of zero.
 
     >>> buckets(Type.INT)
     range(-49, 50)
@@ -34,7 +34,7 @@ def buckets(kind: Type) -> range:
 
 
 def edge(kind: Type, bucket: int) -> Fraction:
-    """The end of a bucket that is farther from zero.
+    """Returns the end of a bucket that is farther from zero.
 
     >>> edge(Type.INT, 8), edge(Type.INT, -1), edge(Type.FLOAT, 1)
     (Fraction(128, 1), Fraction(-1, 1), Fraction(1, 1048576))
@@ -48,20 +48,20 @@ def edge(kind: Type, bucket: int) -> Fraction:
 
 @lru_cache(maxsize=256)  # hundreds of comparisons, the same for every question about a column
 def bucket_of(x: Expression) -> Expression:
-    """The number of the bucket of an expression's value; NULL for NULL."""
+    """Returns the number of the bucket of an expression's value; NULL for NULL."""
     numbered = buckets(x.type)
     found = _between(x, numbered[0], numbered[-1])
     return _if(Call("is_null", (x,), Type.BOOL), Literal(None, Type.INT), found)
 
 
 def widest(kind: Type) -> Bounds:
-    """The range of all buckets."""
+    """Returns the range of all buckets."""
     numbered = buckets(kind)
     return Bounds(edge(kind, numbered[0]), edge(kind, numbered[-1]))
 
 
 def choosable(schema: TableSchema) -> dict[str, Bounds]:
-    """The columns of a protected table whose bounds may be chosen privately, and the widest there are for each.
+    """Returns the columns of a protected table whose bounds may be chosen privately, and the widest there are for each.
 
     Ids are no quantities.
     """
@@ -75,7 +75,7 @@ def choosable(schema: TableSchema) -> dict[str, Bounds]:
 
 
 def supposing(schema: TableSchema) -> TableSchema:
-    """A table as if the widest bounds were declared wherever none are, marked as limits of ours."""
+    """Returns a table as if the widest bounds were declared wherever none are, marked as limits of ours."""
     found = choosable(schema)
     columns = {
         name: replace(c, bounds=found[name], limited=True) if name in found else c for name, c in schema.columns.items()
@@ -84,7 +84,7 @@ def supposing(schema: TableSchema) -> TableSchema:
 
 
 def range_of(kind: Type, used: Callable[[int], bool]) -> Bounds | None:
-    """The smallest range that holds every bucket in use; None if there is none.
+    """Returns the smallest range that holds every bucket in use; None if there is none.
 
     >>> range_of(Type.INT, {5, 7}.__contains__)
     Bounds(low=Fraction(8, 1), high=Fraction(64, 1))

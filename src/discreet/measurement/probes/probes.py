@@ -55,17 +55,17 @@ class Facts:
     guessed: frozenset[Spot] = frozenset()
 
     def having(self, probe: Probe, found: Fact | None) -> Facts:
-        """These facts and one more; a fixed one if nothing was found."""
+        """Returns these facts and one more; a fixed one if nothing was found."""
         guessed = self.guessed if found is not None else self.guessed | {probe.spot}
         return Facts(known={**self.known, probe.spot: probe.fallback if found is None else found}, guessed=guessed)
 
     @property
     def bounds(self) -> dict[Spot, Bounds]:
-        """Of columns."""
+        """Returns the bounds of columns."""
         return {spot: fact for spot, fact in self.known.items() if isinstance(fact, Bounds)}
 
     def limits(self, usual: Limits) -> Limits:
-        """How much one unit counts, if that was to be found out."""
+        """Returns how much one unit counts, if that was to be found out."""
         found = {what: fact for (_, what), fact in self.known.items() if isinstance(fact, int)}
         return Limits(found.get("#groups", usual.groups), found.get("#rows", usual.rows))
 
@@ -74,12 +74,12 @@ NOTHING = Facts(known={})
 
 
 def described(plan: Question, schemas: Schemas) -> TableSchema:
-    """What is public about the rows that a question counts."""
+    """Returns what is public about the rows that a question counts."""
     return schemas[plan.table] if plan.source is None else describe(plan.source, schemas)
 
 
 def read_by(plan: Question, schemas: Schemas) -> list[TableSchema]:
-    """The tables that a question reads, by name."""
+    """Returns the tables that a question reads, by name."""
     plans = (plan, *plan.beside)
     names = {name for one in plans for name in (one.table, *(tables(one.source) if one.source is not None else ()))}
     return [schemas[name] for name in sorted(names)]
@@ -90,29 +90,29 @@ class Probe(Protocol):
 
     @property
     def spot(self) -> Spot:
-        """About what."""
+        """Returns the table, and the column or the number, that the fact is about."""
 
     @property
     def tables(self) -> list[TableSchema]:
-        """What it reads."""
+        """Returns what it reads."""
 
     @property
     def fallback(self) -> Fact:
-        """What is taken where nothing is found: a constant."""
+        """Returns what is taken where nothing is found: a constant."""
 
     @property
     def supposed(self) -> Fact:
-        """What a price is made with before anything is found."""
+        """Returns what a price is made with before anything is found."""
 
     @property
     def subject(self) -> str:
-        """What it finds out, in words."""
+        """Returns what it finds out, in words."""
 
     def program(self, epsilon: Fraction) -> Program:
-        """What it reads, at a budget."""
+        """Returns what it reads, at a budget."""
 
     def found(self, released: Released) -> Fact | None:
-        """What follows from what it released; None if that tells nothing."""
+        """Returns what follows from what it released; None if that tells nothing."""
 
 
 @dataclass(frozen=True)
@@ -131,36 +131,36 @@ class BoundsProbe:
 
     @property
     def spot(self) -> Spot:
-        """Which column."""
+        """Returns the table and the column."""
         return self.table, self.column
 
     @property
     def tables(self) -> list[TableSchema]:
-        """The column's table, and those that tell whose rows it has."""
+        """Returns the column's table, and those that tell whose rows it has."""
         return read_by(self._question, self.schemas)
 
     @property
     def fallback(self) -> Bounds:
-        """A small range around zero."""
+        """Returns a small range around zero."""
         return FALLBACK
 
     @property
     def supposed(self) -> Bounds:
-        """All there are."""
+        """Returns the widest bounds there are."""
         return widest(self.kind)
 
     @property
     def subject(self) -> str:
-        """What it finds out."""
+        """Returns what it finds out."""
         return f"Bounds of {self.column}"
 
     @property
     def kind(self) -> Type:
-        """The column's type."""
+        """Returns the column's type."""
         return self.schemas[self.table].columns[self.column].type
 
     def program(self, epsilon: Fraction) -> Program:
-        """A count of people by magnitude."""
+        """Returns a count of people by magnitude."""
         return self._programs(epsilon)
 
     @cached_property
@@ -173,7 +173,7 @@ class BoundsProbe:
         return owned(_histogram(self.table, None, x, f"magnitude of {self.column}"), self.schemas)
 
     def found(self, released: Released) -> Bounds | None:
-        """The smallest range of all buckets that noise alone does not explain."""
+        """Returns the smallest range of all buckets that noise alone does not explain."""
         least = threshold(released.program)
         used = {key[0] for key, (count,) in zip(released.keys, released.noisy, strict=True) if count > least}
         return range_of(self.kind, used.__contains__)
@@ -203,26 +203,26 @@ class LimitsProbe:
 
     @property
     def spot(self) -> Spot:
-        """Which number."""
+        """Returns the table and which number is counted."""
         return self.plan.table, self.counted
 
     @property
     def tables(self) -> list[TableSchema]:
-        """Those of the question."""
+        """Returns those of the question."""
         return read_by(self.plan, self.schemas)
 
     @property
     def supposed(self) -> int:
-        """The table's own limit: no price depends on it."""
+        """Returns the table's own limit: no price depends on it."""
         return self.fallback
 
     @property
     def subject(self) -> str:
-        """What it finds out."""
+        """Returns what it finds out."""
         return "The limit of rows per person and group" if self.counted == "#rows" else "The limit of groups per person"
 
     def program(self, epsilon: Fraction) -> Program:
-        """A count of people by the number of their rows, or of their groups."""
+        """Returns a count of people by the number of their rows, or of their groups."""
         return self._programs(epsilon)
 
     @cached_property
@@ -236,7 +236,7 @@ class LimitsProbe:
         return _by_budget(asked, _SIZES, self.schemas, self.salt)
 
     def found(self, released: Released) -> int | None:
-        """The smallest power of two that is enough for most people; None if there may be nobody."""
+        """Returns the smallest power of two that is enough for most people; None if there may be nobody."""
         counts = [max(0, int(count)) for (count,) in released.noisy]
         least = threshold(released.program)
         if max(counts) <= least:
@@ -280,6 +280,6 @@ def _by_budget(asked: Question, numbered: range, schemas: Schemas, salt: str) ->
 
 
 def threshold(program: Program) -> Fraction:
-    """A count that no empty bucket exceeds, with a probability of at least 1 - MISTAKE for all of them together."""
+    """Returns a count that no empty bucket exceeds, but for a probability of MISTAKE for all of them together."""
     keys = program.reading.public_keys or ((),)
     return program.noise.certain_reach(Linear.at(0), 2 * MISTAKE / len(keys))  # above zero only: half of the risk

@@ -41,7 +41,7 @@ class Target:
 
     @classmethod
     def of(cls, within: check.Number, confidence: Fraction, max_epsilon: check.Number | None) -> Target:
-        """A target, checked.
+        """Returns a target, checked.
 
         Raises:
             InvalidParameter: if an amount is not positive, or there is no cap.
@@ -56,7 +56,7 @@ class Target:
 
 
 def check_plain(question: Question) -> None:
-    """Every number must be one COUNT, SUM or AVG.
+    """Checks that every number is one COUNT, SUM or AVG.
 
     Raises:
         UnsupportedQuery: if one is a quantile, or naming the first that is computed from aggregates: its error
@@ -77,12 +77,12 @@ def check_plain(question: Question) -> None:
 
 
 def means(program: Program) -> tuple[str, ...]:
-    """The aggregates whose error depends on how many values they have."""
+    """Returns the aggregates whose error depends on how many values they have."""
     return tuple(name for name, estimator in program.estimators.items() if estimator.total is None)
 
 
 def solve(rebuild: Rebuild, target: Target, fewest: Fewest) -> Fraction:
-    """The smallest epsilon of three digits at which every number keeps the target, or the cap itself.
+    """Returns the smallest epsilon of three digits at which every number keeps the target, or the cap itself.
 
     Raises:
         InvalidParameter: if that is more than the cap; its hint names a cap that is enough.
@@ -98,7 +98,7 @@ def solve(rebuild: Rebuild, target: Target, fewest: Fewest) -> Fraction:
 
 
 def farthest(program: Program, outside: Fraction, fewest: Fewest) -> Fraction | float:
-    """How far the worst of the numbers may be from the truth, each but for this probability."""
+    """Returns how far the worst of the numbers may be from the truth, each but for this probability."""
     risks = {name: outside if each.total else outside * (1 - COUNTED) for name, each in program.estimators.items()}
     found = [each.error(program.noise, risks[name], fewest.get(name)) for name, each in program.estimators.items()]
     return max(found)

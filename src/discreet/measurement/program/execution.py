@@ -37,7 +37,7 @@ class Reader(Protocol):
     """All that a program needs of an engine."""
 
     def read(self, reading: Reading) -> Groups:
-        """Exact integers for each group."""
+        """Returns exact integers for each group."""
 
 
 class Released:
@@ -55,17 +55,17 @@ class Released:
 
     @property
     def unsalted(self) -> Released:
-        """The same, to go out with an answer."""
+        """Returns the same, to go out with an answer."""
         beside = [one.unsalted for one in self.beside]
         return Released(self.program.unsalted, self.keys, self.noisy, beside)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What there is to say beside the notes of the program: nothing."""
+        """Returns what there is to say beside the notes of the program: nothing."""
         return ()
 
     def rows(self, confidence: Fraction) -> list[dict[str, Cell]]:
-        """The answer: outputs by name, each number with an interval of this confidence.
+        """Returns the answer: outputs by name, each number with an interval of this confidence.
 
         An output made of k aggregates gets them with intervals of k times smaller risk, so that it keeps its own.
         """
@@ -75,7 +75,7 @@ class Released:
 
     @property
     def drawn(self) -> Integers | None:
-        """The statistics of the groups, if they met the program's own noise, each group by itself."""
+        """Returns the statistics of the groups, if they met the program's own noise, each group by itself."""
         return self.noisy
 
     def groups(self, outside: Fraction) -> Iterator[dict[str, Cell]]:
@@ -93,7 +93,7 @@ class Released:
 
 
 def finished(program: Program, groups: Finishing, confidence: Fraction) -> list[dict[str, Cell]]:
-    """The rows of an answer, from keys and aggregates of each group at any risk."""
+    """Returns the rows of an answer, from keys and aggregates of each group at any risk."""
     question, names = program.question, set(program.estimators)
     if question.steps:
         return worked(program, groups, confidence)
@@ -166,7 +166,7 @@ def _noisy(program: Program, exact: Integers, releaser: Releaser) -> Integers:
 
 
 def notes(program: Program) -> tuple[str, ...]:
-    """Everything a reader must know to read the numbers right."""
+    """Returns everything a reader must know to read the numbers right."""
     own = _notes(program)
     shown = ["Groups that are not shown are missing in everything that is computed from several groups."]
     gathers, count = program.contribution.gathers, 1 + len(program.beside)
@@ -211,7 +211,7 @@ def _notes(program: Program) -> tuple[str, ...]:
 
 
 def nobodys(people: str, used: str) -> str:
-    """That rows of nobody are left out, which every answer about rows of people says.
+    """Says that rows of nobody are left out, as every answer about rows of people does.
 
     >>> nobodys("patient", "counted")
     'Rows without patient (NULL or blank) are not counted.'
@@ -251,7 +251,7 @@ def exact_numbers() -> Iterator[None]:
 
 
 def answerable(program: Program, schemas: Mapping[str, TableSchema]) -> Program:
-    """The program, if every engine can run it: a function of the question and the declarations alone.
+    """Returns the program, if every engine can run it: a function of the question and the declarations alone.
 
     Raises:
         InvalidParameter: naming the part that no engine takes.

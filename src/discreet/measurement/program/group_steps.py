@@ -57,13 +57,13 @@ class Summed:
     outside: Fraction
 
     def ends(self, place: int) -> tuple[Fraction, Fraction]:
-        """The noisy value of a group, less and more what the rounding of values may have moved it by."""
+        """Returns the noisy value of a group, less and more what the rounding of values may have moved it by."""
         (value, *more) = (Fraction(int(numerators[place]), bottom) for numerators, bottom in self._values)
         moved = self.total.rounding * more[0] if more else self.total.most_rounding
         return value - moved, value + moved
 
     def reach(self, count: int) -> Fraction:
-        """A distance that the noise of a sum over so many groups exceeds with at most the risk."""
+        """Returns a distance that the noise of a sum over so many groups exceeds with at most the risk."""
         spare = max(count.bit_length() - 5, 0)
         rounded = count if count <= _COUNTED else -(-count >> spare) << spare
         if rounded not in self._reaches:
@@ -118,7 +118,7 @@ def worked(
     noisy: Integers | None = None,
     blocks: Sequence[Finishing] = (),
 ) -> list[dict[str, Cell]]:
-    """The rows of an answer that works on released groups.
+    """Returns the rows of an answer that works on released groups.
 
     Args:
         program: with the question and its steps.

@@ -16,7 +16,7 @@ from discreet.plan.validation import check_value
 
 
 def with_other(plan: Question, schema: TableSchema, label: Value) -> Question:
-    """The question with a group of this label beside its own.
+    """Returns the question with a group of this label beside its own.
 
     Declared keys: rows whose key is none of them, or NULL, are of the key `label`, which is public like the declared
     ones. It is a group like any other: limits of groups count it.

@@ -70,12 +70,12 @@ class Program:
 
     @property
     def width(self) -> int:
-        """How many numbers are released of each group."""
+        """Returns how many numbers are released of each group."""
         return len(self.noise.scales) + sum(each.columns for each in self.draws)
 
     @property
     def unsalted(self) -> Program:
-        """The same without the secret by which rows are kept: what goes out with an answer needs no reading."""
+        """Returns the same without the secret by which rows are kept: what goes out with an answer needs no reading."""
         return replace(
             self,
             reading=_unsalted(self.reading),
@@ -85,7 +85,7 @@ class Program:
 
     @property
     def readings(self) -> tuple[Reading, ...]:
-        """Everything that is read first."""
+        """Returns everything that is read first."""
         if self.beside:
             alone = replace(self, beside=())
             return (*alone.readings, *(reading for one in self.beside for reading in one.readings))
@@ -107,7 +107,7 @@ def choose(
     law: Law | None = None,
     former: bool = False,
 ) -> Program:
-    """The program with the least noise at this budget, by public facts.
+    """Returns the program with the least noise at this budget, by public facts.
 
     Pure budgets get Laplace noise. With a delta, Gaussian noise is taken where its error is smaller, unless a law is
     given; private keys need a delta, which they share with Gaussian noise.
@@ -189,7 +189,7 @@ def _program(
 
 
 def public_keys(question: Question, schema: TableSchema) -> tuple[tuple[Value, ...], ...] | None:
-    """All combinations of the keys' values if every key has public ones; None if some are private.
+    """Returns all combinations of the keys' values if every key has public ones; None if some are private.
 
     Declared keys are public however many they are. Those that follow from an expression are as long as the groups that
     they make are few.
@@ -249,14 +249,14 @@ class _Draft:
 
     @property
     def event(self) -> events.Event:
-        """The price of all of it."""
+        """Returns the price of all of it."""
         parts = [measure.event for measure in self.measures]
         parts += [price for each in self.draws for price in each.prices]
         return events.Composed(parts if self.selection is None else [*parts, self.selection.event])
 
     @property
     def badness(self) -> Fraction:
-        """The product of the aggregates' variances: smaller is better, whatever the units."""
+        """Returns the product of the aggregates' variances: smaller is better, whatever the units."""
         return math.prod((each.variance(self.noise) for each in self.estimators.values()), start=Fraction(1))
 
 

@@ -40,12 +40,12 @@ class Linear:
 
     @classmethod
     def of(cls, weights: Mapping[int, Fraction]) -> Linear:
-        """The sum with these weights by place."""
+        """Returns the sum with these weights by place."""
         return cls(tuple(sorted((place, weight) for place, weight in weights.items() if weight)))
 
     @classmethod
     def at(cls, place: int) -> Linear:
-        """One statistic."""
+        """Returns one statistic."""
         return cls(((place, Fraction(1)),))
 
     def __add__(self, other: Linear) -> Linear:
@@ -58,7 +58,7 @@ class Linear:
         return Linear.of({place: weight * factor for place, weight in self.weights})
 
     def value(self, statistics: Sequence[int]) -> Fraction:
-        """The sum for these statistics, exactly."""
+        """Returns the sum for these statistics, exactly."""
         return sum((weight * statistics[place] for place, weight in self.weights), Fraction(0))
 
     def values(self, rows: Iterable[Sequence[int]]) -> tuple[list[int], int]:
@@ -118,7 +118,7 @@ class Measure:
 
     @classmethod
     def laplace(cls, form: Form, contribution: Contribution, epsilon: Fraction) -> Measure:
-        """The same scale for all statistics of the form: how far one unit moves them in the L1 norm, over epsilon."""
+        """Returns one scale for all statistics of the form: how far a unit moves them in the L1 norm, over epsilon."""
         ones = [Fraction(1)] * len(form.statistics)
         moves = contribution.l1(form.corners, ones, once=form.once)
         event = calibrated(int(moves), epsilon)
@@ -143,7 +143,7 @@ class Measure:
         return f"discrete {self.law.capitalize()}, {name} {scales} steps"
 
     def rounded(self, exact: Integers) -> Integers:
-        """What meets the noise: totals on the grid that the form says, one row for each group."""
+        """Returns what meets the noise: totals on the grid that the form says, one row for each group."""
         if not any(self.form.grains):
             return exact
         columns = [(exact[:, i] + (1 << grain >> 1)) >> grain for i, grain in enumerate(self.form.grains)]

@@ -53,7 +53,7 @@ class Candidates:
 
 
 def candidates_of(argument: Expression, schema: TableSchema) -> Candidates | None:
-    """The candidates of an argument: declared keys, whole numbers or days within bounds, or what follows from them.
+    """Returns the candidates of an argument: declared keys, whole numbers or days within bounds, or what follows.
 
     Returns:
         None if they are not public, or too many.
@@ -151,17 +151,17 @@ class CandidateDraw:
 
     @classmethod
     def of(cls, law: Law, candidates: Candidates, contribution: Contribution, share: Fraction) -> CandidateDraw:
-        """The mode for an epsilon, or for a rho where the law is Gaussian; at place 0."""
+        """Returns the mode for an epsilon, or for a rho where the law is Gaussian; at place 0."""
         rate, event = priced(law, CountMoves(), contribution, share)
         return cls(candidates=candidates, rate=rate, event=event)
 
     @property
     def variance(self) -> Fraction:
-        """The square of the error's scale, in rows."""
+        """Returns the square of the error's scale, in rows."""
         return 1 / self.rate**2
 
     def reach(self, risk: Fraction) -> int:
-        """But for this probability, the count of the candidate is at most so far below the largest, whatever the data.
+        """Returns how far the count is below the largest at most, but for this probability, whatever the data.
 
         Counts are whole: what is more than t below is floor(t) + 1 below at least.
         """
@@ -172,7 +172,7 @@ class CandidateDraw:
         return f"exponential mechanism, within {far:,} rows of the most frequent value with {sure}"
 
     def release(self, groups: Groups, keys: Sequence[tuple[Value, ...]], bits: Bits) -> list[int]:
-        """The place of one candidate for each of these groups; their laws are exact.
+        """Returns the place of one candidate for each of these groups; their laws are exact.
 
         Args:
             groups: the places of candidates that have rows, then how many rows each has, as an engine counts them.

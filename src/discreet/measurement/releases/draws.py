@@ -30,28 +30,28 @@ class Draws(Protocol):
 
     @property
     def by_need(self) -> Mapping[Need, object]:
-        """What is drawn for each need."""
+        """Returns what is drawn for each need."""
 
     @property
     def columns(self) -> int:
-        """How many numbers are released of each group."""
+        """Returns how many numbers are released of each group."""
 
     @property
     def prices(self) -> Sequence[events.Event]:
-        """What all of it costs."""
+        """Returns what all of it costs."""
 
     @property
     def laws(self) -> Sequence[str]:
-        """What is drawn, in words."""
+        """Returns what is drawn, in words."""
 
     def readings(self, reading: Reading) -> tuple[Reading, ...]:
-        """What is read first, given the reading of the question."""
+        """Returns what is read first, given the reading of the question."""
 
     def release(self, reading: Reading, shown: Sequence[Key], read: Read, releaser: Releaser) -> Integers:
-        """A row for each group that is shown, and a column for each number."""
+        """Returns a row for each group that is shown, and a column for each number."""
 
     def imagined(self, rows: int) -> list[int]:
-        """The numbers as they may come out for a group of so many rows."""
+        """Returns the numbers as they may come out for a group of so many rows."""
 
 
 class Wanted(Protocol):
@@ -60,7 +60,7 @@ class Wanted(Protocol):
     def __len__(self) -> int: ...
 
     def drawn(self, contribution: Contribution, budget: tuple[Law, Fraction], place: int) -> Draws:
-        """What serves them for a share of an epsilon each, or of a rho where the law is Gaussian."""
+        """Returns what serves them for a share of an epsilon each, or of a rho where the law is Gaussian."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,36 +71,36 @@ class CandidateDraws:
 
     @property
     def by_need(self) -> Mapping[Need, CandidateDraw]:
-        """What is drawn for each need."""
+        """Returns what is drawn for each need."""
         return dict(self.draws.items())
 
     @property
     def columns(self) -> int:
-        """How many numbers are released of each group."""
+        """Returns how many numbers are released of each group."""
         return len(self.draws)
 
     @property
     def prices(self) -> Sequence[events.Event]:
-        """What each candidate costs."""
+        """Returns what each candidate costs."""
         return [draw.event for draw in self.draws.values()]
 
     @property
     def laws(self) -> Sequence[str]:
-        """What is drawn, in words."""
+        """Returns what is drawn, in words."""
         return [str(draw) for draw in self.draws.values()]
 
     def imagined(self, rows: int) -> list[int]:
-        """The first candidate of each."""
+        """Returns the first candidate of each."""
         del rows
         return [0] * len(self.draws)
 
     def readings(self, reading: Reading) -> tuple[Reading, ...]:
-        """One for each list of candidates, rows counted by them."""
+        """Returns one for each list of candidates, rows counted by them."""
         splits = dict.fromkeys(draw.candidates.split for draw in self.draws.values())
         return tuple(replace(reading, statistics=(), split=split) for split in splits)
 
     def release(self, reading: Reading, shown: Sequence[Key], read: Read, releaser: Releaser) -> Integers:
-        """A row for each group and a column for each mode, as places among its candidates."""
+        """Returns a row for each group and a column for each mode, as places among its candidates."""
         found = np.empty((len(shown), len(self.draws)), dtype=object)
         for part in self.readings(reading):
             groups = read(part)
@@ -118,7 +118,7 @@ class WantedCandidates:
 
     @classmethod
     def of(cls, needs: Iterable[Need], schema: TableSchema, *, former: bool) -> Self:
-        """The modes among needs.
+        """Returns the modes among needs.
 
         Raises:
             UnsupportedQuery: if an argument has no public candidates.
@@ -131,7 +131,7 @@ class WantedCandidates:
         return len(self.candidates)
 
     def drawn(self, contribution: Contribution, budget: tuple[Law, Fraction], place: int) -> CandidateDraws:
-        """Each for the same share."""
+        """Returns what draws each of them for the same share."""
         law, share = budget
         made = {mode: CandidateDraw.of(law, each, contribution, share) for mode, each in self.candidates.items()}
         return CandidateDraws({mode: replace(each, place=place + i) for i, (mode, each) in enumerate(made.items())})

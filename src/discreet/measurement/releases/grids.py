@@ -57,7 +57,7 @@ class Steps:
 
     @classmethod
     def of(cls, bounds: Bounds, kind: Type) -> Steps:
-        """One grid, of points between the bounds: whole numbers as they are; real ones get a million steps."""
+        """Returns one grid, of points between the bounds: whole numbers as they are; real ones get a million steps."""
         exponent = 0 if kind is Type.INT else Grid.finer_than(bounds.width / STEPS).exponent
         step = Grid(exponent).step
         low, high = math.ceil(bounds.low / step), math.floor(bounds.high / step)
@@ -82,7 +82,7 @@ class Steps:
 
     @classmethod
     def folded(cls, bounds: Bounds) -> Steps:
-        """The grids of real values of one person: sums of 2^26 of them have 64 bits."""
+        """Returns the grids of real values of one person: sums of 2^26 of them have 64 bits."""
         exponent = Grid.finer_than(bounds.width / STEPS).exponent
         fine = Grid.finer_than(max(bounds.largest / _FOLDED, _FINEST)).exponent
         return replace(cls._around(bounds, exponent, min(exponent, fine)), clip=bounds)
@@ -94,7 +94,7 @@ class Steps:
         return cls(exponent, math.floor(bounds.low / step), math.ceil(bounds.high / step), finer=exponent - fine)
 
     def clipping(self, bounds: Bounds, *, whole: bool) -> Steps:
-        """The same for values that are clipped to bounds which need not lie on the grid, with their error.
+        """Returns the same for values that are clipped to bounds which need not lie on the grid, with their error.
 
         A value is read as a double. One that was written in decimals has moved already, by up to 2^-53 of its size:
         that counts as rounding, too. Nothing is rounded of values that are `whole` where bounds are on the grid.
@@ -106,12 +106,12 @@ class Steps:
 
     @property
     def bounds(self) -> Bounds:
-        """What values are clipped to."""
+        """Returns what values are clipped to."""
         return self.clip or Bounds(self.low * self.step, self.high * self.step)
 
     @property
     def ends(self) -> tuple[int, int]:
-        """The same on the fine grid, as near as it has them with doubles: a database compares doubles."""
+        """Returns the same on the fine grid, as near as it has them with doubles: a database compares doubles."""
         if self.clip is None:
             return self.low << self.finer, self.high << self.finer
         small = self.step / (1 << self.finer)
@@ -120,17 +120,17 @@ class Steps:
 
     @property
     def grid(self) -> tuple[int, int, int]:
-        """The fine grid, as a database is told of it: its exponent, the smallest and the largest value."""
+        """Returns the fine grid, as a database is told of it: its exponent, the smallest and the largest value."""
         return self.exponent - self.finer, *self.ends
 
     @property
     def step(self) -> Fraction:
-        """The size of one step."""
+        """Returns the size of one step."""
         return Fraction(2) ** self.exponent
 
     @property
     def whole(self) -> bool:
-        """Whether multiples of a step are whole numbers, and values, too."""
+        """Tells whether multiples of a step are whole numbers, and values, too."""
         return self.exponent >= 0 and not self.error
 
     @property
@@ -140,7 +140,7 @@ class Steps:
 
     @property
     def middle(self) -> int:
-        """A step half way."""
+        """Returns a step half way."""
         return (self.low + self.high) // 2
 
 

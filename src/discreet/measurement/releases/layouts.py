@@ -135,7 +135,7 @@ class Requirements:
 
     @property
     def counted(self) -> bool:
-        """Whether rows, or at least values, must be counted."""
+        """Tells whether rows, or at least values, must be counted."""
         return self.rows or (self.sized and not self.people)
 
 
@@ -240,17 +240,17 @@ class _Draft:
 
 
 def rows_form() -> Form:
-    """Kept rows: each moves the count by one."""
+    """Counts kept rows: each moves the count by one."""
     return Form(statistics=(Statistic(kind="rows"),), corners=((1,),))
 
 
 def units_form() -> Form:
-    """Units with a kept row: one each per group, however many rows they have."""
+    """Counts units with a kept row: one each per group, however many rows they have."""
     return Form(statistics=(Statistic(kind="units"),), corners=((1,),), once=True)
 
 
 def distinct_form(argument: Expression) -> Form:
-    """Different values among kept rows.
+    """Counts different values among kept rows.
 
     A row more makes one value more at most, and none fewer, whatever the others hold: so the kept rows of a unit move
     the number of values in their group by one each at most, as they move the number of rows. Values that a column's

@@ -56,7 +56,7 @@ class PowerSums:
 
     @property
     def grid(self) -> Steps:
-        """The grid of an argument that is added up.
+        """Returns the grid of an argument that is added up.
 
         Raises:
             InternalError: if its values are only counted.
@@ -105,7 +105,7 @@ def power_error(steps: Steps, power: int) -> Fraction:
 
 
 def values_form(argument: Expression, *, nulls: bool = False) -> Form:
-    """Kept rows whose argument is not NULL, and those where it is: a row moves one of the two counts by one."""
+    """Counts kept rows whose argument is not NULL, and those where it is: a row moves one of the two by one."""
     values = Statistic(kind="values", argument=argument)
     if not nulls:
         return Form(statistics=(values,), corners=((1,),))
@@ -113,7 +113,7 @@ def values_form(argument: Expression, *, nulls: bool = False) -> Form:
 
 
 def sum_form(argument: Expression, steps: Steps) -> Form:
-    """Values clipped to public bounds and added as whole steps: a row adds a number of steps between the bounds."""
+    """Adds values, clipped to public bounds, as whole steps: a row adds a number of steps between the bounds."""
     corners = tuple((end,) for end in (steps.low, steps.high) if end)
     return Form(statistics=(clipped_sum(argument, steps),), corners=corners, grains=(steps.finer,))
 
@@ -176,7 +176,7 @@ def _grains(steps: Steps, order: int) -> tuple[int, ...]:
 
 
 def paired_form(argument: Expression, steps: Steps, order: int = 1, *, nulls: bool) -> Form:
-    """The sums of x - low and of x - high, and of higher powers up to an order, for Laplace noise.
+    """Adds up x - low and x - high, and higher powers up to an order, for Laplace noise.
 
     One row moves the pair by (x - low, x - high), whose L1 norm is high - low whatever x is: one Laplace draw on each
     costs no more than one sum would, and the count comes free (Kulesza, Suresh, Wang 2024). A NULL counts as much as
@@ -218,7 +218,7 @@ def paired_nulls(place: int, steps: Steps, order: int) -> Linear:
 
 
 def centred_form(argument: Expression, steps: Steps, order: int = 1) -> Form:
-    """The sums of x - middle and of higher powers up to an order, and the number of NULLs, beside a count of rows.
+    """Adds up x - middle and higher powers up to an order, and counts NULLs, beside a count of rows.
 
     One row moves the sum by at most half the width, up to one step, or the number of NULLs by one; centring makes the
     sum's move as short as it can be. A NULL counts as much as the longest such move.

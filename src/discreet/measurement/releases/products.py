@@ -32,7 +32,7 @@ class Side:
 
     @property
     def ends(self) -> Ends:
-        """The smallest and the largest value, from the middle."""
+        """Returns the smallest and the largest value, from the middle."""
         return self.steps.low - self.steps.middle, self.steps.high - self.steps.middle
 
 

@@ -51,16 +51,16 @@ class Branch:
 
     @property
     def target(self) -> Target:
-        """Its rank among all values."""
+        """Returns its rank among all values."""
         return Target(self.tree.shares[self.number])
 
     @property
     def variance(self) -> Fraction:
-        """The square of the error's scale, in ranks."""
+        """Returns the square of the error's scale, in ranks."""
         return self.tree.variance(self.number)
 
     def reach(self, points: int, risk: Fraction) -> int:
-        """A distance in ranks that is reached with at most this probability."""
+        """Returns a distance in ranks that is reached with at most this probability."""
         return self.tree.reach(self.number, points, risk)
 
 
@@ -86,26 +86,26 @@ class RankDraw:
 
     @property
     def argument(self) -> Expression:
-        """Whose values are ranked."""
+        """Returns the expression whose values are ranked."""
         return self.need.argument
 
     @property
     def variance(self) -> Fraction:
-        """The square of the error's scale, in ranks."""
+        """Returns the square of the error's scale, in ranks."""
         return self.point.variance if isinstance(self.point, Branch) else 1 / self.point.rate**2
 
     @property
     def picks(self) -> tuple[Pick, ...]:
-        """What is drawn and paid by itself."""
+        """Returns what is drawn and paid by itself."""
         return self.fences if isinstance(self.point, Branch) else (self.point, *self.fences)
 
     @property
     def columns(self) -> int:
-        """How many numbers are released of each group."""
+        """Returns how many numbers are released of each group."""
         return 1 + len(self.fences)
 
     def imagined(self, rows: int) -> list[int]:
-        """The points as they may come out for so many values spread evenly between the bounds, fences at their worst.
+        """Returns points as they may come out for so many values spread evenly between the bounds, fences at worst.
 
         A fence is a reach away from its target, which is as far away from the quantile.
         """
@@ -122,7 +122,7 @@ class RankDraw:
 
 
 def trees(draws: Iterable[RankDraw]) -> tuple[QuantileTree, ...]:
-    """The quantiles that are drawn together, for each argument that has such."""
+    """Returns the quantiles that are drawn together, for each argument that has such."""
     return tuple(dict.fromkeys(draw.point.tree for draw in draws if isinstance(draw.point, Branch)))
 
 
@@ -134,23 +134,23 @@ class RankDraws:
 
     @property
     def by_need(self) -> Mapping[Need, RankDraw]:
-        """What is drawn for each need."""
+        """Returns what is drawn for each need."""
         return {draw.need: draw for draw in self.draws}
 
     @property
     def columns(self) -> int:
-        """How many numbers are released of each group."""
+        """Returns how many numbers are released of each group."""
         return sum(draw.columns for draw in self.draws)
 
     @property
     def prices(self) -> Sequence[events.Event]:
-        """What all points cost: each that is drawn by itself, and each level of those that are drawn together."""
+        """Returns what points cost: each that is drawn by itself, and each level of those drawn together."""
         alone = [pick.event for draw in self.draws for pick in draw.picks]
         return [*alone, *(event for tree in trees(self.draws) for event in tree.levels)]
 
     @property
     def laws(self) -> Sequence[str]:
-        """What is drawn, in words."""
+        """Returns what is drawn, in words."""
         return [str(draw) for draw in self.draws]
 
     def imagined(self, rows: int) -> list[int]:
@@ -158,12 +158,12 @@ class RankDraws:
         return [point for draw in self.draws for point in draw.imagined(rows)]
 
     def readings(self, reading: Reading) -> tuple[Reading, ...]:
-        """One for each argument, its values counted in blocks."""
+        """Returns one for each argument, its values counted in blocks."""
         arguments = {draw.argument: draw.steps for draw in self.draws}
         return tuple(replace(reading, statistics=(), split=counted(x, steps)) for x, steps in arguments.items())
 
     def release(self, reading: Reading, shown: Sequence[Key], read: Read, releaser: Releaser) -> Integers:
-        """A row for each group and a column for each pick, in steps of the arguments' grids."""
+        """Returns a row for each group and a column for each pick, in steps of the arguments' grids."""
         first = self.draws[0].place
         points = np.empty((len(shown), self.columns), dtype=object)
         for part in self.readings(reading):
@@ -250,7 +250,7 @@ def ranked_steps(argument: Expression, schema: TableSchema, *, former: bool = Fa
 
 
 def shift_of(steps: Steps) -> int:
-    """How wide blocks of points are, as a power of two: a function of the public grid alone.
+    """Returns how wide blocks of points are, as a power of two: a function of the public grid alone.
 
     >>> shift_of(Steps(0, 0, 120)), shift_of(Steps(-10, 0, 1 << 20))
     (0, 11)
@@ -259,7 +259,7 @@ def shift_of(steps: Steps) -> int:
 
 
 def counted(argument: Expression, steps: Steps) -> Split:
-    """How the values of an argument are counted first: by blocks."""
+    """Returns how the values of an argument are counted first: by blocks."""
     return Split(argument=argument, exponent=steps.exponent, low=steps.low, high=steps.high, shift=shift_of(steps))
 
 
@@ -271,7 +271,7 @@ class WantedRanks:
 
     @classmethod
     def of(cls, needs: Iterable[Need], schema: TableSchema, *, former: bool) -> Self:
-        """The ranks among needs.
+        """Returns the ranks among needs.
 
         Raises:
             UnsupportedQuery: if an argument has no public bounds.
@@ -283,7 +283,7 @@ class WantedRanks:
         return len(self.steps)
 
     def drawn(self, contribution: Contribution, budget: tuple[Law, Fraction], place: int) -> RankDraws:
-        """Each for the same share; several quantiles of one argument put theirs together, if they err less so."""
+        """Returns draws for equal shares; quantiles of one argument put theirs together, if they err less so."""
         found: dict[Rank, RankDraw] = {}
         for rank, steps in self.steps.items():
             found[rank] = replace(_alone(rank, steps, contribution, budget), place=place)

@@ -40,29 +40,29 @@ class Releaser:
         self.bits = bits
 
     def noise(self, measure: Measure, exact: Integers) -> Integers:
-        """Noisy statistics, a row for each group."""
+        """Adds noise to statistics, a row for each group."""
         return measure.release(exact, self.bits)
 
     def select(self, selection: PartitionSelection, people: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which groups are shown, given how many people each has."""
+        """Selects the groups that are shown, given how many people each has."""
         return selection.select(people, bits=self.bits)
 
     def points(
         self, groups: Mapping[Key, Histogram], picks: Sequence[Pick], look: Look, *, beside: Sequence[Aim] = ()
     ) -> dict[Key, list[int]]:
-        """In each group a point for each pick."""
+        """Draws, in each group, a point for each pick."""
         return draw(groups, picks, look, self.bits, beside=beside)
 
     def places(self, groups: Mapping[Key, Histogram], tree: QuantileTree, look: Look) -> dict[Key, list[int]]:
-        """In each group the places of several quantiles that are drawn together."""
+        """Draws, in each group, the places of several quantiles together."""
         return divide(groups, tree, look, self.bits)
 
     def candidates(self, draw: CandidateDraw, groups: Groups, keys: Sequence[Key]) -> list[int]:
-        """One candidate for each of these groups."""
+        """Draws one candidate for each of these groups."""
         return draw.release(groups, keys, self.bits)
 
     def fit(self, learner: Any, X: NDArray[np.float64], y: NDArray[Any] | None) -> Any:
-        """A learner fitted to exact rows; its noise is secure, or has a seed if the releaser's bits are seeded.
+        """Fits a learner to exact rows; its noise is secure, or has a seed if the releaser's bits are seeded.
 
         What it warns of can depend on rows, so nobody is warned.
         """
