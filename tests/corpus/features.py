@@ -23,6 +23,7 @@ _AGGREGATES: dict[type[exp.Expr], str] = {
     exp.Stddev: "variance",
     exp.StddevSamp: "variance",
     exp.StddevPop: "variance",
+    exp.Skewness: "skewness",
     exp.Corr: "covariance",
     exp.CovarSamp: "covariance",
     exp.CovarPop: "covariance",

@@ -128,7 +128,7 @@ _RULES: dict[str, str] = {
     "A": "COUNT(*)|COUNT(*)|COUNT(1)|COUNT({c})|COUNT({N})|COUNT({F})|COUNT({D})|SUM({b})|SUM({b})|AVG({b})|AVG({b})|"
     "{U}|COUNT(*) FILTER (WHERE {B})|COUNT_IF({B})|SUM({b}) FILTER (WHERE {B})|AVG({b}) FILTER (WHERE {B})|"
     "COUNT({c}) FILTER (WHERE {B})|COUNT(DISTINCT {c})|COUNT(DISTINCT {N})|COUNT(DISTINCT {D}) FILTER (WHERE {B})|"
-    "VARIANCE({b})|STDDEV({b})|VAR_POP({b}) FILTER (WHERE {B})|"
+    "VARIANCE({b})|STDDEV({b})|VAR_POP({b}) FILTER (WHERE {B})|SKEWNESS({b})|"
     "CORR({b}, {b})|COVAR_POP({b}, {b})|COVAR_SAMP({b}, {b}) FILTER (WHERE {B})|REGR_SLOPE({b}, {b})|"
     "REGR_INTERCEPT({b}, {b})",
     "O": "{A}|{A}|{A}|({A} / {A})|ROUND({A}, 2)|(100 * {A} - 3)|CAST({A} AS INT)|GREATEST({A}, 0)|ABS({A})|-({A})|"

@@ -15,7 +15,10 @@ _RELEASED = (
     "SUM({b})|SUM({b})|AVG({b})|COUNT(*) FILTER (WHERE {B})|SUM({b}) FILTER (WHERE {B})|COUNT_IF({B})|MEDIAN({b})|"
     "QUANTILE({b}, 0.9)|QUANTILE({b}, 0.25)|MIN({b})|MAX({b})|MEDIAN({b}) FILTER (WHERE {B})|{V}"
 )
-_SPREADS = "VARIANCE({b})|STDDEV({b})|COVAR_POP({b}, {b})|CORR({b}, {b})|REGR_SLOPE({b}, {b})|VAR_POP({b})|COUNT({F})"
+_SPREADS = (
+    "VARIANCE({b})|STDDEV({b})|COVAR_POP({b}, {b})|CORR({b}, {b})|REGR_SLOPE({b}, {b})|VAR_POP({b})|SKEWNESS({b})|"
+    "COUNT({F})"
+)
 _OVER_RELEASED = (
     "{A}|{A}|{A}|{A}|{A}|ROUND({A}, 2)|(100 * {A} - 3)|GREATEST({A}, 0)|CASE WHEN {A} > 10 THEN 'many' ELSE 'few' END|"
     "NULLIF({A}, 0)|({A} / {A})|({A} > 3)|MODE({B})|MODE(QUARTER({D}))|"

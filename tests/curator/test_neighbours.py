@@ -44,6 +44,7 @@ QUESTIONS = (
     "SELECT kind, REGR_SLOPE(charge, age) AS b FROM visits GROUP BY kind",
     "SELECT ward, COUNT(*) AS n, AVG(charge) AS m, STDDEV(charge) AS d, VAR_POP(age) AS v FROM visits GROUP BY ward",
     "SELECT kind, STDDEV_POP(age) AS d, SUM(age) AS s FROM visits GROUP BY kind",
+    "SELECT ward, SKEWNESS(age) AS w, SKEWNESS(charge) AS c, AVG(age) AS a, COUNT(*) AS n FROM visits GROUP BY ward",
     "SELECT ward, COUNT(DISTINCT kind) AS k, COUNT(DISTINCT age // 10) AS b, AVG(age) AS a FROM visits GROUP BY ward",
     "SELECT kind, COUNT(DISTINCT age) AS a FROM visits GROUP BY kind",
     "SELECT ward, COUNT(DISTINCT patient) AS people FROM visits GROUP BY ward",

@@ -37,6 +37,8 @@ ACCEPTED: list[tuple[str, str, str, str]] = [
         "var_pop_age:float stddev_pop_age:float",
     ),
     ("SELECT STDDEV_SAMP(charge) FILTER (WHERE smoker) AS d FROM visits", "stddev_samp", "", "d:float"),
+    ("SELECT SKEWNESS(age) FROM visits", "skewness", "", "skewness_age:float"),
+    ("SELECT skewness(2 * charge) FILTER (WHERE smoker) AS w FROM visits", "skewness", "", "w:float"),
     ("SELECT CORR(age, charge) FROM visits", "corr", "", "corr_age_charge:float"),
     ("SELECT COVAR_POP(age, charge) / VAR_POP(charge) AS b FROM visits", "covar_pop var_pop", "", "b:float"),
     ("SELECT COVAR_SAMP(age, 2 * age) FILTER (WHERE smoker) AS c FROM visits", "covar_samp", "", "c:float"),

@@ -14,6 +14,7 @@ from discreet.measurement.aggregates.covariance import PAIRS
 from discreet.measurement.aggregates.mean import MEAN
 from discreet.measurement.aggregates.mode import MODE
 from discreet.measurement.aggregates.quantile import QUANTILES
+from discreet.measurement.aggregates.skewness import SKEWNESS
 from discreet.measurement.aggregates.sum import SUM
 from discreet.measurement.aggregates.variance import SPREADS
 from discreet.measurement.intervals.estimators import Estimator
@@ -22,7 +23,7 @@ from discreet.measurement.releases.needs import Need
 from discreet.plan.model.nodes import Aggregate
 
 AGGREGATIONS: dict[str, Aggregation] = {
-    registered.kind: registered for registered in (*COUNTS, SUM, MEAN, *SPREADS, *PAIRS, *QUANTILES, MODE)
+    registered.kind: registered for registered in (*COUNTS, SUM, MEAN, *SPREADS, SKEWNESS, *PAIRS, *QUANTILES, MODE)
 }
 """By kind, as plans name them."""
 
