@@ -188,7 +188,7 @@ def test_every_release_has_a_finite_answer(  # noqa: PLR0917 - hypothesis passes
     number = layout.sources.moments[argument].power(0)
     for row, cell in zip(released, found.cells(noise, released, outside), strict=True):
         assert isinstance(cell, Noisy)
-        most = max(3, number.value(row) + noise.reach(number, outside / 4) + 1)
+        most = max(Fraction(3), Fraction(number.value(row)) + noise.reach(number, outside / 4) + 1)
         limit = math.sqrt(most) * (1 + 1e-9)
         assert -limit <= cell.low <= cell.high <= limit
         assert cell.value is None or cell.low <= cell.value <= cell.high
