@@ -46,6 +46,7 @@ def noisy_max_law(scores: Scores, b: Fraction) -> Chances:
     """Summed over the winner's noise up to a reach beyond which less than 10^-12 is left; so a little too small."""
     reach = next(z for z in range(1000) if b**z < Fraction(1, 10**12))
 
+    @cache
     def below(z: int) -> Fraction:  # P(Z <= z)
         return 1 - b ** (z + 1) / (1 + b) if z >= 0 else b**-z / (1 + b)
 
