@@ -71,6 +71,16 @@ class Enclosure:
             digits,
         )
 
+    @classmethod
+    def quotients(cls, low: int, high: int, divisor: int, digits: int) -> Enclosure:
+        """Returns the tightest enclosure of everything from one quotient to another, not reduced first.
+
+        >>> Enclosure.quotients(1, 2, 6, digits=3)
+        Enclosure(low=Decimal('0.166'), high=Decimal('0.334'), digits=3)
+        """
+        (down, up), below = _contexts(digits), Decimal(divisor)
+        return cls(down.divide(Decimal(low), below), up.divide(Decimal(high), below), digits)
+
     def _lift(self, other: Enclosure | int | Fraction) -> Enclosure:
         return other if isinstance(other, Enclosure) else Enclosure.of(other, self.digits)
 

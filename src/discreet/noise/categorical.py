@@ -6,6 +6,9 @@ computed again by enclosures, and the same uniform draw is continued, until one 
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -13,9 +16,11 @@ from numpy.typing import NDArray
 
 from discreet.errors import InternalError
 from discreet.exact import Enclosure, settle
-from discreet.noise.coin import LARGEST, RELATIVE_ERROR, exponentials
+from discreet.noise.coin import LARGEST, RELATIVE_ERROR, exponential, exponentials
 from discreet.noise.real import LazyUniform
 from discreet.noise.rng import Bits
+
+_FEW = 24  # numbers, for which a loop is faster than an array
 
 
 def choose_exponential(
@@ -44,17 +49,35 @@ def choose_exponential(
 
 def _guess(steps: NDArray[np.int64], rate: Fraction, weights: NDArray[np.int64], uniform: LazyUniform) -> int | None:
     """The choice if floats are certain of it. Their sums are off by the error of each term and of n additions."""
-    with np.errstate(over="ignore"):  # infinity is beyond LARGEST, too
-        x = steps.astype(np.float64) * float(rate)
-    sums = np.cumsum(np.where(x > LARGEST, 0.0, exponentials(np.minimum(x, LARGEST))) * weights.astype(np.float64))
+    sums, forgotten = (_few_sums if steps.size <= _FEW else _sums)(steps, float(rate), weights)
     total = float(sums[-1])
-    forgotten = float(weights[x > LARGEST].astype(np.float64).sum()) * 2.0**-92
-    error = 4 * (total * (2 * RELATIVE_ERROR + steps.size * 2.0**-52) + forgotten)
+    error = 4 * (total * (2 * RELATIVE_ERROR + steps.size * 2.0**-52) + forgotten * 2.0**-92)
     target = float(uniform(20).low) * total
-    index = int(np.searchsorted(sums, target, side="right"))
-    below = float(sums[index - 1]) if index else -np.inf
-    above = float(sums[index]) if index < sums.size - 1 else np.inf
+    index = bisect_right(sums, target)
+    below = float(sums[index - 1]) if index else -math.inf
+    above = float(sums[index]) if index < len(sums) - 1 else math.inf
     return index if below + error < target < above - error else None
+
+
+def _sums(steps: NDArray[np.int64], rate: float, weights: NDArray[np.int64]) -> tuple[Sequence[float], float]:
+    """Returns the sums of weights up to each index, and the weights of those that are too small to be added up."""
+    with np.errstate(over="ignore"):  # infinity is beyond LARGEST, too
+        x = steps.astype(np.float64) * rate
+    sums = np.cumsum(np.where(x > LARGEST, 0.0, exponentials(np.minimum(x, LARGEST))) * weights.astype(np.float64))
+    return sums, float(weights[x > LARGEST].astype(np.float64).sum())  # type: ignore[return-value]
+
+
+def _few_sums(steps: NDArray[np.int64], rate: float, weights: NDArray[np.int64]) -> tuple[Sequence[float], float]:
+    """Returns the same without the cost of arrays."""
+    sums, total, forgotten = [], 0.0, 0.0
+    for step, weight in zip(steps.tolist(), weights.tolist(), strict=True):
+        x = float(step) * rate
+        if x > LARGEST:
+            forgotten += float(weight)
+        else:
+            total += exponential(x) * float(weight)
+        sums.append(total)
+    return sums, forgotten
 
 
 def _settle(steps: NDArray[np.int64], rate: Fraction, weights: NDArray[np.int64], uniform: LazyUniform) -> int:

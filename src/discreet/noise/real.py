@@ -39,8 +39,7 @@ class LazyUniform:
             more = -(-(wanted - self._count) // WORD) * WORD
             self._prefix = self._prefix << more | self._bits.integer(more)
             self._count += more
-        scale = 1 << self._count
-        return Enclosure.between(Fraction(self._prefix, scale), Fraction(self._prefix + 1, scale), digits)
+        return Enclosure.quotients(self._prefix, self._prefix + 1, 1 << self._count, digits)
 
 
 def rounded(real: Real) -> int:
