@@ -10,7 +10,7 @@ import datetime as dt
 import json
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 from typing import Any
 
 from discreet.errors import InternalError
@@ -282,23 +282,30 @@ def recall(text: str, like: Question) -> Question | None:
     >>> recall(canonical(asked), asked) == asked
     True
     """
+    read = _read_back(text)
+    if read is None or read[0] != json.loads(origin(like)):
+        return None
+    _, where, keys, aggregates = read
+    return Question(table=like.table, source=like.source, where=where, keys=keys, aggregates=aggregates, outputs=())
+
+
+_Read = tuple[list[Any], Expression | None, tuple[Key, ...], tuple[Aggregate, ...]]
+
+
+@lru_cache(maxsize=1024)  # the same few releases are looked at for every question about their rows
+def _read_back(text: str) -> _Read | None:
+    """Which rows a question was about, its WHERE, its keys and its aggregates."""
     form = json.loads(text)
     if "sets" in form:  # several groupings are no union of anything
         return None
-    if (
-        not form.keys() <= _PARTS
-        or form.get("version") != VERSION
-        or [form.get("table"), form.get("source")] != json.loads(origin(like))
-    ):
+    if not form.keys() <= _PARTS or form.get("version") != VERSION:
         return None
     try:
-        return Question(
-            table=like.table,
-            source=like.source,
-            where=_expression(form["where"]) if "where" in form else None,
-            keys=tuple(Key(name, _expression(part)) for name, part in form["keys"]),
-            aggregates=tuple(_read_aggregate(place + 1, part) for place, part in enumerate(form["aggregates"])),
-            outputs=(),
+        return (
+            [form.get("table"), form.get("source")],
+            _expression(form["where"]) if "where" in form else None,
+            tuple(Key(name, _expression(part)) for name, part in form["keys"]),
+            tuple(_read_aggregate(place + 1, part) for place, part in enumerate(form["aggregates"])),
         )
     except (KeyError, ValueError, TypeError):  # written by a version that knew more
         return None
