@@ -64,9 +64,11 @@ class GridLaw:
 
     def cumulants(self, tilts: Floats) -> Floats:
         """Returns ln E[e^(tilt L)] over the finite losses, for each tilt."""
-        exponents = self.log_masses + np.multiply.outer(tilts, self.losses)
+        exponents = np.multiply.outer(tilts, self.losses)
+        exponents += self.log_masses
         largest = exponents.max(axis=-1)
-        return np.asarray(largest + np.log(np.exp(exponents - largest[..., None]).sum(axis=-1)))
+        exponents -= largest[..., None]
+        return np.asarray(largest + np.log(np.exp(exponents, out=exponents).sum(axis=-1)))
 
     def cumulant(self, tilt: float) -> float:
         """Returns the same for one tilt."""
