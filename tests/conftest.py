@@ -29,6 +29,7 @@ def pytest_collection_finish() -> None:
     """Modules and collected tests stay to the end: looking through them for garbage would be a twentieth of it all."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20)  # most of what tests make is gone before anybody looks
 
 
 def pytest_unconfigure() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import pytest
@@ -80,8 +81,14 @@ def pair(world: Joined, engine: Engines = memory) -> Pair:
 def places(seeds: range) -> Iterator[tuple[Joined, list[Question]]]:
     """Worlds, each with the questions that share it."""
     for start in range(seeds.start, seeds.stop, SAME_WORLD):
-        world = joined(start)
-        yield world, [question(seed, world) for seed in range(start, min(start + SAME_WORLD, seeds.stop))]
+        yield place(start, min(start + SAME_WORLD, seeds.stop))
+
+
+@cache
+def place(start: int, stop: int) -> tuple[Joined, list[Question]]:
+    """The world of the first seed, and questions about it; many mutants are looked for in the same ones."""
+    world = joined(start)
+    return world, [question(seed, world) for seed in range(start, stop)]
 
 
 def judged(world: Joined, questions: Sequence[Question], engine: Engines = memory) -> list[Seen]:
