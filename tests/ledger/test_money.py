@@ -196,9 +196,12 @@ def collections_of(charges: int) -> int:
     runs: list[str] = []
     count = lambda phase, _: runs.append(phase)  # noqa: E731 - the very object is taken out again
     gc.callbacks.append(count)
+    before = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)  # as in every program; tests have another
     try:
         assert spend(book, most=charges) == charges
     finally:
+        gc.set_threshold(*before)
         gc.callbacks.remove(count)
     return len(runs)
 
