@@ -25,6 +25,7 @@ from discreet.plan.model.readings import Groups
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import Neighbours, events
 from discreet.sql.select import parse
+from tests.cases import try_all
 from tests.curator.clinic import DECLARED, TYPES, Row, visits
 from tests.curator.nearness import met
 
@@ -75,12 +76,14 @@ Read = Sequence[Row] | Groups
 """Rows, or what was read of them before."""
 
 
-def exact(program: Program, rows: Read) -> Groups:
-    if isinstance(rows, Mapping):
-        return rows
+def loaded(rows: Sequence[Row]) -> Memory:
     engine = Memory()
     engine.register("visits", rows, TYPES)
-    return engine.read(program.reading)
+    return engine
+
+
+def exact(program: Program, rows: Read) -> Groups:
+    return rows if isinstance(rows, Mapping) else loaded(rows).read(program.reading)
 
 
 def differences(program: Program, one: Read, other: Read) -> list[list[tuple[int, ...]]]:
@@ -142,46 +145,45 @@ def planned(sql: str, delta: str, unit: str | None, limits: Limits, neighbours: 
 limits_of = st.builds(Limits, st.integers(1, 3), st.integers(1, 2))
 
 
-@pytest.mark.parametrize("delta", ["0", "1e-6"])
-@pytest.mark.parametrize("sql", QUESTIONS)
+CASES = [(sql, delta) for sql in QUESTIONS for delta in ("0", "1e-6")]
+
+
+def check_all(unit: str | None, limits: Limits, neighbours: Neighbours, tables: Sequence[Sequence[Row]]) -> None:
+    """Every question about two neighbouring tables."""
+    engines = [loaded(rows) for rows in tables]
+
+    def check(case: tuple[str, str]) -> None:
+        program = planned(*case, unit, limits, neighbours)
+        if program is not None:
+            one, other = (engine.read(program.reading) for engine in engines)
+            check_within(program, one, other)
+            check_keys(program, one, other)
+            if neighbours is Neighbours.REPLACE or unit is None:
+                check_keys(program, other, one)
+
+    try_all(CASES, check)
+
+
 @settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6), limits=limits_of, neighbours=st.sampled_from(list(Neighbours)), who=st.integers(0, 11)
 )
-def test_one_patient_moves_no_input_farther_than_charged(  # noqa: PLR0917 - hypothesis passes them by name
-    sql: str, delta: str, seed: int, limits: Limits, neighbours: Neighbours, who: int
+def test_one_patient_moves_no_input_farther_than_charged(
+    seed: int, limits: Limits, neighbours: Neighbours, who: int
 ) -> None:
-    program = planned(sql, delta, "patient", limits, neighbours)
-    if program is None:
-        return
     rows = visits(seed)
-    without = [row for row in rows if row["patient"] != who]
-    if neighbours is Neighbours.ADD_REMOVE:
-        one, other = exact(program, rows), exact(program, without)
-        check_within(program, one, other)
-        check_keys(program, one, other)
-        return
-    others = [{**row, "patient": who} for row in visits(seed + 1) if row["patient"] == 0]
-    one, other = exact(program, rows), exact(program, without + others)
-    check_within(program, one, other)
-    check_keys(program, one, other)
-    check_keys(program, other, one)
+    other = [row for row in rows if row["patient"] != who]
+    if neighbours is Neighbours.REPLACE:
+        other += [{**row, "patient": who} for row in visits(seed + 1) if row["patient"] == 0]
+    check_all("patient", limits, neighbours, (rows, other))
 
 
-@pytest.mark.parametrize("delta", ["0", "1e-6"])
-@pytest.mark.parametrize("sql", QUESTIONS)
 @settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), neighbours=st.sampled_from(list(Neighbours)))
-def test_one_row_moves_no_input_farther_than_charged(sql: str, delta: str, seed: int, neighbours: Neighbours) -> None:
-    program = planned(sql, delta, None, Limits(), neighbours)
-    if program is None:
-        return
+def test_one_row_moves_no_input_farther_than_charged(seed: int, neighbours: Neighbours) -> None:
     rows = visits(seed)
     others = rows[1:] if neighbours is Neighbours.ADD_REMOVE else [*rows[1:], visits(seed + 7)[0]]
-    one, other = exact(program, rows), exact(program, others)
-    check_within(program, one, other)
-    check_keys(program, one, other)
-    check_keys(program, other, one)
+    check_all(None, Limits(), neighbours, (rows, others))
 
 
 def greedy(limits: Limits) -> list[Row]:
