@@ -72,9 +72,11 @@ def drawn(monkeypatch: pytest.MonkeyPatch, statistic: Any, places: tuple[float, 
 def losses_of_places(part: Part) -> Any:
     """By the definition, in ranks: values are spread evenly over the places of their point."""
     values, size = part.histogram, 1 << part.grain
-    places = np.arange(part.low, part.high + 2)
-    inside = np.clip(places[:, None] - values.blocks * size, 0, size) / size
-    mass = inside @ values.counts
+    ends = (values.blocks[:, None] * size + [0, size]).ravel()  # between which the mass below grows evenly
+    below = np.repeat(np.concatenate([[0], np.cumsum(values.counts)]), 2)[1:-1]
+    mass = (
+        np.interp(np.arange(part.low, part.high + 2), ends, below) if ends.size else np.zeros(part.high + 2 - part.low)
+    )
     if part.high < (values.last + 1) * size - 1:
         mass[-1] = mass[-2]  # what begins with the last place is another part's
     target = mass[0] + float(part.share) * (mass[-1] - mass[0])
