@@ -103,11 +103,7 @@ def best_of(divergences: NDArray[np.float64], tries: Tries) -> NDArray[np.float6
 
 
 def tuned_epsilon(
-    tries_of: Sequence[Events],
-    tries: Tries,
-    delta: check.Number,
-    *,
-    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    tries_of: Sequence[Events], tries: Tries, delta: check.Number, *, neighbours: Neighbours = Neighbours.ADD_REMOVE
 ) -> float:
     """Returns the epsilon, at a delta, of showing the best of some tries, each any of these lists of events.
 

@@ -51,14 +51,7 @@ def audit(
 
 
 def audited(
-    config: Path,
-    table: str | None,
-    sql: Sequence[str],
-    *,
-    epsilon: str,
-    delta: str | None,
-    neighbours: int,
-    rows: int,
+    config: Path, table: str | None, sql: Sequence[str], *, epsilon: str, delta: str | None, neighbours: int, rows: int
 ) -> list[QueryAudit]:
     """Audits one table, or all that are declared, with a bar that shows how many pairs are done."""
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()

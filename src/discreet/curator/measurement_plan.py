@@ -17,16 +17,7 @@ from typing import Any
 
 from discreet.curator.catalog.declarations import Terms, declaration
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
-from discreet.measurement.probes.probes import (
-    NOTHING,
-    SHARE,
-    Facts,
-    Probe,
-    Schemas,
-    Spot,
-    described,
-    read_by,
-)
+from discreet.measurement.probes.probes import NOTHING, SHARE, Facts, Probe, Schemas, Spot, described, read_by
 from discreet.measurement.program.execution import answerable, exact_numbers
 from discreet.measurement.program.program import Program, choose
 from discreet.mechanisms.base import Law

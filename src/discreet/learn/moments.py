@@ -127,13 +127,7 @@ def squared_norm(labels: Labels | None) -> int:
 
 
 def release_moments(
-    rows: Integers,
-    *,
-    public: Features,
-    labels: Labels | None,
-    spending: Spending,
-    neighbours: Neighbours,
-    bits: Bits,
+    rows: Integers, *, public: Features, labels: Labels | None, spending: Spending, neighbours: Neighbours, bits: Bits
 ) -> Moments:
     """Releases the second moments of joint rows with noise, for all of a Gaussian budget.
 
@@ -245,13 +239,7 @@ def column_steps(X: Any, low: Floats, high: Floats) -> Integers:
 
 
 def release_columns(
-    steps: Integers,
-    codes: Integers | None,
-    groups: int,
-    *,
-    spending: Spending,
-    neighbours: Neighbours,
-    bits: Bits,
+    steps: Integers, codes: Integers | None, groups: int, *, spending: Spending, neighbours: Neighbours, bits: Bits
 ) -> ColumnMoments:
     """Counts, means and variances of groups, for all of a Gaussian budget.
 

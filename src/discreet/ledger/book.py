@@ -58,12 +58,7 @@ class Book:
     """
 
     def __init__(
-        self,
-        path: str = ":memory:",
-        *,
-        timeout: float = 30.0,
-        read_only: bool = False,
-        anchor: Head | None = None,
+        self, path: str = ":memory:", *, timeout: float = 30.0, read_only: bool = False, anchor: Head | None = None
     ) -> None:
         self._journal = Journal(SqliteStore(path, timeout=timeout, read_only=read_only))
         self.stewardship = Stewardship(self._journal)

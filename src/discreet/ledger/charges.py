@@ -13,13 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from discreet.accounting.filters import Rule
-from discreet.errors import (
-    InsufficientBudget,
-    InternalError,
-    InvalidParameter,
-    KeyConflict,
-    NotPermitted,
-)
+from discreet.errors import InsufficientBudget, InternalError, InvalidParameter, KeyConflict, NotPermitted
 from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, AccountState, Member
 from discreet.ledger.entry import Entry, digest

@@ -130,12 +130,7 @@ class QuantileTree:
             for number, one in zip(numbers, targets.ones, strict=True):
                 rates[number] = constant / one
         return cls(
-            argument=argument,
-            shares=wanted,
-            nodes=shape.nodes,
-            rates=tuple(rates),
-            levels=tuple(levels),
-            grain=grain,
+            argument=argument, shares=wanted, nodes=shape.nodes, rates=tuple(rates), levels=tuple(levels), grain=grain
         )
 
     def of_level(self, level: int) -> list[int]:

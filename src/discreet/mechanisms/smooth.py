@@ -49,12 +49,7 @@ class Smooth(Mechanism):
         """A distance that the variable exceeds with at most this probability."""
 
     def _common(
-        self,
-        beta: Number,
-        floor: Number,
-        ceiling: Number | None,
-        inflation: Number,
-        neighbours: Neighbours | str,
+        self, beta: Number, floor: Number, ceiling: Number | None, inflation: Number, neighbours: Neighbours | str
     ) -> None:
         """Checks and keeps what all smooth mechanisms take."""
         if Neighbours(neighbours) is not Neighbours.REPLACE:
@@ -136,12 +131,7 @@ class Smooth(Mechanism):
         return around(released, self.error(self.ceiling, confidence=confidence), self.grid)
 
     def estimate(
-        self,
-        value: Any,
-        smooth_sensitivity: Any = None,
-        *,
-        confidence: Number = CONFIDENCE,
-        bits: Bits | None = None,
+        self, value: Any, smooth_sensitivity: Any = None, *, confidence: Number = CONFIDENCE, bits: Bits | None = None
     ) -> Estimate:
         """Returns a release together with its interval, its event, and a mark if the randomness was seeded."""
         source = source_of(bits)
@@ -289,8 +279,5 @@ def lomax_factor(epsilon: Fraction, beta: Fraction, a: Fraction) -> Fraction:
 def lomax_is_private(c: Fraction, epsilon: Fraction, beta: Fraction, a: Fraction) -> bool:
     """Tells whether (i), (ii) and (iii) certainly hold."""
     first = at_most(lambda digits: Enclosure.of(1 + 1 / c, digits).log() * a, epsilon)
-    second = at_most(
-        lambda digits: (Enclosure.of(-beta, digits).exp() / c + 1).log() * a + beta,
-        epsilon,
-    )
+    second = at_most(lambda digits: (Enclosure.of(-beta, digits).exp() / c + 1).log() * a + beta, epsilon)
     return first and second and (a - 1) * beta <= epsilon

@@ -21,11 +21,7 @@ from discreet.mechanisms.tails import DIGITS, polynomial_reach
 
 Floats = NDArray[np.float64]
 
-_TAILS = {
-    1: (Fraction(1),),
-    2: (Fraction(1), Fraction(1, 2)),
-    3: (Fraction(1), Fraction(5, 8), Fraction(1, 4)),
-}
+_TAILS = {1: (Fraction(1),), 2: (Fraction(1), Fraction(1, 2)), 3: (Fraction(1), Fraction(5, 8), Fraction(1, 4))}
 """P(|sum of m standard Laplace draws| > x) = e^(-x) sum_j w_j x^j / j!, by repeated convolution."""
 
 _APART = 1.002  # scales nearer than this are told apart by raising the larger: a thousandth of the distance

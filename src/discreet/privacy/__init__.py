@@ -6,16 +6,4 @@ from discreet.privacy.loss import Loss, convert
 from discreet.privacy.losses import GDP, ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.unit import Neighbours, Unit
 
-__all__ = [
-    "GDP",
-    "ZCDP",
-    "ApproxDP",
-    "Budget",
-    "Estimate",
-    "Loss",
-    "Neighbours",
-    "PureDP",
-    "Unit",
-    "convert",
-    "events",
-]
+__all__ = ["GDP", "ZCDP", "ApproxDP", "Budget", "Estimate", "Loss", "Neighbours", "PureDP", "Unit", "convert", "events"]

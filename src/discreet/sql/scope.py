@@ -16,17 +16,7 @@ from discreet.measurement.releases.candidates import MOST_CANDIDATES, MOST_LISTE
 from discreet.measurement.releases.grids import multipliable
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.expressions.calls import call
-from discreet.plan.model.nodes import (
-    UNIT,
-    Aggregate,
-    Call,
-    Column,
-    Expression,
-    ExtremeKind,
-    Literal,
-    columns,
-    grouping,
-)
+from discreet.plan.model.nodes import UNIT, Aggregate, Call, Column, Expression, ExtremeKind, Literal, columns, grouping
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
 from discreet.sql.examples import quoted

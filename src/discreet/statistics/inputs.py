@@ -86,11 +86,7 @@ class Column:
 
 
 def column(
-    values: Any,
-    *,
-    bounds: Any,
-    neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
-    fine: int = FINE,
+    values: Any, *, bounds: Any, neighbours: Neighbours | str = Neighbours.ADD_REMOVE, fine: int = FINE
 ) -> Column:
     """Returns numbers as a `Column`.
 

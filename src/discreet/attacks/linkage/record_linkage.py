@@ -74,10 +74,7 @@ class Linkage(Finding):
     def spec(self) -> Spec:
         """Returns the shares of released rows that are confirmed and ambiguous, beside chance."""
         named = {} if self.right is None else {"named rightly": self.success}
-        found = named | {
-            "confirmed": self.confirmed / self.targets,
-            "ambiguous": self.ambiguous / self.targets,
-        }
+        found = named | {"confirmed": self.confirmed / self.targets, "ambiguous": self.ambiguous / self.targets}
         shown = {name: sampled(share, self.targets) for name, share in found.items()}
         return comparison_charts.rates(shown, {"chance": self.baseline}, headline=self.headline, across="released rows")
 

@@ -122,9 +122,7 @@ def _frame(table: Any) -> Columns:
         frame = nw.from_native(table, eager_only=True)
     except TypeError as error:
         raise InvalidParameter(
-            "table",
-            type(table).__name__,
-            "to be a path, a frame, a mapping of columns or a list of rows",
+            "table", type(table).__name__, "to be a path, a frame, a mapping of columns or a list of rows"
         ) from error
     return {name: _column(frame[name].to_list()) for name in frame.columns}
 

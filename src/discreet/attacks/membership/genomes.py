@@ -223,12 +223,7 @@ def genome(
 
 def _predicted(found: Scored, setting: Setting, reference: int, effective: float, alpha: float) -> float:
     return power(
-        found.coordinates,
-        setting.n,
-        noise=found.noise,
-        reference=reference,
-        effective=effective,
-        false_positives=alpha,
+        found.coordinates, setting.n, noise=found.noise, reference=reference, effective=effective, false_positives=alpha
     )
 
 

@@ -43,11 +43,7 @@ class Solved(Finding):
 
 
 def compare(
-    people: Any,
-    *,
-    epsilons: Iterable[float] = (0.1, 1, 10),
-    rounding: int = 2,
-    bits: Bits | None = None,
+    people: Any, *, epsilons: Iterable[float] = (0.1, 1, 10), rounding: int = 2, bits: Bits | None = None
 ) -> Comparison:
     """Compares the search on exact counts of pairs, on rounded ones, and on private ones.
 

@@ -150,14 +150,7 @@ def protected(
             asked = Terms.of(epsilon, delta, curator.budget(chosen.name).total)
             questions = standard(curator, schemas_of(curator)[chosen.name], asked)
     found = query(
-        factory,
-        questions,
-        whole,
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=neighbours,
-        rows=rows,
-        progress=progress,
+        factory, questions, whole, epsilon=epsilon, delta=delta, neighbours=neighbours, rows=rows, progress=progress
     )
     return replace(found, table=chosen.name)
 

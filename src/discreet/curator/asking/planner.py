@@ -226,16 +226,7 @@ def limits_probes(plan: Question, schema: TableSchema, schemas: Schemas, salt: s
         return []
     usual = {"#rows": schema.limits.rows, "#groups": schema.limits.groups}
     counted: tuple[Counted, ...] = ("#rows", "#groups") if plan.keys else ("#rows",)
-    return [
-        LimitsProbe(
-            counted=each,
-            plan=plan,
-            schemas=schemas,
-            fallback=usual[each],
-            salt=salt,
-        )
-        for each in counted
-    ]
+    return [LimitsProbe(counted=each, plan=plan, schemas=schemas, fallback=usual[each], salt=salt) for each in counted]
 
 
 def _least(released: Released, argument: object, outside: Fraction) -> int:

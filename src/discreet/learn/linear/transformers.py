@@ -180,12 +180,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learner):  # type: 
         public, event, bits = self._public(self.n_features_in_), self.plan_event(self.n_features_in_), self._bits()
         kept = self._kept(self.n_features_in_)
         moments = release_moments(
-            public.rows(X),
-            public=public,
-            labels=None,
-            spending=self._spending(),
-            neighbours=self._relation,
-            bits=bits,
+            public.rows(X), public=public, labels=None, spending=self._spending(), neighbours=self._relation, bits=bits
         )
         count = float(max(1, len(X))) if self._relation is Neighbours.REPLACE else moments.weight
         self._keep(moments, public, count, kept)

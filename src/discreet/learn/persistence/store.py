@@ -84,11 +84,7 @@ def write_parameters(model: Any, depth: int = 0) -> dict[str, Any]:
     """
     name = name_of(model)
     known = parameters(model)
-    return {
-        MARK: "learner",
-        "class": name,
-        "params": {p: write(v, p, depth, other=_nested) for p, v in known.items()},
-    }
+    return {MARK: "learner", "class": name, "params": {p: write(v, p, depth, other=_nested) for p, v in known.items()}}
 
 
 def _nested(value: Any, depth: int) -> dict[str, Any] | None:

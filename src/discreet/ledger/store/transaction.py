@@ -110,10 +110,7 @@ class SqliteTransaction(Transaction):
     """
 
     def __init__(
-        self,
-        connection: sqlite3.Connection,
-        remembered: Remembered | None = None,
-        cursor: sqlite3.Cursor | None = None,
+        self, connection: sqlite3.Connection, remembered: Remembered | None = None, cursor: sqlite3.Cursor | None = None
     ) -> None:
         self._connection = connection
         self._remembered = remembered

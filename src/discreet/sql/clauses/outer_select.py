@@ -9,16 +9,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.measurement.aggregates import aggregation
-from discreet.plan.model.nodes import (
-    Column,
-    Expression,
-    Order,
-    Output,
-    Question,
-    Step,
-    columns,
-    substitute,
-)
+from discreet.plan.model.nodes import Column, Expression, Order, Output, Question, Step, columns, substitute
 from discreet.plan.model.types import Type
 from discreet.plan.post.steps import (
     AttachQuestion,

@@ -365,11 +365,7 @@ def _folded(reader: From, tree: exp.Select, found: Origin) -> Origin:
 
     having = tree.args.get("having")
     kept = [truth(read(having.this, scope), "HAVING", Piece(having.this, reader.source))] if having else []
-    relation = PerUnit(
-        found.relation,
-        tuple(Output(f"#k{i}", key) for i, key in enumerate(keys)),
-        tuple(scope.folds),
-    )
+    relation = PerUnit(found.relation, tuple(Output(f"#k{i}", key) for i, key in enumerate(keys)), tuple(scope.folds))
     columns = tuple(Output(o.name, substitute(o.expression, known, other)) for o in outputs)
     condition = conjunction([substitute(part, known, other) for part in kept])
     return reader.made(Select(relation, columns, condition), names)

@@ -24,10 +24,7 @@ _PARTS = {
     "DAYOFMONTH": "day",
 }
 _FROM_SUNDAY = ("DOW", "DAYOFWEEK", "WEEKDAY")
-_STARTS = {
-    **{name: f"start_of_{name.lower()}" for name in ("YEAR", "QUARTER", "MONTH", "WEEK")},
-    "DAY": "to_date",
-}
+_STARTS = {**{name: f"start_of_{name.lower()}" for name in ("YEAR", "QUARTER", "MONTH", "WEEK")}, "DAY": "to_date"}
 
 
 @reads(exp.Extract, "this", "expression")

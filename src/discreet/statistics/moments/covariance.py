@@ -20,13 +20,7 @@ from discreet.privacy import Estimate, Neighbours
 from discreet.privacy.events import Composed, Event
 from discreet.statistics.budget_split import Spending
 from discreet.statistics.inputs import RADIUS, Integers, matrix, whole, within
-from discreet.statistics.row_sums import (
-    Floats,
-    moment_sensitivity,
-    positive_part,
-    release_symmetric,
-    second_moments,
-)
+from discreet.statistics.row_sums import Floats, moment_sensitivity, positive_part, release_symmetric, second_moments
 
 COUNT_SHARE = Fraction(1, 5)  # of mu^2 under ADD_REMOVE, for the number of rows; the sums have the rest
 SUM_SHARE = Fraction(1, 4)  # of what the sums have, for the sum of the rows; the squares have the rest
@@ -219,11 +213,7 @@ def correlation(
     """
     chance = check.probability(confidence=confidence)
     found, low, high, event, private = _covariance(
-        X,
-        (bounds, norm_bound),
-        Spending.of(epsilon, delta, rho),
-        Neighbours(neighbours),
-        (1 - (1 - chance) / 3, bits),
+        X, (bounds, norm_bound), Spending.of(epsilon, delta, rho), Neighbours(neighbours), (1 - (1 - chance) / 3, bits)
     )
     deviation = np.sqrt(np.maximum(np.diagonal(found), 1e-300))
     value = np.clip(found / np.outer(deviation, deviation), -1.0, 1.0)

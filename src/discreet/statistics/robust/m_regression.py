@@ -240,9 +240,5 @@ def _is_newton(method: Method, spending: Spending, response: Response, dimension
 def _median(part: Spending, setting: _Setting, relation: Neighbours) -> Quantile:
     width = column([], bounds=setting.bounds, neighbours=relation).width
     return Quantile(
-        epsilon=pure_part(part),
-        quantile=Fraction(1, 2),
-        bounds=(0, width),
-        grid=Grid.integers(),
-        neighbours=relation,
+        epsilon=pure_part(part), quantile=Fraction(1, 2), bounds=(0, width), grid=Grid.integers(), neighbours=relation
     )

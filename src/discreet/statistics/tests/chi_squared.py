@@ -82,10 +82,7 @@ def chi_squared_test(
         raise InvalidParameter("null", null, "to be left out for two attributes", "Independence is what is tested.")
     noise = _noise(spending, relation)
     test = _Test(
-        noise=noise,
-        shape=table.shape,
-        size=units if relation is Neighbours.REPLACE else None,
-        chances=chances,
+        noise=noise, shape=table.shape, size=units if relation is Neighbours.REPLACE else None, chances=chances
     )
     released = np.asarray(noise.release(table.ravel(), bits=source), dtype=np.float64)
     found = test.statistic(released)
