@@ -49,21 +49,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-_ROOMS = (
-    "accounting",
-    "attacks",
-    "audit",
-    "engines",
-    "errors",
-    "exact",
-    "learn",
-    "ledger",
-    "mechanisms",
-    "noise",
-    "plan",
-    "privacy",
-    "statistics",
-)
 _NAMES = {
     "Answer": "discreet.curator",
     "Budget": "discreet.privacy",
@@ -75,48 +60,18 @@ _NAMES = {
     **dict.fromkeys(("correlation", "covariance", "stddev", "variance"), "discreet.sql.frame"),
 }
 
-__all__ = [
-    "Answer",
-    "Budget",
-    "Curator",
-    "Limits",
-    "accounting",
-    "attacks",
-    "audit",
-    "choose_epsilon",
-    "correlation",
-    "count",
-    "count_distinct",
-    "count_units",
-    "covariance",
-    "engines",
-    "errors",
-    "exact",
-    "learn",
-    "ledger",
-    "maximum",
-    "mean",
-    "mechanisms",
-    "median",
-    "minimum",
-    "mode",
-    "noise",
-    "plan",
-    "privacy",
-    "quantile",
-    "statistics",
-    "stddev",
-    "sum",
-    "variance",
-]
+__all__ = ["Answer", "Budget", "Curator", "Limits"]
+__all__ += ["accounting", "attacks", "audit", "choose_epsilon", "correlation", "count", "count_distinct", "count_units"]
+__all__ += ["covariance", "engines", "errors", "exact", "learn", "ledger", "maximum", "mean", "mechanisms", "median"]
+__all__ += ["minimum", "mode", "noise", "plan", "privacy", "quantile", "statistics", "stddev", "sum", "variance"]
 
 
 def __getattr__(name: str) -> object:
     """Loads a room, or a name from its room, on first use: importing the package itself stays nearly free."""
-    if name in _ROOMS:
-        return import_module(f"discreet.{name}")
     if name in _NAMES:
         return getattr(import_module(_NAMES[name]), name)
+    if name in __all__:
+        return import_module(f"discreet.{name}")
     raise AttributeError(f"module 'discreet' has no attribute {name!r}")
 
 

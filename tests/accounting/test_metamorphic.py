@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import accounting
-from discreet.accounting.event_counts import terms
+from discreet.accounting.composition import terms
 from discreet.errors import UnsupportedEvent
 from discreet.privacy import Neighbours, events
 from discreet.privacy.events import Composed, Event, PoissonSampled, Repeated

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from discreet import accounting
-from discreet.accounting import basic, bounds, filters, homogeneous, pld, zcdp
-from discreet.accounting import event_counts as terms
+from discreet.accounting import bounds, composition, filters, homogeneous, pld, zcdp
 from discreet.accounting.loss_distributions import convolution as compose
 from discreet.accounting.loss_distributions import dominating_pairs as dominating
 from discreet.accounting.loss_distributions import pairs
@@ -199,7 +198,9 @@ def no_infinite_mass(patch: Patch) -> None:
 
 
 def forgotten_count(patch: Patch) -> None:
-    patch.setattr(bounds, "terms", lambda released, neighbours: dict.fromkeys(terms.terms(released, neighbours), 1))
+    patch.setattr(
+        bounds, "terms", lambda released, neighbours: dict.fromkeys(composition.terms(released, neighbours), 1)
+    )
 
 
 def bounded_range_for_all(patch: Patch) -> None:
@@ -208,13 +209,13 @@ def bounded_range_for_all(patch: Patch) -> None:
 
 def scaled_twice(patch: Patch) -> None:
     """delta counted as q^2 delta: a sample of the sample that nobody drew."""
-    real = basic.compose
+    real = composition.compose
 
-    def less(released: terms.Terms) -> ApproxDP:
+    def less(released: composition.Terms) -> ApproxDP:
         total = real(released)
         return ApproxDP(total.epsilon, total.delta / 100)
 
-    patch.setattr(basic, "compose", less)
+    patch.setattr(composition, "compose", less)
 
 
 def one_release_too_few(patch: Patch) -> None:
@@ -275,7 +276,7 @@ def full_delta_for_every_rule(patch: Patch) -> None:
     def greedy(budget: ApproxDP) -> tuple[filters.Rule, ...]:
         return (
             filters.Rule(PureDP(budget.epsilon), filters._pure),
-            filters.Rule(budget, basic.compose),
+            filters.Rule(budget, composition.compose),
             filters.Rule(ZCDP(1, budget.delta), zcdp.compose),
         )
 
@@ -289,9 +290,9 @@ def floats_instead_of_fractions(patch: Patch) -> None:
 
 def amplified_before_composed(patch: Patch) -> None:
     def fresh(released: Any, neighbours: Any) -> dict[Any, int]:
-        ((event, _),) = terms.terms(released, neighbours).items()
+        ((event, _),) = composition.terms(released, neighbours).items()
         assert isinstance(event, events.PoissonSampled)
-        inner = Counter(terms.terms(event.event))
+        inner = Counter(composition.terms(event.event))
         return {events.PoissonSampled(event.probability, part): count for part, count in inner.items()}
 
     patch.setattr(bounds, "terms", fresh)

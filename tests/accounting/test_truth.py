@@ -10,7 +10,7 @@ import pytest
 
 from discreet import accounting
 from discreet.accounting import pld
-from discreet.accounting.event_counts import terms
+from discreet.accounting.composition import terms
 from discreet.accounting.gdp import gaussian_delta
 from discreet.privacy import events
 from discreet.privacy.events import Event

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from discreet import accounting
-from discreet.accounting.basic import amplified
+from discreet.accounting.composition import amplified
 from discreet.accounting.loss_distributions.dominating_pairs import discrete_gaussian_delta
 from discreet.accounting.rdp import ORDERS, rdp
 from discreet.accounting.zcdp import zcdp_epsilon

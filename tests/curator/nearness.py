@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.basic import compose as basic
-from discreet.accounting.event_counts import terms
+from discreet.accounting.composition import compose as basic
+from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.audit.queries.sensitivity import range_of
 from discreet.measurement.program.program import Program

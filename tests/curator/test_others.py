@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import count
-from discreet.accounting.basic import compose as basic
-from discreet.accounting.event_counts import terms
+from discreet.accounting.composition import compose as basic
+from discreet.accounting.composition import terms
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from discreet import accounting
-from discreet.accounting.event_counts import terms
+from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose
 from discreet.errors import InsufficientBudget, InvalidParameter
 from discreet.learn.selection.holdout import Holdout, reuse

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import maximum, median, minimum, quantile
-from discreet.accounting.basic import compose as basic
-from discreet.accounting.event_counts import terms
+from discreet.accounting.composition import compose as basic
+from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.audit.queries.releases import Divided, Drawn
 from discreet.audit.queries.sensitivity import by_ranges, ranges_of_parts, ranges_of_points

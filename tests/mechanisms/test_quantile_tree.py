@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from discreet.accounting.basic import compose as basic
-from discreet.accounting.event_counts import terms
+from discreet.accounting.composition import compose as basic
+from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.exact import Enclosure
 from discreet.mechanisms import quantile_draw as divide_module

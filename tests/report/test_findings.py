@@ -100,7 +100,6 @@ class _Detailed(Finding):
 def test_attacks_add_figures_of_their_own() -> None:
     found = _Detailed(attack="A", goal="found", success=1, baseline=0, targets=3, k=2)
     assert found.summary().endswith("The smallest class has 2 people.")
-    assert found.advantage == 1
 
 
 def test_a_page_explains_epsilon_only_where_there_is_one() -> None:

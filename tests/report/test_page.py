@@ -12,7 +12,7 @@ from discreet.errors import MissingExtra
 from discreet.report import answers, charts, page
 from discreet.report.charts import Point
 from discreet.report.page import POLICY
-from discreet.report.render import PALETTES, Scheme, can_draw, svg
+from discreet.report.render import PALETTES, Scheme, svg
 from tests.report.reader import Page
 
 EVIL = "<script>alert(1)</script>"
@@ -92,7 +92,6 @@ def test_a_chart_cannot_fetch_its_data() -> None:
 
 def test_without_the_extra_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    assert not can_draw()
     with pytest.raises(MissingExtra, match=r"pip install 'discreet\[report\]'") as caught:
         svg(SPEC, Scheme.LIGHT)
     assert (caught.value.module, caught.value.extra) == ("vl_convert", "report")

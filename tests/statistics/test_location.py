@@ -11,7 +11,7 @@ from scipy.special import expit, ndtri
 
 from discreet import accounting
 from discreet import statistics as st
-from discreet.accounting.event_counts import terms
+from discreet.accounting.composition import terms
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SeededBits

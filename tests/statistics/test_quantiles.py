@@ -13,8 +13,8 @@ from scipy.special import betaincinv, gammaln
 
 from discreet import accounting
 from discreet import statistics as st
-from discreet.accounting.basic import compose as basic
-from discreet.accounting.event_counts import terms
+from discreet.accounting.composition import compose as basic
+from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Laplace, Quantile

@@ -11,19 +11,6 @@ from discreet.accounting.filters import Filter, Odometer, RenyiFilter
 from discreet.accounting.rdp import ORDERS
 from discreet.accounting.risk import Risk, risk
 
-__all__ = [
-    "ORDERS",
-    "Filter",
-    "Odometer",
-    "RenyiFilter",
-    "Risk",
-    "calibrate",
-    "concentrated_sigma",
-    "delta",
-    "discrete_gaussian_sigma",
-    "epsilon",
-    "gaussian_sigma",
-    "methods",
-    "risk",
-    "trade_off",
-]
+__all__ = ["ORDERS", "Filter", "Odometer", "RenyiFilter", "Risk"]
+__all__ += ["calibrate", "concentrated_sigma", "delta", "discrete_gaussian_sigma", "epsilon", "gaussian_sigma"]
+__all__ += ["methods", "risk", "trade_off"]

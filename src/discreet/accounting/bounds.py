@@ -7,8 +7,8 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from discreet import check
-from discreet.accounting import basic, gdp, homogeneous, pld, rdp, zcdp
-from discreet.accounting.event_counts import Events, Terms, exact_delta, terms
+from discreet.accounting import composition, gdp, homogeneous, pld, rdp, zcdp
+from discreet.accounting.composition import Events, Terms, exact_delta, terms
 from discreet.accounting.numerics import SLACK, argmin, safe
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above, float_below
@@ -133,7 +133,7 @@ def _collect(table: dict[str, tuple[Bound, Bound]], released: Terms, argument: f
 
 def _basic_epsilon(released: Terms, wanted: Fraction) -> dict[str, float]:
     try:
-        total = basic.compose(released)
+        total = composition.compose(released)
     except UnsupportedEvent:
         return {}
     return {"basic": float_above(total.epsilon) if total.delta <= wanted else math.inf}
@@ -141,7 +141,7 @@ def _basic_epsilon(released: Terms, wanted: Fraction) -> dict[str, float]:
 
 def _basic_delta(released: Terms, at: Fraction) -> dict[str, float]:
     try:
-        total = basic.compose(released)
+        total = composition.compose(released)
     except UnsupportedEvent:
         return {}
     return {"basic": float_above(total.delta) if total.epsilon <= at else 1.0}

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from discreet import check
 from discreet.accounting.bounds import epsilon as epsilon_of
-from discreet.accounting.event_counts import Events
+from discreet.accounting.composition import Events
 from discreet.accounting.gdp import gaussian_delta
 from discreet.accounting.loss_distributions.dominating_pairs import discrete_gaussian_delta
 from discreet.accounting.numerics import smallest

@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from discreet import check
-from discreet.accounting import basic, gdp, rdp, zcdp
-from discreet.accounting.event_counts import Terms, terms
+from discreet.accounting import composition, gdp, rdp, zcdp
+from discreet.accounting.composition import Terms, terms
 from discreet.errors import InsufficientBudget, InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above, float_below
 from discreet.privacy import GDP, ZCDP, ApproxDP, Loss, Neighbours, PureDP
@@ -57,7 +57,7 @@ class _Tally:
 
 
 def _pure(released: Terms) -> Loss:
-    total = basic.compose(released)
+    total = composition.compose(released)
     if total.delta:
         raise UnsupportedEvent("an event with a delta", "A pure budget", "Open the account with a delta.")
     return PureDP(total.epsilon)
@@ -97,9 +97,9 @@ def _(budget: ApproxDP) -> tuple[Rule, ...]:
     half, quarter = budget.delta / 2, budget.delta / 4
     pure = Rule(PureDP(budget.epsilon), _pure)
     if not budget.epsilon:
-        return (pure, Rule(ApproxDP(0, budget.delta), basic.compose))
+        return (pure, Rule(ApproxDP(0, budget.delta), composition.compose))
     rho = Fraction(zcdp.rho_for(float_below(budget.epsilon), float_below(quarter)))
-    return pure, Rule(ApproxDP(budget.epsilon, half), basic.compose), Rule(ZCDP(rho, quarter), zcdp.compose)
+    return pure, Rule(ApproxDP(budget.epsilon, half), composition.compose), Rule(ZCDP(rho, quarter), zcdp.compose)
 
 
 class Filter:
@@ -293,7 +293,7 @@ class Odometer:
     def charge(self, event: Event) -> None:
         """Counts one event; an odometer never refuses, unless it has no price for it."""
         released = terms(check.instance(Event, event=event), self.neighbours)
-        sums, rhos = _try(basic.compose, released), _try(zcdp.compose, released)
+        sums, rhos = _try(composition.compose, released), _try(zcdp.compose, released)
         with self._lock:
             after = _add(self._basic, sums), _add(self._concentrated, rhos)
             if after == (None, None):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from functools import singledispatch
 
-from discreet.accounting.event_counts import Terms
+from discreet.accounting.composition import Terms
 from discreet.accounting.numerics import safe, smallest
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above

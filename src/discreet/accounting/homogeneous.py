@@ -10,8 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.basic import basic
-from discreet.accounting.event_counts import Terms
+from discreet.accounting.composition import Terms, basic
 from discreet.accounting.numerics import safe, smallest
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.accounting.event_counts import Terms, merged_gaussian
+from discreet.accounting.composition import Terms, merged_gaussian
 from discreet.accounting.loss_distributions.convolution import Composition, GridLaw, View, compose, connect, log1p
 from discreet.accounting.loss_distributions.dominating_pairs import dominating
 from discreet.accounting.loss_distributions.pairs import Floats, LeakyPair, Pair

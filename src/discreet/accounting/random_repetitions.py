@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.accounting.bounds import epsilon as epsilon_of
-from discreet.accounting.event_counts import Events, terms
+from discreet.accounting.composition import Events, terms
 from discreet.accounting.numerics import safe, smallest
 from discreet.accounting.rdp import ORDERS, Renyi, compose
 from discreet.exact import float_above, float_below

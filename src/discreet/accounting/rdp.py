@@ -15,8 +15,7 @@ from functools import lru_cache, singledispatch
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.basic import basic
-from discreet.accounting.event_counts import Terms, terms
+from discreet.accounting.composition import Terms, basic, terms
 from discreet.accounting.numerics import safe
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above

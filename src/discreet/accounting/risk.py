@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet import check
-from discreet.accounting import basic
+from discreet.accounting import composition
 from discreet.accounting.bounds import delta as delta_of
 from discreet.accounting.bounds import epsilon as epsilon_of
 from discreet.accounting.bounds import trade_off
-from discreet.accounting.event_counts import Events, terms
+from discreet.accounting.composition import Events, terms
 from discreet.accounting.numerics import argmin
 from discreet.errors import UnsupportedEvent
 from discreet.exact import float_above
@@ -95,7 +95,7 @@ def _largest_loss(events: Events, chance: Fraction, neighbours: Neighbours) -> t
     for every t > 0, under either of the two laws: the least sum is taken.
     """
     try:
-        total = basic.compose(terms(events, neighbours))
+        total = composition.compose(terms(events, neighbours))
     except UnsupportedEvent:
         total = None
     if total is not None and not total.delta:

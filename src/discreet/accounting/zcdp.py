@@ -10,8 +10,7 @@ from fractions import Fraction
 from functools import singledispatch
 
 from discreet import check
-from discreet.accounting.basic import basic
-from discreet.accounting.event_counts import Terms, terms
+from discreet.accounting.composition import Terms, basic, terms
 from discreet.accounting.numerics import least, safe
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above

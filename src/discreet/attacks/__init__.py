@@ -47,65 +47,12 @@ from discreet.attacks.robustness import (
 )
 from discreet.report.finding import Comparison, Finding, Trial
 
-__all__ = [
-    "Anonymised",
-    "Anonymity",
-    "Attack",
-    "Coarsened",
-    "Comparison",
-    "Curves",
-    "Disclosure",
-    "Finding",
-    "HowUnique",
-    "Inference",
-    "Intersection",
-    "Isolation",
-    "KnownItems",
-    "Linkage",
-    "Membership",
-    "Presence",
-    "Reconstruction",
-    "Refit",
-    "Robustness",
-    "Scoreboard",
-    "Tracing",
-    "Trial",
-    "Uniqueness",
-    "backdoor_under_privacy",
-    "capped",
-    "ceiling",
-    "compared",
-    "correlations",
-    "difference",
-    "genome",
-    "genotypes_from_pairs",
-    "group_bound",
-    "how_unique",
-    "intersection",
-    "isolate",
-    "k_anonymised",
-    "k_anonymity",
-    "known_ratings",
-    "labels_under_lies",
-    "leverage",
-    "linkage",
-    "location_under_outliers",
-    "membership",
-    "posterior",
-    "reconstruct",
-    "reconstruction_by_guarantee",
-    "reconstruction_by_noise",
-    "refit",
-    "scoreboard",
-    "scoreboard_by_items",
-    "share_unique",
-    "silent_after",
-    "smoothed",
-    "subset_counts",
-    "trace",
-    "triggered",
-    "uniqueness",
-    "with_backdoor",
-    "with_flipped_labels",
-    "with_outliers",
-]
+__all__ = ["Anonymised", "Anonymity", "Attack", "Coarsened", "Comparison", "Curves", "Disclosure", "Finding"]
+__all__ += ["HowUnique", "Inference", "Intersection", "Isolation", "KnownItems", "Linkage", "Membership", "Presence"]
+__all__ += ["Reconstruction", "Refit", "Robustness", "Scoreboard", "Tracing", "Trial", "Uniqueness"]
+__all__ += ["backdoor_under_privacy", "capped", "ceiling", "compared", "correlations", "difference", "genome"]
+__all__ += ["genotypes_from_pairs", "group_bound", "how_unique", "intersection", "isolate", "k_anonymised"]
+__all__ += ["k_anonymity", "known_ratings", "labels_under_lies", "leverage", "linkage", "location_under_outliers"]
+__all__ += ["membership", "posterior", "reconstruct", "reconstruction_by_guarantee", "reconstruction_by_noise", "refit"]
+__all__ += ["scoreboard", "scoreboard_by_items", "share_unique", "silent_after", "smoothed", "subset_counts", "trace"]
+__all__ += ["triggered", "uniqueness", "with_backdoor", "with_flipped_labels", "with_outliers"]

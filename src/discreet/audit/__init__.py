@@ -10,19 +10,5 @@ from discreet.audit.queries.protected_tables import protected
 from discreet.audit.queries.query_audit import query
 from discreet.audit.queries.verdicts import Violation
 
-__all__ = [
-    "Audit",
-    "Audited",
-    "Exact",
-    "Fit",
-    "OneRun",
-    "QueryAudit",
-    "Violation",
-    "distinguish",
-    "exact",
-    "fit",
-    "fits",
-    "one_run",
-    "protected",
-    "query",
-]
+__all__ = ["Audit", "Audited", "Exact", "Fit", "OneRun", "QueryAudit", "Violation"]
+__all__ += ["distinguish", "exact", "fit", "fits", "one_run", "protected", "query"]

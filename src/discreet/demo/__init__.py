@@ -5,15 +5,5 @@ from discreet.demo.robustness import contaminated, write_robust
 from discreet.demo.story import FOLDER, Story, tell
 from discreet.demo.story_page import show, write_report
 
-__all__ = [
-    "FOLDER",
-    "Exhibit",
-    "Story",
-    "contaminated",
-    "exhibits",
-    "show",
-    "tell",
-    "write_lab",
-    "write_report",
-    "write_robust",
-]
+__all__ = ["FOLDER", "Exhibit", "Story"]
+__all__ += ["contaminated", "exhibits", "show", "tell", "write_lab", "write_report", "write_robust"]

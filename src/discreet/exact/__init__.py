@@ -4,19 +4,6 @@ from discreet.exact.enclosure import Enclosure, Real, Undecided, leading_bits, l
 from discreet.exact.grid import Grid, exact_value
 from discreet.exact.rounding import Interval, float_above, float_below, root_above, root_below
 
-__all__ = [
-    "Enclosure",
-    "Grid",
-    "Interval",
-    "Real",
-    "Undecided",
-    "exact_value",
-    "float_above",
-    "float_below",
-    "leading_bits",
-    "lower",
-    "root_above",
-    "root_below",
-    "settle",
-    "upper",
-]
+__all__ = ["Enclosure", "Grid", "Interval", "Real", "Undecided"]
+__all__ += ["exact_value", "float_above", "float_below", "leading_bits", "lower", "root_above", "root_below", "settle"]
+__all__ += ["upper"]

@@ -20,27 +20,7 @@ with extra("A learner"):
     from discreet.learn.trees.boosting import AdditiveClassifier
     from discreet.learn.trees.decision_trees import DecisionTreeClassifier, RandomForestClassifier
 
-__all__ = [
-    "PCA",
-    "AdditiveClassifier",
-    "Choice",
-    "DecisionTreeClassifier",
-    "GaussianNB",
-    "GridSearchCV",
-    "Holdout",
-    "KMeans",
-    "Learner",
-    "LinearRegression",
-    "LinearSVC",
-    "LogisticRegression",
-    "RandomForestClassifier",
-    "Reuse",
-    "Ridge",
-    "StandardScaler",
-    "choose_model",
-    "from_json",
-    "load",
-    "reuse",
-    "save",
-    "to_json",
-]
+__all__ = ["PCA", "AdditiveClassifier", "Choice", "DecisionTreeClassifier", "GaussianNB", "GridSearchCV", "Holdout"]
+__all__ += ["KMeans", "Learner", "LinearRegression", "LinearSVC", "LogisticRegression", "RandomForestClassifier"]
+__all__ += ["Reuse", "Ridge", "StandardScaler"]
+__all__ += ["choose_model", "from_json", "load", "reuse", "save", "to_json"]

@@ -14,19 +14,6 @@ from discreet.ledger.policy import OWNER
 from discreet.ledger.store.base import Stored
 from discreet.ledger.tallies import Remaining
 
-__all__ = [
-    "FAILURE_CEILING",
-    "FAILURE_CREDITS",
-    "OWNER",
-    "Account",
-    "AccountState",
-    "Balance",
-    "Book",
-    "Entry",
-    "Head",
-    "Receipt",
-    "Remaining",
-    "Role",
-    "Stored",
-    "restore",
-]
+__all__ = ["FAILURE_CEILING", "FAILURE_CREDITS", "OWNER", "Account", "AccountState", "Balance", "Book", "Entry", "Head"]
+__all__ += ["Receipt", "Remaining", "Role", "Stored"]
+__all__ += ["restore"]

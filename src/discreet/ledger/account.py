@@ -25,7 +25,7 @@ from discreet.ledger.serialization import (
 )
 from discreet.ledger.tallies import CURRENCIES, Price, Remaining, Tallies, rules
 from discreet.privacy import Loss, Neighbours, Unit
-from discreet.report.display import Display
+from discreet.report.display import Display, Displayed
 
 _new = tuple.__new__  # makes a named tuple without the function around it
 FAILURE_CREDITS = 3
@@ -268,7 +268,7 @@ NO_FAILURES = Failures({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Balance:
+class Balance(Displayed):
     """An account's figures, or one person's on it.
 
     Attributes:
@@ -308,12 +308,6 @@ class Balance:
             "spent in its lifetime": _bounded(self.lifetime),
             "state": state,
         }
-
-    def __str__(self) -> str:
-        return self._display().text()
-
-    def _repr_html_(self) -> str:
-        return self._display().html()
 
     def _display(self) -> Display:
         return Display(columns=("", ""), rows=list(self.facts.items()))

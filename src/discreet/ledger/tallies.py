@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from discreet import check
 from discreet.accounting import filters
-from discreet.accounting.event_counts import terms
+from discreet.accounting.composition import terms
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import root_below
 from discreet.ledger import ratios

@@ -14,25 +14,6 @@ from discreet.mechanisms.smooth import Lomax
 from discreet.mechanisms.sparse_vector import SparseVector, SparseVectorSession
 from discreet.mechanisms.staircase import Criterion, Staircase
 
-__all__ = [
-    "Criterion",
-    "DiscreteGaussian",
-    "DiscreteLaplace",
-    "Exponential",
-    "Gaussian",
-    "KNorm",
-    "Laplace",
-    "Lomax",
-    "Mechanism",
-    "Norm",
-    "PartitionSelection",
-    "PermuteAndFlip",
-    "ProposeTestRelease",
-    "Quantile",
-    "RandomizedResponse",
-    "ReportNoisyMax",
-    "Selected",
-    "SparseVector",
-    "SparseVectorSession",
-    "Staircase",
-]
+__all__ = ["Criterion", "DiscreteGaussian", "DiscreteLaplace", "Exponential", "Gaussian", "KNorm", "Laplace", "Lomax"]
+__all__ += ["Mechanism", "Norm", "PartitionSelection", "PermuteAndFlip", "ProposeTestRelease", "Quantile"]
+__all__ += ["RandomizedResponse", "ReportNoisyMax", "Selected", "SparseVector", "SparseVectorSession", "Staircase"]

@@ -14,24 +14,7 @@ from discreet.noise.rng import Bits, SecureBits, SeededBits, source_of, system_b
 from discreet.noise.rounded_gaussian import rounded_gaussian, rounded_gaussians
 from discreet.noise.uniform import bernoulli, uniform_below
 
-__all__ = [
-    "Bits",
-    "Coin",
-    "LazyUniform",
-    "SecureBits",
-    "SeededBits",
-    "bernoulli",
-    "bernoulli_exp",
-    "choose_exponential",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "exponential_deviate",
-    "geometric",
-    "normal_deviate",
-    "rounded",
-    "rounded_gaussian",
-    "rounded_gaussians",
-    "source_of",
-    "system_bits",
-    "uniform_below",
-]
+__all__ = ["Bits", "Coin", "LazyUniform", "SecureBits", "SeededBits"]
+__all__ += ["bernoulli", "bernoulli_exp", "choose_exponential", "discrete_gaussian", "discrete_laplace"]
+__all__ += ["exponential_deviate", "geometric", "normal_deviate", "rounded", "rounded_gaussian", "rounded_gaussians"]
+__all__ += ["source_of", "system_bits", "uniform_below"]

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from discreet import check
 from discreet.noise.coin import LARGEST, RELATIVE_ERROR, exponential, exponential_coin, exponentials
-from discreet.noise.rng import LANE, WORD, Bits, source_of
-from discreet.noise.uniform import Shape, shape_of
+from discreet.noise.rng import LANE, WORD, Bits, Shape, shape_of, source_of
 
 _MARGIN = 2 * RELATIVE_ERROR
 _WORDS, _LANES = 2.0**WORD, 2.0**LANE

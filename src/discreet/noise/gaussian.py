@@ -16,8 +16,7 @@ from discreet import check
 from discreet.noise.coin import LARGEST
 from discreet.noise.exponential_coin import accept_many, accept_one
 from discreet.noise.laplace import discrete_laplace, laplace_drawer
-from discreet.noise.rng import TURNS, Bits, endless, source_of
-from discreet.noise.uniform import Shape, shape_of
+from discreet.noise.rng import TURNS, Bits, Shape, endless, shape_of, source_of
 
 _LARGEST_ARRAY_SIGMA = 1 << 45  # proposals stay far below 2^53, where floats hold integers exactly
 _LARGEST_HALF_PRECISION = 1 << 300  # with it x > 2^299 for z != 0 and x < 2^-300 for z = 0, and no product overflows

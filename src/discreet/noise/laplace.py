@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.exact import Enclosure
 from discreet.noise.coin import Coin, exponential, exponential_coin
-from discreet.noise.rng import TURNS, Bits, endless, source_of
-from discreet.noise.uniform import Shape, shape_of
+from discreet.noise.rng import TURNS, Bits, Shape, endless, shape_of, source_of
 
 _RARE = 11  # digits are stored up to the first K with 2^K >= 11 scale: then P(G >= 2^K) < 2^-15
 _CHUNK = 8192  # draws whose random lanes stay in the processor's cache together

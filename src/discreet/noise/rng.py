@@ -36,6 +36,8 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.errors import InternalError, InvalidParameter, RandomnessUnavailable
 
+Shape = int | tuple[int, ...]
+
 CALLS = 4  # more than one, because a source may give the same bytes to every call
 CALL_BYTES = 1024
 _TESTED = 16  # bytes of a block that must not repeat
@@ -253,6 +255,12 @@ _SYSTEM = SecureBits()
 def system_bits() -> Bits:
     """Returns the process-wide secure source that every sampler uses unless it is given another."""
     return _SYSTEM
+
+
+def shape_of(size: Shape) -> tuple[int, ...]:
+    """Returns a size argument as a checked shape."""
+    sides = size if isinstance(size, tuple) else (size,)
+    return tuple(check.integer(size=side, at_least=0) for side in sides)
 
 
 def source_of(bits: Bits | None) -> Bits:

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import check
-from discreet.noise.rng import TURNS, Bits, endless, source_of
-
-Shape = int | tuple[int, ...]
+from discreet.noise.rng import TURNS, Bits, Shape, endless, shape_of, source_of
 
 
 @overload
@@ -83,9 +81,3 @@ def bernoulli(
         return (drawn < chance.numerator).reshape(shape)
     tosses = [_one_below(chance.denominator, source) < chance.numerator for _ in range(count)]
     return np.array(tosses, dtype=bool).reshape(shape)
-
-
-def shape_of(size: Shape) -> tuple[int, ...]:
-    """Returns a size argument as a checked shape."""
-    sides = size if isinstance(size, tuple) else (size,)
-    return tuple(check.integer(size=side, at_least=0) for side in sides)

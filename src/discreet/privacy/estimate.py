@@ -14,14 +14,14 @@ from discreet.check import Number, assign
 from discreet.errors import InvalidParameter
 from discreet.exact import Interval
 from discreet.privacy.events import Event
-from discreet.report.display import Display, percent
+from discreet.report.display import Display, Displayed, percent
 
 SHOWN = 6  # entries of an array that are shown
 _SEEDED = "NOT PRIVATE (seeded randomness)"
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
-class Estimate:
+class Estimate(Displayed):
     """What was released, how wrong it may be, and what was released in the sense of privacy.
 
     Two estimates are equal only if they are the same object: arrays have no single answer to ``==``.
@@ -94,9 +94,6 @@ class Estimate:
             return self._display().text()
         ((shown,),) = self._display().rows
         return str(shown) if self.private else f"{shown} {_SEEDED}"
-
-    def _repr_html_(self) -> str:
-        return self._display().html()
 
     def _display(self) -> Display:
         """Returns a table with a row for each number; of many, the first ones."""

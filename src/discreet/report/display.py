@@ -7,6 +7,7 @@ spelled out, and markup is escaped.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
@@ -64,6 +65,22 @@ class Display:
         facts = [html_table(("", ""), list(self.facts.items()))] if self.facts else []
         notes = [element("ul", *(element("li", printable(note)) for note in self.notes))] if self.notes else []
         return element("div", *title, *table, *facts, *notes)
+
+
+class Displayed(ABC):
+    """A public object that prints as a small table, and shows itself in a notebook as the same in HTML."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return self._display().text()
+
+    def _repr_html_(self) -> str:
+        return self._display().html()
+
+    @abstractmethod
+    def _display(self) -> Display:
+        """What it shows."""
 
 
 def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: Collection[str] = ()) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from discreet.report import comparison_charts, page
 from discreet.report.charts import Spec
-from discreet.report.display import Display, rate
+from discreet.report.display import Display, Displayed, rate
 from discreet.report.html import Html
 from discreet.report.render import chart
 
@@ -32,7 +32,7 @@ EPSILON = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class Finding(Displayed):
     """How far an attack came on one release; `print` shows it beside what it is compared with.
 
     >>> print(Finding(attack="Linkage", goal="people named", success=0.87, baseline=0.001, targets=1000))
@@ -60,11 +60,6 @@ class Finding:
     predicted: float | None = None
     bound: float | None = None
     recovered: Any = None
-
-    @property
-    def advantage(self) -> float:
-        """Returns by how much the attack beats a guess."""
-        return self.success - self.baseline
 
     @property
     def with_interval(self) -> str:
@@ -121,12 +116,6 @@ class Finding:
             return "more than the guarantee allows (95 % sure)" if beyond else "within what the guarantee allows"
         return "better than a guess; no guarantee limits it" if low > self.baseline else "no better than a guess"
 
-    def __str__(self) -> str:
-        return self._display().text()
-
-    def _repr_html_(self) -> str:
-        return self._display().html()
-
     def _display(self) -> Display:
         compared = (("by guessing", self.baseline), ("as predicted", self.predicted), ("most possible", self.bound))
         rates = [(name, rate(value)) for name, value in compared if value is not None]
@@ -151,7 +140,7 @@ class Trial:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Comparison(Displayed):
     """The same attack on several releases of the same data.
 
     Attributes:
@@ -213,12 +202,6 @@ class Comparison:
     def chart(self) -> Any:
         """Returns an Altair chart; its dictionary where Altair is not installed."""
         return chart(self.spec())
-
-    def __str__(self) -> str:
-        return self._display().text()
-
-    def _repr_html_(self) -> str:
-        return self._display().html()
 
     def _display(self) -> Display:
         rows, counted = [comparison_row(trial) for trial in self.trials], f"{self.raw.targets:,} {self.raw.goal}"

@@ -118,15 +118,6 @@ def svg(spec: Spec, scheme: Scheme) -> Html:
     return Html(_IDS.sub(rf"\g<1>{prefix}-", drawn))
 
 
-def can_draw() -> bool:
-    """Returns whether pictures can be made."""
-    try:
-        _converter()
-    except MissingExtra:
-        return False
-    return True
-
-
 def chart(spec: Spec) -> Any:
     """Returns an Altair chart if Altair is installed, else the specification itself."""
     try:

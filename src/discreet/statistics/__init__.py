@@ -26,38 +26,9 @@ from discreet.statistics.tests.results import TestResult
 
 std = standard_deviation
 
-__all__ = [
-    "Biweight",
-    "Bounds",
-    "Huber",
-    "Logistic",
-    "Score",
-    "Spending",
-    "TestResult",
-    "binomial_test",
-    "chi_squared_test",
-    "correlation",
-    "covariance",
-    "difference_of_means_test",
-    "find_bounds",
-    "heavy_tailed_mean",
-    "histogram",
-    "huber_location",
-    "interquartile_range",
-    "iterative_covariance",
-    "iterative_mean",
-    "m_estimate",
-    "m_regression",
-    "mean",
-    "median",
-    "permutation_test",
-    "quantile",
-    "quantiles",
-    "smooth_median",
-    "standard_deviation",
-    "std",
-    "subsample_and_aggregate",
-    "test_of_tests",
-    "trimmed_mean",
-    "variance",
-]
+__all__ = ["Biweight", "Bounds", "Huber", "Logistic", "Score", "Spending", "TestResult"]
+__all__ += ["binomial_test", "chi_squared_test", "correlation", "covariance", "difference_of_means_test", "find_bounds"]
+__all__ += ["heavy_tailed_mean", "histogram", "huber_location", "interquartile_range", "iterative_covariance"]
+__all__ += ["iterative_mean", "m_estimate", "m_regression", "mean", "median", "permutation_test", "quantile"]
+__all__ += ["quantiles", "smooth_median", "standard_deviation", "std", "subsample_and_aggregate", "test_of_tests"]
+__all__ += ["trimmed_mean", "variance"]

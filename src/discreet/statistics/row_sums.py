@@ -98,21 +98,6 @@ class Design:
         return _sums(self.rows * kept[:, None], self.rows, limit)
 
 
-def gradient_sums(
-    rows: Integers, targets: Integers, theta: Floats, *, clip: int = UNIT, table: Integers | None = None
-) -> Integers:
-    """Returns one gradient of the logistic loss (or of another `table`), summed over rows, in units of 1 / UNIT.
-
-    Formal guarantee: L2 sensitivity `clip` when a row is added or removed, 2 clip when one is replaced.
-
-    >>> rows = np.array([[2457, 3276], [4096, 0], [-1147, 3932]])
-    >>> gradient_sums(rows, np.array([1, 0, 1]), np.array([1.0, -0.5]), clip=1 << 21).tolist()
-    [1551739, -3523420]
-    """
-    design = Design.of(rows, clip=clip)
-    return design.gradient(class_residuals(design.margins(theta), targets, table))
-
-
 def integer_weights(theta: Floats) -> Integers:
     """Returns public weights as integers; what is out of all proportion is brought back."""
     given = np.nan_to_num(np.asarray(theta, dtype=np.float64) * WEIGHT, nan=0.0)

@@ -8,8 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet import accounting, audit
-from discreet.accounting import basic as basic_module
-from discreet.accounting import event_counts as terms_module
+from discreet.accounting import composition
 from discreet.mechanisms import Laplace, PartitionSelection
 from discreet.noise import Bits, SeededBits, bernoulli, uniform_below
 from discreet.privacy import ApproxDP, events
@@ -59,23 +58,23 @@ def a_sample_hides_whom_it_holds() -> None:
 
 
 def _once(patch: Any) -> None:
-    right = terms_module._collect
+    right = composition._collect
 
     def collect(event: events.Event, count: int, total: Counter[events.Event]) -> None:
         right(event.event if isinstance(event, events.Repeated) else event, count, total)
 
-    patch.setattr(terms_module, "_collect", collect)
+    patch.setattr(composition, "_collect", collect)
 
 
 def _without_delta(released: Any) -> ApproxDP:
     total = ApproxDP(0, 0)
     for event, count in released.items():
-        total = ApproxDP(total.epsilon + count * basic_module.basic(event).epsilon, basic_module.basic(event).delta)
+        total = ApproxDP(total.epsilon + count * composition.basic(event).epsilon, composition.basic(event).delta)
     return total
 
 
 def _largest(released: Any) -> ApproxDP:
-    found: list[ApproxDP] = [basic_module.basic(event) * count for event, count in released.items()]
+    found: list[ApproxDP] = [composition.basic(event) * count for event, count in released.items()]
     return max(found, key=lambda loss: loss.epsilon)
 
 
@@ -89,13 +88,13 @@ MUTANTS = [
     Mutant(
         "the largest instead of the sum",
         "Of several releases only the most expensive one is charged, as if they were about different people.",
-        setting(basic_module, "compose", _largest),
+        setting(composition, "compose", _largest),
         repeated_releases_cost_their_sum,
     ),
     Mutant(
         "delta forgotten in composition",
         "Epsilons add up and deltas do not.",
-        setting(basic_module, "compose", _without_delta),
+        setting(composition, "compose", _without_delta),
         deltas_add_up,
     ),
     Mutant(

@@ -12,8 +12,7 @@ from functools import singledispatch
 
 import numpy as np
 
-from discreet.accounting.basic import basic, compose
-from discreet.accounting.event_counts import terms
+from discreet.accounting.composition import basic, compose, terms
 from discreet.accounting.loss_distributions.pairs import (
     AtomicPair,
     Floats,

@@ -29,19 +29,9 @@ from discreet.noise.experiment import coins, normals, uniforms
 from discreet.privacy import Budget
 from discreet.report.finding import RAW
 
-__all__ = [
-    "Answerer",
-    "Bounded",
-    "Exact",
-    "FromCurator",
-    "GaussianPrivate",
-    "Noisy",
-    "Private",
-    "Rounded",
-    "Suppressed",
-    "all_subsets",
-    "random_subsets",
-]
+__all__ = ["Answerer", "Bounded", "Exact", "FromCurator", "GaussianPrivate", "Noisy", "Private", "Rounded"]
+__all__ += ["Suppressed"]
+__all__ += ["all_subsets", "random_subsets"]
 
 _MOST_COUNTS = 300  # in one question of at most 5,000 words
 

@@ -18,7 +18,7 @@ from discreet.exact import float_above, float_below, settle
 from discreet.mechanisms import Mechanism
 from discreet.privacy import Neighbours
 from discreet.privacy.events import Event
-from discreet.report.display import Display
+from discreet.report.display import Display, Displayed
 
 _DIGITS = 40
 _SHOWN = Fraction(1, 10**12)
@@ -41,7 +41,7 @@ LAWS: dict[type[Mechanism], Callable[[Any, Any, Any], Recipe]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exact:
+class Exact(Displayed):
     """What two neighbours really cost, beside the claim.
 
     Attributes:
@@ -73,12 +73,6 @@ class Exact:
             f"{self.epsilon_claimed:.6g} delta is {_between(self.delta)}, {verdict} the claimed "
             f"{self.delta_claimed:.3g}. Other neighbours may cost more."
         )
-
-    def __str__(self) -> str:
-        return self._display().text()
-
-    def _repr_html_(self) -> str:
-        return self._display().html()
 
     def _display(self) -> Display:
         rows = [

@@ -6,7 +6,7 @@ A claim is an epsilon at a delta, and a mu of Gaussian DP where the event is Gau
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -15,8 +15,7 @@ import numpy as np
 
 from discreet import accounting, check
 from discreet.accounting import gdp
-from discreet.accounting.basic import basic
-from discreet.accounting.event_counts import exact_delta, terms
+from discreet.accounting.composition import basic, exact_delta, terms
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import float_above
 from discreet.mechanisms import Mechanism
@@ -25,7 +24,7 @@ from discreet.privacy import Neighbours, events
 from discreet.privacy.events import Event
 from discreet.report import comparison_charts
 from discreet.report.charts import Spec
-from discreet.report.display import Display, rate
+from discreet.report.display import Display, Displayed, rate
 from discreet.report.render import chart
 
 DELTA = Fraction(1, 10**5)  # at which a curve without a delta of its own is looked at
@@ -89,7 +88,7 @@ def _mu(event: Event) -> float | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LowerBound(ABC):
+class LowerBound(Displayed):
     """A certified lower bound on epsilon, beside the claim.
 
     Attributes:
@@ -137,12 +136,6 @@ class LowerBound(ABC):
     def chart(self) -> Any:
         """Returns an Altair chart; its dictionary where Altair is not installed."""
         return chart(self.spec())
-
-    def __str__(self) -> str:
-        return self._display().text()
-
-    def _repr_html_(self) -> str:
-        return self._display().html()
 
     def _display(self) -> Display:
         at = f" at delta {self.delta:.3g}" if self.delta else ""

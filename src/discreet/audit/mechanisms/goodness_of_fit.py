@@ -20,7 +20,7 @@ from discreet import check
 from discreet.check import Number
 from discreet.errors import InvalidParameter
 from discreet.lazy import special
-from discreet.report.display import Display
+from discreet.report.display import Display, Displayed
 
 Floats = NDArray[np.float64]
 
@@ -161,7 +161,7 @@ _WIDE = 4096  # cells at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
+class Fit(Displayed):
     """A sample beside the law it should have.
 
     Attributes:
@@ -188,12 +188,6 @@ class Fit:
             f"A sample of {self.draws:,} {verdict}: the distribution functions are {self.gap:.4f} apart, and a sample "
             f"of the law strays as far with a chance of at most {self.p_value:.2g}."
         )
-
-    def __str__(self) -> str:
-        return self._display().text()
-
-    def _repr_html_(self) -> str:
-        return self._display().html()
 
     def _display(self) -> Display:
         rows = [

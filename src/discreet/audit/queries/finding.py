@@ -17,7 +17,7 @@ from discreet.privacy import Neighbours
 from discreet.report import page
 from discreet.report.charts import Spec
 from discreet.report.comparison_charts import paid_and_used
-from discreet.report.display import Display, percent, plain
+from discreet.report.display import Display, Displayed, percent, plain
 from discreet.report.html import Html
 from discreet.report.render import chart
 
@@ -64,7 +64,7 @@ class Audited:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueryAudit:
+class QueryAudit(Displayed):
     """The verdict on a curator's answers to some questions.
 
     Attributes:
@@ -165,12 +165,6 @@ class QueryAudit:
     def chart(self) -> Any:
         """Returns an Altair chart; its dictionary where Altair is not installed."""
         return chart(self.spec())
-
-    def __str__(self) -> str:
-        return self._display().text()
-
-    def _repr_html_(self) -> str:
-        return self._display().html()
 
     def _display(self) -> Display:
         more = len(self.violations) - _MOST_SHOWN

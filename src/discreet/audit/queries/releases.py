@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting.basic import compose as basic
-from discreet.accounting.event_counts import terms
+from discreet.accounting.composition import compose as basic
+from discreet.accounting.composition import terms
 from discreet.errors import UnsupportedEvent
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.candidates import CandidateDraw

@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any, Literal
 
-from discreet.accounting.event_counts import terms
+from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.audit.queries.recorder import Noise
 from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, allowance, law_of

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.curator.asking.explanation import remarks
 from discreet.curator.replay.stored_releases import MeasurementResult
 from discreet.errors import InvalidParameter
 from discreet.exact import float_above, float_below
@@ -26,14 +25,14 @@ from discreet.plan.post.steps import noisy_columns
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.report import answers, page, render
-from discreet.report.display import Display, percent
+from discreet.report.display import Display, Displayed, percent
 from discreet.report.html import element
 
 _LARGEST = (1 << 63) - 1  # of the integers that every frame can hold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Answer:
+class Answer(Displayed):
     """What an analyst gets.
 
     Every released number `x` comes with `x_low` and `x_high`, an interval of the stated confidence that includes the
@@ -78,7 +77,7 @@ class Answer:
             remaining=remaining,
             event=result.event,
             replayed=cost is None,
-            notes=(*notes(program), *remarks(result.facts), *result.released.notes),
+            notes=(*notes(program), *result.facts.remarks, *result.released.notes),
             confidence=confidence,
             private=result.private,
             released=result.released.unsalted,
@@ -144,9 +143,6 @@ class Answer:
             An Altair chart; without Altair, the same chart as a dictionary of Vega-Lite.
         """
         return render.chart(answers.spec(self.records))
-
-    def __str__(self) -> str:
-        return self._display().text()
 
     def _repr_html_(self) -> str:
         caption = f"Released numbers with {percent(self.confidence)} intervals"

@@ -23,7 +23,7 @@ from discreet.privacy import ApproxDP, Loss, Neighbours, PureDP, events
 from discreet.privacy.amounts import below_one
 from discreet.report import charts, render
 from discreet.report.charts import Spec
-from discreet.report.display import Display, amount, error, percent
+from discreet.report.display import Display, Displayed, amount, error, percent
 from discreet.sql.select import parse
 
 CANDIDATES = tuple(Fraction(text) for text in ("0.01", "0.03", "0.1", "0.3", "1", "3"))
@@ -65,7 +65,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choices:
+class Choices(Displayed):
     """Budgets side by side, in the order in which they were named; nothing was read and nothing was spent.
 
     Attributes:
@@ -102,12 +102,6 @@ class Choices:
     def cells(self) -> tuple[tuple[str, ...], ...]:
         """The rows of a table for people."""
         return tuple(_cells(choice) for choice in self.choices)
-
-    def __str__(self) -> str:
-        return self._display().text()
-
-    def _repr_html_(self) -> str:
-        return self._display().html()
 
     def _display(self) -> Display:
         words = (f"{choice.budget}: {choice.words}" for choice in self.choices)

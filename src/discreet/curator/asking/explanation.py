@@ -13,23 +13,22 @@ from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import MeasurementPlan, of_each_probe
 from discreet.ledger import Account, Book
 from discreet.ledger.tallies import prices
-from discreet.measurement.probes.probes import WHOLE, Facts
 from discreet.measurement.program.execution import Released, notes
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.additive import Measure
 from discreet.plan.model.readings import Statistic
-from discreet.plan.model.schema import Bounds, Limits
+from discreet.plan.model.schema import Limits
 from discreet.plan.post.outputs import Cell, Noisy
 from discreet.plan.post.steps import AttachQuestion, FilterGroups
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
-from discreet.report.display import Display, error, percent
+from discreet.report.display import Display, Displayed, error, percent
 
 ROWS = 1000  # of an imagined group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(Displayed):
     """A question before it is asked: nothing was read and nothing was spent.
 
     Attributes:
@@ -90,12 +89,6 @@ class Explanation:
             "groups": "public" if self.program.selection is None else "private",
         }
 
-    def __str__(self) -> str:
-        return self._display().text()
-
-    def _repr_html_(self) -> str:
-        return self._display().html()
-
     def _display(self) -> Display:
         head = f"error at {percent(self.confidence)}, in a group of {self.rows:,} rows"
         return Display(
@@ -129,7 +122,7 @@ def explanation(
         confidence=confidence,
         rows=rows,
         event=event,
-        remarks=(*to_come(measurement, terms), *remarks(measurement.facts)),
+        remarks=(*to_come(measurement, terms), *measurement.facts.remarks),
         pending=bool(measurement.missing),
     )
 
@@ -200,27 +193,6 @@ def _noises(program: Program) -> list[str]:
     return [*map(str, program.measures), *(law for draws in program.draws for law in draws.laws)]
 
 
-def remarks(facts: Facts) -> tuple[str, ...]:
-    """Returns what the facts mean for the numbers."""
-    told = [_about_bounds(column, b, (table, column) in facts.guessed) for (table, column), b in facts.bounds.items()]
-    limits = [spot for spot, fact in facts.known.items() if isinstance(fact, int)]
-    if set(limits) & facts.guessed:
-        told.append("Too few people for limits to be chosen: those of the table are taken.")
-    elif limits:
-        share = f"{float(100 * WHOLE):g} %"
-        told.append(f"Limits were chosen privately to keep all rows of about {share} of people, and are remembered.")
-    return tuple(told)
-
-
-def _about_bounds(column: str, bounds: Bounds, guessed: bool) -> str:
-    if guessed:
-        return (
-            f"Too few people for bounds of {column} to be chosen: its values are clipped to {_range(bounds)}, a range "
-            "that does not depend on the data. Declare bounds, or ask with a larger epsilon."
-        )
-    return f"Values of {column} are clipped to {_range(bounds)}, bounds that were chosen privately and are remembered."
-
-
 def to_come(measurement: MeasurementPlan, terms: Terms) -> tuple[str, ...]:
     """Returns what will be found out first, and for how much."""
     missing = measurement.missing
@@ -229,10 +201,6 @@ def to_come(measurement: MeasurementPlan, terms: Terms) -> tuple[str, ...]:
         "then remembered."
         for probe in missing
     )
-
-
-def _range(bounds: Bounds) -> str:
-    return f"{float(bounds.low):,.10g} to {float(bounds.high):,.10g}"
 
 
 def caps(book: Book, account: str, analyst: str, project: str) -> dict[str, Loss]:

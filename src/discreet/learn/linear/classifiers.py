@@ -45,33 +45,6 @@ class LinearSVC(LinearClassifier):
 
     methods = frozenset(Method) - {Method.OBJECTIVE}
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        norm_bound: Any = None,
-        bounds: Any = None,
-        classes: Any = None,
-        method: Any = "auto",
-        fit_intercept: bool = True,
-        C: Any = None,
-        steps: Any = None,
-        neighbours: Any = "add_remove",
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.norm_bound = norm_bound
-        self.bounds = bounds
-        self.classes = classes
-        self.method = method
-        self.fit_intercept = fit_intercept
-        self.C = C
-        self.steps = steps
-        self.neighbours = neighbours
-        self.random_state = random_state
-
     def _loss(self, classes: int) -> Loss:
         return hinge(classes)
 
@@ -110,33 +83,6 @@ class LogisticRegression(LinearClassifier):
     >>> model.fit(X, X @ [2.0, -1.0] > 0).score(X, X @ [2.0, -1.0] > 0) > 0.9
     True
     """
-
-    def __init__(
-        self,
-        *,
-        epsilon: Any = 1.0,
-        delta: Any = 1e-6,
-        norm_bound: Any = None,
-        bounds: Any = None,
-        classes: Any = None,
-        method: Any = "auto",
-        fit_intercept: bool = True,
-        C: Any = None,
-        steps: Any = None,
-        neighbours: Any = "add_remove",
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.norm_bound = norm_bound
-        self.bounds = bounds
-        self.classes = classes
-        self.method = method
-        self.fit_intercept = fit_intercept
-        self.C = C
-        self.steps = steps
-        self.neighbours = neighbours
-        self.random_state = random_state
 
     def predict_proba(self, X: Any) -> Floats:
         """Returns the probability of each class."""

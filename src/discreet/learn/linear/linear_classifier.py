@@ -205,12 +205,33 @@ class LinearClassifier(Classifier):
     """A classifier by linear functions of the features; subclasses say with which loss."""
 
     methods = frozenset(Method)
-    norm_bound: Any
-    bounds: Any
-    method: Any
-    fit_intercept: Any
-    C: Any
-    steps: Any
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = 1.0,
+        delta: Any = 1e-6,
+        norm_bound: Any = None,
+        bounds: Any = None,
+        classes: Any = None,
+        method: Any = "auto",
+        fit_intercept: bool = True,
+        C: Any = None,
+        steps: Any = None,
+        neighbours: Any = "add_remove",
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.norm_bound = norm_bound
+        self.bounds = bounds
+        self.classes = classes
+        self.method = method
+        self.fit_intercept = fit_intercept
+        self.C = C
+        self.steps = steps
+        self.neighbours = neighbours
+        self.random_state = random_state
 
     @abstractmethod
     def _loss(self, classes: int) -> Loss:

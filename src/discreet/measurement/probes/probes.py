@@ -69,6 +69,30 @@ class Facts:
         found = {what: fact for (_, what), fact in self.known.items() if isinstance(fact, int)}
         return Limits(found.get("#groups", usual.groups), found.get("#rows", usual.rows))
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Returns what they mean for the numbers, in sentences."""
+        told = [_about_bounds(spot[1], found, spot in self.guessed) for spot, found in self.bounds.items()]
+        limits = [spot for spot, fact in self.known.items() if isinstance(fact, int)]
+        if self.guessed.intersection(limits):
+            told.append("Too few people for limits to be chosen: those of the table are taken.")
+        elif limits:
+            share = f"{float(100 * WHOLE):g} %"
+            told.append(
+                f"Limits were chosen privately to keep all rows of about {share} of people, and are remembered."
+            )
+        return tuple(told)
+
+
+def _about_bounds(column: str, bounds: Bounds, guessed: bool) -> str:
+    between = f"{float(bounds.low):,.10g} to {float(bounds.high):,.10g}"
+    if guessed:
+        return (
+            f"Too few people for bounds of {column} to be chosen: its values are clipped to {between}, a range that "
+            "does not depend on the data. Declare bounds, or ask with a larger epsilon."
+        )
+    return f"Values of {column} are clipped to {between}, bounds that were chosen privately and are remembered."
+
 
 NOTHING = Facts(known={})
 

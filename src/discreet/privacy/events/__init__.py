@@ -20,21 +20,6 @@ from discreet.privacy.events.base import Composed, Event, PoissonSampled, Repeat
 from discreet.privacy.events.promises import Approx, BoundedRange, Concentrated, Pure, RandomizedResponse
 from discreet.privacy.events.text import KINDS, from_json, to_json
 
-__all__ = [
-    "KINDS",
-    "Approx",
-    "BoundedRange",
-    "Composed",
-    "Concentrated",
-    "DiscreteGaussian",
-    "DiscreteLaplace",
-    "Event",
-    "Gaussian",
-    "Laplace",
-    "PoissonSampled",
-    "Pure",
-    "RandomizedResponse",
-    "Repeated",
-    "from_json",
-    "to_json",
-]
+__all__ = ["KINDS", "Approx", "BoundedRange", "Composed", "Concentrated", "DiscreteGaussian", "DiscreteLaplace"]
+__all__ += ["Event", "Gaussian", "Laplace", "PoissonSampled", "Pure", "RandomizedResponse", "Repeated"]
+__all__ += ["from_json", "to_json"]

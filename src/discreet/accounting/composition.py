@@ -1,4 +1,8 @@
-"""Events taken apart: how often each basic release occurs. The one place where counts are multiplied."""
+"""Composition: events taken apart into basic releases, and their epsilons and deltas added up in exact rationals.
+
+`terms` is the one place where counts are multiplied. Basic composition holds also when each release is chosen
+adaptively (Dwork, McSherry, Nissim, Smith 2006; Dwork, Kenthapadi, McSherry, Mironov, Naor 2006).
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,15 @@ from functools import singledispatch
 
 from discreet import check
 from discreet.errors import InvalidParameter, UnsupportedEvent
-from discreet.exact import root_below
-from discreet.privacy import Neighbours, events
+from discreet.exact import Enclosure, root_below, upper
+from discreet.privacy import ApproxDP, Neighbours, events
 from discreet.privacy.events import Event
 
 Terms = Mapping[Event, int]
 Events = Event | Iterable[Event]
+
+METHOD = "Basic composition"
+LARGEST_EXPONENT = 10_000  # beyond it sampling gains less than one part in a thousand and digits cost time
 
 
 def terms(released: Events, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Terms:
@@ -108,3 +115,69 @@ def exact_delta(delta: check.Number) -> Fraction:
     if value >= 1:
         raise InvalidParameter("delta", delta, "< 1", "With delta=1 every release is allowed.")
     return value
+
+
+@singledispatch
+def basic(event: Event) -> ApproxDP:
+    """Returns the (epsilon, delta) that one event certainly satisfies, in exact rationals rounded up.
+
+    >>> print(basic(events.Laplace(noise_multiplier=4)))
+    epsilon=0.25, delta=0
+    """
+    raise UnsupportedEvent(event, METHOD, "It has no single (epsilon, delta); use zCDP, RDP or PLD.")
+
+
+@basic.register(events.Pure)
+@basic.register(events.BoundedRange)
+@basic.register(events.RandomizedResponse)
+def _(event: events.Pure | events.BoundedRange | events.RandomizedResponse) -> ApproxDP:
+    return ApproxDP(event.epsilon, 0)
+
+
+@basic.register
+def _(event: events.Approx) -> ApproxDP:
+    return ApproxDP(event.epsilon, event.delta)
+
+
+@basic.register
+def _(event: events.Laplace) -> ApproxDP:
+    return ApproxDP(1 / event.noise_multiplier, 0)
+
+
+@basic.register
+def _(event: events.DiscreteLaplace) -> ApproxDP:
+    return ApproxDP(event.sensitivity / event.scale, 0)
+
+
+@basic.register
+def _(event: events.PoissonSampled) -> ApproxDP:
+    """(ln(1 + q(e^epsilon - 1)), q delta) of the inside, composed (Li, Qardaji, Su 2012; Balle et al. 2018)."""
+    inside = compose(terms(event.event))
+    return ApproxDP(amplified(inside.epsilon, event.probability), event.probability * inside.delta)
+
+
+def amplified(epsilon: Fraction, probability: Fraction) -> Fraction:
+    """Returns ln(1 + q (e^epsilon - 1)), rounded up.
+
+    >>> round(float(amplified(Fraction(1), Fraction(1, 100))), 7)
+    0.0170369
+    """
+    if not epsilon or probability == 1 or epsilon > LARGEST_EXPONENT:  # it is never more than epsilon
+        return epsilon
+    bound = upper(lambda digits: ((Enclosure.of(epsilon, digits).exp() - 1) * probability + 1).log(), digits=60)
+    return min(epsilon, bound)
+
+
+def compose(released: Terms) -> ApproxDP:
+    """Returns the sum over all terms.
+
+    Raises:
+        UnsupportedEvent: if a term has no (epsilon, delta), or the deltas reach 1.
+    """
+    total = ApproxDP(0, 0)
+    try:
+        for event, count in released.items():
+            total = total + basic(event) * count
+    except InvalidParameter as error:
+        raise UnsupportedEvent("this list", METHOD, f"Its deltas add up to 1 or more ({error.condition}).") from None
+    return total
