@@ -8,7 +8,7 @@ BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip install -qq --disable-pip-version-check
 COMPILE := $(BIN)/python -m compileall -q src # pip does it for what it copies, not for a source tree
 
-PYTEST  := $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
+PYTEST  := $(BIN)/pytest -q -n $(WORKERS) --dist worksteal
 
 # Workers fill the processors by themselves: pools of threads inside each would only wait for one another.
 SINGLE  := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 POLARS_MAX_THREADS=1

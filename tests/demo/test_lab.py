@@ -12,8 +12,6 @@ from discreet.noise import SeededBits
 from discreet.report.finding import sampled
 from tests.report.reader import Page
 
-pytestmark = pytest.mark.xdist_group("lab")  # one worker makes what all of them read
-
 STRONG = 1.0  # an epsilon at which all three attacks must have lost
 
 

@@ -10,8 +10,6 @@ from discreet.demo.robustness import contaminated
 from discreet.noise import SeededBits
 from tests.report.reader import Page
 
-pytestmark = pytest.mark.xdist_group("robust")  # one worker makes what all of them read
-
 
 @pytest.fixture(scope="module")
 def read(tmp_path_factory: pytest.TempPathFactory) -> str:

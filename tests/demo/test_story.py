@@ -22,8 +22,6 @@ from discreet.noise import SeededBits
 from tests.cli.clinic import run
 from tests.report.reader import Page
 
-pytestmark = pytest.mark.xdist_group("story")  # one worker makes what all of them read
-
 TRIALS = 12
 
 
