@@ -1,10 +1,11 @@
-"""The realistic questions: read from the files beside, each with the verdict that a complete system gives."""
+"""The realistic and the everyday questions: read from the files beside, each with a complete system's verdict."""
 
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parent
 
@@ -44,3 +45,41 @@ def _read(path: Path) -> list[Asked]:
 REALISTIC = tuple(asked for path in sorted((FOLDER / "realistic").glob("*.toml")) for asked in _read(path))
 PENDING = frozenset((FOLDER / "pending.txt").read_text(encoding="utf-8").split())
 """Names of questions that do not yet get their verdict; a test fails as soon as one does, so the list only shrinks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Everyday:
+    """A question as it is written daily, in words of a dialect, before anybody tried what we accept.
+
+    Attributes:
+        name: of the world, a slash, and what is asked.
+        dialect: that its writer thinks in: "duckdb" or "postgres".
+        sql: the text.
+        truth: the same for plain DuckDB, its parameters put in; None if nobody should answer the question.
+        parameters: values of `?` and `$1` in a list, of `$name` and `:name` by name.
+    """
+
+    name: str
+    dialect: str
+    sql: str
+    truth: str | None
+    parameters: Any = field(default=None)
+
+    @property
+    def world(self) -> str:
+        """The world that it asks about."""
+        return self.name.partition("/")[0]
+
+
+def _read_everyday(path: Path) -> list[Everyday]:
+    world, _, dialect = path.stem.partition("_")
+    made = []
+    for name, entry in tomllib.loads(path.read_text(encoding="utf-8")).items():
+        known = None if entry.pop("refused", False) else entry.get("truth", entry["sql"])
+        made.append(Everyday(name=f"{world}/{name}", dialect=dialect, **(entry | {"truth": known})))
+    return made
+
+
+EVERYDAY = tuple(asked for path in sorted((FOLDER / "everyday").glob("*.toml")) for asked in _read_everyday(path))
+PENDING_EVERYDAY = frozenset((FOLDER / "pending_everyday.txt").read_text(encoding="utf-8").split())
+"""The same for everyday questions."""

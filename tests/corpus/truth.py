@@ -23,12 +23,16 @@ FEW = 3
 RELATIVE = 2e-3
 """Values are on a grid of about a millionth of their bounds, and bounds of products and sums per person are wide."""
 
+DAY = 24 * 60 * 60
+"""In seconds: a date that was a timestamp, or is read off a grid of days, may be the one beside."""
+
 _RANKS: dict[type[exp.Expr], float | None] = {  # the quantile that an aggregate is; None: its argument says
     exp.Median: 0.5,
     exp.Min: 0.0,
     exp.Max: 1.0,
     exp.Quantile: None,
     exp.PercentileCont: None,
+    exp.PercentileDisc: None,
     exp.ApproxQuantile: None,
 }
 
@@ -42,10 +46,11 @@ class Truth:
 
 
 def truth(sql: str, world: World, plain: duckdb.DuckDBPyConnection) -> Truth:
-    """The rows of a question without its LIMIT, under which ties could be cut in another way."""
+    """The rows of a question without its LIMIT and OFFSET, under which ties could be cut in another way."""
     tree = sqlglot.parse_one(sql, dialect="duckdb")
     assert isinstance(tree, exp.Select)
     tree.set("limit", None)
+    tree.set("offset", None)
     tree.set("order", None)
     ranks: dict[int, float] = {}
     for place, output in enumerate(tree.expressions):
@@ -91,6 +96,15 @@ def check(answer: Answer, known: Truth, limit: int | None) -> None:
     assert limit is None or len(shown) == min(limit, len(theirs))
 
 
+def check_order(answer: Answer, rows: Sequence[tuple[Any, ...]]) -> None:
+    """The shown groups stand in the order of plain SQL's rows, of which small groups may be missing."""
+    names = [name for name in answer.columns if not name.endswith(("_low", "_high"))]
+    keys = [place for place, name in enumerate(names) if f"{name}_low" not in answer.columns]
+    shown = [tuple(_key(record[names[place]]) for place in keys) for record in answer]
+    theirs = [tuple(_key(row[place]) for place in keys) for row in rows]
+    assert [key for key in shown if key in theirs] == [key for key in theirs if key in shown]
+
+
 def _says(value: Any) -> bool:
     """Whether a cell of a public key without people counts somebody; their mean is anywhere within its bounds."""
     return isinstance(value, int) and value != 0
@@ -109,20 +123,28 @@ def _same(ours: Sequence[Any], theirs: Sequence[Any], keys: set[int], ranks: dic
             continue
         if place in ranks:
             low, high = _adjacent(known, ranks[place])
-            slack = RELATIVE * max(abs(low), abs(high), 1)
-            assert low - slack <= value <= high + slack, (place, value, low, high)
+            slack = DAY if isinstance(value, dt.date) else RELATIVE * max(abs(low), abs(high), 1)
+            assert low - slack <= _number(value) <= high + slack, (place, value, low, high)
         elif known is not None:
             near = pytest.approx(float(known), rel=RELATIVE, abs=RELATIVE)
             assert value == (known if isinstance(known, int) else near), place
 
 
-def _adjacent(values: Sequence[float | None] | None, quantile: float) -> tuple[float, float]:
+def _adjacent(values: Sequence[Any] | None, quantile: float) -> tuple[float, float]:
     """The order statistics on both sides of a quantile, and one further."""
-    found = sorted(float(value) for value in values or () if value is not None)
+    found = sorted(_number(value) for value in values or () if value is not None)
     if not found:
         return -math.inf, math.inf
     place = quantile * (len(found) - 1)
     return found[max(0, math.floor(place) - 1)], found[min(len(found) - 1, math.ceil(place) + 1)]
+
+
+def _number(value: Any) -> float:
+    """A number as it is, a date or a timestamp as seconds."""
+    if isinstance(value, dt.date):
+        moment = value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time())
+        return (moment - dt.datetime(1970, 1, 1)).total_seconds()
+    return float(value)
 
 
 def _key(value: Any) -> Any:
