@@ -159,6 +159,8 @@ def measured(value: Number | None, low: Number, high: Number) -> str:
     '632 (447 to 817)'
     >>> measured(0.51234, 0.50117, 0.52481), measured(1466, 1346, 1586)
     ('0.512 (0.501 to 0.525)', '1,466 (1,346 to 1,586)')
+    >>> measured(134.816566, 134.816565, 1000.0), measured(-0.2, -3.0, -0.0)
+    ('135 (134 to 1,000)', '-0.2 (-3.0 to 0.0)')
     >>> measured(None, -math.inf, math.inf), measured(3.25, -math.inf, 4.0), measured(3.25, -math.inf, math.inf)
     ('no value', '3.25 (no bound to 4.00)', '3.2 (no bounds)')
     """
@@ -226,12 +228,12 @@ def rate(share: float) -> str:
 
 
 def _places(*parts: Number) -> int:
-    """Returns the places that show two digits of the distance between a number and its nearest finite end."""
+    """Returns the places that show two digits of the distance between a number and its farthest finite end."""
     if all(isinstance(part, int) or math.isinf(part) for part in parts):
         return 0
     value, *ends = parts
     reaches = [abs(end - value) for end in ends if math.isfinite(end) and end != value]
-    size = min(reaches, default=abs(value)) or 1.0
+    size = max(reaches, default=abs(value)) or 1.0
     return min(max(0, 1 - math.floor(math.log10(size))), _MOST_PLACES)
 
 
@@ -244,4 +246,4 @@ def _rounded(value: Number | Fraction, places: int, rounding: str = ROUND_HALF_E
         value = float(value)
     if abs(value) >= _LARGEST:
         return f"{float(value):.4g}"
-    return f"{Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), rounding):,}"
+    return f"{Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), rounding) + 0:,}"  # and not -0
