@@ -114,6 +114,7 @@ def integer(*, at_least: int | None = None, at_most: int | None = None, **parame
 
 _STEERING = ("Cc", "Cs", "Zl", "Zp")  # controls, halves of a surrogate pair, separators of lines and paragraphs
 _BIDIRECTIONAL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_INVISIBLE = (_BIDIRECTIONAL - {"\u061c"}) | {"\ufeff"}  # the one taken out belongs to Arabic texts
 
 
 def steers(character: str) -> bool:
@@ -123,6 +124,16 @@ def steers(character: str) -> bool:
     (True, True, False)
     """
     return character in _BIDIRECTIONAL or unicodedata.category(character) in _STEERING
+
+
+def is_hidden(character: str) -> bool:
+    r"""Returns whether a character cannot be seen: none may stand in a question or in its values, but for white space.
+
+    >>> is_hidden("\u202e"), is_hidden("\n"), is_hidden("\u00e9")
+    (True, False, False)
+    """
+    odd = character in _INVISIBLE or unicodedata.category(character) in ("Cc", "Cs", "Cn", "Co")
+    return odd and character not in "\t\r\n"
 
 
 def spelled_out(text: str) -> str:

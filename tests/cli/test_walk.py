@@ -245,3 +245,39 @@ def test_a_book_that_was_changed_or_lacks_its_anchor_fails(clinic: Path) -> None
     with Book(str(clinic / "clinic.ledger"), read_only=True) as book:
         assert book.frozen
     assert run("ask", COUNT, "--epsilon", "0.1").code == 5
+
+
+@pytest.mark.usefixtures("clinic")
+def test_values_of_parameters_are_those_of_the_file() -> None:
+    asked = "SELECT COUNT(*) AS n FROM visits WHERE ward = :ward AND age >= :age"
+    given = ["--parameter", "ward=A", "--parameter", "age=18"]
+    told = run("explain", asked, *given, "--epsilon", "0.25")
+    assert told.code == 0
+    answered = run("ask", asked, *given, "--epsilon", "0.25", "--json")
+    assert answered.code == 0
+    written = "SELECT COUNT(*) AS n FROM visits WHERE ward = 'A' AND age >= 18"
+    again = json.loads(run("ask", written, "--epsilon", "0.25", "--json").out)
+    assert again["replayed"]
+    assert again["rows"] == json.loads(answered.out)["rows"]
+    numbered = "SELECT COUNT(*) AS n FROM visits WHERE ward = ? AND age >= ?"
+    limited = ["--parameter", "2=18", "--parameter", "1='A'", "--limits-rows", "1", "--epsilon", "0.25", "--json"]
+    assert json.loads(run("ask", numbered, *limited).out)["replayed"]
+    assert run("choose-epsilon", numbered, "--parameter", "1=A", "--parameter", "2=18").code == 0
+
+
+@pytest.mark.usefixtures("clinic")
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["ward"], "NAME=VALUE"),
+        (["=A"], "NAME=VALUE"),
+        (["ward=A", "ward=B"], "once"),
+        (["wrad=A"], "ward"),
+        ([], "ward"),
+    ],
+)
+def test_wrong_parameters_are_wrong_usage(given: list[str], said: str) -> None:
+    options = [part for text in given for part in ("--parameter", text)]
+    refused = run("ask", "SELECT COUNT(*) AS n FROM visits WHERE ward = :ward", *options, "--epsilon", "0.25")
+    assert refused.code == 2
+    assert said in refused.err

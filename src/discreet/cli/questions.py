@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -24,6 +25,7 @@ from discreet.ledger.serialization import write_loss
 from discreet.noise import system_bits
 from discreet.plan.model.schema import Limits
 from discreet.report import page
+from discreet.sql.parameters import Parameters
 
 Question = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, e.g. 'SELECT COUNT(*) AS n FROM visits'.")]
 Epsilon = Annotated[str | None, typer.Option(help="What the answer may cost; kept exactly, e.g. 0.2 or 1/3.")]
@@ -37,6 +39,12 @@ Choosing = Annotated[bool, typer.Option("--choose-limits", help="Find limits out
 Confidence = Annotated[str, typer.Option(help="Of each interval.")]
 Analyst = Annotated[str, typer.Option(help="Who asks, and pays from their cap.")]
 Project = Annotated[str, typer.Option(help="Whose cap it counts against, too.")]
+Given = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--parameter", metavar="NAME=VALUE", help="The value of :NAME or $NAME, or of $1 or a ? by its number."
+    ),
+]
 Imagined = Annotated[int, typer.Option(help="Imagined rows of a group, which the error of a mean depends on.")]
 
 _KEY_BITS = 64
@@ -45,6 +53,7 @@ _KEY_BITS = 64
 def ask(
     question: Question,
     *,
+    parameter: Given = None,
     epsilon: Epsilon = None,
     within: Within = None,
     max_epsilon: MaxEpsilon = None,
@@ -62,12 +71,13 @@ def ask(
     config: ConfigFile = HERE,
 ) -> None:
     """Ask a question and pay for it; the same question again is answered from the book for free."""
-    chosen = form(as_json=json, as_csv=csv)
+    chosen, parameters = form(as_json=json, as_csv=csv), _parameters(parameter)
     with Console(stderr=True).status("Answering"), _keyed(key) as word:
         curator = Curator.from_config(config, opening=False)
         limits = _limits(
             curator,
             question,
+            parameters,
             delta=delta,
             groups=limits_groups,
             rows=limits_rows,
@@ -76,6 +86,7 @@ def ask(
         )
         answer = curator.ask(
             question,
+            parameters=parameters,
             epsilon=epsilon,
             delta=delta,
             limits=limits,
@@ -96,6 +107,7 @@ def ask(
 def explain(
     question: Question,
     *,
+    parameter: Given = None,
     epsilon: Epsilon = None,
     within: Within = None,
     max_epsilon: MaxEpsilon = None,
@@ -111,12 +123,20 @@ def explain(
     config: ConfigFile = HERE,
 ) -> None:
     """Show what a question would cost and how wrong its answer would be; reads no data, spends nothing."""
-    curator = Curator.from_config(config, opening=False)
+    curator, parameters = Curator.from_config(config, opening=False), _parameters(parameter)
     limits = _limits(
-        curator, question, delta=delta, groups=limits_groups, rows=limits_rows, analyst=analyst, choosing=choose_limits
+        curator,
+        question,
+        parameters,
+        delta=delta,
+        groups=limits_groups,
+        rows=limits_rows,
+        analyst=analyst,
+        choosing=choose_limits,
     )
     told = curator.explain(
         question,
+        parameters=parameters,
         epsilon=epsilon,
         delta=delta,
         limits=limits,
@@ -134,6 +154,7 @@ def explain(
 def choose_epsilon(
     question: Annotated[str | None, typer.Argument(metavar="[SQL]", help="A question about a protected table.")] = None,
     *,
+    parameter: Given = None,
     epsilon: Annotated[list[str] | None, typer.Option(help="A candidate; repeat it for each.")] = None,
     delta: Delta = None,
     bounds: Annotated[tuple[str, str] | None, typer.Option(help="Without a question: of the values of a mean.")] = None,
@@ -157,10 +178,17 @@ def choose_epsilon(
     elif bounds is not None:
         raise InvalidParameter("--bounds", bounds, "without a question", "A table declares its own bounds.")
     else:
-        curator = Curator.from_config(config, opening=False)
-        own = _limits(curator, question, delta=delta, groups=limits_groups, rows=limits_rows, analyst=analyst)
+        curator, given = Curator.from_config(config, opening=False), _parameters(parameter)
+        own = _limits(curator, question, given, delta=delta, groups=limits_groups, rows=limits_rows, analyst=analyst)
         told = curator.choose_epsilon(
-            question, tried, delta=delta, limits=own, analyst=analyst, rows=rows, confidence=confidence
+            question,
+            tried,
+            parameters=given,
+            delta=delta,
+            limits=own,
+            analyst=analyst,
+            rows=rows,
+            confidence=confidence,
         )
     if html is not None:
         write_page(_choices_page(told), html, "html")
@@ -173,6 +201,7 @@ def choose_epsilon(
 def _limits(
     curator: Curator,
     question: str,
+    parameters: Parameters,
     *,
     delta: str | None,
     groups: int | None,
@@ -192,9 +221,40 @@ def _limits(
         return "choose"
     if groups is None and rows is None:
         return None
-    asked = curator.explain(question, epsilon=1, delta=delta, analyst=analyst).program.question
+    told = curator.explain(question, parameters=parameters, epsilon=1, delta=delta, analyst=analyst)
+    asked = told.program.question
     usual = curator.table(asked.table).schema.limits
     return Limits(usual.groups if groups is None else groups, usual.rows if rows is None else rows)
+
+
+def _parameters(given: list[str] | None) -> Parameters:
+    """Returns the values of parameters: by name, or as a list if the names are the numbers from 1 on.
+
+    Raises:
+        InvalidParameter: if one is not NAME=VALUE, or is given twice.
+    """
+    if not given:
+        return None
+    found: dict[str, object] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name or name in found:
+            condition = "to be given once" if name in found else "to be NAME=VALUE"
+            raise InvalidParameter(
+                "--parameter", text, condition, "For example --parameter ward=A --parameter least=18."
+            )
+        found[name] = _value(value)
+    numbers = [str(place + 1) for place in range(len(found))]
+    return [found[name] for name in numbers] if set(numbers) == set(found) else found
+
+
+def _value(text: str) -> object:
+    """A number, truth value, date, moment or quoted text as discreet.toml has it; anything else is a text as it is."""
+    try:
+        found = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return found["value"] if set(found) == {"value"} else text
 
 
 @contextmanager

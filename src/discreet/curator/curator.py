@@ -37,6 +37,7 @@ from discreet.mechanisms.base import CONFIDENCE
 from discreet.noise import Bits, source_of
 from discreet.plan.model.nodes import Question, Value
 from discreet.privacy import Loss, Neighbours
+from discreet.sql.parameters import Parameters
 
 
 class Curator:
@@ -124,6 +125,7 @@ class Curator:
         self,
         question: str | Question,
         *,
+        parameters: Parameters = None,
         epsilon: check.Number | None = None,
         delta: check.Number | None = None,
         limits: RequestedLimits = None,
@@ -139,6 +141,7 @@ class Curator:
 
         Args:
             question: one SELECT, or a plan.
+            parameters: the values of `?` and `$1` as a list, of `:name` and `$name` as a dictionary, as if written out.
             epsilon: what the answer may cost.
             delta: its chance of more; a hundredth of the account's delta unless it is given.
             limits: how much one unit may count, instead of the table's own limits; "choose" finds out privately, with
@@ -165,8 +168,7 @@ class Curator:
         """
         chance = check.probability(confidence=confidence)
         requested = RequestedBudget(epsilon, delta, within, max_epsilon, chance)
-        plan = self._catalog.parse(question)
-        bound = self._catalog.bind(plan)
+        bound = self._catalog.read(question, parameters)
         measurement = self._planner.plan(bound, limits=limits, other=other)
         account = self._book.admit(measurement.account, analyst, project)
         terms = self._planner.terms(measurement, requested, account.budget)
@@ -186,6 +188,7 @@ class Curator:
         self,
         question: str | Question,
         *,
+        parameters: Parameters = None,
         epsilon: check.Number | None = None,
         delta: check.Number | None = None,
         limits: RequestedLimits = None,
@@ -209,7 +212,7 @@ class Curator:
         chance = check.probability(confidence=confidence)
         requested = RequestedBudget(epsilon, delta, within, max_epsilon, chance)
         imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
-        measurement = self._planner.plan(self._catalog.bind(self._catalog.parse(question)), limits=limits, other=other)
+        measurement = self._planner.plan(self._catalog.read(question, parameters), limits=limits, other=other)
         account = self._book.account(measurement.account)
         state = self._book.admit(account.name, analyst)
         terms = self._planner.terms(measurement, requested, state.budget)
@@ -229,6 +232,7 @@ class Curator:
         self,
         question: str | Question,
         *,
+        parameters: Parameters = None,
         epsilon: check.Number = 1,
         delta: check.Number | None = None,
         limits: RequestedLimits = None,
@@ -244,7 +248,7 @@ class Curator:
         """
         chance = check.probability(confidence=confidence)
         count = check.integer(rows=rows, at_least=1, at_most=10**6)
-        bound = self._catalog.bind(self._catalog.parse(question))
+        bound = self._catalog.read(question, parameters)
         measurement = self._planner.plan(bound, limits=limits, other=other, salt=SALT)
         state = self._book.admit(measurement.account, analyst)
         result = rehearsed(measurement, Terms.of(epsilon, delta, state.budget), count)
@@ -256,6 +260,7 @@ class Curator:
         question: str | Question,
         candidates: Sequence[Candidate] = CANDIDATES,
         *,
+        parameters: Parameters = None,
         delta: check.Number | None = None,
         limits: RequestedLimits = None,
         other: Value = None,
@@ -270,7 +275,7 @@ class Curator:
         """
         chance = check.probability(confidence=confidence)
         imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
-        measurement = self._planner.plan(self._catalog.bind(self._catalog.parse(question)), limits=limits, other=other)
+        measurement = self._planner.plan(self._catalog.read(question, parameters), limits=limits, other=other)
         total = self._book.admit(measurement.account, analyst).budget
         budgets = [terms_of(each, Terms.of(1, delta, total).delta) for each in listed(candidates)]
         return compare(measurement, budgets, confidence=chance, rows=imagined)

@@ -20,6 +20,7 @@ from discreet.plan.model.schema import TableSchema
 from discreet.sql.clauses.assembly import Piece, QuestionParts, question
 from discreet.sql.functions import only
 from discreet.sql.functions.aggregates import FINEST
+from discreet.sql.parameters import Parameters
 from discreet.sql.refusals import Source
 from discreet.sql.scope import Scope
 from discreet.sql.select import ordering, select
@@ -138,9 +139,14 @@ class TableFrame:
     orders: tuple[tuple[Piece, bool], ...] = ()
     rows_kept: int | None = None
 
-    def where(self, condition: str) -> Self:
-        """Keeps rows for which the condition is true, and the earlier ones too."""
-        return replace(self, conditions=(*self.conditions, self._piece(condition)))
+    def where(self, condition: str, parameters: Parameters = None) -> Self:
+        """Keeps rows for which the condition is true, and the earlier ones too.
+
+        Args:
+            condition: an expression of SQL.
+            parameters: the values of `?` and `$1` in it as a list, those of `:name` and `$name` as a dictionary.
+        """
+        return replace(self, conditions=(*self.conditions, self._piece(condition, parameters=parameters)))
 
     def group_by(self, *expressions: str, **named: str) -> Self:
         """Groups by columns or expressions, named by keyword where the name should be another one."""
@@ -152,9 +158,9 @@ class TableFrame:
         """Adds aggregates, or expressions of aggregates as text, by name."""
         return replace(self, measures=(*self.measures, *(self._measure(made, name) for name, made in measures.items())))
 
-    def having(self, condition: str) -> Self:
-        """Keeps groups whose released values satisfy the condition."""
-        return replace(self, groups_kept=(*self.groups_kept, self._piece(condition)))
+    def having(self, condition: str, parameters: Parameters = None) -> Self:
+        """Keeps groups whose released values satisfy the condition, with values as `where` takes them."""
+        return replace(self, groups_kept=(*self.groups_kept, self._piece(condition, parameters=parameters)))
 
     def order_by(self, *expressions: str) -> Self:
         """Sorts by released values; a text may end in DESC."""
@@ -187,8 +193,8 @@ class TableFrame:
             )
         )
 
-    def _piece(self, text: str, name: str | None = None) -> Piece:
-        source = self._source(_SELECT, text)
+    def _piece(self, text: str, name: str | None = None, parameters: Parameters = None) -> Piece:
+        source = self._source(_SELECT, text, parameters)
         tree = select(source)
         only(tree, self._scope(source), "expressions")
         if len(tree.expressions) != 1 or isinstance(tree.expressions[0], exp.Alias):
@@ -212,8 +218,9 @@ class TableFrame:
         node = _node(made, inner, other, self.schema)
         return Piece(node, inner.source if inner else Source("", {self.schema.name: self.schema}), name)
 
-    def _source(self, before: str, text: str) -> Source:
-        return Source(before + check.instance(str, expression=text), {self.schema.name: self.schema}, len(before))
+    def _source(self, before: str, text: str, parameters: Parameters = None) -> Source:
+        whole = before + check.instance(str, expression=text)
+        return Source(whole, {self.schema.name: self.schema}, len(before), parameters)
 
     def _scope(self, source: Source) -> Scope:
         return Scope(source=source, schema=self.schema, alias=self.schema.name)

@@ -17,6 +17,7 @@ from discreet import check
 from discreet.errors import UnsupportedQuery
 from discreet.plan.model.schema import TableSchema
 from discreet.sql.examples import Examples, filled, mentioned
+from discreet.sql.parameters import Parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +149,13 @@ class Source:
         text: what is parsed.
         schemas: the declared tables by name.
         before: how many leading characters we added ourselves; positions do not count them.
+        parameters: the values of its parameters.
     """
 
     text: str
     schemas: Mapping[str, TableSchema]
     before: int = 0
+    parameters: Parameters = None
 
     @property
     def examples(self) -> Examples | None:

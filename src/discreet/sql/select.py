@@ -33,6 +33,7 @@ from discreet.sql.clauses.row_selects import nested, releases
 from discreet.sql.clauses.select_parts import Subqueries, groupings, histogram, keys_of
 from discreet.sql.examples import DIALECT
 from discreet.sql.functions import only, read
+from discreet.sql.parameters import Parameters
 from discreet.sql.refusals import Source
 from discreet.sql.scope import Scope, lookup
 from discreet.sql.tokens import tokens
@@ -41,15 +42,17 @@ DEEPEST_TREE = 120
 CLAUSES = ("with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit")
 
 
-def parse(text: str, schemas: Mapping[str, TableSchema]) -> Question:
+def parse(text: str, schemas: Mapping[str, TableSchema], parameters: Parameters = None) -> Question:
     """Parses a question into its plan.
 
     Args:
         text: one SELECT.
         schemas: the declared tables by name.
+        parameters: the values of `?` and `$1` as a list, those of `:name` and `$name` as a dictionary.
 
     Raises:
         UnsupportedQuery: with reason, hint and position, if anything in the text is not understood.
+        InvalidParameter: if the value of a parameter is missing, superfluous or of no type of ours.
         UnknownTable: if its table is not declared.
 
     *Formal guarantee.* The result is a function of the text and the declarations alone, and every part of it has a
@@ -62,7 +65,7 @@ def parse(text: str, schemas: Mapping[str, TableSchema]) -> Question:
     >>> [output.name for output in asked.outputs], asked.aggregates[0].kind
     (['ward', 'n'], 'count')
     """
-    source = Source(check.instance(str, text=text), schemas)
+    source = Source(check.instance(str, text=text), schemas, parameters=parameters)
     return _question(select(source), From(source, nested))
 
 

@@ -7,18 +7,20 @@ parser fall over, and so that a refusal points at the very word it means.
 from __future__ import annotations
 
 import re
-import unicodedata
 from itertools import pairwise
+from typing import ClassVar
 
+from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token
 from sqlglot.tokenizer_core import TokenType as Kind
 
+from discreet import check
 from discreet.measurement.aggregates import AGGREGATIONS
 from discreet.sql.examples import DIALECT
+from discreet.sql.parameters import LONGEST, filled
 from discreet.sql.refusals import REFUSALS, UNKNOWN_FUNCTION, UNKNOWN_WORD, Refusal, Source
 
-LONGEST = 20_000  # characters
 MOST_TOKENS = 5_000
 DEEPEST = 40  # brackets and CASE inside each other; the parser spends about 20 frames on each
 LONGEST_RUN = 12  # words without a name or value between them: NOT NOT NOT ..., - - - ...
@@ -66,11 +68,8 @@ FUNCTIONS = {
 _SPACE = re.compile(r"(?:[ \t\r\n]|--[^\r\n]*(?=\r?\n|\Z)|/\*(?![+!])(?:(?!/\*|\*/)[^\0])*\*/)*")
 """White space and comments. Nothing may look like a line of its own inside a comment, nor like a second comment."""
 
-_BIDIRECTIONAL = set("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
+_PLACEHOLDERS = {Kind.PLACEHOLDER, Kind.QDCOLON, Kind.PARAMETER, Kind.COLON}
 _NAMED_SYMBOLS = {
-    Kind.PARAMETER: "A parameter",
-    Kind.PLACEHOLDER: "A parameter",
-    Kind.COLON: "A parameter",
     Kind.L_BRACKET: "A list or subscript",
     Kind.L_BRACE: "A struct",
     Kind.ARROW: "An arrow",
@@ -91,6 +90,8 @@ def tokens(source: Source) -> list[Token]:
     statement = _one_statement(source, found)
     _gaps(source, found)
     plain = [_made(token, token.token_type) for token in statement]
+    if source.parameters is not None or any(token.token_type in _PLACEHOLDERS for token in plain):
+        plain = filled(plain, source.parameters)
     found = [_named(source, before, token, after) for before, token, after in _neighbours(plain)]
     _nesting(source, found)
     for before, token, after in _neighbours(found):
@@ -102,14 +103,19 @@ def _characters(source: Source) -> None:
     if len(source.text) - source.before > LONGEST:
         source.refuse(f"The question is longer than {LONGEST} characters.", "Ask a shorter one: {count}.")
     for offset, character in enumerate(source.text):
-        odd = character in _BIDIRECTIONAL or unicodedata.category(character) in ("Cc", "Cs", "Cn", "Co")
-        if odd and character not in "\t\r\n":
+        if check.is_hidden(character):
             source.refuse("The question contains a character that cannot be seen.", "Delete it: {count}.", offset)
+
+
+class _Tokenizer(DuckDB.Tokenizer):
+    """Words without dollar quotes, which nobody may write: in IN ($1,$2) there are two parameters."""
+
+    HEREDOC_STRINGS: ClassVar[list[str | tuple[str, str]]] = []
 
 
 def _tokenize(source: Source) -> list[Token]:
     try:
-        return DIALECT.tokenize(source.text)
+        return _Tokenizer(dialect=DIALECT).tokenize(source.text)
     except SqlglotError:
         source.refuse("A quote is opened and never closed.", "Close it, or double it inside a text: {count}.")
 
@@ -230,6 +236,8 @@ def _calls(before: Token | None, token: Token) -> bool:
 
 
 def _symbol(token: Token) -> Refusal | None:
+    if token.token_type in _PLACEHOLDERS:
+        return Refusal("A parameter is written as ?, $1, $name or :name.", "Or write its value out: {count}.")
     what = _NAMED_SYMBOLS.get(token.token_type)
     if what is None and token.text.isidentifier():
         return None

@@ -27,6 +27,7 @@ from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Loss, Neighbours, Unit
 from discreet.sql.clauses.select_parts import may_be_shown
+from discreet.sql.parameters import Parameters
 from discreet.sql.scope import lookup, same
 from discreet.sql.select import parse
 from discreet.sql.training_rows import TrainingRows, training_rows
@@ -233,23 +234,31 @@ class Catalog:
             raise UnknownTable(name, dict.fromkeys((*tables, *accounts)))
         return tables.get(name, name)
 
-    def parse(self, question: str | Question) -> Question:
+    def read(self, question: str | Question, parameters: Parameters = None) -> BoundQuestion:
+        """Returns a question as a plan, with what is declared about its tables and the account that pays."""
+        return self.bind(self.parse(question, parameters))
+
+    def parse(self, question: str | Question, parameters: Parameters = None) -> Question:
         """Returns a question as a plan.
 
         Raises:
             UnsupportedQuery: if it cannot be answered privately.
             UnknownTable: if it names a table that is not here.
+            InvalidParameter: if the values do not fit the parameters of the text, or a plan has any.
         """
         if not isinstance(question, str):
             self.schema(check.instance(Question, question=question).table)
+            if parameters is not None:
+                hint = "Put the values into the plan, e.g. with table(...).where(condition, parameters=...)."
+                raise InvalidParameter("parameters", type(parameters).__name__, "to accompany a text", hint)
             return self._owned(question)
         try:
-            return parse(question, self.schemas)
+            return parse(question, self.schemas, parameters)
         except UnknownTable as unknown:
             self.schema(unknown.name)  # a public one is refused in other words
             raise
         except UnsupportedQuery as refused:
-            return self._supposing(question, refused)
+            return self._supposing(question, parameters, refused)
 
     def parse_rows(self, question: str) -> TrainingRows:
         """Returns the rows that a SELECT without aggregates names, for a learner.
@@ -299,7 +308,7 @@ class Catalog:
         blocks = tuple(owned(block, self.schemas) for block in question.beside)
         return owned(replace(question, beside=blocks), self.schemas)
 
-    def _supposing(self, question: str, refused: UnsupportedQuery) -> Question:
+    def _supposing(self, question: str, parameters: Parameters, refused: UnsupportedQuery) -> Question:
         """The plan of a question that lacks nothing but bounds, which may be chosen privately.
 
         Raises:
@@ -307,7 +316,7 @@ class Catalog:
                 for the plan of a fold is made of them.
         """
         try:
-            plan = parse(question, {name: supposing(schema) for name, schema in self.schemas.items()})
+            plan = parse(question, {name: supposing(schema) for name, schema in self.schemas.items()}, parameters)
         except UnsupportedQuery:
             raise refused from None
         if plan.source is not None and any(_lacks_bounds(fold, self.schemas) for fold in _folds(plan.source)):

@@ -12,8 +12,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.functions import FUNCTIONS
-from discreet.plan.model.nodes import Call, Expression, Literal
+from discreet.plan.model.nodes import Call, Expression, Literal, columns
 from discreet.plan.model.types import Type
 
 NULL = Literal(None, Type.BOOL)
@@ -113,13 +114,15 @@ def _as(kind: Type, argument: Expression) -> Expression:
 def _dated(kind: Type, argument: Expression) -> Expression:
     if argument is NULL:
         return Literal(None, kind)
+    if kind is Type.TIMESTAMP and argument.type is Type.DATE and not any(columns(argument)):
+        argument = Literal(evaluate(argument, {}), Type.DATE)  # DATE '2026-01-31' + INTERVAL 1 MONTH is a day, too
     if not isinstance(argument, Literal) or argument.type is kind:
         return argument
     if isinstance(argument.value, str):
         return dated(kind, argument.value)
     if argument.type is Type.DATE and isinstance(argument.value, dt.date):
         return Literal(dt.datetime.combine(argument.value, dt.time()), Type.TIMESTAMP)
-    return replace(argument)
+    return Literal(None, kind) if argument.value is None and argument.type is Type.DATE else replace(argument)
 
 
 def dated(kind: Type, text: str) -> Literal:
