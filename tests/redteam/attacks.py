@@ -28,9 +28,14 @@ REFUSED: dict[str, tuple[str, ...]] = {
             *("MIN(note)", "MAX(note)", "ANY_VALUE(note)", "FIRST(note)", "LAST(note)", "MODE(note)", "MEDIAN(note)"),
             *("ARG_MAX(note, age)", "ARG_MIN(note, age)", "MAX_BY(note, age)", "STRING_AGG(note, ',')", "LIST(note)"),
             *("ARRAY_AGG(note)", "GROUP_CONCAT(note)", "approx_count_distinct(note)", "approx_quantile(note, 0.5)"),
-            *("approx_top_k(note, 3)", "histogram(note)", "QUANTILE_DISC(age, 1.0)", "BIT_OR(age)", "BOOL_OR(smoker)"),
+            *("approx_top_k(note, 3)", "histogram(note)", "QUANTILE_DISC(note, 1.0)", "BIT_OR(age)", "BOOL_OR(smoker)"),
             *("STDDEV(note)", "VARIANCE(note)", "CORR(age, note)", "PRODUCT(age)", "ENTROPY(age)", "KURTOSIS(age)"),
-            *("COUNT(DISTINCT charge)", "COUNT(DISTINCT patient, ward)", "SUM(DISTINCT age)", "MIN(note) + COUNT(*)"),
+            *(
+                "VAR(DISTINCT charge)",
+                "COUNT(DISTINCT patient, ward)",
+                "SUM(DISTINCT note)",
+                "MIN(note) + COUNT(*)",
+            ),
             *("COUNT(*) FILTER (WHERE error('x'))", "AVG(age) FILTER (WHERE age > MAX(age))", "COUNT_IF(random() > 3)"),
             *("COUNT(DISTINCT patient) FILTER (WHERE age = 7)", "age FILTER (WHERE age > 3)"),
         )

@@ -47,7 +47,7 @@ _PYTHON: Mapping[Type, type] = {
     Type.DATE: dt.date,
     Type.TIMESTAMP: dt.datetime,
 }
-_OF_ROWS, _OF_VALUES = ("rows", "units"), ("values", "nulls", "sum", "product", "distinct")
+_OF_ROWS, _OF_VALUES = ("rows", "units"), ("values", "nulls", "sum", "product", "distinct", "distinct_sum")
 _LITERALS_ONLY = {"in": 1, "like": 1}  # from which argument on
 
 
@@ -274,15 +274,13 @@ def _check_statistic(statistic: Statistic) -> None:
         raise InvalidParameter("statistic", statistic.kind, f"to be one of {', '.join((*_OF_ROWS, *_OF_VALUES))}")
     if (statistic.argument is None) is (statistic.kind in _OF_VALUES):
         raise InvalidParameter("argument", statistic.kind, f"to be given for {', '.join(_OF_VALUES)} only")
-    if statistic.kind == "distinct" and statistic.argument is not None and statistic.argument.type is Type.FLOAT:
-        raise InvalidParameter("argument", "float", "not to be of type float", "Count to_int, round or a text.")
     check.integer(times=statistic.times, at_least=1, at_most=LARGEST_STEPS)
     if (statistic.factor is None) is (statistic.kind == "product"):
         raise InvalidParameter("factor", statistic.kind, "to be given for a product only")
     check.integer(less=statistic.less, at_least=-LARGEST_STEPS, at_most=LARGEST_STEPS)
     if statistic.factor is not None:
         _check_product(statistic, statistic.factor)
-    if statistic.kind in ("sum", "product"):
+    if statistic.kind in ("sum", "product", "distinct_sum"):
         if statistic.argument is None or not statistic.argument.type.is_number:
             raise InvalidParameter("argument", "this expression", "to be a number")
         check.integer(low=statistic.low, at_least=-LARGEST_STEPS, at_most=statistic.high)

@@ -37,7 +37,6 @@ _CHANCE = Refusal("{word} is not a function of the row.", "Leave it out: {count}
 _RAISES = Refusal("{word} could fail on some rows, and a failure would speak about them.", "Leave it out: {count}.")
 _SECRET = Refusal("{word} tells about the engine, not about the question.", "Ask the data: {count}.")
 _VALUES = Refusal("{word} would publish people's values.", "Count them instead: {grouped}.")
-_RANK = Refusal("{word} would publish one person's value.", "Ask for a private quantile: {median}.")
 _SPREAD = Refusal("{word} is not answered yet.", "Ask for a mean: {mean}.")
 _SET = Refusal("{word} combines several questions.", "Ask them one by one: {count}.")
 _JOIN = Refusal("{word} reads a second table.", _ONE)
@@ -86,7 +85,6 @@ _FAMILIES: tuple[tuple[str, Refusal], ...] = (
     ("SESSION_USER USER VERSION CURRENT_SCHEMA CURRENT_DATABASE TYPEOF GETENV CURRENT_SETTING WRITE_LOG", _SECRET),
     ("STRING_AGG GROUP_CONCAT LISTAGG ARRAY_AGG ANY_VALUE ARBITRARY", _VALUES),
     ("APPROX_TOP_K ENTROPY", _VALUES),
-    ("QUANTILE_DISC PERCENTILE_DISC", _RANK),
     ("KURTOSIS REGR_R2 REGR_COUNT REGR_SXX REGR_SXY REGR_SYY", _SPREAD),
     ("GEOMETRIC_MEAN PRODUCT BIT_AND BIT_OR BIT_XOR BOOL_AND BOOL_OR FSUM KAHAN_SUM FAVG MAD", _SPREAD),
     ("STRUCT MAP LIST ARRAY UNNEST EXPLODE RANGE GENERATE_SERIES LIST_VALUE STRUCT_PACK", _NESTED),

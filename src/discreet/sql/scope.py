@@ -255,7 +255,8 @@ class AnswerScope(Scope):
         text, table = argument.sql(dialect="duckdb"), self.schema.name
         if "`" in text or len(text) > 200 or self.alias != table or registered.arguments > 1:
             return "Clip the values to public limits of your choice with GREATEST and LEAST: {mean}."
-        clipped = f"SELECT {registered.word}(GREATEST(LEAST({text}, 100), 0)) AS answer FROM {quoted(table)}"
+        held = registered.written(f"GREATEST(LEAST({text}, 100), 0)")
+        clipped = f"SELECT {held} AS answer FROM {quoted(table)}"
         return f"Ask the steward to declare bounds, or clip to public limits of your choice: `{clipped}`."
 
 

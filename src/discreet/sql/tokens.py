@@ -51,6 +51,7 @@ FUNCTIONS = {
     *(name for registered in AGGREGATIONS.values() for name in registered.functions),
     *("COUNT", "COUNT_IF", "COUNTIF", "FILTER"),
     *("MEDIAN", "QUANTILE", "QUANTILE_CONT", "PERCENTILE_CONT", "APPROX_QUANTILE", "MODE", "HISTOGRAM"),
+    *("QUANTILE_DISC", "PERCENTILE_DISC"),
     *("ABS", "ROUND", "FLOOR", "CEIL", "CEILING", "GREATEST", "LEAST", "MOD"),
     *("WIDTH_BUCKET", "ARG_MIN", "ARG_MAX", "MIN_BY", "MAX_BY", "FIRST", "LAST"),
     *("ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE"),
@@ -64,6 +65,11 @@ FUNCTIONS = {
     *("STARTS_WITH", "ENDS_WITH", "CONTAINS", "POWER", "POW", "SQRT", "SIGN", "TRUNC"),
 }
 """Words that may stand before a bracket."""
+
+_SYNONYMS = {"VAR": "VAR_SAMP"}
+"""Those that the parser does not know, and what it calls them."""
+
+FUNCTIONS |= _SYNONYMS.keys()
 
 _SPACE = re.compile(r"(?:[ \t\r\n]|--[^\r\n]*(?=\r?\n|\Z)|/\*(?![+!])(?:(?!/\*|\*/)[^\0])*\*/)*")
 """White space and comments. Nothing may look like a line of its own inside a comment, nor like a second comment."""
@@ -96,7 +102,13 @@ def tokens(source: Source) -> list[Token]:
     _nesting(source, found)
     for before, token, after in _neighbours(found):
         _word(source, before, token, after)
-    return found
+    return [_known(token, after) for _, token, after in _neighbours(found)]
+
+
+def _known(token: Token, after: Token | None) -> Token:
+    """The token, or that of the function which the parser knows instead."""
+    name = _SYNONYMS.get(token.text.upper()) if _is(after, Kind.L_PAREN) else None
+    return token if name is None else Token(token.token_type, name, token.line, token.col, token.start, token.end, [])
 
 
 def _characters(source: Source) -> None:

@@ -41,7 +41,7 @@ ODD = {
     "a quantile above one": "SELECT QUANTILE_CONT(charge, 1.5) AS q FROM visits",
     "a quantile of a text": "SELECT QUANTILE_DISC(triage_note, 0.5) AS q FROM visits",
     "a median of ids": "SELECT MEDIAN(triage_note) AS m FROM visits",
-    "distinct sums": "SELECT SUM(DISTINCT charge) AS s FROM visits",
+    "distinct spreads": "SELECT STDDEV(DISTINCT charge) AS s FROM visits",
     "a filter by others": ("SELECT COUNT(*) FILTER (WHERE charge > (SELECT AVG(charge) FROM visits)) AS n FROM visits"),
     "a filter by a window": "SELECT COUNT(*) FILTER (WHERE ROW_NUMBER() OVER () = 1) AS n FROM visits",
     "no buckets": "SELECT WIDTH_BUCKET(charge, 0, 100, 0) AS b, COUNT(*) AS n FROM visits GROUP BY 1",

@@ -169,7 +169,7 @@ def _in_the_middle(measure: Measure, rows: int) -> list[int]:
 
 def _middle(statistic: Statistic, rows: int) -> int:
     """Of rows that all have a value, half way between its bounds."""
-    each = _middle_term(statistic) if statistic.kind in ("sum", "product") else 1
+    each = _middle_term(statistic) if statistic.kind in ("sum", "product", "distinct_sum") else 1
     return 0 if statistic.kind == "nulls" else rows * statistic.times * each
 
 

@@ -234,9 +234,9 @@ class DuckDBDialect(Dialect):
         """Writes a HUGEINT as a BIGINT, NULL if that does not hold it."""
         return f"TRY_CAST({sql} AS BIGINT)"
 
-    def total(self, sql: str) -> str:
+    def total(self, sql: str, *, distinct: bool = False) -> str:
         """Writes an exact sum: SUM of BIGINT is a HUGEINT already."""
-        return f"SUM({sql})"
+        return f"SUM({'DISTINCT ' if distinct else ''}{sql})"
 
     def passed(self, value: Any, kind: Type, parameters: dict[str, Any]) -> str:
         """Writes a parameter."""

@@ -153,6 +153,8 @@ def _once(statistic: Statistic, lots: list[list[Row]], by_row: bool) -> int:
         return len(set(terms))
     if statistic.kind == "values":
         return len(terms)
+    if statistic.kind == "distinct_sum":
+        terms = list(set(terms))
     return sum(term - (statistic.less if statistic.factor else statistic.shift) for term in terms)
 
 
@@ -161,7 +163,7 @@ def _term(statistic: Statistic, argument: Expression | None, row: Row) -> Any:
     value = None if argument is None else evaluate(argument, row)
     if statistic.kind == "distinct":
         return value
-    if statistic.kind not in ("sum", "product"):
+    if statistic.kind not in ("sum", "product", "distinct_sum"):
         return None if value is None else 0
     if statistic.factor is not None:
         return _product(statistic, row)

@@ -230,7 +230,7 @@ class Bounded:
         """
         parts = self._parts
         kept = nested(self.kept([*parts.k, *(f"t{i}" for i in parts.distinct)]))
-        totals = [f"COUNT(DISTINCT t{i})" if i in parts.distinct else "0" for i in range(len(parts.terms))]
+        totals = [parts.aggregate(i, t) if i in parts.distinct else "0" for i, t in enumerate(parts.t)]
         return select(*parts.k, "0", "0", *totals, source=kept, group=parts.k)
 
     def kept(self, names: list[str]) -> str:

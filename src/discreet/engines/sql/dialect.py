@@ -182,9 +182,9 @@ class Dialect(ABC):
     def narrow(self, sql: str) -> str:
         """Writes a wide number as an INT, NULL if 64 bits do not hold it."""
 
-    def total(self, sql: str) -> str:
-        """Writes an aggregate: the exact sum of INTs, without overflow up to 10^19 rows."""
-        return f"SUM({self.widen(sql)})"
+    def total(self, sql: str, *, distinct: bool = False) -> str:
+        """Writes an aggregate: the exact sum of INTs, or of those that differ, without overflow up to 10^19 rows."""
+        return f"SUM({'DISTINCT ' if distinct else ''}{self.widen(sql)})"
 
     def same(self, one: str, other: str) -> str:
         """Writes that two values are equal, NULL being like NULL."""

@@ -31,7 +31,7 @@ def heavy(rows: RelationPrinter, reading: Reading) -> str | None:
     limits, source = reading.bounding, reading.source
     if limits is None or source is None or reading.split is not None or max(limits.groups, limits.rows) >= _MOST:
         return None
-    if any(statistic.kind in ("units", "distinct") for statistic in reading.statistics):
+    if any(statistic.kind in ("units", "distinct", "distinct_sum") for statistic in reading.statistics):
         return None  # their numbers are no sums over rows
     if limits.unit != UNIT or not _is_join(source):
         return None

@@ -232,7 +232,7 @@ def _wide(bound: int) -> str:
 
 # --------------------------------------------------------------------------------------------------- parts of a reading
 
-TermKind = Choice["values", "sum", "distinct"]
+TermKind = Choice["values", "sum", "distinct", "distinct_sum"]
 
 
 @dataclass(frozen=True)
@@ -240,9 +240,9 @@ class Parts:
     """The printed parts of a reading: keys k0, k1, ..., terms t0, t1, ..., and the aggregates a0, a1, ... made of them.
 
     The aggregates a0 and a1 are the numbers of rows and of units; a2, a3, ... belong to the terms, which are counted
-    where they are not NULL (*values*), summed, or counted without repetition (*distinct*). Rows are *made* if they are
-    not simply those of a table: then they are worth keeping between one look and the next. If `heavy` is given, it is a
-    query for units u without which nobody exceeds the limits.
+    where they are not NULL (*values*), summed, or counted or summed without repetition (*distinct*, *distinct_sum*).
+    Rows are *made* if they are not simply those of a table: then they are worth keeping between one look and the next.
+    If `heavy` is given, it is a query for units u without which nobody exceeds the limits.
     """
 
     printer: Printer
@@ -286,13 +286,20 @@ class Parts:
 
     @property
     def distinct(self) -> list[int]:
-        """The places of terms whose different values are counted, which no sum over pairs can tell."""
-        return [i for i, (kind, _) in enumerate(self.terms) if kind == "distinct"]
+        """The places of terms whose different values count, which no sum over pairs can tell."""
+        return [i for i, (kind, _) in enumerate(self.terms) if kind in ("distinct", "distinct_sum")]
 
     def aggregates(self, terms: list[str]) -> list[str]:
         """Prints the aggregates of the terms, which the caller knows under these names."""
-        made = [_aggregate(self.dialect, kind, t) for (kind, _), t in zip(self.terms, terms, strict=True)]
+        made = [self.aggregate(i, t) for i, t in enumerate(terms)]
         return [f"{total} AS {a}" for total, a in zip(made, self.a, strict=True)]
+
+    def aggregate(self, place: int, term: str) -> str:
+        """Prints the aggregate of the term in a place."""
+        kind, _ = self.terms[place]
+        if kind in ("sum", "distinct_sum"):
+            return self.dialect.total(term, distinct=kind == "distinct_sum")
+        return f"COUNT({term})" if kind == "values" else f"COUNT(DISTINCT {term})"
 
     def same_keys(self, one: str, other: str) -> list[str]:
         """Prints conditions that rows of two tables are of the same group, NULL being like NULL."""
@@ -312,12 +319,6 @@ class Parts:
             for i, values in enumerate(lists)
         )
         return f"EXISTS (SELECT 1 FROM ({public}) AS q WHERE {same})"
-
-
-def _aggregate(dialect: Dialect, kind: TermKind, term: str) -> str:
-    if kind == "sum":
-        return dialect.total(term)
-    return f"COUNT({term})" if kind == "values" else f"COUNT(DISTINCT {term})"
 
 
 def select(*columns: str, source: str, where: str = "", group: list[str] | None = None, having: str = "") -> str:

@@ -148,7 +148,7 @@ def _finish(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish
         return lambda numbers: times * int(numbers[place])
     if statistic.factor is not None:
         return _product(printer, columns, statistic)
-    if statistic.kind == "sum":
+    if statistic.kind in ("sum", "distinct_sum"):
         return _sum(printer, columns, statistic)
     if statistic.kind == "distinct":
         return _distinct(printer, columns, statistic)
@@ -171,11 +171,12 @@ def _term(printer: Printer, statistic: Statistic) -> Term:
 
 
 def _sum(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:
-    times, shift = statistic.times, statistic.shift
-    total = columns.add("sum", _term(printer, statistic))
+    times, shift, term = statistic.times, statistic.shift, _term(printer, statistic)
+    is_distinct = statistic.kind == "distinct_sum"
+    total = columns.add("distinct_sum" if is_distinct else "sum", term)
     if shift == 0:
         return lambda numbers: times * int(numbers[total] or 0)
-    count = columns.add("values", _argument(printer, statistic)[1])
+    count = columns.add("distinct", term) if is_distinct else columns.add("values", _argument(printer, statistic)[1])
     return lambda numbers: times * (int(numbers[total] or 0) - shift * int(numbers[count]))
 
 

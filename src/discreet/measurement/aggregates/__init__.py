@@ -11,6 +11,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.measurement.aggregates.base import Aggregation
 from discreet.measurement.aggregates.count import COUNTS
 from discreet.measurement.aggregates.covariance import PAIRS
+from discreet.measurement.aggregates.different import DIFFERENT
 from discreet.measurement.aggregates.mean import MEAN
 from discreet.measurement.aggregates.mode import MODE
 from discreet.measurement.aggregates.quantile import QUANTILES
@@ -23,7 +24,8 @@ from discreet.measurement.releases.needs import Need
 from discreet.plan.model.nodes import Aggregate
 
 AGGREGATIONS: dict[str, Aggregation] = {
-    registered.kind: registered for registered in (*COUNTS, SUM, MEAN, *SPREADS, SKEWNESS, *PAIRS, *QUANTILES, MODE)
+    registered.kind: registered
+    for registered in (*COUNTS, SUM, MEAN, *DIFFERENT, *SPREADS, SKEWNESS, *PAIRS, *QUANTILES, MODE)
 }
 """By kind, as plans name them."""
 

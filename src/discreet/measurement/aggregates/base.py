@@ -52,6 +52,10 @@ class Aggregation(ABC):
         """Returns what messages and columns call it."""
         return self.label or self.kind.upper()
 
+    def written(self, argument: str) -> str:
+        """Returns how SQL writes it."""
+        return f"{self.word}({argument})"
+
     @property
     def no_target(self) -> tuple[str, str]:
         """Returns why `within=` refuses it, and what to do instead."""

@@ -10,9 +10,7 @@ from discreet.measurement.intervals.estimators import Total
 from discreet.measurement.releases.additive import Linear
 from discreet.measurement.releases.layouts import Sources
 from discreet.measurement.releases.needs import Distinct, Moments, Need, Rows, Units
-from discreet.plan.expressions.calls import Mismatch
 from discreet.plan.model.nodes import Aggregate, Expression
-from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
 
 
@@ -83,15 +81,6 @@ class _DistinctCount(_Count):
     """COUNT(DISTINCT x): how many different values an argument has."""
 
     __slots__ = ()
-
-    def check(self, argument: Expression, schema: TableSchema) -> None:
-        """Refuses doubles."""
-        del schema
-        if argument.type is Type.FLOAT:
-            raise Mismatch(
-                "COUNT(DISTINCT ...) of doubles would count rounding errors.",
-                "Count different whole numbers, texts or dates: {varieties}.",
-            )
 
     def adds_up(self, groups: int) -> bool:
         """Denies it: two groups may have the same values."""

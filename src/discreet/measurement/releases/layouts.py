@@ -7,8 +7,8 @@ Gaussian noise and for many.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from discreet.measurement.releases.additive import Form, Linear
@@ -23,7 +23,7 @@ from discreet.measurement.releases.moments import (
     sum_form,
     values_form,
 )
-from discreet.measurement.releases.needs import Distinct, Moments, Need, Products, Rows, Units
+from discreet.measurement.releases.needs import Distinct, DistinctMoments, Moments, Need, Products, Rows, Units
 from discreet.measurement.releases.products import Pair, ProductSums
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.readings import Statistic
@@ -52,6 +52,7 @@ class Sources:
         moments: for each argument.
         products: for each pair of arguments, in order.
         distinct: for each argument the number of its different values.
+        different: for each argument the moments of these.
         drawn: for each need of what is drawn, that draw (see `draws`).
     """
 
@@ -60,6 +61,7 @@ class Sources:
     moments: Mapping[Expression, PowerSums]
     products: Mapping[Arguments, ProductSums]
     distinct: Mapping[Expression, Linear]
+    different: Mapping[Expression, PowerSums]
     drawn: Mapping[Need, Any] = field(default_factory=dict)
 
 
@@ -87,6 +89,7 @@ class Requirements:
         steps: for each argument that is added up.
         pairs: of arguments that are multiplied.
         distinct: arguments whose different values are counted.
+        different: for each argument whose different values are added up, its grid, and whether they are counted, too.
         rows: whether the number of rows is needed.
         people: whether the number of units needs a count of its own.
         most_rows: how many rows one unit may have in a group.
@@ -97,6 +100,7 @@ class Requirements:
     steps: Mapping[Expression, Steps]
     pairs: Mapping[Arguments, Pair]
     distinct: tuple[Expression, ...]
+    different: Mapping[Expression, tuple[Steps, bool]]
     rows: bool
     people: bool
     most_rows: int
@@ -121,12 +125,14 @@ class Requirements:
         listed = list(needs)
         moments = [need for need in listed if isinstance(need, Moments)]
         products = [need for need in listed if isinstance(need, Products)]
+        different = [need for need in listed if isinstance(need, DistinctMoments)]
         people = most_rows > 1 and Units() in listed
         return cls(
             powers=_merged(moments),
             steps=_steps(moments, schema, former=former),
             pairs=_pairs(products, schema, former=former),
             distinct=tuple(dict.fromkeys(need.argument for need in listed if isinstance(need, Distinct))),
+            different=_different(different, schema, former=former),
             rows=Rows() in listed or (Units() in listed and not people),
             people=people,
             most_rows=most_rows,
@@ -145,14 +151,24 @@ def in_order(one: Expression, other: Expression) -> Arguments:
     return first, second
 
 
-def _merged(moments: Iterable[Moments]) -> dict[Expression, frozenset[int]]:
+def _merged(moments: Iterable[Moments | DistinctMoments]) -> dict[Expression, frozenset[int]]:
     powers: dict[Expression, frozenset[int]] = {}
     for need in moments:
         powers[need.argument] = powers.get(need.argument, frozenset()) | need.powers
     return powers
 
 
-def _steps(moments: Iterable[Moments], schema: TableSchema, *, former: bool) -> dict[Expression, Steps]:
+def _different(
+    needs: Sequence[DistinctMoments], schema: TableSchema, *, former: bool
+) -> dict[Expression, tuple[Steps, bool]]:
+    """The arguments whose different values are added up, each once."""
+    steps = _steps(needs, schema, former=former)
+    return {x: (steps[x], 0 in powers) for x, powers in _merged(needs).items()}
+
+
+def _steps(
+    moments: Iterable[Moments | DistinctMoments], schema: TableSchema, *, former: bool
+) -> dict[Expression, Steps]:
     """The grid of each argument that is added up, fine enough for the highest power of it."""
     highest: dict[Expression, tuple[int, str]] = {}
     for need in moments:
@@ -226,8 +242,14 @@ class _Draft:
             moments=self.moments,
             distinct={x: Linear.at(self.add(distinct_form(x))) for x in needs.distinct},
             products={arguments: pair.sums(self.add(pair.form())) for arguments, pair in needs.pairs.items()},
+            different={x: self._different(x, *found) for x, found in needs.different.items()},
         )
         return Layout(tuple(self.forms), sources, self._size(units))
+
+    def _different(self, x: Expression, steps: Steps, counted: bool) -> PowerSums:
+        """Pairs in both layouts: beside no shared count, they serve Gaussian noise as well as a count and a sum."""
+        place = self.add(of_different(paired_form(x, steps, nulls=False) if counted else sum_form(x, steps)))
+        return paired_sums(place, steps, 1) if counted else PowerSums(powers={1: Linear.at(place)}, steps=steps)
 
     def _size(self, units: Linear | None) -> Size | None:
         """People if they are counted, else rows, else the values of some argument, of one that is added up if any."""
@@ -257,6 +279,16 @@ def distinct_form(argument: Expression) -> Form:
     public keys do not name are values like others.
     """
     return Form(statistics=(Statistic(kind="distinct", argument=argument),), corners=((1,),))
+
+
+def of_different(form: Form) -> Form:
+    """Adds up different values among kept rows instead of all, each clipped and on its grid.
+
+    A row more makes one value more at most, and none fewer: what it adds to the form's statistics is what its value
+    adds in the form of all values, or nothing. So the corners are the same. A unit that is replaced takes at most as
+    many values away as it has rows, and brings at most as many: again what its rows could do, or less.
+    """
+    return replace(form, statistics=tuple(replace(each, kind="distinct_sum") for each in form.statistics))
 
 
 def paired(needs: Requirements) -> Layout:

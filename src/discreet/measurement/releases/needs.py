@@ -47,6 +47,21 @@ class Moments(Need):
 
 
 @dataclass(frozen=True, slots=True)
+class DistinctMoments(Need):
+    """The same of values that differ, clipped to bounds and on their grid: equal ones are one value.
+
+    Args:
+        argument: whose values they are; it needs public bounds.
+        powers: which; 1 at most.
+        name: what SQL calls the aggregate, for messages.
+    """
+
+    argument: Expression
+    powers: frozenset[int]
+    name: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Products(Need):
     """Over rows where two arguments have values: their number, sums of both and of their products.
 

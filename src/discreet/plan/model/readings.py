@@ -10,7 +10,7 @@ from typing import Literal as Choice
 
 from discreet.plan.model.nodes import Expression, Relation, Value
 
-StatisticKind = Choice["rows", "values", "nulls", "units", "sum", "product", "distinct"]
+StatisticKind = Choice["rows", "values", "nulls", "units", "sum", "product", "distinct", "distinct_sum"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +22,8 @@ class Statistic:
     of distinct units among kept rows (of rows, if each row is a unit). *sum*: the sum over kept rows of
     clip(floor(x * 2^-exponent + 1/2), low, high), where a NULL x counts as 0: x on the grid 2^exponent, as whole steps.
     `shift` is subtracted from each term that is not NULL before it is added. *product*: the sum over kept rows of the
-    product of two or three such terms, less a constant for each; a row where one of them is NULL adds nothing. The
-    whole is multiplied by `times`.
+    product of two or three such terms, less a constant for each; a row where one of them is NULL adds nothing.
+    *distinct_sum*: the same as a sum, but terms that are equal are one. The whole is multiplied by `times`.
 
     Args:
         kind: which of them.

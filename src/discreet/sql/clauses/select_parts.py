@@ -112,6 +112,7 @@ _PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Quantile: ("quantile",),
     exp.ApproxQuantile: ("quantile",),
     exp.PercentileCont: ("expression", "this"),
+    exp.PercentileDisc: ("expression", "this"),
 }
 """Where the list stands: PERCENTILE_CONT also takes it alone, before WITHIN GROUP."""
 

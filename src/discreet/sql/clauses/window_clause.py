@@ -17,6 +17,7 @@ from discreet.plan.model.types import Type
 from discreet.plan.post.steps import NEIGHBOURS, PLACES, GroupWindow
 from discreet.sql.clauses.select_parts import PLACE_KINDS, Subqueries
 from discreet.sql.functions import only, read
+from discreet.sql.functions.aggregates import as_number
 from discreet.sql.scope import AnswerScope, Scope
 
 FARTHEST = 1000
@@ -122,6 +123,8 @@ class WindowScope(Scope):
             return replace(made, offset=self._offset(node))
         if kind not in ("sum", "mean"):
             return made
+        value = as_number(value)
+        made = replace(made, argument=value)
         steps, fine = steps_of(self, value, node)
         result = Type.FLOAT if kind == "mean" else value.type
         return replace(made, type=result, exponent=steps.exponent, low=steps.low, high=steps.high, fine=fine)
@@ -281,6 +284,7 @@ def _asked(node: exp.Expr, scope: Scope) -> GroupWindow:
 
 
 def _of_value(kind: WindowKind, value: Expression, node: exp.Expr, scope: Scope) -> GroupWindow:
+    value = as_number(value) if kind in ("sum", "mean") else value
     if kind in ("sum", "mean") and not value.type.is_number:
         scope.refuse(f"SUM and AVG do not take {value.type.value}.", "Count instead: {place}.", node)
     result = Type.INT if kind == "count_values" else Type.FLOAT if kind == "mean" else value.type

@@ -16,8 +16,9 @@ from sqlglot import exp
 from discreet.errors import InternalError
 from discreet.measurement.aggregates import AGGREGATIONS, Aggregation
 from discreet.plan.analysis.relation_schema import is_whole_id
-from discreet.plan.expressions.calls import NULL
+from discreet.plan.expressions.calls import NULL, call
 from discreet.plan.model.nodes import Expression, Literal
+from discreet.plan.model.types import Type
 from discreet.sql.functions.grammar import Read, only, read, reads, refuse_node
 from discreet.sql.scope import Scope
 
@@ -34,10 +35,33 @@ def _plain(registered: Aggregation) -> Read:
     """Reads NAME(x), or NAME(x, y) of an aggregate of two arguments."""
 
     def plain(node: exp.Expr, scope: Scope) -> Expression:
-        value, *others = (_argument(node.args[part], node, scope) for part in _parts(registered))
+        if isinstance(node.this, exp.Distinct):
+            return _of_different(registered.kind, node.this, node, scope)
+        values = [_argument(node.args[part], node, scope) for part in _parts(registered)]
+        value, *others = map(as_number, values) if registered.power else values
         return scope.aggregate(registered.kind, value, node, other=others[0] if others else None)
 
     return plain
+
+
+_DIFFERENT = {"sum": "sum_distinct", "mean": "mean_distinct", "min": "min", "max": "max"}
+"""What aggregates are of different values; the smallest and the largest stay what they are."""
+
+
+def _of_different(kind: str, distinct: exp.Distinct, node: exp.Expr, scope: Scope) -> Expression:
+    """SUM, AVG, MIN or MAX (DISTINCT x)."""
+    only(distinct, scope, "expressions")
+    if kind not in _DIFFERENT or len(distinct.expressions) != 1:
+        scope.refuse("DISTINCT is accepted in COUNT, SUM and AVG, of one argument.", "Leave it out: {mean}.", node)
+    (part,) = distinct.expressions
+    value = _argument(part, node, scope)
+    number = value if kind in ("min", "max") else as_number(value)
+    return scope.aggregate(_DIFFERENT[kind], number, node, written=part)
+
+
+def as_number(value: Expression) -> Expression:
+    """Returns what is added up of an expression: a condition is 1 where it is TRUE and 0 where it is FALSE."""
+    return call("to_int", value) if value.type is Type.BOOL and value is not NULL else value
 
 
 def _parts(registered: Aggregation) -> tuple[str, ...]:
@@ -46,8 +70,6 @@ def _parts(registered: Aggregation) -> tuple[str, ...]:
 
 def _argument(part: exp.Expr, node: exp.Expr, scope: Scope) -> Expression:
     """What an aggregate is about: an expression over one row."""
-    if isinstance(part, exp.Distinct):
-        scope.refuse("DISTINCT is accepted in COUNT only.", "Leave it out: {mean}.", node)
     found = read(part, scope.row)
     if found is NULL:
         scope.refuse("NULL is no number.", "Name a column: {mean}.", node)
@@ -116,14 +138,20 @@ def _of(part: str) -> Read:
 reads(exp.Quantile, "this", "quantile")(_of("quantile"))
 reads(exp.ApproxQuantile, "this", "quantile")(_of("quantile"))
 reads(exp.PercentileCont, "this", "expression")(_of("expression"))
+reads(exp.PercentileDisc, "this", "expression")(_of("expression"))
 
 
 @reads(exp.WithinGroup, "this", "expression")
 def _within_group(node: exp.Expr, scope: Scope) -> Expression:
-    """PERCENTILE_CONT(q) or MODE() WITHIN GROUP (ORDER BY x); downwards it is the quantile 1 - q."""
+    """PERCENTILE_CONT(q), PERCENTILE_DISC(q) or MODE() WITHIN GROUP (ORDER BY x); downwards it is the quantile 1 - q.
+
+    The two quantiles are one here: a point that is drawn among all points between the public bounds, whether or not a
+    value lies there, near the rank that both mean. Its interval holds either of them.
+    """
     inner, order = node.this, node.expression
     is_mode = isinstance(inner, exp.Mode) and not any(inner.args.values())
-    if not is_mode and (not isinstance(inner, exp.PercentileCont) or inner.args.get("expression") is not None):
+    is_quantile = isinstance(inner, exp.PercentileCont | exp.PercentileDisc)
+    if not is_mode and (not is_quantile or inner.args.get("expression") is not None):
         refuse_node(inner, scope)
     only(order, scope, "expressions")
     if len(order.expressions) != 1:
@@ -138,7 +166,7 @@ def _within_group(node: exp.Expr, scope: Scope) -> Expression:
 
 def _quantile(argument: exp.Expr, share: Fraction, node: exp.Expr, scope: Scope) -> Expression:
     if isinstance(argument, exp.Distinct):
-        scope.refuse("DISTINCT is accepted in COUNT only.", "Leave it out: {median}.", node)
+        scope.refuse("DISTINCT is accepted in COUNT, SUM and AVG.", "Leave it out: {median}.", node)
     value = read(argument, scope.row)
     if value is NULL:
         scope.refuse("NULL has no quantile.", "Name a column: {median}.", node)
