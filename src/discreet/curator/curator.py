@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Self
 
 from discreet import check
@@ -19,6 +20,7 @@ from discreet.curator.asking.curated_frame import CuratedFrame
 from discreet.curator.asking.explanation import ROWS, Explanation, caps, explanation
 from discreet.curator.asking.performer import Performer, charged
 from discreet.curator.asking.planner import Planner, RequestedBudget, RequestedLimits
+from discreet.curator.asking.profiler import KeySet, Profiler
 from discreet.curator.asking.rehearsal import NOTE, SALT, rehearsed
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.catalog.declarations import End, Terms
@@ -32,6 +34,7 @@ from discreet.engines.base import Engine
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.ledger import OWNER, Account, Balance, Book, Entry, Head, Remaining, Role
 from discreet.measurement.probes.magnitudes import supposing
+from discreet.measurement.profile.profile import Profile
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.noise import Bits, source_of
@@ -75,6 +78,9 @@ class Curator:
         self._planner = Planner(self._book, self._replay, salt=salt)
         self._performer = Performer(self._book, engine, releaser)
         self._trainer = Trainer(self._catalog, self._book, engine, releaser, salt=self._planner.salt)
+        self._profiler = Profiler(
+            self._catalog, self._book, engine, releaser, replay=self._replay, salt=self._planner.salt
+        )
 
     @classmethod
     def for_tests(
@@ -136,6 +142,7 @@ class Curator:
         within: check.Number | None = None,
         max_epsilon: check.Number | None = None,
         project: str = "",
+        profile: check.Number | None = None,
     ) -> Answer:
         """Returns a private answer, charged before anything is read; a stored one that is as good is free.
 
@@ -156,6 +163,8 @@ class Curator:
                 the smallest epsilon for that is solved from public facts and what was released before.
             max_epsilon: what that may cost at most.
             project: whose cap it counts against, beside the analyst's and the account's.
+            profile: what a profile of the table may cost, which is bought first unless one as precise is kept; nothing
+                is spent if both together cannot be paid.
 
         Raises:
             UnsupportedQuery: if the question cannot be answered privately; nothing was spent.
@@ -172,17 +181,21 @@ class Curator:
         measurement = self._planner.plan(bound, limits=limits, other=other)
         account = self._book.admit(measurement.account, analyst, project)
         terms = self._planner.terms(measurement, requested, account.budget)
+        if profile is not None:
+            self._profiler.buy_first(measurement, terms, profile, analyst=analyst, project=project)
+        portrait = self._replay.portrait(measurement)
         if not self._book.is_charged(analyst, key):  # a key that was charged has an answer of its own
             known = self._replay.find(measurement, terms)
             if known is not None:
-                return Answer.of(known, chance, Remaining.of(account.spent, account.budget))
+                return Answer.of(known, chance, Remaining.of(account.spent, account.budget), profile=portrait)
         request = measurement.request(terms)
         with charged(self._book, request, analyst=analyst, key=key, project=project) as receipt:
             if receipt.repeated:
-                return Answer.of(self._replay.of_charge(measurement, receipt), chance, receipt.left)
+                kept = self._replay.of_charge(measurement, receipt)
+                return Answer.of(kept, chance, receipt.left, profile=portrait)
             new = self._performer.read_and_add_noise(measurement, terms, receipt)
             result = self._replay.store(measurement, receipt, new)
-            return Answer.of(result, chance, receipt.left, cost=receipt.cost)
+            return Answer.of(result, chance, receipt.left, cost=receipt.cost, profile=portrait)
 
     def explain(
         self,
@@ -279,6 +292,40 @@ class Curator:
         total = self._book.admit(measurement.account, analyst).budget
         budgets = [terms_of(each, Terms.of(1, delta, total).delta) for each in listed(candidates)]
         return compare(measurement, budgets, confidence=chance, rows=imagined)
+
+    def profile(
+        self,
+        table: str,
+        *,
+        epsilon: check.Number,
+        columns: Sequence[str] | None = None,
+        by: Sequence[KeySet] | None = None,
+        analyst: str = OWNER,
+        key: str | None = None,
+        project: str = "",
+    ) -> Profile:
+        """Returns a paid portrait of a table; from then on every answer about it says what it leaves out, for nothing.
+
+        It tells how many people there are, how many rows and groups they have, and how many rows and values limits,
+        bounds and missing ids leave out. A kept one that is as precise is free.
+
+        Args:
+            table: a protected table.
+            epsilon: what it may cost.
+            columns: whose values outside bounds and missing values are counted; all with declared bounds unless given.
+            by: columns, or sets of columns, for which the groups of people are counted; all with declared keys unless
+                given.
+            analyst: who asks, and pays from their cap.
+            key: an idempotency key of the analyst's own, as for `ask`.
+            project: whose cap it counts against, too.
+
+        Raises:
+            UnknownTable, InvalidParameter: if the table or a column is not there; nothing was spent.
+            NotPermitted, InsufficientBudget, KeyConflict, QueryFailed, KeyboardInterrupt: as for `ask`.
+        """
+        plan = self._profiler.plan(table, columns, by)
+        terms = Terms(check.positive(epsilon=epsilon), Fraction(0))
+        return self._profiler.buy(plan, terms, analyst=analyst, key=key, project=project)
 
     def table(self, name: str) -> CuratedFrame:
         """Builds the same questions step by step: ``curator.table("visits").agg(n=count()).ask(epsilon=0.1)``."""
@@ -377,6 +424,8 @@ class Curator:
         neighbours: Neighbours | str | None = None,
         version: str = "",
         identity: str | None = None,
+        most_rows: int | None = None,
+        domain: Mapping[str, tuple[End, End]] | None = None,
     ) -> None:
         """Puts a table under an account; doing it again with the same declarations changes nothing.
 
@@ -402,6 +451,9 @@ class Curator:
             identity: a name for the data themselves, which the steward answers for. Tables of one identity share an
                 account, also if they are copies; a file that once held other people's data may be protected under
                 another identity.
+            most_rows: a fact that is public: nobody has more rows. With a profile it tells how much limits leave out at
+                most. If it is false, labels and intervals for the whole table are wrong, and nobody's privacy is.
+            domain: facts of the same kind: all values of a column lie in it, so that bounds around it clip nothing.
 
         Raises:
             InvalidParameter: if a declaration does not fit, or the data have a budget in another account; nothing was
@@ -421,6 +473,8 @@ class Curator:
             neighbours=neighbours,
             version=version,
             identity=identity,
+            most_rows=most_rows,
+            domain=domain,
         )
 
     # ------------------------------------------------------------------------------------------------------- acts

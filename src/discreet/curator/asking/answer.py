@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import permutations
@@ -17,7 +17,10 @@ from discreet.exact import float_above, float_below
 from discreet.lazy import load, pa
 from discreet.ledger import Remaining
 from discreet.measurement.aggregates import aggregation
+from discreet.measurement.profile.coverage import Coverage, coverage
+from discreet.measurement.profile.profile import Profile
 from discreet.measurement.program.execution import Released, notes
+from discreet.measurement.program.program import Program
 from discreet.plan.model.nodes import Output, Question
 from discreet.plan.model.nodes import columns as columns_of
 from discreet.plan.post.outputs import Cell, Noisy
@@ -50,6 +53,9 @@ class Answer(Displayed):
         private: False if the noise was seeded, for tests.
         released: the noisy statistics that the rows were computed from.
         raw: of an adjusted answer, the one before.
+        whole: the columns whose intervals are about the whole table; all others are about what was counted.
+        coverage: what limits and bounds leave out of each column, by a profile of the table; None without one, or where
+            it does not describe the rows.
     """
 
     columns: tuple[str, ...]
@@ -63,10 +69,18 @@ class Answer(Displayed):
     private: bool
     released: Released | None = field(default=None, repr=False)
     raw: Answer | None = field(default=None, repr=False)
+    whole: frozenset[str] = frozenset()
+    coverage: Mapping[str, Coverage] | None = None
 
     @classmethod
     def of(
-        cls, result: MeasurementResult, confidence: Fraction, remaining: Remaining, *, cost: Loss | None = None
+        cls,
+        result: MeasurementResult,
+        confidence: Fraction,
+        remaining: Remaining,
+        *,
+        cost: Loss | None = None,
+        profile: Profile | None = None,
     ) -> Answer:
         """Returns the answer that a result is; one that cost nothing now was replayed."""
         program = result.released.program
@@ -81,7 +95,14 @@ class Answer(Displayed):
             confidence=confidence,
             private=result.private,
             released=result.released.unsalted,
+            whole=whole(program),
+            coverage=None if profile is None else coverage(program, profile, confidence),
         )
+
+    @property
+    def scope(self) -> str:
+        """Returns what the intervals are about: the "whole table", or "what was counted" within limits and bounds."""
+        return "whole table" if set(answers.Shape.of(self.columns).numbers) <= self.whole else "what was counted"
 
     def adjusted(self, *, consistent: bool = True, nonnegative: bool = True) -> Answer:
         """Returns the same answer with numbers that fit each other; the answer as it was released stays in its `raw`.
@@ -152,7 +173,8 @@ class Answer(Displayed):
             "div",
             answers.table(self.records, caption=caption),
             *warning,
-            page.paragraph(f"{cost} Remaining: {self.remaining}."),
+            page.paragraph(f"{cost} Remaining: {self.remaining}. Intervals are about the {self.scope}."),
+            *(page.paragraph(f"{name}: {found}.") for name, found in (self.coverage or {}).items()),
             page.bullets(*self.notes),
         )
 
@@ -168,12 +190,23 @@ class Answer(Displayed):
             facts={
                 **({"Replayed": "a stored answer, free"} if self.replayed else {"Cost": str(self.cost)}),
                 "Remaining": str(self.remaining),
+                "Intervals are about": self.scope,
+                **{f"Coverage of {name}": str(found) for name, found in (self.coverage or {}).items()},
             },
             notes=self.notes,
         )
 
     def _by_column(self) -> dict[str, list[Any]]:
         return {name: _alike([record[name] for record in self.records]) for name in self.columns}
+
+
+def whole(program: Program) -> frozenset[str]:
+    """Returns the outputs whose intervals are about the whole table: nothing they are made of leaves anything out."""
+    if program.question.steps or program.beside:
+        return frozenset()
+    named = {aggregate.name for aggregate in program.question.aggregates}
+    used = {o.name: named & {c.name for c in columns_of(o.expression)} for o in program.question.outputs}
+    return frozenset(name for name, aggregates in used.items() if aggregates <= program.whole)
 
 
 def _alike(values: list[Any]) -> list[Any]:

@@ -115,6 +115,8 @@ class Catalog:
         neighbours: Neighbours | str | None = None,
         version: str = "",
         identity: str | None = None,
+        most_rows: int | None = None,
+        domain: Mapping[str, tuple[End, End]] | None = None,
     ) -> None:
         """Puts a table under an account; see `Curator.protect`."""
         self._check_name(name, others=self._public)
@@ -132,6 +134,8 @@ class Catalog:
             neighbours=relation_of(neighbours, whose),
             version=version,
             account=account,
+            domain=domain,
+            most_rows=most_rows,
         )
         origin = self._origin_with_one_budget(name, source, account, identity)
         self._engine.register(name, source, columns)

@@ -89,13 +89,16 @@ def declare(
     neighbours: Neighbours,
     version: str,
     account: str = "",
+    domain: Mapping[str, tuple[End, End]] | None = None,
+    most_rows: int | None = None,
 ) -> TableSchema:
     """Returns the schema of a protected table; `owner` says whose rows they are, or simply `unit`, a column of ids.
 
     Raises:
         InvalidParameter: if a declaration names no column, or does not fit its type.
     """
-    for option, names in (("bounds", bounds), ("keys", keys)):
+    facts = domain or {}
+    for option, names in (("bounds", bounds), ("keys", keys), ("domain", facts)):
         for column in names:
             if column not in columns:
                 raise InvalidParameter(option, column, f"to name a column of {name!r}", _known(columns))
@@ -107,6 +110,7 @@ def declare(
             bounds=_bounds(column, kind, bounds[column]) if column in bounds else None,
             keys=_keys(column, kind, keys[column]) if column in keys else None,
             link=whose.link(column),
+            domain=_bounds(column, kind, facts[column], option="domain") if column in facts else None,
         )
         for column, kind in columns.items()
     }
@@ -123,6 +127,7 @@ def declare(
         neighbours=neighbours,
         version=version,
         account=account,
+        most_rows=None if most_rows is None else check.integer(most_rows=most_rows, at_least=1, at_most=10**12),
     )
 
 
@@ -130,13 +135,13 @@ def _known(columns: Mapping[str, Type]) -> str:
     return f"Its columns are {', '.join(sorted(columns))}."
 
 
-def _bounds(column: str, kind: Type, pair: tuple[End, End]) -> Bounds:
+def _bounds(column: str, kind: Type, pair: tuple[End, End], *, option: str = "bounds") -> Bounds:
     if not kind.is_number and kind not in (Type.DATE, Type.TIMESTAMP):
         condition = "to be of a column of numbers or dates"
-        raise InvalidParameter(f"bounds[{column!r}]", kind.value, condition, "Leave it out.")
+        raise InvalidParameter(f"{option}[{column!r}]", kind.value, condition, "Leave it out.")
     ends = tuple(pair)
     if len(ends) != 2:
-        raise InvalidParameter(f"bounds[{column!r}]", pair, "to be a pair (low, high)", "Pass e.g. (0, 120).")
+        raise InvalidParameter(f"{option}[{column!r}]", pair, "to be a pair (low, high)", "Pass e.g. (0, 120).")
     if kind.is_number:
         low, high = (check.rational(bounds=end) for end in ends)
         return Bounds(low, high)

@@ -10,8 +10,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from hashlib import sha256
 
-from discreet.curator.catalog.declarations import Terms
+from discreet.curator.catalog.declarations import Terms, declaration
 from discreet.curator.measurement_plan import MeasurementPlan, area, replay_key
 from discreet.curator.replay.derivation import Derived, derive, may_follow
 from discreet.curator.replay.stored_releases import (
@@ -28,11 +29,13 @@ from discreet.errors import QueryFailed, UnsupportedQuery
 from discreet.exact import root_above
 from discreet.ledger import Book, Receipt, Stored
 from discreet.ledger.serialization import at_most
-from discreet.measurement.probes.probes import NOTHING, Fact, Facts, Probe
+from discreet.measurement.probes.probes import NOTHING, Fact, Facts, Probe, Schemas
+from discreet.measurement.profile.parts import ProfilePlan
+from discreet.measurement.profile.profile import Profile
 from discreet.measurement.program.execution import Released
 from discreet.measurement.program.program import Program
 from discreet.plan.canonical import recall
-from discreet.plan.model.schema import Limits
+from discreet.plan.model.schema import Limits, TableSchema
 
 
 class Replay:
@@ -173,6 +176,33 @@ class Replay:
             if found is not None:
                 yield found
 
+    def profile(self, schema: TableSchema, schemas: Schemas, salt: str) -> Profile | None:
+        """Returns the most precise profile of a table, as it is declared now and in this version of the data."""
+        kept = self._book.stored(profile_key(schema))
+        found = (self.unpacked_profile(stored.payload, schema, schemas, salt) for stored in kept)
+        return max((one for one in found if one is not None), key=lambda one: one.epsilon, default=None)
+
+    def unpacked_profile(self, payload: bytes, schema: TableSchema, schemas: Schemas, salt: str) -> Profile | None:
+        """Returns a kept profile; None if this version of the library would have released something else."""
+        fields = json.loads(payload)
+        about = fields["profile"]
+        plan = ProfilePlan(
+            table=schema.name,
+            schemas=schemas,
+            columns=tuple(about["columns"]),
+            by=tuple(tuple(keys) for keys in about["by"]),
+            salt=salt,
+        )
+        released = unpack(payload, lambda epsilon, _: plan.program(epsilon), private=self._private)
+        if released is None:
+            return None
+        return Profile.of(plan, released, epsilon=Fraction(fields["epsilon"]), private=self._private)
+
+    def portrait(self, measurement: MeasurementPlan) -> Profile | None:
+        """Returns the profile of the table that a question is about, if one was bought."""
+        schema = measurement.schemas[measurement.plan.table]
+        return self.profile(schema, measurement.schemas, measurement.salt)
+
     def releases(self, measurement: MeasurementPlan, program: Program) -> Iterator[tuple[int, Released]]:
         """Returns the releases of a question that are kept, each with the sequence of its entry, oldest first."""
         for stored in self._book.stored(measurement.replay_key(program, measurement.facts)):
@@ -191,3 +221,9 @@ class Replay:
         return MeasurementResult(
             released=released, facts=facts, event=released.program.event, private=self._private, former=former
         )
+
+
+def profile_key(schema: TableSchema) -> str:
+    """Returns under which key profiles of a table are kept: by its declaration and the version of its data."""
+    about = json.dumps([declaration(schema), schema.version, schema.neighbours.value])
+    return f"profile:{sha256(about.encode()).hexdigest()}"

@@ -27,7 +27,7 @@ from discreet.measurement.selection import LARGEST_EPSILON, Optimal, Selection, 
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.group_keys import MOST_VALUES, is_declared, values
 from discreet.plan.analysis.stability import Contribution
-from discreet.plan.model.nodes import Question, Value
+from discreet.plan.model.nodes import Aggregate, Column, Expression, Question, Value
 from discreet.plan.model.readings import Bounding, Reading
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import events
@@ -53,6 +53,7 @@ class Program:
         event: the whole price.
         groupings: if there are several, what is read for each; the noise covers all of them at once.
         beside: what is released together with it, for the same price.
+        whole: the aggregates that no limit and no bound leaves anything out of, by declared facts.
     """
 
     question: Question
@@ -67,6 +68,7 @@ class Program:
     event: events.Event
     groupings: tuple[Program, ...] = ()
     beside: tuple[Program, ...] = ()
+    whole: frozenset[str] = frozenset()
 
     @property
     def width(self) -> int:
@@ -185,7 +187,31 @@ def _program(
         contribution=contribution,
         people=schema.people or schema.unit or "row",
         event=draft.event,
+        whole=frozenset(each.name for each in question.aggregates if _leaves_nothing_out(each, question, schema)),
     )
+
+
+def _leaves_nothing_out(aggregate: Aggregate, question: Question, schema: TableSchema) -> bool:
+    """Tells whether an aggregate is of the whole table: every row counts, and no value is clipped.
+
+    Rows count as people where each is one; people count where they are counted themselves, and there are no groups.
+    Values are not clipped where a declared fact says that bounds hold all of them.
+    """
+    if schema.unit is not None:
+        return aggregate.kind == "count_units" and not question.keys
+    kind = aggregation(aggregate.kind)
+    if kind.drawn:
+        return False
+    return not kind.bounded or all(
+        _is_inside(x, schema) for x in (aggregate.argument, aggregate.other) if x is not None
+    )
+
+
+def _is_inside(x: Expression, schema: TableSchema) -> bool:
+    column = schema.columns.get(x.name) if isinstance(x, Column) else None
+    if column is None or column.domain is None or column.bounds is None:
+        return False
+    return column.bounds.low <= column.domain.low and column.domain.high <= column.bounds.high
 
 
 def public_keys(question: Question, schema: TableSchema) -> tuple[tuple[Value, ...], ...] | None:

@@ -51,6 +51,7 @@ class ColumnSchema:
         bounds: public limits of numbers, or of dates as numbers of days.
         keys: public group keys.
         decimals: how many decimals are enough to write every value, if it is known that so many are.
+        domain: a public fact, where one was declared: all values lie in it. It labels answers, and bounds nothing.
         limited: whether the bounds are a limit of ours, beyond which values are to be expected.
         link: what it has in common with columns of other tables: the part of the unit's id that it is, or the key of
             another table on the way to the unit.
@@ -63,6 +64,7 @@ class ColumnSchema:
     decimals: int | None = None
     limited: bool = False
     link: str = ""
+    domain: Bounds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ class TableSchema:
         people: what the units are called, where no column is theirs any more.
         parts: the columns that make the unit's id together, if they are several.
         reach: the way to the unit, if another table tells whose rows they are.
+        most_rows: a public fact, where one was declared: nobody has more rows. It labels answers, and bounds nothing.
         private_groups: whether groups may be shown whose keys are not public: its account has a delta to pay with.
     """
 
@@ -124,6 +127,7 @@ class TableSchema:
     parts: tuple[str, ...] = ()
     reach: Reach | None = None
     private_groups: bool = True
+    most_rows: int | None = None
 
     @property
     def stored(self) -> dict[str, ColumnSchema]:

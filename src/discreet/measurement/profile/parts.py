@@ -1,0 +1,237 @@
+"""What a profile counts: people by the size of a number of theirs, and rows that bounds and missing ids leave out.
+
+Every part is a question like any other, about one row for each person, so that a person counts once in it. Sizes lie
+in public buckets that end at powers of two. A bucket (w, 2w] counts its people and adds up how far each is above w, in
+units of w: both meet their noise as one paired form, which costs as much as the count alone would.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from discreet.measurement.probes.magnitudes import bucket_of, edge
+from discreet.measurement.probes.probes import LARGEST_LIMIT, ONCE, Schemas, described, read_by
+from discreet.measurement.program.execution import answerable
+from discreet.measurement.program.program import Program, choose
+from discreet.plan.analysis.relation_schema import own_rows
+from discreet.plan.expressions.calls import call
+from discreet.plan.model.nodes import Aggregate, Column, Expression, Key, Literal, Output, Question, Relation, Value
+from discreet.plan.model.relations import Fold, PerUnit, Select
+from discreet.plan.model.schema import Bounds, TableSchema
+from discreet.plan.model.types import Type
+from discreet.privacy import events
+
+ROWS = "rows"
+"""The part that tells how many rows people have; of a table whose rows are people, how many there are."""
+
+IDS = "ids"
+"""The part that counts the rows that are nobody's."""
+
+MOST = 1 << LARGEST_LIMIT
+"""The end of the last bucket: whoever has more counts as if they had as much."""
+
+BUCKETS = range(1, LARGEST_LIMIT + 2)
+
+PEOPLE, EXCESS = "#people", "#excess"
+_SIZE = Column("#f0", Type.INT)
+_SHARE_OF_ROWS = Fraction(1, 3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One count of a profile.
+
+    Args:
+        subject: what it is about: ROWS or IDS; "groups" or "beyond" and a set of keys; "outside" or "missing" and a
+            column.
+        question: what is asked.
+        schema: what is public about its rows.
+        keys: the numbers of its buckets; one group of everybody if there are none.
+    """
+
+    subject: tuple[str, ...]
+    question: Question
+    schema: TableSchema
+    keys: tuple[tuple[Value, ...], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfilePlan:
+    """A profile before its charge.
+
+    Formal guarantee: each part is a program whose event says what it costs, one person counting once; rows without an
+    id belong to no unit, and each of them counts for itself. The event of the whole is their composition.
+
+    Args:
+        table: which is described.
+        schemas: the declared tables by name.
+        columns: those whose values outside their bounds, and whose missing ones, are counted.
+        by: sets of keys for which the groups of people are counted.
+        salt: of the rule by which rows are kept.
+    """
+
+    table: str
+    schemas: Schemas = field(repr=False)
+    columns: tuple[str, ...]
+    by: tuple[tuple[str, ...], ...]
+    salt: str = field(repr=False)
+
+    @property
+    def schema(self) -> TableSchema:
+        """Returns the declared table."""
+        return self.schemas[self.table]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Returns everything that is counted, the rows of people first."""
+        schema = self.schema
+        if schema.unit is None:
+            counted = Question(table=self.table, aggregates=(_people(),), outputs=(_output(PEOPLE),))
+            first, others = Part(subject=(ROWS,), question=counted, schema=schema), []
+        else:
+            rows = own_rows(self.table, self.schemas)
+            first = self._sizes((ROWS,), _folded(rows, _count()))
+            others = [part for keys in self.by for part in self._groups(rows, keys)]
+            others += _of_nobody(schema)
+        values = [part for column in self.columns for part in self._values(column)]
+        return (first, *others, *values)
+
+    def program(self, epsilon: Fraction) -> Program:
+        """Returns all parts as one program: a third of epsilon for the rows of people, the rest in equal shares."""
+        first, *others = self.parts
+        share = _SHARE_OF_ROWS if others else Fraction(1)
+        made = self._made(first, epsilon * share)
+        beside = tuple(self._made(part, epsilon * (1 - share) / len(others)) for part in others)
+        event = events.Composed([made.event, *(one.event for one in beside)])
+        return replace(made, beside=beside, event=event)
+
+    @property
+    def tables(self) -> list[TableSchema]:
+        """Returns the tables that are read."""
+        return read_by(self.parts[0].question, self.schemas)
+
+    def _made(self, part: Part, epsilon: Fraction) -> Program:
+        made = choose(part.question, part.schema, epsilon=epsilon, limits=ONCE, salt=self.salt, keys=part.keys)
+        return answerable(made, self.schemas)
+
+    def _groups(self, rows: Relation, keys: tuple[str, ...]) -> tuple[Part, Part]:
+        """Returns how many groups people have, and how many rows their groups have beyond the limit of rows."""
+        schema, limit = self.schema, self.schema.limits.rows
+        columns = tuple(Column(name, schema.columns[name].type) for name in keys)
+        by_group = PerUnit(rows, tuple(Output(f"k{i}", column) for i, column in enumerate(columns)), (_count(),))
+        beyond = call("greatest", call("subtract", _SIZE, Literal(limit, Type.INT)), Literal(0, Type.INT))
+        summed = Fold(name="#f0", kind="sum", type=Type.INT, argument=beyond, low=0, high=MOST)
+        return (
+            self._sizes(("groups", *keys), _folded(by_group, _count())),
+            self._sizes(("beyond", *keys), _folded(by_group, summed)),
+        )
+
+    def _sizes(self, subject: tuple[str, ...], source: Relation) -> Part:
+        """Returns people by the bucket of their number, and how far they are above where their bucket begins."""
+        size = call("least", _SIZE, Literal(MOST, Type.INT))
+        question = Question(
+            table=self.table,
+            source=source,
+            keys=(Key("bucket", bucket_of(size)),),
+            aggregates=(_people(), Aggregate(name=EXCESS, kind="sum", argument=_excess(size))),
+            outputs=(Output("bucket", Column("bucket", Type.INT)), _output(PEOPLE), _output(EXCESS, Type.FLOAT)),
+        )
+        keys: tuple[tuple[Value, ...], ...] = tuple((bucket,) for bucket in BUCKETS)
+        return Part(subject=subject, question=question, schema=described(question, self.schemas), keys=keys)
+
+    def _values(self, column: str) -> list[Part]:
+        schema = self.schema.columns[column]
+        x, found = Column(column, schema.type), {"missing": call("is_null", Column(column, schema.type))}
+        if schema.bounds is not None and schema.type.is_number:
+            low, high = (Literal(end, schema.type) for end in _ends(schema.type, schema.bounds))
+            found["outside"] = call("or", call("less", x, low), call("greater", x, high))
+        return [self._holding((kind, column), condition) for kind, condition in found.items()]
+
+    def _holding(self, subject: tuple[str, ...], condition: Expression) -> Part:
+        """Returns the people who have such a row, and their rows of the kind, as a share of the limit of rows."""
+        if self.schema.unit is None:
+            question = Question(table=self.table, where=condition, aggregates=(_people(),), outputs=(_output(PEOPLE),))
+            return Part(subject=subject, question=question, schema=self.schema)
+        rows = Select(own_rows(self.table, self.schemas), (), condition)
+        limit = Literal(float(self.schema.limits.rows), Type.FLOAT)
+        share = _between_0_and_1(call("divide", _SIZE, limit))
+        question = Question(
+            table=self.table,
+            source=_folded(rows, _count()),
+            aggregates=(_people(), Aggregate(name=EXCESS, kind="sum", argument=share)),
+            outputs=(_output(PEOPLE), _output(EXCESS, Type.FLOAT)),
+        )
+        return Part(subject=subject, question=question, schema=described(question, self.schemas))
+
+
+def width(bucket: int) -> int:
+    """Returns where a bucket begins, which is also how wide it is; the first one begins at zero and holds ones.
+
+    >>> [width(bucket) for bucket in (1, 2, 3, 4)]
+    [0, 1, 2, 4]
+    """
+    return 0 if bucket == 1 else int(edge(Type.INT, bucket - 1))
+
+
+def chosen(schema: TableSchema, columns: Sequence[str] | None, by: Sequence[tuple[str, ...]] | None) -> Chosen:
+    """Returns which columns and keys a profile is about: those with declared bounds or keys, unless they are given."""
+    usual = tuple(name for name, column in schema.stored.items() if column.bounds is not None and column.type.is_number)
+    keyed = tuple((name,) for name, column in schema.stored.items() if column.keys is not None)
+    return tuple(columns) if columns is not None else usual, tuple(by) if by is not None else keyed
+
+
+Chosen = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
+
+
+def _of_nobody(schema: TableSchema) -> list[Part]:
+    """Returns the count of rows without an id, each of which is a unit of its own: they belong to no person.
+
+    A row counts only if engines take it for nobody's: where its id is NULL, or a text of nothing but spaces.
+    """
+    if schema.unit is None or schema.unit not in schema.stored:  # an id made of parts, or told by another table
+        return []
+    id_ = Column(schema.unit, schema.columns[schema.unit].type)
+    nobody = call("is_null", id_)
+    if id_.type is Type.TEXT:
+        nobody = call("or", nobody, call("equal", call("trim", id_), Literal("", Type.TEXT)))
+    question = Question(table=schema.name, where=nobody, aggregates=(_people(),), outputs=(_output(PEOPLE),))
+    return [Part(subject=(IDS,), question=question, schema=replace(schema, unit=None))]
+
+
+def _folded(rows: Relation, fold: Fold) -> PerUnit:
+    return PerUnit(rows, (), (fold,))
+
+
+def _count() -> Fold:
+    return Fold(name=_SIZE.name, kind="count", type=Type.INT)
+
+
+def _people() -> Aggregate:
+    return Aggregate(name=PEOPLE, kind="count")
+
+
+def _output(name: str, kind: Type = Type.INT) -> Output:
+    return Output(name, Column(name, kind))
+
+
+def _excess(size: Expression) -> Expression:
+    """How far a number is above where its bucket begins, in units of where that is; 1 in the first two buckets."""
+    found: Expression = Literal(1.0, Type.FLOAT)
+    for bucket in BUCKETS[2:]:
+        start = Literal(float(width(bucket)), Type.FLOAT)
+        above = call("divide", call("subtract", size, start), start)
+        found = call("if", call("greater", size, Literal(width(bucket), Type.INT)), above, found)
+    return _between_0_and_1(found)
+
+
+def _between_0_and_1(x: Expression) -> Expression:
+    return call("least", call("greatest", x, Literal(0.0, Type.FLOAT)), Literal(1.0, Type.FLOAT))
+
+
+def _ends(kind: Type, bounds: Bounds) -> tuple[Value, Value]:
+    """Bounds as literals; of whole columns the first and the last whole number inside."""
+    low, high = bounds.low, bounds.high
+    return (float(low), float(high)) if kind is Type.FLOAT else (math.ceil(low), math.floor(high))
