@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property, lru_cache
 
 from discreet.measurement.probes.magnitudes import bucket_of, edge
 from discreet.measurement.probes.probes import LARGEST_LIMIT, ONCE, Schemas, described, read_by
@@ -58,7 +59,7 @@ class Part:
     keys: tuple[tuple[Value, ...], ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ProfilePlan:
     """A profile before its charge.
 
@@ -84,7 +85,7 @@ class ProfilePlan:
         """Returns the declared table."""
         return self.schemas[self.table]
 
-    @property
+    @cached_property
     def parts(self) -> tuple[Part, ...]:
         """Returns everything that is counted, the rows of people first."""
         schema = self.schema
@@ -217,6 +218,7 @@ def _output(name: str, kind: Type = Type.INT) -> Output:
     return Output(name, Column(name, kind))
 
 
+@lru_cache(maxsize=4)  # the same in every part
 def _excess(size: Expression) -> Expression:
     """How far a number is above where its bucket begins, in units of where that is; 1 in the first two buckets."""
     found: Expression = Literal(1.0, Type.FLOAT)

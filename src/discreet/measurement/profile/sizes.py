@@ -10,8 +10,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
+from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.probes.probes import MISTAKE
 from discreet.measurement.profile.parts import BUCKETS, EXCESS, PEOPLE, width
 from discreet.measurement.program.execution import Released
@@ -140,7 +141,7 @@ class Sizes:
             place = columns * (bucket - BUCKETS[0])
             linear = linear + Linear.of({place + at: weight for at, weight in own.weights})
         value = sum(self._one(bucket, parts) for bucket, parts in used.items())
-        reach = float(program.noise.repeated(len(BUCKETS)).reach(linear, outside) + self._rounding(used))
+        reach = float(_reach(program.noise, linear, outside) + self._rounding(used))
         return Figure(max(value, 0.0), max(value - reach, 0.0), max(value + reach, 0.0))
 
     def _rounding(self, used: Mapping[int, Weights]) -> Fraction:
@@ -148,6 +149,11 @@ class Sizes:
         total = self.released.program.estimators[EXCESS].total
         each = Fraction(0) if total is None else total.most_rounding
         return each * sum((abs(excess) for _, excess in used.values()), Fraction(0))
+
+
+@lru_cache(maxsize=1024)  # the same sums are asked about with every answer
+def _reach(noise: Noise, linear: Linear, outside: Fraction) -> Fraction:
+    return noise.repeated(len(BUCKETS)).reach(linear, outside)
 
 
 def _beyond(bucket: int, limit: int, *, upper: bool) -> Weights:
