@@ -46,6 +46,10 @@ COMMANDS = {
         "discreet.cli.questions:explain",
         "Show what a question would cost and how wrong its answer would be; reads no data, spends nothing.",
     ),
+    "profile": Late(
+        "discreet.cli.questions:profile",
+        "Buy a portrait of a table: people, rows and groups per person, and what limits and bounds leave out.",
+    ),
     "choose-epsilon": Late(
         "discreet.cli.questions:choose_epsilon",
         "Compare budgets: how wrong an answer would be, what an attacker could learn; reads no data, spends nothing.",

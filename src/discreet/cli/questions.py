@@ -151,6 +151,26 @@ def explain(
     typer.echo(str(told))
 
 
+def profile(
+    table: Annotated[str, typer.Argument(help="A protected table.")],
+    *,
+    epsilon: Annotated[str, typer.Option(help="What the profile may cost, e.g. 0.05.")],
+    column: Annotated[list[str] | None, typer.Option(help="Count its clipped and missing values; repeat it.")] = None,
+    by: Annotated[list[str] | None, typer.Option(help="Count people's groups by it, or by 'a,b'; repeat it.")] = None,
+    analyst: Analyst = OWNER,
+    project: Project = "",
+    config: ConfigFile = HERE,
+) -> None:
+    """Buy a portrait of a table: people, rows and groups per person, and what limits and bounds leave out."""
+    with Console(stderr=True).status("Profiling"), _keyed(None) as word:
+        curator = Curator.from_config(config, opening=False)
+        sets = None if by is None else [[name.strip() for name in keys.split(",")] for keys in by]
+        found = curator.profile(
+            table, epsilon=epsilon, columns=column, by=sets, analyst=analyst, key=word, project=project
+        )
+    typer.echo(str(found))
+
+
 def choose_epsilon(
     question: Annotated[str | None, typer.Argument(metavar="[SQL]", help="A question about a protected table.")] = None,
     *,
