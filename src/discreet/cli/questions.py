@@ -22,6 +22,7 @@ from discreet.curator.curator import Curator
 from discreet.errors import InvalidParameter
 from discreet.ledger import OWNER
 from discreet.ledger.serialization import write_loss
+from discreet.measurement.profile.coverage import Coverage
 from discreet.noise import system_bits
 from discreet.plan.model.schema import Limits
 from discreet.report import page
@@ -301,8 +302,16 @@ def _answer_json(answer: Answer) -> str:
             "replayed": answer.replayed,
             "private": answer.private,
             "notes": list(answer.notes),
+            "scope": answer.scope,
+            "coverage": {name: _covered(found) for name, found in (answer.coverage or {}).items()} or None,
         }
     )
+
+
+def _covered(found: Coverage) -> dict[str, float | None]:
+    """Returns the share that is left out, and the number of rows; an end that is not known is null."""
+    rows = {"rows": found.rows.value, "rows_low": found.rows.low, "rows_high": _plain(found.rows.high)}
+    return {"share": found.share, "low": found.low, "high": found.high, **rows}
 
 
 def _plain(value: Any) -> Any:

@@ -294,9 +294,9 @@ _AMOUNTS: Mapping[str, Read] = dict.fromkeys(("epsilon", "delta", "rho"), _amoun
 _TABLE: Mapping[str, Read] = {
     **dict.fromkeys(("source", "account", "neighbours", "version", "identity"), _text),
     "unit": _unit,
-    **dict.fromkeys(("max_groups", "max_rows"), _count),
+    **dict.fromkeys(("max_groups", "max_rows", "most_rows"), _count),
     "types": _texts,
-    "bounds": _lists,
+    **dict.fromkeys(("bounds", "domain"), _lists),
     "keys": _keys,
 }
 _PUBLIC: Mapping[str, Read] = {"source": _text, "types": _texts}
