@@ -112,7 +112,8 @@ def test_bad_parameters_cost_nothing() -> None:
     curator = clinic()
     with pytest.raises(UnknownTable):
         curator.profile("nothing", epsilon=1)
-    for wrong in ({"columns": ["nothing"]}, {"by": ["patient"]}, {"epsilon": 0}, {"by": [("ward", "nothing")]}):
+    wrongs: list[dict[str, Any]] = [{"columns": ["no"]}, {"by": ["patient"]}, {"epsilon": 0}, {"by": [("ward", "no")]}]
+    for wrong in wrongs:
         with pytest.raises(InvalidParameter):
             curator.profile("visits", **{"epsilon": 1, **wrong})
     assert str(curator.budget("visits").spent) == "epsilon=0"
