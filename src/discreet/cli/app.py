@@ -34,6 +34,10 @@ COMMANDS = {
         "discreet.cli.declarations:init",
         "Write a commented discreet.toml to fill in; an existing one is never overwritten.",
     ),
+    "check": Late(
+        "discreet.cli.files:check",
+        "Look into a file before it is protected, for the steward's eyes only: what is read, what is not, whose rows.",
+    ),
     "protect": Late(
         "discreet.cli.declarations:protect",
         "Open the declared accounts, attach the tables and appoint the analysts; again, it changes nothing.",

@@ -157,7 +157,10 @@ def _check_types(place: str, table: Table | PublicTable, *, typed: bool) -> None
     with _naming(place):
         source = source_of(str(table.source))
     if isinstance(source, Csv) and not typed:
-        hint = f"CSV carries no types. Paste this under [{place}] and correct it:\n{types_line(source.header)}"
+        look = f"`discreet check {shlex.quote(source.paths[0].name)}` looks into the file and proposes them"
+        hint = (
+            f"CSV carries no types. {look}; or paste this under [{place}] and correct it:\n{types_line(source.header)}"
+        )
         raise InvalidParameter(f"{place}.types", None, "to be given", hint)
 
 
@@ -167,11 +170,12 @@ def types_line(header: tuple[str, ...]) -> str:
     >>> types_line(("age", "ward no"))
     'types = { age = "text", "ward no" = "text" }'
     """
-    pairs = ", ".join(f'{_key(name)} = "text"' for name in header)
+    pairs = ", ".join(f'{toml_key(name)} = "text"' for name in header)
     return f"types = {{ {pairs} }}"
 
 
-def _key(name: str) -> str:
+def toml_key(name: str) -> str:
+    """Returns a name as a key of TOML, quoted where it must be."""
     if _BARE.fullmatch(name):
         return name
     return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,7 +1,7 @@
 """What an embedded engine can be given, and which types its format carries; contents are never looked at for types.
 
-A path ending in .parquet, .csv or .tsv (or a list of such paths with the same columns), a frame (pandas, polars, Arrow:
-whatever narwhals or the Arrow PyCapsule interface can read), or `FileTable`, a table of a .duckdb file.
+A path ending in .parquet, .csv, .tsv or .csv.gz (or a list of such paths with the same columns), a frame (pandas,
+polars, Arrow: whatever narwhals or the Arrow PyCapsule interface can read), or `FileTable`, a table of a .duckdb file.
 
 What a source is depends on its kind and on the types of its columns, never on a value in it.
 """
@@ -9,8 +9,13 @@ What a source is depends on its kind and on the types of its columns, never on a
 from __future__ import annotations
 
 import csv
+import gzip
+import re
+import shlex
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +27,11 @@ from discreet.lazy import nw
 from discreet.plan.model.types import Type
 
 PARQUET, CSV = (".parquet", ".pq"), (".csv", ".tsv", ".txt")
+PACKED = ".gz"  # after one of CSV
 _GLOB = set("*?[]{}")
 _DELIMITERS = ",;\t|"
+_LINE_END = re.compile("[\r\n]")
+_QUOTED = re.compile('"[^"]*"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,29 +108,56 @@ def existing(path: str | Path) -> Path:
 
 
 def _files(paths: tuple[Path, ...]) -> Parquet | Csv:
-    endings = {path.suffix.lower() for path in paths}
-    if endings <= set(PARQUET):
+    if all(path.suffix.lower() in PARQUET for path in paths):
         return Parquet(paths)
-    if endings <= set(CSV):
+    if all(Path(path.name.removesuffix(PACKED)).suffix.lower() in CSV for path in paths):
         return _csv(paths)
-    raise InvalidParameter("source", str(paths[0].name), "to end in .parquet, .csv or .tsv", "Convert the file.")
+    condition = "to end in .parquet, .csv, .tsv or .csv.gz"
+    raise InvalidParameter("source", str(paths[0].name), condition, "Convert the file.")
 
 
 def _csv(paths: tuple[Path, ...]) -> Csv:
     """Only the first line is read here: a header is public, as a table's columns are."""
-    headers = [_first_line(path) for path in paths]
+    headers = [first_line(path) for path in paths]
     line = headers[0]
-    delimiter = max(_DELIMITERS, key=line.count)
-    names = tuple(next(csv.reader([line], delimiter=delimiter), []))
-    if any(header != line for header in headers) or len(set(names)) < len(names) or not all(names):
+    if "\0" in line:
+        hint = f"To see what it is, and to convert it, run: discreet check {shlex.quote(str(paths[0]))}"
+        raise InvalidParameter("source", paths[0].name, "to be a text in UTF-8", hint)
+    delimiter, names = split_header(line)
+    different = {name.casefold() for name in names}  # as questions tell them apart
+    if any(header != line for header in headers) or len(different) < len(names) or not all(names or ("",)):
         hint = "Write one line of column names, each once, the same in every file."
         raise InvalidParameter("source", paths[0].name, "to begin with a header", hint)
     return Csv(paths, names, delimiter)
 
 
-def _first_line(path: Path) -> str:
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        return file.readline(1 << 20).rstrip("\r\n")
+def split_header(line: str) -> tuple[str, tuple[str, ...]]:
+    """Returns the delimiter of a header, the one that occurs most outside of quotes, and the names of columns.
+
+    >>> split_header('ward;"age, in years"')
+    (';', ('ward', 'age, in years'))
+    """
+    delimiter = max(_DELIMITERS, key=_QUOTED.sub("", line).count)
+    return delimiter, tuple(next(csv.reader([line], delimiter=delimiter), []))
+
+
+def first_line(path: Path) -> str:
+    """Reads the first line of a text file, which may be packed; bytes that are not UTF-8 are replaced.
+
+    Raises:
+        InvalidParameter: if it cannot be unpacked.
+    """
+    try:
+        with opened(path) as file:
+            line = file.readline(1 << 20)
+    except (OSError, EOFError, zlib.error):
+        raise InvalidParameter("source", path.name, "to be a file that can be read", "Pack it again.") from None
+    return _LINE_END.split(line.decode("utf-8-sig", errors="replace"), maxsplit=1)[0]
+
+
+def opened(path: Path) -> BufferedIOBase:
+    """Opens a file to read its bytes, unpacked."""
+    return gzip.open(path) if path.name.endswith(PACKED) else path.open("rb")
 
 
 def _frame(given: Any) -> Frame:

@@ -40,8 +40,10 @@ Readable = tuple[Source, Mapping[str, Column]]
 
 
 def hardened(**settings: Any) -> duckdb.DuckDBPyConnection:
-    """Opens an empty database in memory that loads nothing by itself."""
-    return duckdb.connect(config={**_HARDENED, **settings})
+    """Opens an empty database in memory that loads nothing by itself, and prints nothing."""
+    connection = duckdb.connect(config={**_HARDENED, **settings})
+    connection.execute("SET enable_progress_bar = false")  # in a notebook its percentages would tell sizes
+    return connection
 
 
 def _describer() -> duckdb.DuckDBPyConnection:
@@ -151,15 +153,22 @@ def _parquet(connection: duckdb.DuckDBPyConnection, source: Parquet, name: str) 
     return scan(source.paths)
 
 
-def _csv(connection: duckdb.DuckDBPyConnection, source: Csv, name: str) -> str:
-    del connection, name
+_TOLERANT = "ignore_errors = true, null_padding = true, parallel = false, strict_mode = false"
+
+
+def csv_scan(source: Csv, options: str = _TOLERANT) -> str:
+    """Writes what stands after FROM to read text files; the options say what becomes of faulty lines."""
     columns = ", ".join(f"{DIALECT.text_literal(column)}: 'VARCHAR'" for column in source.header)
     return (
         f"read_csv([{', '.join(DIALECT.text_literal(str(path)) for path in source.paths)}], "
         f"auto_detect = false, header = true, delim = {DIALECT.text_literal(source.delimiter)}, "
-        f"quote = '\"', escape = '\"', columns = {{{columns}}}, nullstr = '', allow_quoted_nulls = true, "
-        "ignore_errors = true, null_padding = true, parallel = false, strict_mode = false)"
+        f"quote = '\"', escape = '\"', columns = {{{columns}}}, nullstr = '', allow_quoted_nulls = true, {options})"
     )
+
+
+def _csv(connection: duckdb.DuckDBPyConnection, source: Csv, name: str) -> str:
+    del connection, name
+    return csv_scan(source)
 
 
 def _frame(connection: duckdb.DuckDBPyConnection, source: Frame, name: str) -> str:

@@ -1,0 +1,71 @@
+"""`discreet check`: a steward looks into a file before it is protected."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.declarations import HERE, ConfigFile
+from discreet.cli.output import say
+from discreet.curator.inspection.file_check import FileCheck, check_file, mend_file
+from discreet.curator.inspection.proposed_config import proposed_config, table_name
+from discreet.errors import InvalidParameter
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV, packed or not, or Parquet.", dir_okay=False)]
+Unit = Annotated[str | None, typer.Option(help="The column of people's ids; '' if each row is one person.")]
+Name = Annotated[str | None, typer.Option(help="How questions will call the table; default: as the file.")]
+Mended = Annotated[
+    Path | None, typer.Option("--mend", metavar="COPY", help="Write a copy that can be read, and check that.")
+]
+Write = Annotated[bool, typer.Option("--write", help="Write a discreet.toml to read through, change and protect with.")]
+
+
+def check(
+    file: File,
+    *,
+    unit: Unit = None,
+    name: Name = None,
+    mend: Mended = None,
+    write: Write = False,
+    config: ConfigFile = HERE,
+) -> None:
+    """Look into a file before it is protected, for the steward's eyes only: what is read, what is not, whose rows."""
+    path = file if mend is None else mend_file(file, mend)
+    found = check_file(path, unit=unit)
+    typer.echo(str(found))
+    if mend is not None:
+        say(f"Wrote {path}, readable by its owner only.")
+    elif found.mends:
+        say(f"To write a copy that is read, run: discreet check {shlex.quote(str(file))} --mend {_copy_name(file)}")
+    if write:
+        _write(config, found, name or table_name(path))
+        say(f"Wrote {config}, readable by its owner only. Read it, change it, then run: discreet protect")
+    elif found.columns:
+        again = f"discreet check {shlex.quote(str(path))} {_unit_option(found)}--write"
+        say(f"To write a discreet.toml for it, run: {again}")
+
+
+def _write(config: Path, found: FileCheck, name: str) -> None:
+    """A new file for its owner: comments in it may be private."""
+    text = proposed_config(found, name=name, folder=config.absolute().parent)
+    try:
+        handle = os.open(config, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        hint = "It is left as it is; write to another file with --config, and copy what you need."
+        raise InvalidParameter("config", str(config), "not to exist yet", hint) from None
+    with os.fdopen(handle, "w", encoding="utf-8") as out:
+        out.write(text)
+
+
+def _unit_option(found: FileCheck) -> str:
+    if found.unit is None:
+        return "--unit COLUMN (or '', if each row is one person) "
+    return "" if found.guessed else f"--unit {shlex.quote(found.unit)} "
+
+
+def _copy_name(file: Path) -> str:
+    return shlex.quote(f"{file.name.split('.')[0]}-mended.csv")

@@ -1,0 +1,155 @@
+"""What to declare about a column: a type that reads its cells, bounds of its kind, and what stands in the way.
+
+The type is proposed after looking at the cells, which is a steward's right before anything is answered; bounds are
+those of the column's kind, from its name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.curator.inspection.column_kinds import Kind, kind_of
+from discreet.engines.duckdb.cell_forms import Form, Mend
+from discreet.engines.duckdb.file_content import ColumnForms
+from discreet.plan.model.types import Type
+
+_ENOUGH, _NOTABLE = 0.99, 0.5
+"""The share of values that a type reads if it is proposed, and if it is mentioned."""
+
+_COMMAS = (Form.COMMA, Form.COMMA_GROUPS, Form.DECIMAL_COMMA, Form.POINT_GROUPS, Form.OTHER_GROUPS)
+_SIGNS = (Form.CURRENCY, Form.PERCENT)
+_SHORT_DAYS = (Form.DAY_FIRST, Form.MONTH_FIRST, Form.DAY_OR_MONTH_FIRST)
+_OTHER_DAYS = (*_SHORT_DAYS, Form.YEAR_FIRST, Form.NAMED_MONTH, Form.ZONED)
+_NUMBERS = (Form.WHOLE, Form.PADDED, Form.NUMBER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What to declare about a column.
+
+    Attributes:
+        type: the one that its cells are read as.
+        missing: how many cells are empty.
+        unread: how many cells the type makes missing, since it does not read them.
+        kind: what the column is about, if its name tells and its type fits.
+        remarks: what a steward should know.
+        mend: how its cells become ones that are read; None if there is nothing to mend, or it cannot be told how.
+    """
+
+    type: Type
+    missing: int
+    unread: int = 0
+    kind: Kind | None = None
+    remarks: tuple[str, ...] = ()
+    mend: Mend | None = None
+
+
+def proposal(name: str, found: ColumnForms, bare: ColumnForms | None = None) -> Proposal:
+    """Returns what to declare about a column.
+
+    Args:
+        name: of the column.
+        found: the forms of its cells.
+        bare: the same without signs of currencies and percents, if it has such.
+    """
+    missing = found.count(Form.MISSING)
+    if found.stored is not Type.TEXT:
+        return Proposal(type=found.stored, missing=missing, kind=_fitting(name, found.stored))
+    cells = sum(found.forms.values()) - missing - found.count(Form.MARK)
+    if not cells:
+        return Proposal(type=Type.TEXT, missing=missing, remarks=("it is empty",))
+    kind, remarks = _type(found, cells)
+    mend, troubles = _mend(bare or found, found, cells)
+    unread = 0 if kind is Type.TEXT else cells - _read(found, kind)
+    if kind is not Type.TEXT and found.count(Form.MARK):
+        remarks += (f"{found.count(Form.MARK)} marks of missing values, read as missing",)
+    return Proposal(
+        type=kind,
+        missing=missing + (found.count(Form.MARK) if kind is not Type.TEXT else 0),
+        unread=unread,
+        kind=_fitting(name, kind),
+        remarks=(*remarks, *troubles),
+        mend=mend,
+    )
+
+
+def _fitting(name: str, kind: Type) -> Kind | None:
+    known = kind_of(name)
+    fits = known is not None and (kind in (Type.DATE, Type.TIMESTAMP) if known.is_day else kind.is_number)
+    return known if fits else None
+
+
+def _read(found: ColumnForms, kind: Type) -> int:
+    """How many cells a type reads."""
+    return found.count(*_READ_BY[kind])
+
+
+_READ_BY = {
+    Type.INT: (Form.WHOLE, Form.PADDED),
+    Type.FLOAT: _NUMBERS,
+    Type.BOOL: (Form.TRUTH,),
+    Type.DATE: (Form.DAY,),
+    Type.TIMESTAMP: (Form.DAY, Form.MOMENT),
+}
+"""The forms that each type reads, the narrower types first."""
+
+
+def _type(found: ColumnForms, cells: int) -> tuple[Type, tuple[str, ...]]:
+    """The narrowest type that reads nearly all cells, and remarks about those that come near to one."""
+    for kind in _READ_BY:
+        share = _read(found, kind) / cells
+        if share >= _ENOUGH and kind.is_number and found.count(Form.PADDED):
+            return Type.TEXT, (f"{found.count(Form.PADDED)} values have leading zeros, which only text keeps",)
+        if share >= _ENOUGH and not (kind is Type.INT and found.count(Form.NUMBER)):
+            return kind, ()
+    near = next((kind for kind in (Type.FLOAT, Type.TIMESTAMP) if _read(found, kind) / cells >= _NOTABLE), None)
+    if near is None:
+        return Type.TEXT, ()
+    read = _read(found, near)
+    return Type.TEXT, (f"{read} of {cells} values are a {near.value}; read as such, the others would be missing",)
+
+
+# ------------------------------------------------------------------------------------------------------------- mend
+
+
+def _mend(bare: ColumnForms, found: ColumnForms, cells: int) -> tuple[Mend | None, tuple[str, ...]]:
+    """How to write a column's numbers or days plainly, and what is the matter with them."""
+    odd = found.count(*_COMMAS, *_SIGNS)
+    if odd and (odd + found.count(*_NUMBERS)) / cells >= _NOTABLE:
+        return _mended_numbers(bare, _told(found, (*_SIGNS, *_COMMAS)))
+    if found.count(*_OTHER_DAYS) / cells >= _NOTABLE:
+        return _mended_days(found, _told(found, _OTHER_DAYS))
+    return None, ()
+
+
+def _told(found: ColumnForms, forms: tuple[Form, ...]) -> str:
+    return ", ".join(f"{found.count(form)} times {form.value}" for form in forms if found.count(form))
+
+
+def _mended_numbers(bare: ColumnForms, told: str) -> tuple[Mend | None, tuple[str, ...]]:
+    decimal, groups = bare.count(Form.DECIMAL_COMMA, Form.POINT_GROUPS), bare.count(Form.COMMA_GROUPS)
+    if decimal and groups:
+        return None, (f"{told}: commas mean decimals in some values and thousands in others",)
+    if bare.count(Form.COMMA) and not decimal and not groups and not bare.count(Form.NUMBER):
+        return None, (f"{told}: whether a comma means decimals or thousands cannot be told",)
+    if not decimal:
+        return Mend.COMMA_GROUPS, (told,)
+    return Mend.POINT_GROUPS if bare.count(Form.POINT_GROUPS) else Mend.DECIMAL_COMMA, (told,)
+
+
+def _mended_days(found: ColumnForms, told: str) -> tuple[Mend | None, tuple[str, ...]]:
+    if found.count(Form.DAY_FIRST) and found.count(Form.MONTH_FIRST):
+        return None, (f"{told}: the order differs from value to value",)
+    if found.count(Form.DAY_OR_MONTH_FIRST) and not found.count(Form.DAY_FIRST, Form.MONTH_FIRST):
+        return None, (f"{told}: which of the two it is cannot be told",)
+    most = max(_BY_FORM, key=found.count)
+    return _BY_FORM[most], (told,)
+
+
+_BY_FORM = {
+    Form.DAY_FIRST: Mend.DAY_FIRST,
+    Form.MONTH_FIRST: Mend.MONTH_FIRST,
+    Form.YEAR_FIRST: Mend.YEAR_FIRST,
+    Form.NAMED_MONTH: Mend.NAMED_MONTH,
+    Form.ZONED: Mend.ZONED,
+}

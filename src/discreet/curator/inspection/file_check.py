@@ -1,0 +1,278 @@
+"""A file looked through for its steward: what is read from it, what is not, whose rows they are.
+
+Everything in it depends on private data that nobody has paid for. It says so in its first line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from discreet.curator.inspection.charset import TextEncoding, encoding_of, transcode
+from discreet.curator.inspection.column_kinds import likely_unit
+from discreet.curator.inspection.column_proposal import Proposal, proposal
+from discreet.engines.duckdb.cell_forms import Form
+from discreet.engines.duckdb.file_content import ColumnValues, FileContent, RowsPerUnit
+from discreet.engines.duckdb.sources import PARQUET, existing, first_line, split_header
+from discreet.errors import InvalidParameter
+from discreet.plan.model.types import Type
+from discreet.report.display import Display, Displayed
+
+WARNING = (
+    "FOR THE STEWARD'S EYES ONLY. This was read from the private data, and nobody has paid for it: "
+    "do not publish it, and do not show it to analysts."
+)
+MOST_KEYS = 30
+EACH_ROW = ""  # as a unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnCheck:
+    """A column: what to declare about it, and what is in it."""
+
+    proposal: Proposal
+    values: ColumnValues
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileCheck(Displayed):
+    """What a steward is told about a file; it prints as a table.
+
+    Attributes:
+        path: of the file.
+        encoding: of a text file; None of Parquet.
+        rows: how many there are.
+        columns: by their names, in the order of the file; none if it cannot be read as it is.
+        unit: the column of people's ids, EACH_ROW, or None if nobody said and no name tells.
+        guessed: whether the unit was guessed from its name.
+        people: whose rows they are, if the unit is a column.
+        troubles: what is wrong with the file as a whole.
+    """
+
+    path: Path
+    encoding: TextEncoding | None
+    rows: int = 0
+    columns: Mapping[str, ColumnCheck]
+    unit: str | None = None
+    guessed: bool = False
+    people: RowsPerUnit | None = None
+    troubles: tuple[str, ...] = ()
+
+    @property
+    def mends(self) -> bool:
+        """Whether something in it can be written so that it is read."""
+        unreadable = self.encoding is not None and not self.encoding.is_readable
+        return unreadable or any(column.proposal.mend is not None for column in self.columns.values())
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a steward should know, the file as a whole first."""
+        by_column = (f"{name}: {remark}" for name, column in self.columns.items() for remark in _remarks(column))
+        return (*self.troubles, *self._about_people(), *by_column)
+
+    def _about_people(self) -> tuple[str, ...]:
+        if self.unit is None and self.columns:
+            return ("Whose rows these are is not known: no column is named like ids of people.",)
+        if self.people is None:
+            return ()
+        shares = {share: n for share, n in self.people.quantiles.items() if share < 1}
+        most = ", ".join(f"{share:.0%} have at most {n}" for share, n in shares.items())
+        told = [f"Rows of one {self.unit}: {most}; nobody has more than {self.people.quantiles[1.0]}."]
+        if self.people.without:
+            told.append(f"{self.people.without} rows have no {self.unit}: answers leave them out.")
+        return tuple(told)
+
+    def _display(self) -> Display:
+        whose = {None: "not known", EACH_ROW: "each row is one person"}.get(self.unit, "")
+        people = (
+            whose or f"{self.people.units if self.people else 0} by {self.unit}{' (a guess)' if self.guessed else ''}"
+        )
+        coded = {} if self.encoding is None else {"Encoding": self.encoding.name}
+        return Display(
+            title=WARNING,
+            columns=("column", "type", "missing", "not read", "bounds of its kind", "outside", "in the file"),
+            rows=[_line(name, column) for name, column in self.columns.items()],
+            numbers=("missing", "not read", "outside"),
+            facts={"File": self.path.name, **coded, "Rows": str(self.rows), "People": people},
+            notes=self.remarks,
+        )
+
+
+def _line(name: str, column: ColumnCheck) -> tuple[object, ...]:
+    made, values = column.proposal, column.values
+    kind = "" if made.kind is None else f"{made.kind.low} to {made.kind.high} ({made.kind.name})"
+    outside = "" if made.kind is None else values.outside
+    return name, made.type.value, made.missing, made.unread, kind, outside, _seen(values)
+
+
+def _seen(values: ColumnValues) -> str:
+    if values.low is not None:
+        return f"{values.low} to {values.high}"
+    if values.values is None:
+        return "many values"
+    few, count = ", ".join(map(str, values.values[:4])), len(values.values)
+    return f"{count} value{'s'[: count != 1]}: {few[:50]}{'...' if count > 4 or len(few) > 50 else ''}"
+
+
+def _remarks(column: ColumnCheck) -> tuple[str, ...]:
+    unread = ", ".join(map(repr, column.values.unread))
+    not_read = (f"{column.proposal.unread} values are not read as {column.proposal.type.value}, such as {unread}",)
+    return (*(not_read if column.proposal.unread else ()), *column.proposal.remarks)
+
+
+# ---------------------------------------------------------------------------------------------------------------- check
+
+
+def check_file(path: str | os.PathLike[str], *, unit: str | None = None) -> FileCheck:
+    """Looks through a file.
+
+    Args:
+        path: CSV or Parquet.
+        unit: the column of people's ids; EACH_ROW if each row is one person; None to guess it from the names.
+
+    Raises:
+        InvalidParameter: if there is no such file, or column.
+    """
+    file = existing(os.fspath(path))
+    encoding = None if file.suffix.lower() in PARQUET else encoding_of(file)
+    if encoding is not None:
+        stopping = _unreadable(file, encoding)
+        if stopping:
+            return FileCheck(path=file, encoding=encoding, columns={}, troubles=stopping)
+    with FileContent(file) as content:
+        return _checked(file, encoding, content, unit)
+
+
+def _unreadable(file: Path, encoding: TextEncoding) -> tuple[str, ...]:
+    """Why a text file cannot be read as a table at all, or not as it is."""
+    if not encoding.is_readable:
+        lines = encoding.undecodable_lines
+        where = f"; {lines} lines are not UTF-8, the first is line {encoding.undecodable}" if lines else ""
+        return (f"It is {encoding.name}{where}. Tables are read in UTF-8: what is not would be left out.",)
+    _, names = split_header(first_line(file))
+    twice = sorted({name for name in names if [n.casefold() for n in names].count(name.casefold()) > 1})
+    troubles = (
+        [f"Columns have the same name: {', '.join(map(repr, twice))}. Rename them in the first line."] if twice else []
+    )
+    if not all(names or ("",)):
+        empty = ", ".join(str(place + 1) for place, name in enumerate(names) if not name)
+        troubles.append(f"Columns without a name: {empty or 'all'}. Give each a name in the first line.")
+    return tuple(troubles)
+
+
+def _checked(file: Path, encoding: TextEncoding | None, content: FileContent, unit: str | None) -> FileCheck:
+    names = tuple(content.stored)
+    whose = likely_unit(names) if unit is None else unit
+    if whose and whose not in names:
+        raise InvalidParameter("--unit", whose, "to be a column of the file", f"Its columns are {', '.join(names)}.")
+    rows, proposals = _proposals(content, whose)
+    return FileCheck(
+        path=file,
+        encoding=encoding,
+        rows=rows,
+        columns=_columns(content, proposals),
+        unit=whose,
+        guessed=unit is None and whose is not None,
+        people=content.rows_per_unit(whose, proposals[whose].type) if whose else None,
+        troubles=_troubles(content, rows, encoding),
+    )
+
+
+def _proposals(content: FileContent, unit: str | None) -> tuple[int, dict[str, Proposal]]:
+    rows, found = content.forms()
+    signed = [name for name, column in found.items() if column.count(Form.CURRENCY, Form.PERCENT)]
+    bare = content.forms(signs=False)[1] if signed else {}
+    made = {name: proposal(name, column, bare.get(name)) for name, column in found.items()}
+    if unit and made[unit].type is Type.FLOAT:  # ids are compared, and floats are not
+        made[unit] = Proposal(type=Type.TEXT, missing=made[unit].missing)
+    return rows, made
+
+
+def _columns(content: FileContent, proposals: Mapping[str, Proposal]) -> dict[str, ColumnCheck]:
+    listed = [name for name, made in proposals.items() if made.type in (Type.TEXT, Type.INT, Type.BOOL)]
+    kinds = {name: made.type for name, made in proposals.items()}
+    bounds = {name: _literals(made) for name, made in proposals.items() if made.kind is not None}
+    values = content.values(kinds, bounds=bounds, listed=listed, most=MOST_KEYS)
+    return {name: ColumnCheck(proposal=made, values=values[name]) for name, made in proposals.items()}
+
+
+def _literals(made: Proposal) -> tuple[str, str]:
+    """The bounds of a kind as SQL: numbers, or days between quotes, made by us."""
+    if made.kind is None:
+        return "NULL", "NULL"
+    return (
+        (f"'{made.kind.low}'", f"'{made.kind.high}'") if made.kind.is_day else (str(made.kind.low), str(made.kind.high))
+    )
+
+
+def _troubles(content: FileContent, rows: int, encoding: TextEncoding | None) -> tuple[str, ...]:
+    told = [
+        f"{count} lines have {fault}, the first is line {first}."
+        for fault, (count, first) in content.faulty_lines().items()
+    ]
+    values = [name for name in content.stored if name.replace(".", "", 1).replace("-", "", 1).isdigit()]
+    if values:
+        told.append(f"The first line is read as names of columns, and {', '.join(values[:3])} looks like a value.")
+    if encoding is not None and rows < (encoding.lines - 1) / 2:
+        told.append(f"There are {encoding.lines} lines and {rows} rows: a quote may be opened and never closed.")
+    return tuple(told)
+
+
+# ----------------------------------------------------------------------------------------------------------------- mend
+
+
+def mend_file(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> Path:
+    """Writes a copy of a file that is read: in UTF-8, numbers with points, days as YYYY-MM-DD. Its owner may read it.
+
+    Returns:
+        The copy.
+
+    Raises:
+        InvalidParameter: if there is nothing to mend, or the copy exists already.
+    """
+    found, copy = check_file(path), Path(target)
+    if not found.mends:
+        raise InvalidParameter("--mend", str(target), "to be needed", "Nothing in the file can be mended.")
+    if copy.suffix.lower() != ".csv":
+        raise InvalidParameter("--mend", str(target), "to end in .csv", "Name another file.")
+    with _private(copy):
+        source = found.path
+        if found.encoding is not None and not found.encoding.is_readable:
+            transcode(found.path, found.encoding, copy)
+            source = copy
+        _mend_cells(source, copy)
+    return copy
+
+
+def _mend_cells(source: Path, target: Path) -> None:
+    """Writes cells plainly; the target may be the source, which has just been transcoded."""
+    if _unreadable(source, encoding_of(source)):
+        return
+    with FileContent(source) as content:
+        made = _proposals(content, None)[1]
+        mends = {name: proposed.mend for name, proposed in made.items() if proposed.mend is not None}
+        part = target.with_name(f"{target.name}.part")
+        with _private(part):
+            content.write(part, mends)
+            part.replace(target)
+
+
+@contextmanager
+def _private(path: Path) -> Iterator[None]:
+    """Makes a new file that only its owner may read, and removes it if what follows fails.
+
+    Raises:
+        InvalidParameter: if it exists already.
+    """
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        raise InvalidParameter("--mend", str(path), "not to exist yet", "Name another file.") from None
+    try:
+        yield
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,140 @@
+"""The discreet.toml that is proposed for a file: what is private in it is a comment that says so."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from discreet.curator.config.enrolment import toml_key
+from discreet.curator.inspection.column_kinds import is_id
+from discreet.curator.inspection.file_check import EACH_ROW, ColumnCheck, FileCheck
+from discreet.engines.duckdb.file_content import Cell
+from discreet.errors import InvalidParameter
+from discreet.plan.model.types import Type
+
+_HEAD = """\
+# Proposed by `discreet check`. Read every line, change what is wrong, then run: discreet protect
+#
+# What is not a comment is public. Types were chosen after a look at the data; bounds are those of a column's kind,
+# known from its name and not from the data. Lines marked PRIVATE were read from the data, for your eyes: an end may be
+# one person's, and so may a rare value. Write what you would know without the file instead, or delete the line, before
+# anybody else sees this.
+
+ledger = "discreet.ledger"
+"""
+_PRIVATE = "PRIVATE: read from the data"
+
+
+def table_name(path: Path) -> str:
+    """Returns the name of a file as one that questions need not quote.
+
+    >>> table_name(Path("Visits 2026.csv.gz")), table_name(Path("2026.csv"))
+    ('visits_2026', 't_2026')
+    """
+    words = re.sub(r"[^a-z0-9]+", "_", path.name.split(".")[0].lower()).strip("_") or "t"
+    return words if words[0].isalpha() else f"t_{words}"
+
+
+def proposed_config(found: FileCheck, *, name: str, folder: Path) -> str:
+    """Returns the text of a discreet.toml in a folder, for a file that was looked through.
+
+    Raises:
+        InvalidParameter: if the file cannot be read as it is, or nobody says whose rows they are.
+    """
+    if not found.columns:
+        hint = f"{found.troubles[0]}{' Write a copy that is, with --mend COPY.csv.' if found.mends else ''}"
+        raise InvalidParameter("file", found.path.name, "to be a table that can be read", hint)
+    if found.unit is None:
+        hint = (
+            "No column is named like ids of people. Name it with --unit, or pass --unit '' if each row is one person."
+        )
+        raise InvalidParameter("--unit", None, "to be given", hint)
+    table = f"tables.{toml_key(name)}"
+    lines = [_HEAD, f"[{table}]", f"source = {_quoted(_relative(found.path, folder))}", *_unit(found)]
+    lines += ["", f"[{table}.types]", *(f'{toml_key(n)} = "{c.proposal.type.value}"' for n, c in found.columns.items())]
+    lines += ["", f"[{table}.bounds]", *_bounds(found)]
+    lines += ["", f"[{table}.keys]", *_keys(found)]
+    lines += ["", f"[budgets.{toml_key(name)}]"]
+    lines += [_noted('epsilon = "1"', "what all answers together may tell about one person: a decision of yours")]
+    lines += [
+        _noted('delta = "1e-6"', "needed for groups that are not declared; far below one in the number of people")
+    ]
+    return "\n".join((*lines, ""))
+
+
+def _unit(found: FileCheck) -> Iterator[str]:
+    why = (
+        "guessed from its name"
+        if found.guessed
+        else "each row is one person"
+        if found.unit == EACH_ROW
+        else "as you said"
+    )
+    yield _noted(f"unit = {_quoted(str(found.unit))}", why)
+    if found.people is not None:
+        most = found.people.quantiles
+        why = f"{_PRIVATE}; 95 % of people have at most {most[0.95]} rows, nobody more than {most[1.0]}"
+        yield _noted(f"# max_rows = {most[0.95]}", why)
+
+
+def _bounds(found: FileCheck) -> Iterator[str]:
+    for name, column in found.columns.items():
+        kind, key = column.proposal.kind, toml_key(name)
+        if name == found.unit or is_id(name):
+            continue
+        if kind is not None:
+            ends = f"[{json.dumps(kind.low)}, {json.dumps(kind.high)}]"
+            yield _noted(f"{key} = {ends}", kind.name)
+        elif column.values.low is not None and column.values.high is not None:
+            ends = f"[{_rounded(column.values.low, up=False)}, {_rounded(column.values.high, up=True)}]"
+            yield _noted(f"# {key} = {ends}", f"{_PRIVATE}, rounded")
+
+
+def _keys(found: FileCheck) -> Iterator[str]:
+    for name, column in found.columns.items():
+        if name != found.unit and _is_listed(column):
+            values = ", ".join(_quoted(v) if isinstance(v, str) else json.dumps(v) for v in column.values.values or ())
+            yield _noted(f"# {toml_key(name)} = [{values}]", _PRIVATE)
+
+
+def _noted(line: str, why: str) -> str:
+    return f"{line:<30}  # {why}"
+
+
+def _is_listed(column: ColumnCheck) -> bool:
+    return column.proposal.type in (Type.TEXT, Type.INT, Type.BOOL) and bool(column.values.values)
+
+
+def _rounded(value: Cell, *, up: bool) -> str:
+    """An end of a range, outwards to one digit and zeros, or to a year's end.
+
+    >>> _rounded(63770.43, up=True), _rounded(-17, up=False), _rounded(0.034, up=False), _rounded(18, up=False)
+    ('70000', '-20', '0.03', '10')
+    """
+    if isinstance(value, dt.date):
+        return f'"{value.year:04}-{"12-31" if up else "01-01"}"'
+    number = float(value)
+    if not number:
+        return "0"
+    step = math.floor(math.log10(abs(number)))
+    digits = (math.ceil if up else math.floor)(number / 10.0**step)
+    return (
+        f"{digits}e{step}"
+        if abs(step) > 15
+        else f"{digits * 10**step}"
+        if step >= 0
+        else f"{digits * 10.0**step:.{-step}f}"
+    )
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return os.path.relpath(path, folder.resolve())
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,235 @@
+"""What is in a file: how its cells are written, which of them a type does not read, whose rows they are.
+
+Everything here is read from private data and paid for by nobody: it is for a steward's eyes, before a table is
+protected, and nothing that answers questions calls it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from discreet.engines.duckdb.cell_forms import IS_MARK, Form, Mend, form_of, mended, reads, unsigned
+from discreet.engines.duckdb.dialect import DIALECT
+from discreet.engines.duckdb.engine import stoppable
+from discreet.engines.duckdb.sources import Csv, source_of
+from discreet.engines.duckdb.tables import csv_scan, described, fetched, hardened, put
+from discreet.plan.model.types import Type
+
+Cell = str | int | float | bool | dt.date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnForms:
+    """How the cells of a column are written.
+
+    Attributes:
+        stored: the type that the format gives it; text in CSV.
+        forms: how many cells have each form; of a column that is no text, all but the missing ones are `TEXT`.
+        distinct: about how many different values there are.
+    """
+
+    stored: Type
+    forms: Mapping[Form, int]
+    distinct: int
+
+    def count(self, *forms: Form) -> int:
+        """Counts the cells of some forms."""
+        return sum(self.forms.get(form, 0) for form in forms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnValues:
+    """What is in a column, read as a type.
+
+    Attributes:
+        low: the least value; None of a text or where there is none.
+        high: the greatest.
+        outside: how many lie outside the bounds that were asked about.
+        unread: a few of the values that the type does not read, the most frequent first.
+        values: all different values, in order; None if there are too many.
+    """
+
+    low: Cell | None
+    high: Cell | None
+    outside: int
+    unread: tuple[str, ...]
+    values: tuple[Cell, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsPerUnit:
+    """How many rows people have.
+
+    Attributes:
+        units: how many people there are.
+        without: how many rows have no id.
+        quantiles: the number of rows that each share of people does not exceed.
+    """
+
+    units: int
+    without: int
+    quantiles: Mapping[float, int]
+
+
+SHARES = (0.5, 0.9, 0.95, 0.99, 1.0)
+_FEW_UNREAD = 3
+_PLACES = {form: place for place, form in enumerate(Form)}
+
+
+class FileContent:
+    """A file that a steward looks into; to be closed after use.
+
+    Args:
+        path: CSV or Parquet.
+
+    Raises:
+        InvalidParameter: if it is neither, or has no header.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.source = source_of(path)
+        self._columns = described(self.source)
+        self._connection = hardened()
+        put(self._connection, (self.source, self._columns), "given")
+
+    @property
+    def stored(self) -> dict[str, Type]:
+        """The columns and the types that the format gives them."""
+        return {name: column.type for name, column in self._columns.items()}
+
+    def forms(self, *, signs: bool = True) -> tuple[int, dict[str, ColumnForms]]:
+        """Counts the rows, and the forms of cells in every column.
+
+        Args:
+            signs: False to overlook signs of currencies and percents.
+        """
+        terms = ["count(*)"]
+        for cell, kind in self._cells.values():
+            form = form_of(cell) if kind is Type.TEXT else f"CAST({cell} IS NOT NULL AS INTEGER) * {_PLACES[Form.TEXT]}"
+            terms += [f"histogram({form})", f"approx_count_distinct({cell})"]
+        (rows, *found), listed = self._row(terms, signs=signs), [*Form]
+        return rows, {
+            name: ColumnForms(
+                stored=kind,
+                forms={listed[place]: count for place, count in (found[2 * i] or {}).items()},
+                distinct=found[2 * i + 1],
+            )
+            for i, (name, kind) in enumerate(self.stored.items())
+        }
+
+    def values(
+        self, kinds: Mapping[str, Type], *, bounds: Mapping[str, tuple[Any, Any]], listed: Sequence[str], most: int
+    ) -> dict[str, ColumnValues]:
+        """Looks at columns under types.
+
+        Args:
+            kinds: the types.
+            bounds: of some columns, to count what lies outside of them.
+            listed: the columns of which all different values are wanted, unless there are more than `most`.
+            most: see there.
+        """
+        terms = list[str]()
+        for name, kind in kinds.items():
+            (cell, stored), read = self._cells[name], self._read(name, kind)
+            faulty = f"{read} IS NULL AND NOT {IS_MARK.format(cell)}"
+            unread = f"CASE WHEN {faulty} THEN nullif({cell}, '') END" if stored is Type.TEXT else "NULL"
+            ends = kind.is_number or kind in (Type.DATE, Type.TIMESTAMP)
+            low, high = bounds.get(name, (None, None))
+            terms += [f"min({read})", f"max({read})"] if ends else ["NULL", "NULL"]
+            terms += [f"count_if({read} NOT BETWEEN {low} AND {high})" if name in bounds else "0"]
+            terms += [f"approx_top_k({unread}, {_FEW_UNREAD})"]
+            terms += [f"list_sort(list(DISTINCT {read}))" if name in listed else "NULL"]
+        found = self._row(terms) if terms else ()
+        return {name: _values(found[5 * i : 5 * i + 5], most) for i, name in enumerate(kinds)}
+
+    def rows_per_unit(self, name: str, kind: Type) -> RowsPerUnit:
+        """Counts people by their ids, and their rows."""
+        unit = f"nullif({self._read(name, kind)}, '')" if kind is Type.TEXT else self._read(name, kind)
+        counted = f"SELECT {unit} AS unit, count(*) AS n FROM ({self._rows()}) GROUP BY 1"
+        quantiles = f"quantile_disc(n, {list(SHARES)}) FILTER (unit IS NOT NULL)"
+        sql = f"SELECT count(unit), coalesce(sum(n) FILTER (unit IS NULL), 0), {quantiles} FROM ({counted})"
+        ((units, without, found),) = self._fetched(sql)
+        most = dict(zip(SHARES, found or [0] * len(SHARES), strict=True))
+        return RowsPerUnit(units=units, without=int(without), quantiles=most)
+
+    def faulty_lines(self) -> dict[str, tuple[int, int]]:
+        """Counts the lines of CSV that a strict parser would refuse, by what is wrong, with the first of each."""
+        if not isinstance(self.source, Csv):
+            return {}
+        scan = csv_scan(self.source, "store_rejects = true, rejects_limit = 0, parallel = false")
+        cells = " + ".join(f"count({DIALECT.quoted(name)})" for name in self.source.header)
+        self._fetched(f"SELECT {cells} FROM {scan}")
+        sql = "SELECT error_type, count(DISTINCT line), min(line) FROM reject_errors GROUP BY 1 ORDER BY 3"
+        return {str(kind).lower(): (count, first) for kind, count, first in self._fetched(sql)}
+
+    def write(self, path: Path, mends: Mapping[str, Mend]) -> None:
+        """Writes a copy as CSV with a header, in which some columns are written plainly.
+
+        Raises:
+            InvalidParameter: if it cannot be written.
+        """
+        columns = ", ".join(
+            f"{mended(cell, mends[name]) if name in mends else cell} AS {DIALECT.quoted(name)}"
+            for name, (cell, _) in self._cells.items()
+        )
+        self._connection.execute("SET preserve_insertion_order = true")
+        target = DIALECT.text_literal(str(path))
+        self._fetched(
+            f"COPY (SELECT {columns} FROM ({self._rows()})) TO {target} (FORMAT csv, HEADER true, USE_TMP_FILE false)"
+        )
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def _cells(self) -> dict[str, tuple[str, Type]]:
+        """How the cells of each column are called below, and how they are stored."""
+        return {name: (f"c{place}", kind) for place, (name, kind) in enumerate(self.stored.items())}
+
+    def _rows(self, *, signs: bool = True) -> str:
+        """All cells, texts without spaces around them, as types are read from them; perhaps without signs."""
+        shown = (
+            f"{_bare(DIALECT.quoted(name), signs=signs) if kind is Type.TEXT else DIALECT.quoted(name)} AS {cell}"
+            for name, (cell, kind) in self._cells.items()
+        )
+        return f"SELECT {', '.join(shown)} FROM given"
+
+    def _read(self, name: str, kind: Type) -> str:
+        cell, stored = self._cells[name]
+        return reads(kind, cell) if stored is Type.TEXT else cell
+
+    def _row(self, terms: Sequence[str], *, signs: bool = True) -> tuple[Any, ...]:
+        return self._fetched(f"SELECT {', '.join(terms)} FROM ({self._rows(signs=signs)})")[0]
+
+    def _fetched(self, sql: str) -> list[tuple[Any, ...]]:
+        readable = {"given": (self.source, self._columns)}
+        return stoppable(
+            lambda stopped: fetched(self._connection, readable, sql, {}, stopped), self._connection.interrupt
+        )
+
+
+def _bare(sql: str, *, signs: bool) -> str:
+    return f"trim({sql if signs else unsigned(sql)}, ' ')"
+
+
+def _values(found: Sequence[Any], most: int) -> ColumnValues:
+    low, high, outside, unread, values = found
+    few = values is not None and len(values) <= most
+    return ColumnValues(
+        low=low,
+        high=high,
+        outside=int(outside or 0),
+        unread=tuple(value for value in unread or () if value is not None),
+        values=tuple(value for value in values if value is not None) if few else None,
+    )
