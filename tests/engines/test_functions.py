@@ -18,7 +18,11 @@ from discreet.plan.model.types import Type
 from tests.engines.tables import EDGES, PRINTERS, B, Bench, D, F, N, S, T, arrow, call, col, lit, value_of
 
 SHORT: dict[Type, int] = {T: 12, F: 12, N: 10}  # of each list, where three arguments are combined
+SIGNS = ["", " ", "a", "ab", "\0\n", "\u0301e", "\u00a0\t x", "ßİ", "-/ ]^\\"]
 PATTERNS = ["", "%", "_", "a%", "%b", "%a%", "a_b", "\\", "a\\%", "_%", "%%", "it's", "\0", "é", "_____x", "'; DROP"]
+
+LISTS = {"like": PATTERNS, **dict.fromkeys(("strip", "strip_left", "strip_right"), SIGNS)}
+"""What the second argument, a literal, is tried with."""
 
 
 def signatures() -> list[tuple[str, Signature]]:
@@ -29,8 +33,8 @@ def calls(name: str, signature: Signature) -> Iterator[Call]:
     """The function on columns a0, a1, ...; on literals where it takes only those."""
     kinds = signature.arguments + signature.arguments[-1:] * (signature.variadic and name != "in")
     columns = [col(f"a{i}", kind) for i, kind in enumerate(kinds)]
-    if name == "like":
-        yield from (call("like", B, columns[0], lit(pattern, T)) for pattern in PATTERNS)
+    if name in LISTS:
+        yield from (call(name, signature.result, columns[0], lit(written, T)) for written in LISTS[name])
     elif name == "in":
         values = [lit(v, kinds[0]) for v in EDGES[kinds[0]] if v is not None]
         yield call("in", B, columns[0], *values[:4])
@@ -129,7 +133,7 @@ def expressions(kind: Type, depth: int) -> st.SearchStrategy[Expression]:
             lambda arguments, name=name: Call(name, arguments, kind)  # type: ignore[misc]
         )
         for name, signature in signatures()
-        if signature.result is kind and name not in ("in", "like")
+        if signature.result is kind and name not in ("in", *LISTS)
     ]
     return st.one_of(leaves(kind), st.one_of(made))
 

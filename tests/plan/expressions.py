@@ -52,9 +52,8 @@ _PREFIX = {
     "least": "LEAST",
     "coalesce": "COALESCE",
     "null_if": "NULLIF",
-    "upper": "UPPER",
-    "lower": "LOWER",
-    "trim": "TRIM",
+    "upper_case": "UPPER",
+    "lower_case": "LOWER",
     "length": "LENGTH",
     "substring": "SUBSTRING",
     "year": "YEAR",
@@ -68,8 +67,6 @@ _PREFIX = {
     "day_name": "DAYNAME",
     "month_name": "MONTHNAME",
     "end_of_month": "LAST_DAY",
-    "trim_left": "LTRIM",
-    "trim_right": "RTRIM",
     "replace": "REPLACE",
     "split_part": "SPLIT_PART",
     "position": "STRPOS",
@@ -124,6 +121,9 @@ def _call(function: str, parts: list[str]) -> str:
     if function.startswith("start_of_"):
         return f"DATE_TRUNC('{function.removeprefix('start_of_')}', {parts[0]})"
     forms = {
+        "trim": "TRIM({0}, ' ')",
+        "trim_left": "LTRIM({0}, ' ')",
+        "trim_right": "TRIM(TRAILING ' ' FROM {0})",
         "negate": "-({0})",
         "not": "NOT ({0})",
         "days_between": "DATE_DIFF('day', {0}, {1})",
@@ -167,7 +167,7 @@ _PLANS: dict[Type, Sequence[tuple[str, tuple[Type, ...]]]] = {
         ("not", (B,)),
     ],
     T: [
-        *((name, (T,)) for name in ("upper", "lower", "trim", "trim_left", "trim_right")),
+        *((name, (T,)) for name in ("upper_case", "lower_case", "trim", "trim_left", "trim_right")),
         *((name, (D,)) for name in ("day_name", "month_name")),
         ("concat", (T, T)),
         ("replace", (T, T, T)),

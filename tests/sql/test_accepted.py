@@ -204,6 +204,19 @@ ACCEPTED: list[tuple[str, str, str, str]] = [
     ("SELECT IFNULL(ward, 'none') AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:text", "w:text count:int"),
     ("SELECT NULLIF(ward, '') AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:text", "w:text count:int"),
     ("SELECT LOWER(TRIM(ward)) AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:text", "w:text count:int"),
+    ("SELECT BTRIM(ward, '-/') AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:text", "w:text count:int"),
+    (
+        "SELECT TRIM(BOTH '-' FROM ward), COUNT(*) FROM visits GROUP BY 1",
+        "count",
+        "trim_ward:text",
+        "trim_ward:text count:int",
+    ),
+    (
+        "SELECT LTRIM(ward), COUNT(*) FROM visits GROUP BY 1",
+        "count",
+        "trim_left_ward:text",
+        "trim_left_ward:text count:int",
+    ),
     ("SELECT SUBSTRING(ward, 1, 2) AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:text", "w:text count:int"),
     (
         "SELECT SUBSTRING(ward FROM 2 FOR 3) AS w, COUNT(*) FROM visits GROUP BY w",
@@ -409,7 +422,7 @@ def test_a_key_hides_no_other_column_of_its_name() -> None:
 def test_group_by_means_the_column_before_the_alias() -> None:
     asked = parse("SELECT UPPER(ward) AS ward, COUNT(*) FROM visits GROUP BY ward", SCHEMAS)
     assert asked.keys[0].expression == Column("ward", Type.TEXT)
-    assert asked.outputs[0].expression == Call("upper", (Column("ward", Type.TEXT),), Type.TEXT)
+    assert asked.outputs[0].expression == Call("upper_case", (Column("ward", Type.TEXT),), Type.TEXT)
 
 
 def test_unused_aggregates_of_an_inner_select_are_not_paid_for() -> None:

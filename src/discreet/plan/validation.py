@@ -48,7 +48,7 @@ _PYTHON: Mapping[Type, type] = {
     Type.TIMESTAMP: dt.datetime,
 }
 _OF_ROWS, _OF_VALUES = ("rows", "units"), ("values", "nulls", "sum", "product", "distinct", "distinct_sum")
-_LITERALS_ONLY = {"in": 1, "like": 1}  # from which argument on
+_LITERALS_ONLY = {"in": 1, "like": 1, "strip": 1, "strip_left": 1, "strip_right": 1}  # from which argument on
 
 
 def wanted(call: Call) -> tuple[Type, ...]:

@@ -20,6 +20,14 @@ _TIME = "([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{{1,6}})?)?)?"
 _FLOAT = "[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?"
 
 
+_POINTS = r"\x{{{{{:x}}}}}-\x{{{{{:x}}}}}"
+
+
+def _class(ranges: Iterable[Range]) -> str:
+    """A set of code points as a regular expression, its braces doubled for a template."""
+    return "[" + "".join(_POINTS.format(first, last) for first, last in ranges) + "]"
+
+
 def _matches(pattern: str, sql: str, *, infinite: bool = False) -> Template:
     return Template(f"CASE WHEN regexp_full_match({{0}}, '{pattern}') THEN {sql} END", repeats=(0,), infinite=infinite)
 
@@ -41,6 +49,28 @@ def _moved_days(sql: str) -> Template:
 
 def _moved_months(sql: str) -> Template:
     return _moved("(year({0}) * 12 + month({0}) - 13)", 9999 * 12 - 1, sql, 9999 * 12)
+
+
+_SETTLED: tuple[Range, ...] = (
+    *((0x0000, 0x019A), (0x019C, 0x0263), (0x0265, 0x1C88), (0x1C90, 0xA7CA), (0xA7D0, 0xA7D1), (0xA7D6, 0xA7D9)),
+    *((0xA7F2, 0x10CF2), (0x118A0, 0x118DF), (0x16E40, 0x16E7F), (0x1E900, 0x1E943), (0x1F000, 0x3FFFF)),
+)
+"""Code points whose case DuckDB and `letter_case` agree on. All that have one there are among these; those that got one
+in later versions of Unicode, which a later DuckDB may know, are not."""
+
+
+def _in_case(function: str) -> Template:
+    """A text in DuckDB's own upper or lower case, which is quick; where that is not settled, one character at a time.
+
+    A text with as many bytes as characters is ASCII.
+    """
+    settled = _class(_SETTLED)
+    alone = f"CASE WHEN regexp_full_match(c, '{settled}') THEN {function}(c) ELSE c END"
+    return Template(
+        f"CASE WHEN strlen({{0}}) = length({{0}}) OR regexp_full_match({{0}}, '{settled}*') THEN {function}({{0}}) "
+        f"ELSE array_to_string(list_transform(string_split({{0}}, ''), lambda c: {alone}), '') END",
+        repeats=(0,),
+    )
 
 
 _FUNCTIONS: Templates = {
@@ -90,6 +120,11 @@ _FUNCTIONS: Templates = {
     "trim": Template("trim({0}, ' ')"),
     "trim_left": Template("ltrim({0}, ' ')"),
     "trim_right": Template("rtrim({0}, ' ')"),
+    "strip": Template("trim({0}, {1})"),
+    "strip_left": Template("ltrim({0}, {1})"),
+    "strip_right": Template("rtrim({0}, {1})"),
+    "upper_case": _in_case("upper"),
+    "lower_case": _in_case("lower"),
     # The text itself is left out where the result could be long, so that nothing long is ever made.
     "replace": Template(
         "replace(CASE WHEN length({2}) <= length({1})"
@@ -144,15 +179,8 @@ _COMMON: tuple[Range, ...] = (
 """Letters of several scripts, ideographs and Hangul, of which most ids are made. None is white space, and each has
 combining class 0 and NFC_Quick_Check=Yes, so that a text of them is in NFC."""
 
-_POINTS = r"\x{{{{{:x}}}}}-\x{{{{{:x}}}}}"
-
 ID_FUNCTION = "normalised_id"
 """What SQL calls `row_choice.text_of`; the engine registers it."""
-
-
-def _class(ranges: Iterable[Range]) -> str:
-    """A set of code points as a regular expression, its braces doubled for a template."""
-    return "[" + "".join(_POINTS.format(first, last) for first, last in ranges) + "]"
 
 
 def _is_id() -> str:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from discreet.engines.base import FALSE, TRUE
 from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.expressions.functions import FUNCTIONS, LONGEST_TEXT
+from discreet.plan.expressions.letter_case import LOWER, UPPER
 from discreet.plan.model.types import Type
 
 
@@ -204,6 +205,11 @@ def _written(value: Any) -> str:
 _SMALL, _LARGE = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+def _translated(letters: Mapping[int, int]) -> str:
+    """Every letter as the table has it; the table stands in the text, which is long and understood everywhere."""
+    return f"translate({{0}}, '{''.join(map(chr, letters))}', '{''.join(map(chr, letters.values()))}')"
+
+
 def _words(words: tuple[str, ...]) -> str:
     return ", ".join(f"'{word}'" for word in words)
 
@@ -253,6 +259,8 @@ def _shared(dialect: Dialect) -> dict[str | tuple[str, Type], Template]:
         ("to_date", Type.TIMESTAMP): Template(dialect.cast("{0}", Type.DATE)),
         "upper": Template(f"translate({{0}}, '{_SMALL}', '{_LARGE}')"),
         "lower": Template(f"translate({{0}}, '{_LARGE}', '{_SMALL}')"),
+        "upper_case": Template(_translated(UPPER)),
+        "lower_case": Template(_translated(LOWER)),
         "length": Template("length({0})"),
         "concat": Template(
             f"CASE WHEN length({{0}}) + length({{1}}) <= {LONGEST_TEXT} THEN {{0}} || {{1}} END", repeats=(0, 1)

@@ -16,7 +16,8 @@ from operator import add, eq, ge, gt, le, lt, mul, ne, sub
 from typing import Any, TypeVar
 
 from discreet.errors import InternalError
-from discreet.plan.expressions.functions import FUNCTIONS, LONGEST_TEXT, Signature
+from discreet.plan.expressions.functions import FUNCTIONS, Signature
+from discreet.plan.expressions.text_meanings import TEXTS
 from discreet.plan.model.nodes import Call, Column, Expression, Literal
 from discreet.plan.model.types import Type
 
@@ -83,68 +84,6 @@ DAYS: dict[str, Callable[..., Any]] = {
     "start_of_month": lambda day: _day(day).replace(day=1),
     "start_of_week": _start_of_week,
     "end_of_month": lambda day: _day(day).replace(day=monthrange(day.year, day.month)[1]),
-}
-"""By the names of `functions.FUNCTIONS`; no argument is NULL."""
-
-
-def _substring(text: str, position: int, length: int) -> str:
-    begin, end = position - 1, position - 1 + max(length, 0)
-    return text[max(begin, 0) : max(end, 0)]
-
-
-def _concat(first: str, second: str) -> str | None:
-    return first + second if len(first) + len(second) <= LONGEST_TEXT else None
-
-
-def _replace(text: str, old: str, new: str) -> str | None:
-    if len(new) > len(old) and len(text) * len(new) > LONGEST_TEXT:
-        return None
-    return text.replace(old, new) if old else text
-
-
-def _split_part(text: str, separator: str, place: int) -> str:
-    parts = text.split(separator) if separator else [text]
-    index = place - 1 if place > 0 else place
-    return parts[index] if place and -len(parts) <= index < len(parts) else ""
-
-
-def _like(text: str, pattern: str) -> bool:
-    """One step back to the last % is enough, so the time is the product of the lengths at most."""
-    at = place = 0
-    retry, resume = -1, 0  # after the last % of the pattern, and where in the text it has been tried
-    while at < len(text):
-        if place < len(pattern) and pattern[place] == "%":
-            retry, resume = place + 1, at
-            place += 1
-        elif place < len(pattern) and pattern[place] in ("_", text[at]):
-            at, place = at + 1, place + 1
-        elif retry >= 0:
-            resume += 1
-            at, place = resume, retry
-        else:
-            return False
-    return not pattern[place:].strip("%")
-
-
-_UPPER = {ord(letter): letter.upper() for letter in "abcdefghijklmnopqrstuvwxyz"}
-_LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
-
-TEXTS: dict[str, Callable[..., Any]] = {
-    "like": _like,
-    "upper": lambda text: text.translate(_UPPER),
-    "lower": lambda text: text.translate(_LOWER),
-    "trim": lambda text: text.strip(" "),
-    "trim_left": lambda text: text.lstrip(" "),
-    "trim_right": lambda text: text.rstrip(" "),
-    "length": len,
-    "substring": _substring,
-    "concat": _concat,
-    "replace": _replace,
-    "split_part": _split_part,
-    "position": lambda text, part: text.find(part) + 1,
-    "starts_with": str.startswith,
-    "ends_with": str.endswith,
-    "contains": str.__contains__,
 }
 """By the names of `functions.FUNCTIONS`; no argument is NULL."""
 

@@ -31,6 +31,11 @@ _SHORT = {
     "to_date": "date",
     "absolute": "abs",
     "day_of_week": "isodow",
+    "upper_case": "upper",
+    "lower_case": "lower",
+    "strip": "trim",
+    "strip_left": "trim_left",
+    "strip_right": "trim_right",
 }
 _OPERATORS = {"add", "subtract", "multiply", "divide", "integer_divide", "modulo", "negate", "if"}
 

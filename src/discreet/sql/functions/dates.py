@@ -9,7 +9,7 @@ from sqlglot import exp
 from discreet.plan.expressions.calls import NULL, call, dated
 from discreet.plan.model.nodes import Expression, Literal
 from discreet.plan.model.types import Type
-from discreet.sql.functions.grammar import Read, only, read, reads, refuse_node
+from discreet.sql.functions.grammar import Read, names, only, read, reads, refuse_node
 from discreet.sql.scope import Scope
 
 _TIMES = (Type.DATE, Type.TIMESTAMP)
@@ -32,17 +32,11 @@ def _extract(node: exp.Expr, scope: Scope) -> Expression:
     return _part(node.this, node.expression, node, scope)
 
 
-@reads(exp.Anonymous, "this", "expressions")
-def _anonymous(node: exp.Expr, scope: Scope) -> Expression:
-    """The parser knows these functions by no class of their own."""
-    name, given = node.name.upper(), node.expressions
-    if name in ("DATE_PART", "DATEPART") and len(given) == 2:
-        return _part(given[0], given[1], node, scope)
-    if name == "WEEKDAY" and len(given) == 1:
-        return _from_sunday(read(given[0], scope))
-    if name == "DATE_SUB" and len(given) == 2 and isinstance(given[1], exp.Interval):
-        return _moved(read(given[0], scope), given[1], scope, -1)
-    return refuse_node(node, scope)
+@names("DATE_PART", 2)
+@names("DATEPART", 2)
+def _date_part(node: exp.Expr, scope: Scope) -> Expression:
+    unit, value = node.expressions
+    return _part(unit, value, node, scope)
 
 
 def _part(unit: exp.Expr, value: exp.Expr, node: exp.Expr, scope: Scope) -> Expression:
@@ -61,6 +55,7 @@ def _from_sunday(value: Expression) -> Expression:
 
 
 reads(exp.DayOfWeek, "this")(lambda node, scope: _from_sunday(read(node.this, scope)))
+names("WEEKDAY", 1)(lambda node, scope: _from_sunday(read(node.expressions[0], scope)))
 
 
 def _truncate(node: exp.Expr, scope: Scope) -> Expression:
@@ -174,6 +169,14 @@ def _date_add(node: exp.Expr, scope: Scope) -> Expression:
     if not isinstance(node.expression, exp.Interval):
         scope.refuse("DATE_ADD takes an INTERVAL.", "Write it like INTERVAL 7 DAY: {since}.", node)
     return _moved(read(node.this, scope), node.expression, scope, 1)
+
+
+@names("DATE_SUB", 2)
+def _date_sub(node: exp.Expr, scope: Scope) -> Expression:
+    value, interval = node.expressions
+    if not isinstance(interval, exp.Interval):
+        refuse_node(node, scope)
+    return _moved(read(value, scope), interval, scope, -1)
 
 
 @reads(exp.Add, "this", "expression")

@@ -30,6 +30,7 @@ class Entry:
 
 
 _TABLE: dict[type[exp.Expr], Entry] = {}
+_NAMED: dict[str, tuple[tuple[int, ...], Read]] = {}
 
 
 def reads(kind: type[exp.Expr], *parts: str) -> Callable[[Read], Read]:
@@ -40,6 +41,27 @@ def reads(kind: type[exp.Expr], *parts: str) -> Callable[[Read], Read]:
         return function
 
     return enter
+
+
+def names(name: str, *counts: int) -> Callable[[Read], Read]:
+    """Enters a function that the parser knows by no class of its own, with so many arguments."""
+
+    def enter(function: Read) -> Read:
+        _NAMED[name] = counts, function
+        return function
+
+    return enter
+
+
+@reads(exp.Anonymous, "this", "expressions")
+def _named(node: exp.Expr, scope: Scope) -> Expression:
+    counts, function = _NAMED.get(node.name.upper(), ((), None))
+    if function is None:
+        refuse_node(node, scope)
+    if len(node.expressions) not in counts:
+        number = " or ".join(map(str, counts))
+        scope.refuse(f"{node.name.upper()} takes {number} argument{'s' * (counts != (1,))}.", "Or ask {count}.", node)
+    return function(node, scope)
 
 
 def read(node: exp.Expr, scope: Scope) -> Expression:

@@ -7,9 +7,10 @@ from functools import reduce
 from sqlglot import exp
 
 from discreet.plan.expressions.calls import NULL, call
+from discreet.plan.expressions.letter_case import lower_case, upper_case
 from discreet.plan.model.nodes import Expression, Literal
 from discreet.plan.model.types import Type
-from discreet.sql.functions.grammar import Read, read, reads
+from discreet.sql.functions.grammar import Read, names, read, reads
 from discreet.sql.scope import Scope
 
 WHOLE_REST = Literal(2**31 - 1, Type.INT)  # longer than any text: SUBSTRING without a length
@@ -46,15 +47,31 @@ def _size(node: exp.Expr, scope: Scope) -> Expression:
     return found
 
 
-_TRIMS = {"": "trim", "BOTH": "trim", "LEADING": "trim_left", "TRAILING": "trim_right"}
+SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+"""What TRIM takes away: the space separators of Unicode. Tabs and line breaks are none."""
+
+_SIDES = {"": "", "BOTH": "", "LEADING": "_left", "TRAILING": "_right"}
 
 
 @reads(exp.Trim, "this", "position", "expression")
 def _trim(node: exp.Expr, scope: Scope) -> Expression:
-    signs = node.args.get("expression")
-    if signs is not None and not (isinstance(signs, exp.Literal) and signs.is_string and signs.name == " "):
-        scope.refuse("TRIM takes spaces away, nothing else.", "Use REPLACE for other signs: {grouped}.", node)
-    return call(_TRIMS[str(node.args.get("position") or "").upper()], read(node.this, scope))
+    side = _SIDES[str(node.args.get("position") or "").upper()]
+    return _trimmed(read(node.this, scope), node.args.get("expression"), node, scope, side)
+
+
+@names("BTRIM", 1, 2)
+def _trim_both(node: exp.Expr, scope: Scope) -> Expression:
+    text, *signs = node.expressions
+    return _trimmed(read(text, scope), signs[0] if signs else None, node, scope)
+
+
+def _trimmed(text: Expression, signs: exp.Expr | None, node: exp.Expr, scope: Scope, side: str = "") -> Expression:
+    """A text without spaces, or other signs that are written out, at one end or both."""
+    if signs is None:
+        return call(f"strip{side}", text, Literal(SPACES, Type.TEXT))
+    if not isinstance(signs, exp.Literal) or not signs.is_string:
+        scope.refuse("TRIM takes signs away that are written out.", "For example TRIM(x, '-'); or {grouped}.", node)
+    return call(f"trim{side}", text) if signs.name == " " else call(f"strip{side}", text, read(signs, scope))
 
 
 @reads(exp.SplitPart, "this", "delimiter", "part_index")
@@ -129,9 +146,10 @@ def _like(node: exp.Expr, scope: Scope) -> Expression:
 
 @reads(exp.ILike, "this", "expression", "negate")
 def _ilike(node: exp.Expr, scope: Scope) -> Expression:
-    """LIKE in which ASCII letters are the same in both cases, as LOWER makes them."""
-    pattern = "".join(sign.lower() if sign.isascii() else sign for sign in _pattern(node, scope))
-    found = call("like", call("lower", read(node.this, scope)), Literal(pattern, Type.TEXT))
+    """LIKE in which letters are the same if upper or lower case makes them so."""
+    pattern = lower_case(upper_case(_pattern(node, scope)))
+    text = call("lower_case", call("upper_case", read(node.this, scope)))
+    found = call("like", text, Literal(pattern, Type.TEXT))
     return call("not", found) if node.args.get("negate") else found
 
 
