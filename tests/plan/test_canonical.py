@@ -37,6 +37,10 @@ SAME_RELEASE = [
         "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward",
         "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING n > 3 ORDER BY n DESC LIMIT 3",
     ),
+    (
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward LIMIT 3",
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward QUALIFY RANK() OVER (ORDER BY n) < 3 LIMIT 3 OFFSET 3",
+    ),
 ]
 OTHER_RELEASE = [
     ("SELECT COUNT(*) FROM visits", "SELECT COUNT(age) FROM visits"),

@@ -60,6 +60,10 @@ def _swapped() -> Rows:
         ("ORDER BY n > 0, n DESC", [None, "B", "A", "C"]),
         ("ORDER BY n LIMIT 2", ["B", None]),
         ("LIMIT 0", []),
+        ("ORDER BY n OFFSET 3", ["A"]),
+        ("ORDER BY n LIMIT 2 OFFSET 1", [None, "C"]),
+        ("ORDER BY n LIMIT 2 OFFSET 4", []),
+        ("HAVING n > 0 LIMIT 9 OFFSET 1", ["C"]),
         ("HAVING n > 1000", []),
     ],
 )

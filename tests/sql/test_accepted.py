@@ -384,6 +384,42 @@ SAME = [
         "SELECT n FROM (SELECT ward, COUNT(*) AS n, SUM(age) AS s FROM visits GROUP BY ward)",
         "SELECT COUNT(*) AS n FROM visits GROUP BY ward",
     ),
+    ("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", "FROM visits SELECT ward, COUNT(*) AS n GROUP BY ALL"),
+    ("SELECT COUNT(*) AS n FROM visits WHERE age > 1", "FROM visits SELECT COUNT(*) AS n WHERE age > 1"),
+    (
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC LIMIT 3",
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC FETCH FIRST 3 ROWS ONLY",
+    ),
+    (
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC LIMIT 1 OFFSET 2",
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC OFFSET 2 ROWS FETCH NEXT ROW ONLY",
+    ),
+    (
+        "SELECT COUNT(*) AS n FROM visits WHERE ward NOT IN ('a', 'b') AND age IN (-1, 2) AND age + 1 IN (3)",
+        (
+            "SELECT COUNT(*) AS n FROM visits WHERE ward <> ALL (ARRAY['a', 'b']) AND age = ANY (ARRAY[-1, 2]) "
+            "AND age + 1 = SOME ([3])"
+        ),
+    ),
+    (
+        "SELECT COUNT(*) AS n FROM visits WHERE patient_id IN (SELECT patient_id FROM visits WHERE age > 3)",
+        "SELECT COUNT(*) AS n FROM visits WHERE patient_id = ANY (SELECT patient_id FROM visits WHERE age > 3)",
+    ),
+    (
+        "SELECT COUNT(*) AS n FROM visits WHERE ward IS NULL AND NOT (note IS NULL)",
+        "SELECT COUNT(*) AS n FROM visits WHERE ward IS NOT DISTINCT FROM NULL AND note IS DISTINCT FROM NULL",
+    ),
+    (
+        "SELECT age // 10 AS band, GROUPING(age // 10) AS g, COUNT(*) AS n FROM visits GROUP BY ROLLUP (age // 10)",
+        "SELECT age // 10 AS band, GROUPING(band) AS g, COUNT(*) AS n FROM visits GROUP BY ROLLUP (1)",
+    ),
+    (
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward QUALIFY RANK() OVER (ORDER BY COUNT(*)) < 3",
+        (
+            "SELECT ward, n FROM (SELECT ward, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*)) AS r FROM visits "
+            "GROUP BY ward) WHERE r < 3"
+        ),
+    ),
     (
         "SELECT IF(smoker, 1, 2) AS s, COUNT(*) FROM visits GROUP BY s",
         "SELECT CASE WHEN smoker THEN 1 ELSE 2 END AS s, COUNT(*) FROM visits GROUP BY s",

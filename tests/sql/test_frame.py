@@ -59,6 +59,10 @@ PAIRS: list[tuple[TableFrame, str]] = [
         "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING n > 3 ORDER BY n DESC, ward LIMIT 5",
     ),
     (
+        visits.group_by("ward").agg(n=count()).order_by("n").limit(5, offset=3),
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n LIMIT 5 OFFSET 3",
+    ),
+    (
         visits.group_by("ward").agg(n=count()).having("n > 3").having("AVG(age) > 1"),
         "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 3 AND AVG(age) > 1",
     ),
@@ -110,6 +114,7 @@ def test_refused(build: Any, reason: str) -> None:
         lambda: visits.agg(n=3).question,  # type: ignore[arg-type]
         lambda: visits.limit(-1),
         lambda: visits.limit(True),
+        lambda: visits.limit(1, offset=-1),
         lambda: visits.question,
     ],
 )

@@ -52,6 +52,7 @@ def canonical(question: Question) -> str:
         "having": None if question.having is None else _form(question.having),
         "order": [[_form(order.expression), order.descending] for order in question.order] or None,
         "limit": question.limit,
+        "offset": question.offset or None,
         "steps": [_step(step) for step in question.steps] or None,
         "beside": [json.loads(canonical(block)) for block in question.beside] or None,
     }
@@ -259,8 +260,8 @@ def _text(value: object) -> object:
     return value.isoformat() if isinstance(value, dt.date) else value
 
 
-_PARTS = frozenset(
-    ("version", "table", "source", "where", "keys", "aggregates", "outputs", "having", "order", "limit", "steps")
+_PARTS = frozenset(("version", "table", "source", "where", "keys", "aggregates")) | frozenset(
+    ("outputs", "having", "order", "limit", "offset", "steps")
 )
 """What a question of one grouping is written with; one of several groupings has more."""
 

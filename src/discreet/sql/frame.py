@@ -138,6 +138,7 @@ class TableFrame:
     groups_kept: tuple[Piece, ...] = ()
     orders: tuple[tuple[Piece, bool], ...] = ()
     rows_kept: int | None = None
+    rows_passed: int = 0
 
     def where(self, condition: str, parameters: Parameters = None) -> Self:
         """Keeps rows for which the condition is true, and the earlier ones too.
@@ -167,9 +168,10 @@ class TableFrame:
         pieces = [piece for expression in expressions for piece in self._orders(expression)]
         return replace(self, orders=(*self.orders, *pieces))
 
-    def limit(self, rows: int) -> Self:
-        """Keeps the first rows of the answer."""
-        return replace(self, rows_kept=check.integer(rows=rows, at_least=0, at_most=10**9 - 1))
+    def limit(self, rows: int, *, offset: int = 0) -> Self:
+        """Keeps the first rows of the answer, or so many after those that are passed over."""
+        kept = check.integer(rows=rows, at_least=0, at_most=10**9 - 1)
+        return replace(self, rows_kept=kept, rows_passed=check.integer(offset=offset, at_least=0, at_most=10**9 - 1))
 
     @property
     def question(self) -> Question:
@@ -190,6 +192,7 @@ class TableFrame:
                 having=self.groups_kept,
                 order=self.orders,
                 limit=self.rows_kept,
+                offset=self.rows_passed,
             )
         )
 

@@ -94,6 +94,10 @@ class Scope:
         del argument, other, share, written
         self.refuse(*aggregation(kind).not_of_rows, node)
 
+    def key(self, node: exp.Expr) -> Expression | None:
+        """Returns the key that a name of an output stands for, where it stands for no column."""
+        del node
+
     def grouping(self, keys: Sequence[Expression], node: exp.Expr) -> Expression:
         """Returns what GROUPING stands for; but in an answer of several groupings, nothing."""
         del keys
@@ -163,6 +167,12 @@ class AnswerScope(Scope):
     aggregates: list[Aggregate] = field(default_factory=list)
     named: dict[str, Expression] = field(default_factory=dict)
     grouped: Sequence[Expression] = ()
+    key_names: Mapping[str, Expression] = field(default_factory=dict)
+
+    def key(self, node: exp.Expr) -> Expression | None:
+        """Returns the key that a name of an output stands for, where it stands for no column."""
+        alone = isinstance(node, exp.Column) and not node.table and not self.row.knows(node)
+        return lookup(node.name, self.key_names) if alone else None
 
     def grouping(self, keys: Sequence[Expression], node: exp.Expr) -> Expression:
         """Returns 1 where a key is left out, else 0; of several keys, these digits as a number to the base 2."""

@@ -30,7 +30,7 @@ from discreet.sql.clauses.histograms import banded, counted
 from discreet.sql.clauses.in_and_exists import marked
 from discreet.sql.clauses.outer_select import Columns, Parts, join_blocks, of_numbers, over
 from discreet.sql.clauses.row_selects import nested, releases
-from discreet.sql.clauses.select_parts import Subqueries, groupings, histogram, keys_of
+from discreet.sql.clauses.select_parts import Subqueries, groupings, histogram, kept_rows, keys_of
 from discreet.sql.examples import DIALECT
 from discreet.sql.functions import only, read
 from discreet.sql.parameters import Parameters
@@ -39,7 +39,9 @@ from discreet.sql.scope import Scope, lookup
 from discreet.sql.tokens import tokens
 
 DEEPEST_TREE = 120
-CLAUSES = ("with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit")
+CLAUSES = (
+    *("with_", "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset"),
+)
 
 
 def parse(text: str, schemas: Mapping[str, TableSchema], parameters: Parameters = None) -> Question:
@@ -171,6 +173,7 @@ def _asked(
     if group is not None:
         only(group, scope, "expressions", "all")
     keys, sets = groupings(keys_of(tree), source)
+    limit, offset = kept_rows(tree, source)
     return QuestionParts(
         schema=found.schema,
         alias=scope.alias,
@@ -182,8 +185,10 @@ def _asked(
         keys=[Piece(node, source) for node in keys],
         sets=sets,
         having=_clause(tree, "having", source),
+        qualify=_clause(tree, "qualify", source),
         order=ordering(tree, source, scope),
-        limit=_limit(tree, source, scope),
+        limit=limit,
+        offset=offset,
     )
 
 
@@ -226,17 +231,6 @@ def _everything(tree: exp.Select) -> list[exp.Expr]:
     return [exp.Literal.number(place + 1) for place in range(len(tree.expressions))]
 
 
-def _limit(tree: exp.Select, source: Source, scope: Scope) -> int | None:
-    limit = tree.args.get("limit")
-    if limit is None:
-        return None
-    only(limit, scope, "expression")
-    count = limit.args.get("expression")
-    if not isinstance(count, exp.Literal) or count.is_string or not count.name.isdecimal() or len(count.name) > 9:
-        source.refuse("LIMIT takes a whole number.", "For example {top}.", limit)
-    return int(count.name)
-
-
 # --------------------------------------------------------------------------------------- a SELECT over released columns
 
 
@@ -266,21 +260,24 @@ def _over(tree: exp.Select, inner: _Inner) -> Question:
     group = tree.args.get("group")
     if group is not None:
         only(group, scope, "expressions")
+    limit, offset = kept_rows(tree, source)
     parts = Parts(
         outputs=[piece(node, source, scope) for node in tree.expressions],
         where=_clause(tree, "where", source),
         keys=None if group is None else [Piece(node, source) for node in group.expressions],
         having=_clause(tree, "having", source),
+        qualify=_clause(tree, "qualify", source),
         order=ordering(tree, source, scope),
-        limit=_limit(tree, source, scope),
+        limit=limit,
+        offset=offset,
     )
     return over(asking, parts, scope, others)
 
 
 def _inner_question(inner: _Inner) -> Question:
-    for clause in ("order", "limit"):
+    for clause in ("order", "limit", "offset"):
         if inner.tree.args.get(clause) is not None:
-            reason = "ORDER BY and LIMIT belong to the outer SELECT."
+            reason = "ORDER BY, LIMIT and OFFSET belong to the outer SELECT."
             inner.reader.source.refuse(reason, "Write them at the end: {top}.", inner.tree.args[clause])
     return _question(inner.tree, inner.reader)
 

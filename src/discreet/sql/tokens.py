@@ -45,6 +45,8 @@ _OPERATORS = {
 _BRACKETED = {Kind.OVER, Kind.ROLLUP, Kind.CUBE, Kind.GROUPING_SETS}  # words before a bracket that call nothing
 _LIST = {Kind.L_BRACKET, Kind.R_BRACKET}
 _ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS | _BRACKETED | _LIST | {Kind.ROWS, Kind.INTERVAL}
+_ALLOWED |= {Kind.OFFSET, Kind.FETCH}
+_FIRST = {Kind.SELECT, Kind.WITH, Kind.FROM}
 _NEVER_NAMES = _CLAUSES | _OPERATORS  # these need quotes to be names
 
 FUNCTIONS = {
@@ -98,10 +100,11 @@ def tokens(source: Source) -> list[Token]:
     plain = [_made(token, token.token_type) for token in statement]
     if source.parameters is not None or any(token.token_type in _PLACEHOLDERS for token in plain):
         plain = filled(plain, source.parameters)
-    found = [_named(source, before, token, after) for before, token, after in _neighbours(plain)]
+    found = [_named(source, before, token, after) for before, token, after in _neighbours(_as_in(plain))]
     _nesting(source, found)
     for before, token, after in _neighbours(found):
         _word(source, before, token, after)
+    _files(source, found)
     return [_known(token, after) for _, token, after in _neighbours(found)]
 
 
@@ -164,8 +167,8 @@ def _one_statement(source: Source, found: list[Token]) -> list[Token]:
     if second is not None:
         source.refuse("There are several statements.", "Ask them one by one: {count}.", second.start)
     first = found[0]
-    if first.token_type not in (Kind.SELECT, Kind.WITH):
-        refusal = REFUSALS.get(first.text.upper(), Refusal("A question begins with SELECT.", "Ask {count}."))
+    if first.token_type not in _FIRST:
+        refusal = REFUSALS.get(first.text.upper(), Refusal("A question begins with SELECT or FROM.", "Ask {count}."))
         _refuse(source, refusal, first)
     return found
 
@@ -177,7 +180,8 @@ def _neighbours(found: list[Token]) -> list[tuple[Token | None, Token, Token | N
 
 def _named(source: Source, before: Token | None, token: Token, after: Token | None) -> Token:
     """A word of the dialect that is a declared column or stands after AS is a name, as if it were in quotes."""
-    if token.token_type in _OPERANDS | _NEVER_NAMES or not token.text.isidentifier() or _is(after, Kind.L_PAREN):
+    followed = _is(after, Kind.L_PAREN) or _is(after, Kind.NUMBER)
+    if token.token_type in _OPERANDS | _NEVER_NAMES or not token.text.isidentifier() or followed:
         return token
     alias = _is(before, Kind.ALIAS) and token.token_type not in _TYPES
     typed = _is(before, Kind.ALIAS) or _is(before, Kind.DCOLON) or _is(after, Kind.STRING)
@@ -221,14 +225,62 @@ def _word(source: Source, before: Token | None, token: Token, after: Token | Non
         _refuse(source, REFUSALS["NULLS FIRST"], token)
     elif kind is Kind.VAR and word in ("SYMMETRIC", "TOP") and _is(after, Kind.NUMBER):
         _refuse(source, REFUSALS[word], token)
-    elif word == "ROW" and before is not None and before.text.upper() == "CURRENT":
-        return
-    elif kind not in _ALLOWED:
+    elif kind not in _ALLOWED and not _fetches(before, token, after):
         _refuse(source, _symbol(token) or REFUSALS.get(word, UNKNOWN_WORD), token)
     elif kind in _LIST and not _lists(before, token, after):
         _refuse(source, _symbol(token) or UNKNOWN_WORD, token)
-    elif kind is Kind.STRING and _is(before, Kind.FROM):
-        source.refuse("A table is a declared name, not a file.", "Name a declared table: {count}.", token.start)
+
+
+def _fetches(before: Token | None, token: Token, after: Token | None) -> bool:
+    """Whether a word belongs to OFFSET 5 ROWS, or to FETCH FIRST 5 ROWS ONLY, in one of its spellings."""
+    if token.token_type in (Kind.FIRST, Kind.NEXT):
+        return _is(before, Kind.FETCH)
+    if token.text.upper() == "ROW":
+        return _is(after, Kind.ONLY) or _is(after, Kind.FETCH)
+    return token.token_type is Kind.ONLY and before is not None and before.text.upper() in ("ROW", "ROWS")
+
+
+def _files(source: Source, found: list[Token]) -> None:
+    """No text stands after FROM, but for that of IS DISTINCT FROM."""
+    kinds = [token.token_type for token in found]
+    for place, token in enumerate(found):
+        compared = place > 2 and kinds[place - 2] is Kind.DISTINCT and kinds[place - 3] in (Kind.IS, Kind.NOT)
+        if token.token_type is Kind.STRING and place and kinds[place - 1] is Kind.FROM and not compared:
+            source.refuse("A table is a declared name, not a file.", "Name a declared table: {count}.", token.start)
+
+
+def _as_in(found: list[Token]) -> list[Token]:
+    """Spells = ANY (ARRAY[...]) as IN (...), and <> ALL (ARRAY[...]) as NOT IN (...); likewise with a SELECT."""
+    made: list[Token] = []
+    place = 0
+    while place < len(found):
+        kinds = [token.token_type for token in found[place : place + 5]]
+        words = _IN_WORDS.get(tuple(kinds[:3]))
+        listed = 4 if kinds[3:5] == [Kind.ARRAY, Kind.L_BRACKET] else 3
+        end = _closed(found, place + listed) if words and kinds[listed : listed + 1] == [Kind.L_BRACKET] else None
+        if words is None or (end is None and kinds[3:4] != [Kind.SELECT]):
+            made.append(found[place])
+            place += 1
+            continue
+        made += [*(_made(found[place], kind) for kind in words), found[place + 2]]
+        made += [] if end is None else found[place + listed + 1 : end]
+        place = place + 3 if end is None else end + 1
+    return made
+
+
+_IN_WORDS = {
+    (Kind.EQ, Kind.ANY, Kind.L_PAREN): (Kind.IN,),
+    (Kind.EQ, Kind.SOME, Kind.L_PAREN): (Kind.IN,),
+    (Kind.NEQ, Kind.ALL, Kind.L_PAREN): (Kind.NOT, Kind.IN),
+}
+
+
+def _closed(found: list[Token], place: int) -> int | None:
+    """Where the list that begins at a place ends, if it holds no other and a bracket follows."""
+    inside = range(place + 1, len(found) - 1)
+    end = next((i for i in inside if found[i].token_type in _LIST), len(found))
+    closes = end < len(found) - 1 and found[end].token_type is Kind.R_BRACKET
+    return end if closes and found[end + 1].token_type is Kind.R_PAREN else None
 
 
 def _lists(before: Token | None, token: Token, after: Token | None) -> bool:

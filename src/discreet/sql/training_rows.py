@@ -24,7 +24,7 @@ from discreet.sql.clauses.row_selects import nested
 from discreet.sql.examples import quoted
 from discreet.sql.functions import only
 from discreet.sql.refusals import Source
-from discreet.sql.select import CLAUSES, select
+from discreet.sql.select import select
 
 _ROWS = ("with_", "expressions", "from_", "joins", "where")
 _REFUSED = {
@@ -128,7 +128,7 @@ def training_rows(text: str, schemas: Mapping[str, TableSchema]) -> TrainingRows
     for clause, reason in _REFUSED.items():
         if tree.args.get(clause) is not None:
             source.refuse(reason, "Leave it out: {count}.", tree.args[clause] if clause != "distinct" else tree)
-    only(tree, reader.blank, *CLAUSES)
+    only(tree, reader.blank, *_ROWS)
     if tree.args.get("from_") is None:
         source.refuse("Rows are selected from a table.", "For example {count}.")
     for node in tree.expressions:

@@ -17,7 +17,8 @@ ROWS = {
     "the id in a nested select": "SELECT w, COUNT(*) AS n FROM (SELECT patient_id AS w FROM visits) AS t GROUP BY w",
     "limit before counting": "SELECT COUNT(*) AS n FROM (SELECT * FROM visits ORDER BY charge DESC LIMIT 1) AS t",
     "offset before counting": "SELECT SUM(charge) AS s FROM (SELECT charge FROM visits LIMIT 1 OFFSET 6) AS t",
-    "offset after": "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward OFFSET 2",
+    "fetch before counting": "SELECT SUM(charge) AS s FROM (SELECT charge FROM visits FETCH FIRST ROW ONLY) AS t",
+    "from first": "FROM visits WHERE patient_id = 7",
     "star expression": "SELECT COLUMNS(*) FROM visits",
     "a struct of the row": "SELECT visits, COUNT(*) AS n FROM visits GROUP BY 1",
 }
@@ -141,6 +142,10 @@ NAMED = {
     "a union of oneself": (
         "SELECT COUNT(*) AS n, SUM(c) AS s FROM (SELECT patient_id, charge AS c FROM visits "
         "UNION ALL SELECT patient_id, charge FROM visits UNION ALL SELECT patient_id, charge FROM visits) AS t"
+    ),
+    "offset after": "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC LIMIT 2 OFFSET 1",
+    "the largest group": (
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward QUALIFY ROW_NUMBER() OVER (ORDER BY SUM(charge) DESC) = 1"
     ),
     "a rare text as a key": "SELECT triage_note, COUNT(*) AS n FROM visits GROUP BY triage_note",
     "a date as a key": "SELECT admitted, COUNT(*) AS n FROM visits GROUP BY admitted",

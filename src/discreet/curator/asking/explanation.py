@@ -153,7 +153,7 @@ def _imagined(program: Program, rows: int) -> Released:
     """One group, with one of each question beside."""
     steps = [step for step in program.question.steps if not isinstance(step, FilterGroups)]
     joined = tuple(replace(step, on=()) if isinstance(step, AttachQuestion) else step for step in steps)
-    question = replace(program.question, having=None, order=(), limit=None, steps=joined)
+    question = replace(program.question, having=None, order=(), limit=None, offset=0, steps=joined)
     statistics = [number for measure in program.measures for number in _in_the_middle(measure, rows)]
     key = (None,) * len(question.labels)
     statistics += [number for draws in program.draws for number in draws.imagined(rows)]

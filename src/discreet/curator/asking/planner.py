@@ -179,7 +179,7 @@ class Planner:
         """Returns the lower ends of released counts of a mean's values in the smallest group, oldest first."""
         x = mean.argument
         count, rows = Aggregate(name="#n", kind="count_values", argument=x), Aggregate(name="#r", kind="count")
-        alone = replace(measurement.plan, outputs=(), having=None, order=(), limit=None)
+        alone = replace(measurement.plan, outputs=(), having=None, order=(), limit=None, offset=0)
         asked = [alone.aggregates, (count,), (count, rows), (mean,), (mean, rows), (mean, count), (mean, count, rows)]
         found: dict[int, int] = {}
         for aggregates in asked:

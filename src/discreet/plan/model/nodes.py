@@ -168,12 +168,12 @@ class Question:
 
     The rows are those of the table, unless `source` says otherwise: then they are made of several tables, the first
     protected one of which is `table`. `where` and the keys and arguments are computed from private rows; `outputs`,
-    `having`, `order` and `limit` are post-processing: their columns are keys, aggregates and outputs by name. So are
-    `steps`, which come after `having` and before the rest, and may make further columns. If there are `sets`, rows are
-    grouped by each of them in turn, the keys given by their places; keys left out are NULL. Questions `beside` it are
-    released together with it, and a step attaches their outputs to its groups. With a `rest`, the kept rows of all
-    private groups that are not shown make one group more, whose keys all have that value. With `bands`, the key and the
-    first two outputs have edges that were only supposed.
+    `having`, `order`, `limit` and `offset` are post-processing: their columns are keys, aggregates and outputs by name.
+    So are `steps`, which come after `having` and before the rest, and may make further columns. If there are `sets`,
+    rows are grouped by each of them in turn, the keys given by their places; keys left out are NULL. Questions `beside`
+    it are released together with it, and a step attaches their outputs to its groups. With a `rest`, the kept rows of
+    all private groups that are not shown make one group more, whose keys all have that value. With `bands`, the key and
+    the first two outputs have edges that were only supposed.
     """
 
     table: str
@@ -185,6 +185,7 @@ class Question:
     having: Expression | None = None
     order: tuple[Order, ...] = ()
     limit: int | None = None
+    offset: int = 0
     steps: tuple[Step, ...] = ()
     beside: tuple[Question, ...] = ()
     sets: tuple[tuple[int, ...], ...] = ()

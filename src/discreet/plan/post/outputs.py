@@ -1,4 +1,4 @@
-"""Post-processing: outputs, HAVING, ORDER BY and LIMIT, computed from released values alone.
+"""Post-processing: outputs, HAVING, ORDER BY, LIMIT and OFFSET, computed from released values alone.
 
 Whatever happens here costs nothing and can fail for no one: a ratio whose denominator may be zero has the interval of
 all numbers, one whose denominator is zero has no value.
@@ -58,9 +58,9 @@ def finish(question: Question, rows: Sequence[Row]) -> list[dict[str, Cell]]:
     kept = [row for row in rows if question.having is None or evaluate(question.having, values_of(row)) is True]
     for order in reversed(question.order):  # sorting keeps the order of equals, so the first order is applied last
         kept = _sorted(kept, order)
-    return [
-        {output.name: cell(output.expression, row) for output in question.outputs} for row in kept[: question.limit]
-    ]
+    end = None if question.limit is None else question.offset + question.limit
+    shown = kept[question.offset : end]
+    return [{output.name: cell(output.expression, row) for output in question.outputs} for row in shown]
 
 
 def cell(expression: Expression, row: Row) -> Cell:

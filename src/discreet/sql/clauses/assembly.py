@@ -82,8 +82,10 @@ class QuestionParts:
         where: the conditions on rows, all of which hold.
         keys: what is grouped by; a number means an output, a name may be an output's.
         having: the conditions on groups.
+        qualify: the conditions on groups with their windows.
         order: what to sort by, and whether downwards.
         limit: how many rows to keep.
+        offset: how many rows to pass over before.
         sets: for each grouping the places of its keys, if there are several.
     """
 
@@ -93,8 +95,10 @@ class QuestionParts:
     where: Sequence[Piece] = ()
     keys: Sequence[Piece] = ()
     having: Sequence[Piece] = ()
+    qualify: Sequence[Piece] = ()
     order: Sequence[tuple[Piece, bool]] = ()
     limit: int | None = None
+    offset: int = 0
     names: Names | None = None
     relation: Relation | None = None
     blocks: Subqueries | None = None
@@ -140,7 +144,7 @@ def question(asked: QuestionParts) -> Question:
     names = named(asked.outputs, outputs, [*shown, *called([GroupWindows(tuple(builder.windows))])])
     builder.named |= dict(zip(names, raw, strict=True))
     order = tuple(Order(builder.ordered(piece, raw), down) for piece, down in asked.order)
-    having = builder.having()
+    having, qualify = builder.having(), builder.qualify()
     asking = Question(
         table=asked.schema.name,
         source=None if _is_read_by_name(asked.relation) else asked.relation,
@@ -150,7 +154,8 @@ def question(asked: QuestionParts) -> Question:
         having=None if builder.attached else having,
         order=order,
         limit=asked.limit,
-        steps=builder.steps(having),
+        offset=asked.offset,
+        steps=builder.steps(having, qualify),
         beside=() if asked.blocks is None else tuple(asked.blocks.found),
         aggregates=tuple(builder.aggregates),
         sets=tuple(dict.fromkeys(sets)),
@@ -194,8 +199,9 @@ class _Builder:
         self.whole: dict[Expression, tuple[Expression, float]] = {}  # keys of doubles, as whole numbers
         self.named: dict[str, Expression] = {}
         self.keys: list[Expression] = []
+        self.key_names: dict[str, Expression] = {}
         self.windows: list[GroupWindow] = []
-        nodes = [*asked.outputs, *asked.having, *(piece for piece, _ in asked.order)]
+        nodes = [*asked.outputs, *asked.having, *asked.qualify, *(piece for piece, _ in asked.order)]
         self.is_grouped = bool(asked.keys) or any(puts_together(piece.node) for piece in nodes)
 
     def row(self, piece: Piece) -> Expression:
@@ -212,6 +218,7 @@ class _Builder:
             aggregates=self.aggregates,
             named=self.named,
             grouped=self.keys if self.asked.sets else (),
+            key_names=self.key_names,
             windows=self.windows,
             over_groups=self.is_grouped and windows,
             blocks=self.asked.blocks,
@@ -227,6 +234,7 @@ class _Builder:
             self.whole[expression] = whole
             expression = whole[0]
         _may_be_key(expression, meant, self.asked)
+        self.key_names |= {meant.name: expression} if meant.name else {}
         return expression
 
     def released(self, piece: Piece, found: Expression) -> Expression:
@@ -248,12 +256,18 @@ class _Builder:
             ]
         )
 
-    def steps(self, having: Expression | None) -> tuple[Step, ...]:
-        """Numbers of questions beside, HAVING if it may read them, and windows, of keys and aggregates alone."""
+    def qualify(self) -> Expression | None:
+        return conjunction(
+            [self.released(piece, truth(self.answer(piece), "QUALIFY", piece)) for piece in self.asked.qualify]
+        )
+
+    def steps(self, having: Expression | None, qualify: Expression | None) -> tuple[Step, ...]:
+        """Numbers of questions beside, HAVING if it may read them, windows of keys and aggregates, and QUALIFY."""
         piece = self.asked.outputs[0]
         windows = [with_parts(window, lambda part: self.released(piece, part)) for window in self.windows]
         kept = (FilterGroups(having),) if having is not None and self.attached else ()
-        return (*self.attached, *kept, *((GroupWindows(tuple(windows)),) if windows else ()))
+        beside = (GroupWindows(tuple(windows)),) if windows else ()
+        return (*self.attached, *kept, *beside, *(() if qualify is None else (FilterGroups(qualify),)))
 
     @property
     def attached(self) -> list[AttachQuestion]:
@@ -303,7 +317,7 @@ def number(piece: Piece, outputs: int) -> int | None:
 def _meant(piece: Piece, asked: QuestionParts) -> Piece:
     place = number(piece, len(asked.outputs))
     if place is not None:
-        return replace(asked.outputs[place], name=None)
+        return asked.outputs[place]
     node = piece.node
     if isinstance(node, exp.Column) and not node.table and not asked.scope(piece.source).knows(node):
         return lookup(node.name, {output.name: output for output in asked.outputs if output.name}) or piece

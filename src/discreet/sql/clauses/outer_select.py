@@ -146,8 +146,10 @@ class Parts:
     where: Sequence[Piece]
     keys: Sequence[Piece] | None
     having: Sequence[Piece]
+    qualify: Sequence[Piece]
     order: Sequence[tuple[Piece, bool]]
-    limit: int | None
+    limit: int | None = None
+    offset: int = 0
 
 
 def over(asking: Question, parts: Parts, scope: Columns, others: Sequence[AttachQuestion] = ()) -> Question:
@@ -164,7 +166,7 @@ class _Outer:
 
     def __init__(self, asking: Question, parts: Parts, scope: Columns, others: Sequence[AttachQuestion]) -> None:
         self.joined = others
-        nodes = [*parts.outputs, *parts.having, *(piece for piece, _ in parts.order)]
+        nodes = [*parts.outputs, *parts.having, *parts.qualify, *(piece for piece, _ in parts.order)]
         self.is_aggregated = parts.keys is not None or any(puts_together(piece.node) for piece in nodes)
         self.asking, self.parts, self.pieces = asking, parts, [_shown(piece, scope) for piece in parts.outputs]
         columns_made = len(list(made(asking.steps)))
@@ -186,6 +188,9 @@ class _Outer:
             for piece in self.parts.having
         ]
         order = [Order(self._ordered(piece, shown, found), down) for piece, down in self.parts.order]
+        qualify = [
+            self._of_groups(truth(read(piece.node, shown), "QUALIFY", piece), piece) for piece in self.parts.qualify
+        ]
         asking, steps = self._filtered(kept_ones)
         if self.is_aggregated:
             steps += [Regroup(tuple(keys), tuple(self.scope.folds or ())), *self._numbers]
@@ -193,9 +198,11 @@ class _Outer:
             steps.append(FilterGroups(condition))
         if self.scope.windows:
             steps.append(GroupWindows(tuple(self._window(window) for window in self.scope.windows)))
+        if (condition := conjunction(qualify)) is not None:
+            steps.append(FilterGroups(condition))
         names = named(self.pieces, found, [*asking.aggregates, *called(steps)])
-        made_of = replace(asking, outputs=tuple(map(Output, names, found)), order=tuple(order), limit=self.parts.limit)
-        return tidy(replace(made_of, steps=tuple(steps)), self.pieces[0])
+        made_of = replace(asking, outputs=tuple(map(Output, names, found)), order=tuple(order), steps=tuple(steps))
+        return tidy(replace(made_of, limit=self.parts.limit, offset=self.parts.offset), self.pieces[0])
 
     @property
     def _numbers(self) -> list[AttachQuestion]:

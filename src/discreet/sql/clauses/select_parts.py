@@ -7,7 +7,7 @@ each share. GROUP BY lists keys, ALL of them, or with ROLLUP, CUBE and GROUPING 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import singledispatch
 from itertools import chain, combinations, product
@@ -258,13 +258,44 @@ def _together(node: exp.Expr) -> Set:
     return (node.this,) if isinstance(node, exp.Paren) else (node,)
 
 
+_AFTER_ROWS = ("group", "having", "qualify", "order", "limit", "offset")
+
+
 def histogram(tree: exp.Select) -> exp.Anonymous | None:
     """Returns the HISTOGRAM that a SELECT consists of; None if it is another SELECT."""
     shown = [node.unalias() for node in tree.expressions]
-    clauses = [name for name in ("group", "having", "order", "limit") if tree.args.get(name) is not None]
+    clauses = [name for name in _AFTER_ROWS if tree.args.get(name) is not None]
     if len(shown) != 1 or clauses or not isinstance(shown[0], exp.Anonymous):
         return None
     return shown[0] if shown[0].name.upper() == "HISTOGRAM" else None
+
+
+def kept_rows(tree: exp.Expr, source: Source) -> tuple[int | None, int]:
+    """Returns how many rows of the answer are kept, None for all, and how many are passed over before.
+
+    Raises:
+        UnsupportedQuery: if LIMIT, FETCH FIRST or OFFSET takes anything but a whole number.
+    """
+    limit, offset = tree.args.get("limit"), tree.args.get("offset")
+    passed = 0 if offset is None else _whole(offset.args.get("expression"), "OFFSET", offset, source)
+    if isinstance(limit, exp.Fetch):
+        options = limit.args.get("limit_options")
+        if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
+            reason = "FETCH FIRST takes a number of rows, and ONLY after it: ties and shares of noisy rows are chance."
+            source.refuse(reason, "For example {top}.", limit)
+        count = limit.args.get("count")
+        return 1 if count is None else _whole(count, "FETCH FIRST", limit, source), passed
+    if limit is None:
+        return None, passed
+    if any(part for name, part in limit.args.items() if name != "expression"):
+        source.refuse("LIMIT takes a whole number.", "For example {top}.", limit)
+    return _whole(limit.args.get("expression"), "LIMIT", limit, source), passed
+
+
+def _whole(node: exp.Expr | None, word: str, at: exp.Expr, source: Source) -> int:
+    if not isinstance(node, exp.Literal) or node.is_string or not node.name.isdecimal() or len(node.name) > 9:
+        source.refuse(f"{word} takes a whole number.", "For example {top}.", at)
+    return int(node.name)
 
 
 MOST_BLOCKS = 8
@@ -298,7 +329,7 @@ class Subqueries:
 
     def place(self, block: Question, node: exp.Expr) -> int:
         """Returns where a question stands among those beside."""
-        if block.steps or block.beside or block.having is not None or block.order or block.limit is not None:
+        if block != replace(block, steps=(), beside=(), having=None, order=(), limit=None, offset=0):
             hint = "Filter, sort and rank in the outer SELECT: {grouped}."
             self.source.refuse("A question inside another one counts and groups, and does nothing more.", hint, node)
         if block not in self.found:

@@ -82,7 +82,7 @@ def _end(kind: ExtremeKind, other: ExtremeKind) -> Read:
 
 @reads(exp.Grouping, "expressions")
 def _grouping(node: exp.Expr, scope: Scope) -> Expression:
-    return scope.grouping([read(part, scope.row) for part in node.expressions], node)
+    return scope.grouping([scope.key(part) or read(part, scope.row) for part in node.expressions], node)
 
 
 @reads(exp.Subquery, "this")

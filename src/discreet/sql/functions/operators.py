@@ -149,6 +149,21 @@ def _is(node: exp.Expr, scope: Scope) -> Expression:
     return scope.refuse("IS takes NULL, TRUE or FALSE.", "For example {filtered}.", node)
 
 
+def _same(node: exp.Expr, scope: Scope) -> Expression:
+    """IS NOT DISTINCT FROM: equality that takes NULL for a value; never NULL itself."""
+    one, other = read(node.this, scope), read(node.expression, scope)
+    if one is NULL or other is NULL:
+        return call("is_null", other if one is NULL else one)
+    equal = call("coalesce", call("equal", one, other), FALSE)
+    if isinstance(one, Literal) or isinstance(other, Literal):
+        return equal
+    return call("if", call("is_null", one), call("is_null", other), equal)
+
+
+reads(exp.NullSafeEQ, "this", "expression")(_same)
+reads(exp.NullSafeNEQ, "this", "expression")(lambda node, scope: call("not", _same(node, scope)))
+
+
 # ----------------------------------------------------------------------------------------------------------- conditions
 
 
