@@ -95,8 +95,9 @@ class Scope:
         self.refuse(*aggregation(kind).not_of_rows, node)
 
     def key(self, node: exp.Expr) -> Expression | None:
-        """Returns the key that a name of an output stands for, where it stands for no column."""
+        """Returns the key that a name of an output stands for, where it stands for no column; in a row, none."""
         del node
+        return None
 
     def grouping(self, keys: Sequence[Expression], node: exp.Expr) -> Expression:
         """Returns what GROUPING stands for; but in an answer of several groupings, nothing."""

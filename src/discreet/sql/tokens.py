@@ -268,7 +268,7 @@ def _as_in(found: list[Token]) -> list[Token]:
     return made
 
 
-_IN_WORDS = {
+_IN_WORDS: dict[tuple[Kind, ...], tuple[Kind, ...]] = {
     (Kind.EQ, Kind.ANY, Kind.L_PAREN): (Kind.IN,),
     (Kind.EQ, Kind.SOME, Kind.L_PAREN): (Kind.IN,),
     (Kind.NEQ, Kind.ALL, Kind.L_PAREN): (Kind.NOT, Kind.IN),
