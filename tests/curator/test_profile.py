@@ -147,3 +147,21 @@ def test_facts_change_no_declaration_and_no_number() -> None:
         clinic(most_rows=0)
     with pytest.raises(InvalidParameter, match="domain"):
         clinic(domain={"ward": (0, 1)})
+
+
+def test_with_a_fact_a_count_is_of_the_whole_table() -> None:
+    """Of 20 curators at most 6 may miss: more has a chance below 1e-4 if each does with 1/20."""
+    rows = visits(3, patients=60, most=9)
+    misses = 0
+    for seed in range(20):
+        curator = Curator.for_tests(engine=Memory(), bits=SeededBits(seed))
+        given = {"unit": "patient", "budget": Budget(epsilon=100), "max_rows": 2, "most_rows": 9, **DECLARED}
+        curator.protect(rows, name="visits", **given)
+        answer = curator.ask(COUNT, epsilon=1, profile=8)
+        assert answer.scope == "whole table"
+        (record,) = answer
+        assert record["n_low"] <= record["n"] <= record["n_high"]
+        misses += not record["n_low"] <= len(rows) <= record["n_high"]
+    assert misses <= 6
+    assert any("added to counts" in note for note in answer.notes)
+    assert curator.ask(f"{COUNT} WHERE age > 3", epsilon=1).scope == "what was counted"

@@ -17,7 +17,7 @@ from discreet.exact import float_above, float_below
 from discreet.lazy import load, pa
 from discreet.ledger import Remaining
 from discreet.measurement.aggregates import aggregation
-from discreet.measurement.profile.coverage import Coverage, coverage
+from discreet.measurement.profile.coverage import Coverage, completed, coverage
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.program.execution import Released, notes
 from discreet.measurement.program.program import Program
@@ -31,6 +31,7 @@ from discreet.report import answers, page, render
 from discreet.report.display import Display, Displayed, percent
 from discreet.report.html import element
 
+COMPLETED = "Rows that limits and missing ids leave out are added to counts, as the profile and most_rows tell."
 _LARGEST = (1 << 63) - 1  # of the integers that every frame can hold
 
 
@@ -83,19 +84,21 @@ class Answer(Displayed):
         profile: Profile | None = None,
     ) -> Answer:
         """Returns the answer that a result is; one that cost nothing now was replayed."""
-        program = result.released.program
+        program, rows, more = result.released.program, result.released.rows(confidence), frozenset[str]()
+        if profile is not None:
+            rows, more = completed(result.released, profile, confidence, rows)
         return cls(
             columns=columns(program.question),
-            records=records(result.released.rows(confidence)),
+            records=records(rows),
             cost=remaining.loss * 0 if cost is None else cost,
             remaining=remaining,
             event=result.event,
             replayed=cost is None,
-            notes=(*notes(program), *result.facts.remarks, *result.released.notes),
+            notes=(*notes(program), *result.facts.remarks, *result.released.notes, *([COMPLETED] if more else [])),
             confidence=confidence,
             private=result.private,
             released=result.released.unsalted,
-            whole=whole(program),
+            whole=whole(program) | more,
             coverage=None if profile is None else coverage(program, profile, confidence),
         )
 

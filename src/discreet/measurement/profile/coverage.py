@@ -7,13 +7,16 @@ certainly not exceeded. Of rows that are joined or computed a profile tells noth
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.profile.sizes import ZERO, Figure, share
+from discreet.measurement.program.execution import Released
 from discreet.measurement.program.program import Program
 from discreet.plan.model.nodes import Aggregate, Column, Question, columns
+from discreet.plan.post.outputs import Cell, Noisy
 from discreet.report.display import amount, rate
 
 
@@ -115,3 +118,34 @@ def _of_column(used: list[Aggregate], left: Figure, kept: Figure, profile: Profi
     rest = Figure(*(max(0.0, a - b) for a, b in ((kept.value, most.value), (kept.low, most.high), (kept.high, 0.0))))
     found, own = share(moved, rest), share(most, rest)
     return Coverage(share=found.value, low=found.low, high=found.high, rows=left, clipped=own)
+
+
+def completed(
+    released: Released, profile: Profile, confidence: Fraction, rows: Sequence[dict[str, Cell]]
+) -> tuple[list[dict[str, Cell]], frozenset[str]]:
+    """Returns the rows of an answer with counts of all rows of a table in the place of counts within limits.
+
+    What was counted and what limits and missing ids leave out add up to the whole; the risk of an interval is divided
+    between the two. Without a declared `most_rows` nothing is completed: no finite end would be valid.
+
+    Returns:
+        The rows, and which of their columns were completed.
+    """
+    question = released.program.question
+    plain = question.source is None and question.where is None and not (question.keys or question.steps)
+    alone = not (question.beside or question.sets or question.having or profile.by_row)
+    counts = {one.name for one in question.aggregates if one.kind == "count"}
+    named = {o.name for o in question.outputs if isinstance(o.expression, Column) and o.expression.name in counts}
+    if not (plain and alone and named) or question.table != profile.table or profile.most_rows is None:
+        return list(rows), frozenset()
+    risk = (1 - confidence) / 4
+    left = profile.rows.beyond(released.program.contribution.limits.rows, risk) + profile.nobodys(risk)
+    (narrow,), (row,) = released.rows(1 - 2 * risk), rows
+    return [{**row, **{name: _plus(narrow[name], left) for name in named}}], frozenset(named)
+
+
+def _plus(cell: Cell, left: Figure) -> Cell:
+    if not isinstance(cell, Noisy) or cell.value is None:
+        return cell
+    low, high = math.floor(cell.low + left.low), math.ceil(cell.high + left.high)
+    return Noisy(min(max(round(cell.value + left.value), low), high), low, high)
