@@ -1,8 +1,8 @@
 """How often what an answer says about itself is true: intervals for the whole table, and shares of what is left out.
 
-Four tables, default limits, a profile, then 300 answers at epsilon 1. An answer is judged by plain SQL on the same rows:
-a number labelled as of the whole table by the true number, a coverage by the true share of rows that are left out. Both
-have 95 % intervals. Needs ../shared/data for three of the tables; without it, the made-up one is judged alone.
+Four tables, default limits, a profile, then 300 answers at epsilon 1. An answer is judged by plain SQL on the same
+rows: a number labelled as of the whole table by the true number, a coverage by the true share of rows that are left
+out. Both have 95 % intervals. Needs ../shared/data for three of the tables; without it, the made-up one is judged alone.
 
     python bench/coverage.py [ROWS OF THE MADE-UP TABLE]
 """
@@ -118,14 +118,14 @@ def judge(case: Case) -> tuple[Score, Score, Score]:
                 if answer.scope == "whole table" and exact is not None:
                     whole.add(record["x_low"] - 1e-6 <= float(exact) <= record["x_high"] + 1e-6)
             if answer.scope != "whole table" and answer.coverage is not None:
-                _judge_coverage(case, plain, sql, answer.coverage["x"], shares, filtered)
+                _judge_coverage(case, plain, sql, answer.coverage["x"], (shares, filtered))
     curator.close()
     return whole, shares, filtered
 
 
-def _judge_coverage(case: Case, plain: Any, sql: str, found: Coverage, shares: Score, filtered: Score) -> None:
+def _judge_coverage(case: Case, plain: Any, sql: str, found: Coverage, scores: tuple[Score, Score]) -> None:
     """With one row and one group a person, as many rows are counted as there are people."""
-    where = sql.partition(" WHERE ")[2]
+    (shares, filtered), where = scores, sql.partition(" WHERE ")[2]
     condition = f"WHERE {where}" if where else ""
     unit = case.unit or "rowid"
     total, kept, clipped = plain.execute(
@@ -154,7 +154,7 @@ def made_up(folder: Path, rows: int) -> Case:
     path = folder / "events.parquet"
     people = rows // 25
     duckdb.execute(
-        f"COPY (SELECT CASE WHEN i % 2 = 0 THEN i * 7919 % {people} ELSE i * 104729 % {max(people // 1000, 1)} END AS p, "
+        f"COPY (SELECT i * 7919 % (CASE WHEN i % 2 = 0 THEN {people} ELSE {max(people // 1000, 1)} END) AS p, "
         f"['a', 'b', 'c'][1 + i * 31 % 3] AS kind, (i * 48271 % 1000) / 10.0 AS amount FROM range({rows}) t(i)) "
         f"TO '{path}' (FORMAT parquet)"
     )
