@@ -1,8 +1,8 @@
 """How often what an answer says about itself is true: intervals for the whole table, and shares of what is left out.
 
 Four tables, default limits, a profile, then 300 answers at epsilon 1. An answer is judged by plain SQL on the same
-rows: a number labelled as of the whole table by the true number, a coverage by the true share of rows that are left
-out. Both have 95 % intervals. Needs ../shared/data for three of the tables; without it, the made-up one is judged alone.
+rows: a number labelled as of the whole table by the true number, a coverage by the true share of what is left
+out. Both have 95 % intervals. Three of the tables are in ../shared/data; without it the made-up one is judged alone.
 
     python bench/coverage.py [ROWS OF THE MADE-UP TABLE]
 """
