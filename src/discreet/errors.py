@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 
 class DiscreetError(Exception):
-    """The root of all errors raised on purpose by this library."""
+    """The root of all errors raised on purpose by this library.
+
+    In IPython and notebooks they are shown as a short message, without a traceback: what a person can act on, and the
+    line of their own that led there. Plain Python shows them like any other exception.
+    """
+
+    def _render_traceback_(self) -> list[str]:
+        """Renders the error for IPython, which looks for this name."""
+        shown = explained(self)
+        lines = [f"{label}: {text}" for label, text in shown.items() if label != "Position"]
+        pointer = shown["Position"].splitlines()[1:] if "Position" in shown else []
+        return [lines[0], *(pointer or _call(self)), *lines[1:], *getattr(self, "__notes__", ())]
 
 
 class InvalidParameter(DiscreetError, ValueError):
@@ -114,14 +128,15 @@ class UnsupportedQuery(DiscreetError, ValueError):
         reason: why, in a sentence.
         hint: what to do instead; everything in it between backticks is a question that is accepted.
         position: line and column in the question's text, from 1; None if the question is not a text.
+        text: the question, of which the line is shown.
 
     >>> raise UnsupportedQuery("A join reads two tables.", "Ask `SELECT COUNT(*) FROM visits`.", (1, 15))
     Traceback (most recent call last):
     discreet.errors.UnsupportedQuery: A join reads two tables. Ask `SELECT COUNT(*) FROM visits`. (line 1, column 15)
     """
 
-    def __init__(self, reason: str, hint: str, position: tuple[int, int] | None = None) -> None:
-        self.reason, self.hint, self.position = reason, hint, position
+    def __init__(self, reason: str, hint: str, position: tuple[int, int] | None = None, *, text: str = "") -> None:
+        self.reason, self.hint, self.position, self.text = reason, hint, position, text
         where = f" (line {position[0]}, column {position[1]})" if position else ""
         super().__init__(f"{reason} {hint}{where}")
 
@@ -173,6 +188,52 @@ class MissingExtra(DiscreetError, ImportError):
 
 class InternalError(DiscreetError):
     """A promise of the library to itself was broken: our fault, please report it."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Renders it in full: whoever reports it needs to know where it happened."""
+        return traceback.format_exception(self)
+
+
+def explained(error: DiscreetError) -> dict[str, str]:
+    """Returns an error as labelled lines: its kind with the reason, then the hint and the position where it has them.
+
+    >>> refused = UnsupportedQuery("A join reads two tables.", "Ask about one.", (1, 15), text="SELECT * FROM a, b")
+    >>> for label, text in explained(refused).items():
+    ...     print(f"{label}: {text}")
+    UnsupportedQuery: A join reads two tables.
+    Hint: Ask about one.
+    Position: line 1, column 15
+      SELECT * FROM a, b
+                    ^
+    """
+    position, hint = getattr(error, "position", None), getattr(error, "hint", "")
+    where = f"line {position[0]}, column {position[1]}" if position else ""
+    reason = str(error).removesuffix(f" ({where})").removesuffix(hint).strip()
+    pointer = _pointer(getattr(error, "text", ""), position) if position else ""
+    found = {type(error).__name__: reason, "Hint": hint, "Position": where + pointer}
+    return {label: text for label, text in found.items() if text or label not in ("Hint", "Position")}
+
+
+_WIDTH, _BEFORE = 100, 60  # of what is shown of a long line, and of what comes before the place
+
+
+def _pointer(text: str, position: tuple[int, int]) -> str:
+    """The line of a text at a position, and a mark below it; nothing if there is no such line."""
+    number, column = position
+    lines = text.split("\n")
+    if not 0 < number <= len(lines):
+        return ""
+    start = max(0, column - 1 - _BEFORE)
+    shown = "".join(c if c.isprintable() else " " for c in lines[number - 1][start : start + _WIDTH])
+    return f"\n  {shown}\n  {' ' * (column - 1 - start)}^"
+
+
+def _call(error: BaseException) -> list[str]:
+    """The last line before this library that led to an error."""
+    here = str(Path(__file__).parent)
+    frames = takewhile(lambda frame: not frame.filename.startswith(here), traceback.extract_tb(error.__traceback__))
+    *_, last = (None, *frames)
+    return [f"  line {last.lineno}: {last.line}"] if last is not None and last.line else []
 
 
 def _short(value: object, limit: int = 120) -> str:

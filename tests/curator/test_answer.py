@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import sys
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -74,6 +77,35 @@ def test_a_chart_is_altairs_if_it_is_there() -> None:
     drawn = answer(ROW, EMPTY).chart()
     assert isinstance(drawn, alt.VConcatChart)
     drawn.to_dict(validate=True)
+
+
+_FETCHED = re.compile(r"""(src|href|url)\s*[=(]\s*["']?https?:""")
+
+
+def test_a_chart_needs_no_network(tmp_path: Path) -> None:
+    drawn = answer(ROW, EMPTY).chart()
+    shown = drawn._repr_mimebundle_()
+    assert list(shown) == ["image/svg+xml"]
+    assert shown["image/svg+xml"].startswith("<svg")
+    drawn.save(tmp_path / "chart.html")
+    for page in (shown["image/svg+xml"], drawn.to_html(), (tmp_path / "chart.html").read_text()):
+        assert not _FETCHED.search(page)
+    assert _FETCHED.search(drawn.to_html(inline=False))  # so would be a page of Altair's own
+    drawn.save(tmp_path / "chart.json")
+    assert json.loads((tmp_path / "chart.json").read_text()) == drawn.to_dict()
+
+
+def test_a_chart_is_drawn_as_somebody_has_chosen() -> None:
+    drawn = answer(ROW).chart()
+    with alt.renderers.enable("json"):
+        assert "application/json" in drawn._repr_mimebundle_()[0]
+    assert isinstance(drawn.copy(), type(drawn))
+
+
+def test_a_chart_without_a_converter_is_left_to_the_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = answer(ROW).chart()
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    assert "application/vnd.vegalite.v6+json" in drawn._repr_mimebundle_()
 
 
 def test_a_chart_is_a_dictionary_without_altair(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from discreet.errors import (
     UnknownTable,
     UnsupportedEvent,
     UnsupportedQuery,
+    explained,
 )
 from discreet.report.display import printable
 
@@ -126,22 +127,10 @@ def exit_code(error: DiscreetError) -> int:
     return next(code for kind, code in _CODES if isinstance(error, kind))
 
 
-def explanation(error: DiscreetError) -> dict[str, str]:
-    """Returns an error as labelled lines: its kind with the reason, then the hint and the position where it has them.
-
-    >>> explanation(UnsupportedQuery("A join reads two tables.", "Ask about one.", (1, 15)))
-    {'UnsupportedQuery': 'A join reads two tables.', 'Hint': 'Ask about one.', 'Position': 'line 1, column 15'}
-    """
-    position, hint = getattr(error, "position", None), getattr(error, "hint", "")
-    where = f"line {position[0]}, column {position[1]}" if position else ""
-    reason = str(error).removesuffix(f" ({where})").removesuffix(hint).strip()
-    return {type(error).__name__: reason} | ({"Hint": hint} if hint else {}) | ({"Position": where} if where else {})
-
-
 def show_error(error: DiscreetError) -> None:
     """Prints an error to standard error, unwrapped so that what it proposes can be copied."""
     console = Console(stderr=True, highlight=False)
-    for label, text in explanation(error).items():
+    for label, text in explained(error).items():
         colour = "bold red" if label not in ("Hint", "Position") else "bold"
         console.print(Text.assemble((f"{label}: ", colour), printable(text, lines=True)), soft_wrap=True)
 

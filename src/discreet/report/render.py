@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -107,24 +108,56 @@ def _styles(palette: Palette) -> dict[str, Any]:
 _IDS = re.compile(r'(\bid="|url\(#|href="#)')
 
 
-def svg(spec: Spec, scheme: Scheme) -> Html:
-    """Returns the picture of a chart.
+def svg(spec: Spec, scheme: Scheme, *, background: str | None = None) -> Html:
+    """Returns the picture of a chart, on the page's own background unless another is named.
 
     Raises:
         MissingExtra: if vl-convert-python is not installed.
     """
-    drawn: str = _converter().vegalite_to_svg(spec, config=config(scheme), allowed_base_urls=[])
+    under = config(scheme) | {"background": background}
+    drawn: str = _converter().vegalite_to_svg(spec, config=under, allowed_base_urls=[])
     prefix = sha256(drawn.encode()).hexdigest()[:8]  # pictures on one page must not share names of clips
     return Html(_IDS.sub(rf"\g<1>{prefix}-", drawn))
 
 
 def chart(spec: Spec) -> Any:
-    """Returns an Altair chart if Altair is installed, else the specification itself."""
+    """Returns an Altair chart that needs no network, if Altair is installed, else the specification itself."""
     try:
         altair = load("altair", "A chart of Altair")
     except MissingExtra:
         return spec
-    return altair.Chart.from_dict(spec)
+    drawn = altair.Chart.from_dict(spec)
+    object.__setattr__(drawn, "__class__", _offline(type(drawn)))  # its own way to set sets parts of the chart
+    return drawn
+
+
+_USUAL = "default"  # Altair's renderer unless somebody has chosen another
+_VEGA_LITE = "application/vnd.vegalite.v6+json"
+
+
+@cache
+def _offline(kind: type[Any]) -> type[Any]:
+    """A class of Altair's charts whose pictures and pages load nothing; Altair's own load Vega from the network."""
+
+    class Offline(kind):  # type: ignore[misc]  # a class that is known only when Altair is loaded
+        def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> Any:
+            if load("altair", "A chart of Altair").renderers.active != _USUAL:  # somebody has chosen another
+                return super()._repr_mimebundle_(*args, **kwargs)
+            spec = self.to_dict()
+            try:
+                return {"image/svg+xml": svg(spec, Scheme.LIGHT, background="white")}
+            except MissingExtra:  # a notebook that knows Vega-Lite draws it itself
+                return {_VEGA_LITE: spec, "text/plain": repr(self)}
+
+        def to_html(self, *args: Any, inline: bool = True, **kwargs: Any) -> Any:
+            return super().to_html(*args, inline=inline, **kwargs)
+
+        def save(self, fp: Any, format: str | None = None, **kwargs: Any) -> Any:  # noqa: A002 - Altair's name
+            is_page = format == "html" or (format is None and str(fp).endswith(".html"))
+            return super().save(fp, format, **({"inline": True} if is_page else {}) | kwargs)
+
+    Offline.__name__, Offline.__qualname__ = kind.__name__, kind.__qualname__
+    return Offline
 
 
 def _converter() -> Any:

@@ -180,7 +180,8 @@ class Source:
             UnsupportedQuery: always.
         """
         offset = at if isinstance(at, int) else self.start(at)
-        raise UnsupportedQuery(check.spelled_out(reason), filled(hint, self.examples), self.position(offset))
+        place, own = self.position(offset), self.text[self.before :]
+        raise UnsupportedQuery(check.spelled_out(reason), filled(hint, self.examples), place, text=own)
 
     def start(self, node: exp.Expr) -> int:
         """Finds where a node begins: its own place or that of its first part, or of the function's name before it."""

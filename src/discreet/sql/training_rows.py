@@ -47,7 +47,7 @@ class RowSource(Source):
             Source.refuse(self, reason, hint, at)
         except UnsupportedQuery as refused:
             proposed = _PROPOSED.sub(lambda _: f"`{self.example}`", refused.hint)
-            raise UnsupportedQuery(refused.reason, proposed, refused.position) from None
+            raise UnsupportedQuery(refused.reason, proposed, refused.position, text=refused.text) from None
 
     @property
     def example(self) -> str:
