@@ -232,8 +232,7 @@ def _call(error: BaseException) -> list[str]:
     """The last line before this library that led to an error."""
     here = str(Path(__file__).parent)
     frames = takewhile(lambda frame: not frame.filename.startswith(here), traceback.extract_tb(error.__traceback__))
-    *_, last = (None, *frames)
-    return [f"  line {last.lineno}: {last.line}"] if last is not None and last.line else []
+    return [f"  line {frame.lineno}: {frame.line}" for frame in frames if frame.line][-1:]
 
 
 def _short(value: object, limit: int = 120) -> str:

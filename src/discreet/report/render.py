@@ -8,6 +8,7 @@ place for a light page and for a dark one, by a configuration that is laid under
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -127,7 +128,8 @@ def chart(spec: Spec) -> Any:
     except MissingExtra:
         return spec
     drawn = altair.Chart.from_dict(spec)
-    object.__setattr__(drawn, "__class__", _offline(type(drawn)))  # its own way to set sets parts of the chart
+    kind: Hashable = type(drawn)
+    object.__setattr__(drawn, "__class__", _offline(kind))  # its own way to set sets parts of the chart
     return drawn
 
 
@@ -136,7 +138,7 @@ _VEGA_LITE = "application/vnd.vegalite.v6+json"
 
 
 @cache
-def _offline(kind: type[Any]) -> type[Any]:
+def _offline(kind: Any) -> type[Any]:
     """A class of Altair's charts whose pictures and pages load nothing; Altair's own load Vega from the network."""
 
     class Offline(kind):  # type: ignore[misc]  # a class that is known only when Altair is loaded
