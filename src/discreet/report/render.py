@@ -8,7 +8,6 @@ place for a light page and for a dark one, by a configuration that is laid under
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -128,7 +127,7 @@ def chart(spec: Spec) -> Any:
     except MissingExtra:
         return spec
     drawn = altair.Chart.from_dict(spec)
-    kind: Hashable = type(drawn)
+    kind: Any = type(drawn)
     object.__setattr__(drawn, "__class__", _offline(kind))  # its own way to set sets parts of the chart
     return drawn
 
