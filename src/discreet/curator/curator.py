@@ -17,7 +17,7 @@ from discreet import check
 from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.choices import CANDIDATES, Candidate, Choices, compare, listed, terms_of
 from discreet.curator.asking.curated_frame import CuratedFrame
-from discreet.curator.asking.explanation import ROWS, Explanation, caps, explanation
+from discreet.curator.asking.explanation import ROWS, Explanation, explanation, with_offers
 from discreet.curator.asking.performer import Performer, charged
 from discreet.curator.asking.planner import Planner, RequestedBudget, RequestedLimits
 from discreet.curator.asking.profiler import KeySet, Profiler
@@ -77,10 +77,9 @@ class Curator:
         self._replay = Replay(self._book, private=releaser.bits.private)
         self._planner = Planner(self._book, self._replay, salt=salt)
         self._performer = Performer(self._book, engine, releaser)
-        self._trainer = Trainer(self._catalog, self._book, engine, releaser, salt=self._planner.salt)
-        self._profiler = Profiler(
-            self._catalog, self._book, engine, releaser, replay=self._replay, salt=self._planner.salt
-        )
+        parts, salt_of = (self._catalog, self._book, engine, releaser), self._planner.salt
+        self._trainer = Trainer(*parts, salt=salt_of)
+        self._profiler = Profiler(*parts, replay=self._replay, salt=salt_of)
 
     @classmethod
     def for_tests(
@@ -97,10 +96,7 @@ class Curator:
     ) -> Curator:
         """Returns a curator that holds everything a discreet.toml declares; again, it changes nothing in the book.
 
-        Args:
-            path: the file.
-            engine: where tables are read.
-            opening: whether tables may be new; if not, each must be in the book already.
+        If it is not `opening`, every table must be in the book already.
 
         Raises:
             InvalidParameter: naming the key of the file that does not fit.
@@ -124,8 +120,6 @@ class Curator:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    # ------------------------------------------------------------------------------------------------------- questions
 
     def ask(
         self,
@@ -157,8 +151,7 @@ class Curator:
             analyst: who asks, and pays from their cap.
             confidence: of each interval.
             key: an idempotency key of the analyst's own. The same key with the same question is charged once and
-                answered with the same numbers, however often and from however many threads or processes it is asked,
-                also after one that asked was stopped or has died.
+                answered with the same numbers, however often and by whichever process it is asked.
             within: instead of an epsilon, how far each COUNT, SUM and AVG may be from the truth, with this confidence:
                 the smallest epsilon for that is solved from public facts and what was released before.
             max_epsilon: what that may cost at most.
@@ -218,28 +211,15 @@ class Curator:
         Who may not ask is told nothing; what `ask` would refuse because of a budget is explained, and the explanation
         says that it would be refused. It takes what `ask` takes; `confidence` is that of each error, and `rows` are
         those of an imagined group, on which the error of a mean depends.
-
-        Raises:
-            NotPermitted: if the analyst may not ask, or the project may not spend.
         """
         chance = check.probability(confidence=confidence)
         requested = RequestedBudget(epsilon, delta, within, max_epsilon, chance)
         imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
         measurement = self._planner.plan(self._catalog.read(question, parameters), limits=limits, other=other)
-        account = self._book.account(measurement.account)
-        state = self._book.admit(account.name, analyst)
+        state = self._book.admit(measurement.account, analyst)
         terms = self._planner.terms(measurement, requested, state.budget)
-        remaining = Remaining.of(state.spent, state.budget)
-        found = explanation(measurement, terms, account, remaining.loss, confidence=chance, rows=imagined)
-        refusal = None
-        if self._replay.find(measurement, terms) is None:
-            refusal = self._book.refusal(account.name, found.event, analyst=analyst, project=project)
-        return replace(
-            found,
-            free=self._replay.offer(measurement, terms),
-            caps=caps(self._book, account.name, analyst, project),
-            refusal=None if refusal is None else str(refusal),
-        )
+        found = explanation(measurement, terms, self._book, state, confidence=chance, rows=imagined)
+        return with_offers(found, measurement, terms, self._book, self._replay, who=(analyst, project))
 
     def rehearse(
         self,
@@ -307,21 +287,9 @@ class Curator:
         """Returns a paid portrait of a table; from then on every answer about it says what it leaves out, for nothing.
 
         It tells how many people there are, how many rows and groups they have, and how many rows and values limits,
-        bounds and missing ids leave out. A kept one that is as precise is free.
-
-        Args:
-            table: a protected table.
-            epsilon: what it may cost.
-            columns: whose values outside bounds and missing values are counted; all with declared bounds unless given.
-            by: columns, or sets of columns, for which the groups of people are counted; all with declared keys unless
-                given.
-            analyst: who asks, and pays from their cap.
-            key: an idempotency key of the analyst's own, as for `ask`.
-            project: whose cap it counts against, too.
-
-        Raises:
-            UnknownTable, InvalidParameter: if the table or a column is not there; nothing was spent.
-            NotPermitted, InsufficientBudget, KeyConflict, QueryFailed, KeyboardInterrupt: as for `ask`.
+        bounds and missing ids leave out. Values are counted of `columns`, all with declared bounds unless given; groups
+        by columns, or sets of columns, in `by`, all with declared keys unless given. A kept profile that is as precise
+        is free; what `ask` refuses to pay for is refused.
         """
         plan = self._profiler.plan(table, columns, by)
         terms = Terms(check.positive(epsilon=epsilon), Fraction(0))
@@ -330,8 +298,6 @@ class Curator:
     def table(self, name: str) -> CuratedFrame:
         """Builds the same questions step by step: ``curator.table("visits").agg(n=count()).ask(epsilon=0.1)``."""
         return CuratedFrame(schema=supposing(self._catalog.schema(name)), curator=self)
-
-    # -------------------------------------------------------------------------------------------------------- learners
 
     def fit(
         self,
@@ -365,9 +331,7 @@ class Curator:
             `columns_`, and of this call `cost_`, `remaining_`, `replayed_` and `notes_`.
 
         Raises:
-            UnsupportedQuery: if the rows cannot be learned from privately; nothing was spent.
-            InvalidParameter: if the learner or a parameter is refused; nothing was spent.
-            NotPermitted, InsufficientBudget, KeyConflict, QueryFailed, KeyboardInterrupt: as for `ask`.
+            UnsupportedQuery: if the rows cannot be learned from privately; all else as for `ask`.
 
         Formal guarantee: all that is returned is described by the event that was charged, for units as the account has
         them: each has `rows_per_unit` rows of the learner's input, chosen from its own rows alone.
@@ -385,15 +349,9 @@ class Curator:
         project: str = "",
         rows_per_unit: int = 1,
     ) -> FitPlan:
-        """Returns what `fit` would release and cost; reads nothing, costs nothing. It takes what `fit` takes.
-
-        Raises:
-            NotPermitted: if the analyst may not ask, or the project may not spend.
-        """
+        """Returns what `fit` would release and cost; reads nothing, costs nothing. Refuses whom `fit` refuses."""
         training = self._trainer.plan(estimator, question, target, rows_per_unit)
         return self._trainer.explain(training, analyst=analyst, project=project)
-
-    # ---------------------------------------------------------------------------------------------------------- tables
 
     def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None) -> None:
         """Registers a table that anybody may know: it has no account, and gives group keys to protected tables.
@@ -449,10 +407,8 @@ class Curator:
             neighbours: the relation of the account; add/remove unless it is given, or that of the table on the way.
             version: what the steward says about the state of the data.
             identity: a name for the data themselves, which the steward answers for. Tables of one identity share an
-                account, also if they are copies; a file that once held other people's data may be protected under
-                another identity.
-            most_rows: a fact that is public: nobody has more rows. With a profile it tells how much limits leave out at
-                most. If it is false, labels and intervals for the whole table are wrong, and nobody's privacy is.
+                account, copies too; a file that once held other people's data may come under another identity.
+            most_rows: a public fact: nobody has more rows. If it is false, labels are wrong, and nobody's privacy is.
             domain: facts of the same kind: all values of a column lie in it, so that bounds around it clip nothing.
 
         Raises:
@@ -476,8 +432,6 @@ class Curator:
             most_rows=most_rows,
             domain=domain,
         )
-
-    # ------------------------------------------------------------------------------------------------------- acts
 
     def amend(self, account: str, *, budget: Loss, by: str = OWNER, note: str = "") -> Balance:
         """Gives an account another budget of its currency; what was spent stays spent. A steward's act, an entry."""
@@ -509,14 +463,8 @@ class Curator:
         """Gives an account its failure credits back, after somebody has looked why questions failed."""
         self._book.stewardship.unlock(account, by=by, note=note)
 
-    # ------------------------------------------------------------------------------------------------------ looks
-
     def budget(self, name: str) -> Balance:
-        """Returns what a table's account, or the account of that name, may spend, has spent and has left.
-
-        Raises:
-            UnknownTable: if there is neither.
-        """
+        """Returns what a table's account, or the account of that name, may spend, has spent and has left."""
         return self._book.balance(self._catalog.account_of(name))
 
     def history(self, name: str, *, analyst: str | None = None, project: str | None = None) -> tuple[Entry, ...]:

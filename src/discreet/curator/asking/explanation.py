@@ -11,7 +11,9 @@ import numpy as np
 
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import MeasurementPlan, of_each_probe
-from discreet.ledger import Account, Book
+from discreet.curator.replay.replay import Replay
+from discreet.ledger import Book, Remaining
+from discreet.ledger.account import AccountState
 from discreet.ledger.tallies import prices
 from discreet.measurement.program.execution import Released, notes
 from discreet.measurement.program.program import Program
@@ -103,15 +105,16 @@ class Explanation(Displayed):
 def explanation(
     measurement: MeasurementPlan,
     terms: Terms,
-    account: Account,
-    remaining: Loss,
+    book: Book,
+    state: AccountState,
     *,
     confidence: Fraction,
     rows: int = ROWS,
 ) -> Explanation:
     """Returns the explanation of a question whose account stands as it does."""
     program, found = forecast(measurement, terms, confidence=confidence, rows=rows)
-    event = measurement.price(terms)
+    account, event = book.account(measurement.account), measurement.price(terms)
+    remaining = Remaining.of(state.spent, state.budget).loss
     return Explanation(
         program=program.unsalted,
         account=account.name,
@@ -124,6 +127,36 @@ def explanation(
         event=event,
         remarks=(*to_come(measurement, terms), *measurement.facts.remarks),
         pending=bool(measurement.missing),
+    )
+
+
+def with_offers(
+    found: Explanation,
+    measurement: MeasurementPlan,
+    terms: Terms,
+    book: Book,
+    replay: Replay,
+    *,
+    who: tuple[str, str],
+) -> Explanation:
+    """Returns an explanation with what earlier answers tell for nothing, what caps leave, and whether `ask` refuses.
+
+    Args:
+        found: the explanation.
+        measurement: the question.
+        terms: its budget.
+        book: the ledger.
+        replay: which finds earlier answers.
+        who: the analyst and the project.
+    """
+    (analyst, project), refusal = who, None
+    if replay.find(measurement, terms) is None:
+        refusal = book.refusal(found.account, found.event, analyst=analyst, project=project)
+    return replace(
+        found,
+        free=replay.offer(measurement, terms),
+        caps=caps(book, found.account, analyst, project),
+        refusal=None if refusal is None else str(refusal),
     )
 
 
