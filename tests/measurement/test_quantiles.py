@@ -55,6 +55,9 @@ QUESTIONS = (
     "SELECT kind, MAX(age) AS m, COUNT(DISTINCT patient) AS n FROM visits GROUP BY kind",
     "SELECT ward, MEDIAN(charge) AS m, QUANTILE(charge, 0.2) AS q, QUANTILE(charge, 0.9) FROM visits GROUP BY ward",
     "SELECT MEDIAN(age) AS m, QUANTILE(age, 0.25) AS q, QUANTILE(age, 0.75) AS r, QUANTILE(age, 0.95) AS s FROM visits",
+    "SELECT ward, MIN(x) AS lo, MEDIAN(x) AS m, QUANTILE(x, 0.2), QUANTILE(x, 0.9) FROM visits GROUP BY ward".replace(
+        "x", "DATE '2026-01-01' + age"
+    ),
 )
 
 
@@ -85,7 +88,7 @@ def check_picks(program: Program, one: Sequence[Row], other: Sequence[Row]) -> N
     for reading, a, b in zip(readings(program, RankDraws), points(program, one), points(program, other), strict=True):
         split = reading.split
         assert split is not None
-        for recipe in (r for r in ranks(program) if r.argument == split.argument):
+        for recipe in (r for r in ranks(program) if r.number == split.argument):
             for pick in recipe.picks:
                 drawn = Drawn(pick, split.high - split.low, split.shift)
                 assert all(move.is_covered for move in by_ranges(pick.event, ranges_of_points(drawn, a, b)))
@@ -94,7 +97,7 @@ def check_picks(program: Program, one: Sequence[Row], other: Sequence[Row]) -> N
 
 def check_trees(program: Program, split: Split, one: Groups, other: Groups) -> None:
     """The same for each level of quantiles that are drawn together, given the places that come out on one side."""
-    for tree in trees(r for r in ranks(program) if r.argument == split.argument):
+    for tree in trees(r for r in ranks(program) if r.number == split.argument):
         last, shown = split.high - split.low, {**one, **other}
         groups = {key: Histogram.of(last, 0, one.get(key, ())) for key in shown}
         for seed in range(3):

@@ -276,10 +276,7 @@ def unbounded_aggregates(plan: Question, schemas: Schemas) -> list[Aggregate]:
         for aggregate in plan.aggregates
         if not aggregate.kind.startswith("count")
         and aggregate.is_measured
-        and any(
-            x is not None and x.type.is_number and bounds(x, schema) is None
-            for x in (aggregate.argument, aggregate.other)
-        )
+        and any(x is not None and bounds(x, schema) is None for x in (aggregate.argument, aggregate.other))
     ]
 
 

@@ -1,18 +1,19 @@
 """An answer's records as a table and as charts.
 
-Records are rows as dictionaries in which a released number `x` stands beside `x_low` and `x_high`; everything else is a
-key. All that is shown is a function of them.
+Records are rows as dictionaries in which a released number, day or moment `x` stands beside `x_low` and `x_high`;
+everything else is a key. All that is shown is a function of them.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.report.charts import Point, Spec, dots, panels
-from discreet.report.display import Number, measured, plain
+from discreet.report.charts import Point, Spec, along_time, dots, panels
+from discreet.report.display import Number, measured, on_a_scale, plain
 from discreet.report.html import NOTHING, Html, element
 
 Record = Mapping[str, Any]
@@ -58,7 +59,7 @@ def points(records: Sequence[Record], name: str) -> list[Point]:
     return [
         Point(label=found.label(record) or name, value=value, low=low, high=high)
         for record in records
-        for value, low, high in [_parts(record, name)]
+        for value, low, high in [_scaled(record, name)]
     ]
 
 
@@ -67,8 +68,9 @@ def spec(records: Sequence[Record]) -> Spec:
 
     One panel, with a scale of its own, for each column.
     """
-    drawn = [dots(points(records, name), title=name) for name in shape(records).numbers]
-    return panels(drawn or [dots([], title="no rows")])
+    drawn = [(name, dots(points(records, name), title=name)) for name in shape(records).numbers]
+    charts = [along_time(chart) if _is_time(records, name) else chart for name, chart in drawn]
+    return panels(charts or [dots([], title="no rows")])
 
 
 def table(records: Sequence[Record], *, caption: str) -> Html:
@@ -124,13 +126,23 @@ def _place(part: Number, span: tuple[float, float]) -> float:
 
 def _span(records: Sequence[Record], name: str) -> tuple[float, float]:
     """Returns the range of everything finite in a column."""
-    parts = [part for record in records for part in _parts(record, name) if part is not None]
+    parts = [part for record in records for part in _scaled(record, name) if part is not None]
     finite = [float(part) for part in parts if math.isfinite(part)] or [0.0]
     return min(finite), max(finite)
 
 
-def _parts(record: Record, name: str) -> tuple[Number | None, Number, Number]:
+def _parts(record: Record, name: str) -> tuple[Any, Any, Any]:
     return record[name], record[name + _LOW], record[name + _HIGH]
+
+
+def _scaled(record: Record, name: str) -> tuple[Number | None, Number, Number]:
+    """Returns a released value and its interval as numbers, days and moments in milliseconds."""
+    value, low, high = _parts(record, name)
+    return None if value is None else on_a_scale(value), on_a_scale(low), on_a_scale(high)
+
+
+def _is_time(records: Sequence[Record], name: str) -> bool:
+    return any(isinstance(part, dt.date) for record in records for part in _parts(record, name))
 
 
 def _heading(name: str, is_number: bool) -> Html:
@@ -149,6 +161,5 @@ def cell(record: Record, name: str) -> str:
 def _cell(record: Record, name: str, spans: Mapping[str, tuple[float, float]]) -> Html:
     if name not in spans:
         return element("th", plain(record[name]), scope="row", style="text-align:left;font-weight:normal")
-    parts = _parts(record, name)
-    picture = error_bar(*parts, span=spans[name])
-    return element("td", measured(*parts), " ", picture, style="text-align:right;white-space:nowrap")
+    picture = error_bar(*_scaled(record, name), span=spans[name])
+    return element("td", measured(*_parts(record, name)), " ", picture, style="text-align:right;white-space:nowrap")

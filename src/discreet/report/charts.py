@@ -107,6 +107,16 @@ def clouds(groups: Mapping[str, Sequence[float]], *, title: str, landmarks: Mapp
     return chart | {"height": 70 + _CLOUD * len(groups)}
 
 
+def along_time(chart: Spec) -> Spec:
+    """Returns a chart whose numbers are milliseconds from 1970 on, with an axis of days."""
+    layers = []
+    for layer in chart["layer"]:
+        along = layer["encoding"]["x"]
+        timed = along | {"type": "temporal", "scale": along["scale"] | {"type": "utc"}}
+        layers.append(layer | {"encoding": layer["encoding"] | {"x": timed}})
+    return chart | {"layer": layers}
+
+
 def panels(charts: Sequence[Spec]) -> Spec:
     """Returns several charts, one below the other, each with a scale of its own."""
     if len(charts) == 1:

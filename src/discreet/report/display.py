@@ -6,6 +6,7 @@ spelled out, and markup is escaped.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
@@ -152,8 +153,8 @@ def plain(value: object) -> str:
     return printable(str(value))
 
 
-def measured(value: Number | None, low: Number, high: Number) -> str:
-    """Returns a number and its interval, whose ends are rounded outwards.
+def measured(value: Number | dt.date | None, low: Number | dt.date, high: Number | dt.date) -> str:
+    """Returns a number and its interval, whose ends are rounded outwards; or a day or moment, as it is.
 
     >>> measured(632.1036, 447.3053, 816.9019)
     '632 (447 to 817)'
@@ -163,13 +164,40 @@ def measured(value: Number | None, low: Number, high: Number) -> str:
     ('135 (134 to 1,000)', '-0.2 (-3.0 to 0.0)')
     >>> measured(None, -math.inf, math.inf), measured(3.25, -math.inf, 4.0), measured(3.25, -math.inf, math.inf)
     ('no value', '3.25 (no bound to 4.00)', '3.2 (no bounds)')
+    >>> measured(dt.date(2026, 3, 1), dt.date(2026, 2, 26), dt.date.max)
+    '2026-03-01 (2026-02-26 to no bound)'
     """
     if value is None:
         return "no value"
+    if isinstance(value, dt.date) or isinstance(low, dt.date) or isinstance(high, dt.date):
+        return f"{value} ({_shown(low)} to {_shown(high)})"
     if math.isinf(low) and math.isinf(high):
         return f"{_rounded(value, _places(value, low, high))} (no bounds)"
     places = _places(value, low, high)
     return f"{_rounded(value, places)} ({_end(low, places, ROUND_FLOOR)} to {_end(high, places, ROUND_CEILING)})"
+
+
+def on_a_scale(part: Number | dt.date) -> Number:
+    """Returns a number, or a day or moment as milliseconds from 1970 on; the ends of the calendar are infinite.
+
+    >>> on_a_scale(dt.date(1970, 1, 2)), on_a_scale(dt.datetime.max), on_a_scale(3)
+    (86400000.0, inf, 3)
+    """
+    if not isinstance(part, dt.date):
+        return part
+    if _is_end(part):
+        return -math.inf if part.year == dt.MINYEAR else math.inf
+    moment = part if isinstance(part, dt.datetime) else dt.datetime.combine(part, dt.time())
+    return (moment - dt.datetime(1970, 1, 1)) / dt.timedelta(milliseconds=1)
+
+
+def _is_end(part: dt.date) -> bool:
+    """Whether a day or moment is the first or the last there is: what nothing is known about."""
+    return part in ((dt.datetime.min, dt.datetime.max) if isinstance(part, dt.datetime) else (dt.date.min, dt.date.max))
+
+
+def _shown(end: Number | dt.date) -> str:
+    return "no bound" if isinstance(end, dt.date) and _is_end(end) else str(end)
 
 
 def number(value: Number | Fraction, places: int = 0) -> str:

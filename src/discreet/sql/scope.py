@@ -243,13 +243,13 @@ class AnswerScope(Scope):
         return f"Ask the steward to declare its keys, or ask for the largest group: `{counted}`."
 
     def _bounded(self, registered: Aggregation, value: Expression, node: exp.Expr, text: exp.Expr) -> None:
-        if not value.type.is_number:
+        if not (value.type.is_number or (registered.timed and value.type.is_time)):
             advice = "{conditional}" if value.type is Type.BOOL else "{grouped}"
             self.refuse(f"{registered.word} does not take {value.type.value}.", f"Count instead: {advice}.", node)
         if bounds(value, self.schema) is None:
             self.refuse(
                 f"One person could move this {registered.word} by any amount: its values have no bounds.",
-                self._clip(registered, text),
+                self._clip(registered, value, text),
                 node,
             )
 
@@ -262,11 +262,12 @@ class AnswerScope(Scope):
             self.refuse("Numbers of this size have no squares in doubles.", "Clip them: {mean}.", node)
         return Call("to_float", (value,), Type.FLOAT)
 
-    def _clip(self, registered: Aggregation, argument: exp.Expr) -> str:
+    def _clip(self, registered: Aggregation, value: Expression, argument: exp.Expr) -> str:
         text, table = argument.sql(dialect="duckdb"), self.schema.name
         if "`" in text or len(text) > 200 or self.alias != table or registered.arguments > 1:
             return "Clip the values to public limits of your choice with GREATEST and LEAST: {mean}."
-        held = registered.written(f"GREATEST(LEAST({text}, 100), 0)")
+        low, high = ("0", "100") if value.type.is_number else ("DATE '2000-01-01'", "DATE '2030-12-31'")
+        held = registered.written(f"GREATEST(LEAST({text}, {high}), {low})")
         clipped = f"SELECT {held} AS answer FROM {quoted(table)}"
         return f"Ask the steward to declare bounds, or clip to public limits of your choice: `{clipped}`."
 

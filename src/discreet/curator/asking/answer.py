@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import permutations
@@ -23,8 +24,8 @@ from discreet.measurement.program.execution import Released, notes
 from discreet.measurement.program.program import Program
 from discreet.plan.model.nodes import Output, Question
 from discreet.plan.model.nodes import columns as columns_of
-from discreet.plan.post.outputs import Cell, Noisy
-from discreet.plan.post.steps import noisy_columns
+from discreet.plan.post.outputs import Cell, Noisy, NoisyTime
+from discreet.plan.post.steps import measured, noisy_columns
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.report import answers, page, render
@@ -222,18 +223,19 @@ def _alike(values: list[Any]) -> list[Any]:
 
 def columns(question: Question) -> tuple[str, ...]:
     """Returns the names that the rows of an answer will have, whether or not there are any."""
-    noisy = noisy_columns(question)
-    return tuple(name for output in question.outputs for name in _names(output, noisy))
+    noisy, times = noisy_columns(question), {name for name, kind in measured(question).items() if kind.is_time}
+    return tuple(name for output in question.outputs for name in _names(output, noisy, times))
 
 
-def _names(output: Output, depend: frozenset[str]) -> tuple[str, ...]:
-    noisy = any(column.name in depend for column in columns_of(output.expression))
-    name = output.name
-    return (name, f"{name}_low", f"{name}_high") if noisy and output.expression.type.is_number else (name,)
+def _names(output: Output, noisy: frozenset[str], times: AbstractSet[str]) -> tuple[str, ...]:
+    read = {column.name for column in columns_of(output.expression)}
+    kind, name = output.expression.type, output.name
+    spread = (kind.is_number and read & noisy) or (kind.is_time and read & times)
+    return (name, f"{name}_low", f"{name}_high") if spread else (name,)
 
 
 def records(rows: Sequence[dict[str, Cell]]) -> tuple[dict[str, Any], ...]:
-    """Returns rows with each noisy number spread over three columns, as plain values; ends are rounded outwards."""
+    """Returns rows with each noisy value spread over three columns, as plain values; ends are rounded outwards."""
     return tuple(_record(row) for row in rows)
 
 
@@ -243,6 +245,8 @@ def _record(row: dict[str, Cell]) -> dict[str, Any]:
         if isinstance(cell, Noisy):
             made[name] = _plain(cell.value, float)
             made[f"{name}_low"], made[f"{name}_high"] = _plain(cell.low, float_below), _plain(cell.high, float_above)
+        elif isinstance(cell, NoisyTime):
+            made |= {name: cell.value, f"{name}_low": cell.low, f"{name}_high": cell.high}
         else:
             made[name] = cell
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from discreet.measurement.program.program import Program
 from discreet.measurement.releases.additive import Measure
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.schema import Limits
-from discreet.plan.post.outputs import Cell, Noisy
+from discreet.plan.post.outputs import Cell, Measured, NoisyTime
 from discreet.plan.post.steps import AttachQuestion, FilterGroups
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
@@ -41,7 +42,7 @@ class Explanation(Displayed):
         remaining: what the account can spend now.
         errors: for each released number how far it may be from the truth, with this confidence, in a group of so many
             imagined rows whose values lie in the middle of their bounds (for quantiles, spread evenly between them);
-            infinite if it may be anything.
+            infinite if it may be anything. Those of days and moments are in days.
         confidence: of each error.
         rows: of the imagined group.
         event: what would be released, or what is promised of it where bounds are still to be chosen.
@@ -91,11 +92,15 @@ class Explanation(Displayed):
             "groups": "public" if self.program.selection is None else "private",
         }
 
+    def _unit(self, name: str) -> str:
+        kinds = {output.name: output.expression.type for output in self.program.question.outputs}
+        return " days" if kinds[name].is_time and math.isfinite(self.errors[name]) else ""
+
     def _display(self) -> Display:
         head = f"error at {percent(self.confidence)}, in a group of {self.rows:,} rows"
         return Display(
             columns=("column", head),
-            rows=[(name, error(width)) for name, width in self.errors.items()],
+            rows=[(name, error(width) + self._unit(name)) for name, width in self.errors.items()],
             numbers=[head],
             facts=self.facts,
             notes=(*self.notes, "Nothing was read and nothing was spent."),
@@ -172,7 +177,7 @@ def forecast(
 def errors(program: Program, *, confidence: Fraction, rows: int) -> dict[str, float]:
     """Tells for each released number how far it may be from the truth, in an imagined group; infinite if anywhere."""
     answer = imagined(program, confidence=confidence, rows=rows)
-    return {name: _error(cell) for name, cell in answer.items() if isinstance(cell, Noisy)}
+    return {name: _error(cell) for name, cell in answer.items() if isinstance(cell, Measured)}
 
 
 def imagined(program: Program, *, confidence: Fraction, rows: int) -> dict[str, Cell]:
@@ -211,9 +216,11 @@ def _middle_term(statistic: Statistic) -> int:
     return term if statistic.factor is None else term * _middle_term(statistic.factor) - statistic.less
 
 
-def _error(cell: Noisy) -> float:
+def _error(cell: Measured) -> float:
     if cell.value is None:
         return math.inf
+    if isinstance(cell, NoisyTime):
+        return max(cell.high - cell.value, cell.value - cell.low) / dt.timedelta(days=1)
     return float(max(cell.high - cell.value, cell.value - cell.low))
 
 

@@ -11,6 +11,7 @@ from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.curator.replay.stored_releases import MeasurementResult
 from discreet.engines.memory.engine import Memory
+from discreet.measurement.probes.probes import BoundsProbe, Fact, Probe
 from discreet.measurement.program.execution import Released, run
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.releaser import Releaser
@@ -40,10 +41,17 @@ def rehearsed(measurement: MeasurementPlan, terms: Terms, rows: int) -> Measurem
     """Returns what a question would release about invented people; facts that are missing are made up as well."""
     facts = measurement.facts
     for probe in measurement.missing:
-        facts = facts.having(probe, INVENTED if isinstance(probe.supposed, Bounds) else probe.supposed)
+        facts = facts.having(probe, _made_up(probe))
     program = measurement.program(terms, facts)
     released = rehearsal(program, measurement.tables(facts), rows)
     return MeasurementResult(released=released, facts=facts, event=program.event, private=False)
+
+
+def _made_up(probe: Probe) -> Fact:
+    """What a probe finds out in a rehearsal."""
+    if isinstance(probe, BoundsProbe):
+        return probe.fallback if probe.kind.is_time else INVENTED
+    return probe.supposed
 
 
 def rehearsal(program: Program, tables: Sequence[TableSchema], rows: int) -> Released:

@@ -113,7 +113,8 @@ def written(settled: SettledProgram, bought: Terms) -> dict[str, Any]:
         return {}
     guessed = settled.facts.guessed
     chosen = [[*spot, _written_fact(fact), spot not in guessed] for spot, fact in settled.facts.known.items()]
-    return {"chosen": chosen, "law": settled.law, "bought": [str(bought.epsilon), str(bought.delta)]}
+    days = {"times": sorted(settled.facts.times)} if settled.facts.times else {}
+    return {"chosen": chosen, "law": settled.law, "bought": [str(bought.epsilon), str(bought.delta)], **days}
 
 
 def facts_of(fields: Mapping[str, Any]) -> Facts:
@@ -122,6 +123,7 @@ def facts_of(fields: Mapping[str, Any]) -> Facts:
     return Facts(
         known={(table, what): _read_fact(fact) for table, what, fact, _ in rows},
         guessed=frozenset((table, what) for table, what, _, found in rows if not found),
+        times=frozenset((table, what) for table, what in fields.get("times", [])),
     )
 
 

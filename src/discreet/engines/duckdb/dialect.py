@@ -108,6 +108,7 @@ _FUNCTIONS: Templates = {
     "day_name": Template("dayname({0})"),
     "month_name": Template("monthname({0})"),
     "days_between": Template("{1} - {0}"),
+    "microseconds_between": Template("epoch_us({1}) - epoch_us({0})"),
     ("add_days", Type.DATE): _moved_days("{0} + {1}"),
     ("add_days", Type.TIMESTAMP): _moved_days("{0} + to_days({1})"),
     ("add_months", Type.DATE): _moved_months("CAST({0} + to_months({1}) AS DATE)"),

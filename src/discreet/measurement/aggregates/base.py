@@ -29,6 +29,7 @@ class Aggregation(ABC):
             syntax is its own.
         arguments: how many it takes.
         bounded: whether its arguments must be numbers with public bounds.
+        timed: whether they may be days and moments as well.
         listed: whether its argument must have public values, such as declared keys.
         power: the highest power of a value that it adds up, a product of two values being one of 2.
         drawn: whether it is drawn by the exponential mechanism, not added up.
@@ -41,6 +42,7 @@ class Aggregation(ABC):
     functions: tuple[str, ...] = ()
     arguments: int = 1
     bounded: bool = False
+    timed: bool = False
     listed: bool = False
     power: int = 0
     drawn: bool = False

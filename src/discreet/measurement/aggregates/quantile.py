@@ -16,7 +16,7 @@ from discreet.measurement.releases.needs import Need, Rank
 from discreet.measurement.releases.quantiles import RISK, RankDraw
 from discreet.plan.model.nodes import Aggregate, Expression
 from discreet.plan.model.types import Type
-from discreet.plan.post.outputs import Noisy
+from discreet.plan.post.outputs import Noisy, NoisyTime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +48,17 @@ class Quantile(Estimator):
         del noise
         return self.draw.variance
 
-    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> list[Noisy]:
+    def cells(self, noise: Noise, rows: Integers, outside: Fraction) -> list[Noisy | NoisyTime]:
         """Returns the point of each row, with its interval."""
         del noise
         return [self._noisy(row, outside) for row in rows]
 
-    def _noisy(self, row: Sequence[int], outside: Fraction) -> Noisy:
+    def _noisy(self, row: Sequence[int], outside: Fraction) -> Noisy | NoisyTime:
         draw, steps = self.draw, self.draw.steps
         value = row[draw.place]
         low, high = self._ends(row, value) if draw.certain and outside >= RISK else (steps.low, steps.high)
+        if draw.times is not None:
+            return draw.times.noisy(min(max(value, low), high), low, high)
         middle, least, most = (self._value(step) for step in (min(max(value, low), high), low, high))
         if not steps.error:
             return Noisy(middle, least, most)
@@ -103,6 +105,7 @@ class _Ranked(Aggregation):
     """
 
     bounded: bool = True
+    timed: bool = True
     drawn: bool = True
     share: Fraction | None = None
 

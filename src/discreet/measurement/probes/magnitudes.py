@@ -1,16 +1,20 @@
 """How large numbers are, told by powers of two: public buckets, and the range of those that are not empty.
 
 A positive number is in the bucket of the smallest power of two that is at least as large, a negative one in the bucket
-of its opposite; zero has its own, and NULL is in none. What lies beyond the last bucket counts as in it.
+of its opposite; zero has its own, and NULL is in none. What lies beyond the last bucket counts as in it. Days and
+moments are in the buckets of their years.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
+from discreet.plan.expressions.calls import call
+from discreet.plan.expressions.evaluation import day_number
 from discreet.plan.model.nodes import Call, Expression, Literal, Value
 from discreet.plan.model.schema import Bounds, TableSchema
 from discreet.plan.model.types import Type
@@ -18,8 +22,17 @@ from discreet.plan.model.types import Type
 POWERS = {Type.INT: (0, 48), Type.FLOAT: (-20, 40)}
 """The powers of two that end the first and the last positive bucket."""
 
-FALLBACK = Bounds(Fraction(-1), Fraction(1))
-"""Where no bucket is certainly in use."""
+YEARS = range(1800, 2201)
+"""The years that have a bucket."""
+
+
+def fallback(kind: Type) -> Bounds:
+    """Returns the range that is taken where no bucket is certainly in use.
+
+    >>> fallback(Type.INT), fallback(Type.DATE) == range_of(Type.DATE, range(1970, 2070).__contains__)
+    (Bounds(low=Fraction(-1, 1), high=Fraction(1, 1)), True)
+    """
+    return _of_years(kind, 1970, 2069) if kind.is_time else Bounds(Fraction(-1), Fraction(1))
 
 
 def buckets(kind: Type) -> range:
@@ -28,6 +41,8 @@ def buckets(kind: Type) -> range:
     >>> buckets(Type.INT)
     range(-49, 50)
     """
+    if kind.is_time:
+        return YEARS
     first, last = POWERS[kind]
     most = last - first + 1
     return range(-most, most + 1)
@@ -50,13 +65,15 @@ def edge(kind: Type, bucket: int) -> Fraction:
 def bucket_of(x: Expression) -> Expression:
     """Returns the number of the bucket of an expression's value; NULL for NULL."""
     numbered = buckets(x.type)
-    found = _between(x, numbered[0], numbered[-1])
+    found = _held_year(x) if x.type.is_time else _between(x, numbered[0], numbered[-1])
     return _if(Call("is_null", (x,), Type.BOOL), Literal(None, Type.INT), found)
 
 
 def widest(kind: Type) -> Bounds:
     """Returns the range of all buckets."""
     numbered = buckets(kind)
+    if kind.is_time:
+        return _of_years(kind, numbered[0], numbered[-1])
     return Bounds(edge(kind, numbered[0]), edge(kind, numbered[-1]))
 
 
@@ -70,7 +87,7 @@ def choosable(schema: TableSchema) -> dict[str, Bounds]:
     return {
         column.name: widest(column.type)
         for column in schema.columns.values()
-        if column.type.is_number and column.bounds is None and column.name not in schema.ids
+        if (column.type.is_number or column.type.is_time) and column.bounds is None and column.name not in schema.ids
     }
 
 
@@ -92,8 +109,22 @@ def range_of(kind: Type, used: Callable[[int], bool]) -> Bounds | None:
     found = [bucket for bucket in buckets(kind) if used(bucket)]
     if not found:
         return None
+    if kind.is_time:
+        return _of_years(kind, found[0], found[-1])
     low, high = _near(kind, found[0], -1), _near(kind, found[-1], 1)
     return Bounds(low, high) if low < high else Bounds(low, edge(kind, 1))  # all of them are zero
+
+
+def _of_years(kind: Type, first: int, last: int) -> Bounds:
+    """From the first day of a year to the last day of another, or to its end."""
+    end = day_number(dt.date(last, 12, 31))
+    return Bounds(day_number(dt.date(first, 1, 1)), end if kind is Type.DATE else end + 1)
+
+
+def _held_year(x: Expression) -> Expression:
+    """The year, or the first or last that has a bucket."""
+    first, last = (Literal(year, Type.INT) for year in (YEARS[0], YEARS[-1]))
+    return call("least", call("greatest", call("year", x), first), last)
 
 
 def _near(kind: Type, bucket: int, side: int) -> Fraction:

@@ -6,13 +6,14 @@ noisy; everything that is read off it is post-processing.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Literal, Protocol
 
-from discreet.measurement.probes.magnitudes import FALLBACK, bucket_of, buckets, edge, range_of, widest
+from discreet.measurement.probes.magnitudes import bucket_of, buckets, edge, fallback, range_of, widest
 from discreet.measurement.program.execution import Released, answerable
 from discreet.measurement.program.program import Program, choose
 from discreet.measurement.releases.additive import Linear
@@ -49,15 +50,20 @@ class Facts:
     Attributes:
         known: bounds of columns, and limits.
         guessed: those that no bucket told anything about.
+        times: bounds of days and moments, which are numbers of days.
     """
 
     known: Mapping[Spot, Fact]
     guessed: frozenset[Spot] = frozenset()
+    times: frozenset[Spot] = frozenset()
 
     def having(self, probe: Probe, found: Fact | None) -> Facts:
         """Returns these facts and one more; a fixed one if nothing was found."""
-        guessed = self.guessed if found is not None else self.guessed | {probe.spot}
-        return Facts(known={**self.known, probe.spot: probe.fallback if found is None else found}, guessed=guessed)
+        return Facts(
+            known={**self.known, probe.spot: probe.fallback if found is None else found},
+            guessed=self.guessed if found is not None else self.guessed | {probe.spot},
+            times=self.times | ({probe.spot} if isinstance(probe, BoundsProbe) and probe.kind.is_time else set()),
+        )
 
     @property
     def bounds(self) -> dict[Spot, Bounds]:
@@ -72,7 +78,10 @@ class Facts:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Returns what they mean for the numbers, in sentences."""
-        told = [_about_bounds(spot[1], found, spot in self.guessed) for spot, found in self.bounds.items()]
+        told = [
+            _about_bounds(spot[1], _between(found, spot in self.times), spot in self.guessed)
+            for spot, found in self.bounds.items()
+        ]
         limits = [spot for spot, fact in self.known.items() if isinstance(fact, int)]
         if self.guessed.intersection(limits):
             told.append("Too few people for limits to be chosen: those of the table are taken.")
@@ -84,8 +93,14 @@ class Facts:
         return tuple(told)
 
 
-def _about_bounds(column: str, bounds: Bounds, guessed: bool) -> str:
-    between = f"{float(bounds.low):,.10g} to {float(bounds.high):,.10g}"
+def _between(bounds: Bounds, are_days: bool) -> str:
+    if are_days:
+        first, last = (dt.date.fromordinal(int(end)) for end in (bounds.low, bounds.high))
+        return f"{first} to {last}"
+    return f"{float(bounds.low):,.10g} to {float(bounds.high):,.10g}"
+
+
+def _about_bounds(column: str, between: str, guessed: bool) -> str:
     if guessed:
         return (
             f"Too few people for bounds of {column} to be chosen: its values are clipped to {between}, a range that "
@@ -165,8 +180,8 @@ class BoundsProbe:
 
     @property
     def fallback(self) -> Bounds:
-        """Returns a small range around zero."""
-        return FALLBACK
+        """Returns a small range around zero; of days and moments, a hundred years around today's."""
+        return fallback(self.kind)
 
     @property
     def supposed(self) -> Bounds:

@@ -26,9 +26,9 @@ from discreet.mechanisms.sums import (
     repeated_laplace_reach,
 )
 from discreet.plan.model.nodes import Question, Step
-from discreet.plan.post.outputs import Cell, Noisy, finish
+from discreet.plan.post.outputs import Cell, Noisy, NoisyTime, finish
 from discreet.plan.post.step_evaluation import Setting, walked
-from discreet.plan.post.steps import FilterGroups, noisy_columns, numbers, rests, single
+from discreet.plan.post.steps import FilterGroups, measured, noisy_columns, rests, single
 
 Finishing = Callable[[Fraction], Iterator[dict[str, Cell]]]
 """Keys and aggregates of each group, with intervals that miss with at most a given probability each."""
@@ -151,7 +151,7 @@ def worked(
             finish(part.question, same_values(first, block(share)))
             for part, first, block in zip(program.beside, others, blocks, strict=True)
         ]
-        answers[count] = _finished(question, rows, Setting({} if count is None else laws, finished), depend)
+        answers[count] = _finished(question, rows, Setting({} if count is None else laws, finished))
     length = len(next(iter(answers.values())))
     return [{name: answers[count][i][name] for name, count in counts.items()} for i in range(length)]
 
@@ -171,16 +171,16 @@ def same_values(values: Sequence[Mapping[str, Cell]], rows: Iterator[dict[str, C
 
 
 def _at(first: Cell, part: Cell) -> Cell:
-    if not isinstance(first, Noisy) or not isinstance(part, Noisy):
-        return part
-    if first.value is None:
-        return replace(part, value=None)
-    return Noisy(first.value, min(part.low, first.value), max(part.high, first.value))
+    if isinstance(first, Noisy) and isinstance(part, Noisy):
+        if first.value is None:
+            return replace(part, value=None)
+        return Noisy(first.value, min(part.low, first.value), max(part.high, first.value))
+    if isinstance(first, NoisyTime) and isinstance(part, NoisyTime) and first.value is not None:
+        return NoisyTime(first.value, min(part.low, first.value), max(part.high, first.value))
+    return part
 
 
-def _finished(
-    question: Question, rows: Sequence[Mapping[str, Cell]], setting: Setting, noisy: frozenset[str]
-) -> list[dict[str, Cell]]:
+def _finished(question: Question, rows: Sequence[Mapping[str, Cell]], setting: Setting) -> list[dict[str, Cell]]:
     before: tuple[Step, ...] = () if question.having is None else (FilterGroups(question.having),)
-    shown = walked((*before, *question.steps), rows, setting, numbers(question, noisy))
+    shown = walked((*before, *question.steps), rows, setting, measured(question))
     return finish(replace(question, having=None), shown)

@@ -26,7 +26,7 @@ from discreet.plan.analysis.group_keys import values
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import LAST_DAY
-from discreet.plan.model.nodes import Expression, Literal, Value
+from discreet.plan.model.nodes import Expression, Literal, Value, columns
 from discreet.plan.model.readings import Groups, Split
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
@@ -197,8 +197,10 @@ def _reach(rate: Fraction, candidates: int, risk: Fraction) -> int:
 
 
 def _within_bounds(argument: Expression, schema: TableSchema) -> tuple[Value, ...] | None:
-    """Whole numbers or days within bounds, more than would be shown as groups."""
+    """Whole numbers or days within bounds, more than would be shown as groups; not within the widest there are."""
+    supposed = any(column.type.is_time and schema.columns[column.name].limited for column in columns(argument))
     limits = bounds(argument, schema) if is_whole(argument) or argument.type is Type.DATE else None
+    limits = None if supposed else limits
     if limits is None or limits.width > MOST_CANDIDATES:
         return None
     whole = range(math.ceil(limits.low), math.floor(limits.high) + 1)

@@ -14,6 +14,7 @@ from discreet.measurement.releases.additive import Integers
 from discreet.measurement.releases.grids import Steps
 from discreet.measurement.releases.needs import Need, Rank
 from discreet.measurement.releases.releaser import Releaser
+from discreet.measurement.releases.time_grids import TimeGrid
 from discreet.mechanisms.base import CONFIDENCE, Law
 from discreet.mechanisms.quantile_tree import QuantileTree
 from discreet.mechanisms.ranks import FARTHEST, Pick, Target
@@ -71,6 +72,7 @@ class RankDraw:
     Args:
         need: the rank.
         steps: the grid of the argument.
+        times: the days or moments that its steps are, if it is no number.
         point: what is released of it: a point by itself, or together with those of other quantiles.
         fences: two points that values near the rank surely lie between, unless they are too far away to be made.
         place: of the first of these columns among the released ones.
@@ -79,15 +81,16 @@ class RankDraw:
 
     need: Rank
     steps: Steps
+    times: TimeGrid | None = None
     point: Pick | Branch
     fences: tuple[Pick, ...]
     place: int
     certain: bool
 
     @property
-    def argument(self) -> Expression:
-        """Returns the expression whose values are ranked."""
-        return self.need.argument
+    def number(self) -> Expression:
+        """Returns the expression whose values are ranked, as a number."""
+        return self.need.argument if self.times is None else self.times.number(self.need.argument)
 
     @property
     def variance(self) -> Fraction:
@@ -159,15 +162,15 @@ class RankDraws:
 
     def readings(self, reading: Reading) -> tuple[Reading, ...]:
         """Returns one for each argument, its values counted in blocks."""
-        arguments = {draw.argument: draw.steps for draw in self.draws}
-        return tuple(replace(reading, statistics=(), split=counted(x, steps)) for x, steps in arguments.items())
+        numbers = {draw.number: draw.steps for draw in self.draws}
+        return tuple(replace(reading, statistics=(), split=counted(x, steps)) for x, steps in numbers.items())
 
     def release(self, reading: Reading, shown: Sequence[Key], read: Read, releaser: Releaser) -> Integers:
         """Returns a row for each group and a column for each pick, in steps of the arguments' grids."""
         first = self.draws[0].place
         points = np.empty((len(shown), self.columns), dtype=object)
         for part in self.readings(reading):
-            draws = [draw for draw in self.draws if part.split and draw.argument == part.split.argument]
+            draws = [draw for draw in self.draws if part.split and draw.number == part.split.argument]
             columns = [draw.place - first + i for draw in draws for i in range(draw.columns)]
             points[:, columns] = _of_argument(part, draws, shown, read, releaser)
         return points
@@ -233,7 +236,7 @@ def _in_order(draws: list[RankDraw], points: Integers) -> Integers:
     return points
 
 
-def ranked_steps(argument: Expression, schema: TableSchema, *, former: bool = False) -> Steps:
+def ranked_steps(argument: Expression, schema: TableSchema, *, former: bool = False) -> Steps | TimeGrid:
     """Returns the grid of an argument whose ranks are looked for; earlier versions did not count how it rounds.
 
     Raises:
@@ -245,6 +248,8 @@ def ranked_steps(argument: Expression, schema: TableSchema, *, former: bool = Fa
             "A quantile needs public bounds of its argument.",
             "Declare them with bounds=..., or clip in the question: MEDIAN(GREATEST(LEAST(x, 100), 0)).",
         )
+    if argument.type.is_time:
+        return TimeGrid.of(limits, argument.type)
     found = Steps.of(limits, argument.type)
     return found if former or argument.type is Type.INT else found.clipping(limits, whole=is_whole(argument))
 
@@ -267,7 +272,7 @@ def counted(argument: Expression, steps: Steps) -> Split:
 class WantedRanks:
     """Ranks that are looked for, and the grid of each one's argument."""
 
-    steps: Mapping[Rank, Steps]
+    grids: Mapping[Rank, Steps | TimeGrid]
 
     @classmethod
     def of(cls, needs: Iterable[Need], schema: TableSchema, *, former: bool) -> Self:
@@ -280,15 +285,15 @@ class WantedRanks:
         return cls({rank: ranked_steps(rank.argument, schema, former=former) for rank in ranks})
 
     def __len__(self) -> int:
-        return len(self.steps)
+        return len(self.grids)
 
     def drawn(self, contribution: Contribution, budget: tuple[Law, Fraction], place: int) -> RankDraws:
         """Returns draws for equal shares; quantiles of one argument put theirs together, if they err less so."""
         found: dict[Rank, RankDraw] = {}
-        for rank, steps in self.steps.items():
-            found[rank] = replace(_alone(rank, steps, contribution, budget), place=place)
+        for rank, grid in self.grids.items():
+            found[rank] = replace(_alone(rank, grid, contribution, budget), place=place)
             place += found[rank].columns
-        for argument in dict.fromkeys(rank.argument for rank in self.steps):
+        for argument in dict.fromkeys(rank.argument for rank in self.grids):
             alike = {r: d for r, d in found.items() if r.argument == argument and not r.extreme}
             found |= _together(alike, contribution, budget)
         return RankDraws(tuple(found.values()))
@@ -304,7 +309,7 @@ def _together(
     draws = list(alike.values())
     total = sum((share * (SHARES[0] if draw.fences else 1) for draw in draws), Fraction(0))
     tree = QuantileTree.of(
-        draws[0].argument, [rank.share for rank in alike], draws[0].steps.width, contribution, (law, total)
+        draws[0].need.argument, [rank.share for rank in alike], draws[0].steps.width, contribution, (law, total)
     )
     if tree is None:
         return {}
@@ -312,11 +317,13 @@ def _together(
     return {rank: replace(draw, point=branches[rank.share]) for rank, draw in alike.items()}
 
 
-def _alone(rank: Rank, steps: Steps, contribution: Contribution, budget: tuple[Law, Fraction]) -> RankDraw:
+def _alone(rank: Rank, grid: Steps | TimeGrid, contribution: Contribution, budget: tuple[Law, Fraction]) -> RankDraw:
     """The picks of one rank."""
+    times = grid if isinstance(grid, TimeGrid) else None
+    steps = grid.steps if isinstance(grid, TimeGrid) else grid
     make = _inside if rank.extreme else _fenced
     (point, *fences), certain = make(rank, steps, contribution, *budget)
-    return RankDraw(need=rank, steps=steps, point=point, fences=tuple(fences), place=0, certain=certain)
+    return RankDraw(need=rank, steps=steps, times=times, point=point, fences=tuple(fences), place=0, certain=certain)
 
 
 def _fenced(

@@ -15,6 +15,9 @@ from discreet.plan.model.types import Type
 
 Rule = Callable[[Sequence[Span]], Span]
 
+DAY = 86_400_000_000
+"""Microseconds."""
+
 
 def is_whole(expression: Expression) -> bool:
     """Tells whether every value of an expression is a whole number, as its shape alone tells.
@@ -85,6 +88,7 @@ DAY_RULES: Mapping[str, Rule] = {
     "end_of_month": _of_day(DAYS["end_of_month"]),
     "year": _of_day(DAYS["year"]),
     "days_between": lambda spans: spans[1] - spans[0],
+    "microseconds_between": lambda spans: (spans[1] - spans[0]) * Span.exactly(DAY),
     "add_days": lambda spans: spans[0] + spans[1],
     "add_months": _months_later,
 }

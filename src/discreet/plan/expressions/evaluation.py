@@ -77,6 +77,7 @@ DAYS: dict[str, Callable[..., Any]] = {
     "month_name": lambda day: MONTH_NAMES[day.month - 1],
     "hour": lambda moment: moment.hour,
     "days_between": lambda a, b: b.toordinal() - a.toordinal(),
+    "microseconds_between": lambda a, b: (b - a) // dt.timedelta(microseconds=1),
     "add_days": _add_days,
     "add_months": _add_months,
     "start_of_year": lambda day: _day(day).replace(month=1, day=1),

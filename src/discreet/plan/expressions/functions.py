@@ -131,6 +131,7 @@ _TABLE = (
     Function("day_name", "Monday to Sunday", _each(1, (D, S), T)),
     Function("month_name", "January to December", _each(1, (D, S), T)),
     Function("days_between", "b - a in days", (Signature((D, D), N),)),
+    Function("microseconds_between", "b - a in microseconds", (Signature((S, S), N),)),
     Function(
         "add_days",
         "b days after a, at the same time of day; NULL outside the years 1 to 9999",

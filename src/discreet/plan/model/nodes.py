@@ -137,6 +137,13 @@ class Aggregate:
         """Whether it has an interval. A mode has none: it is one of public values, however far apart they are."""
         return self.kind != "mode"
 
+    @property
+    def time(self) -> Type | None:
+        """Its type, if it is a day or a moment: a quantile of such."""
+        if self.argument is None or not self.argument.type.is_time or self.kind.startswith("count"):
+            return None
+        return self.argument.type
+
 
 @dataclass(frozen=True, slots=True)
 class Output:

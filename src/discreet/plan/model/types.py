@@ -18,6 +18,9 @@ class Type(Enum):
     is_number: bool
     """Whether arithmetic is defined."""
 
+    is_time: bool
+    """Whether it is a day or a moment, which have an order and distances."""
+
     INT = "int"
     FLOAT = "float"
     BOOL = "bool"
@@ -29,6 +32,7 @@ class Type(Enum):
 
     def __init__(self, name: str) -> None:
         self.is_number = name in ("int", "float")
+        self.is_time = name in ("date", "timestamp")
 
     @classmethod
     def _missing_(cls, value: object) -> Type:

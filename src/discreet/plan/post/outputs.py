@@ -6,17 +6,20 @@ all numbers, one whose denominator is zero has no value.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from discreet.exact import float_above, float_below
+from discreet.plan.analysis.function_bounds import DAY
 from discreet.plan.analysis.value_bounds import span
-from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.expressions.evaluation import LAST_DAY, day_number, evaluate
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING, End, Span
 from discreet.plan.model.nodes import Column, Expression, Order, Question, Value, columns
+from discreet.plan.model.types import Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,20 @@ class Noisy:
     high: int | float | Fraction
 
 
-Cell = Value | Noisy
+@dataclass(frozen=True, slots=True)
+class NoisyTime:
+    """A released day or moment and its interval, which is that of all years where nothing is known."""
+
+    value: dt.date | None
+    low: dt.date
+    high: dt.date
+
+
+Measured = Noisy | NoisyTime
+"""A released value that has an interval."""
+
+
+Cell = Value | Measured
 Row = Mapping[str, Cell]
 
 
@@ -40,7 +56,8 @@ def finish(question: Question, rows: Sequence[Row]) -> list[dict[str, Cell]]:
         rows: for each released group its keys, by the keys' names, and its aggregates as `Noisy`, by theirs.
 
     Returns:
-        The outputs by name. Those computed from aggregates are `Noisy` if they are numbers.
+        The outputs by name. Those computed from aggregates are `Noisy` if they are numbers; days and moments that are
+        computed from such are `NoisyTime`.
 
     *Formal guarantee.* A function of released values, which it holds to their intervals: if each aggregate's true value
     lies in its interval, so does each output's. With k aggregates in an output, intervals of confidence 1 - a each give
@@ -64,47 +81,87 @@ def finish(question: Question, rows: Sequence[Row]) -> list[dict[str, Cell]]:
 
 
 def cell(expression: Expression, row: Row) -> Cell:
-    """Computes one output, with its interval if it is a number that depends on released ones."""
+    """Computes one output, with its interval if it has one."""
     if isinstance(expression, Column):
         return row[expression.name]
-    noisy = any(isinstance(row[column.name], Noisy) for column in columns(expression))
+    noisy = [column.type for column in columns(expression) if isinstance(row[column.name], Measured)]
     value: Value = evaluate(expression, values_of(row))
-    if not noisy or not expression.type.is_number:
+    if not has_interval(expression.type, noisy):
         return value
-    return as_noisy(value, span(expression, {name: span_of(part) for name, part in row.items()}))
+    return as_noisy(value, span(expression, {name: span_of(part) for name, part in row.items()}), expression.type)
 
 
-def as_noisy(value: Value | Fraction, found: Span) -> Noisy:
-    """Returns a value with its interval; if it is no number, with that of all of them."""
+def has_interval(kind: Type, noisy: Iterable[Type]) -> bool:
+    """Tells whether values of a type that are computed from noisy ones of some types have an interval.
+
+    Numbers have; days and moments only if they are computed from such, and not chosen by a number.
+    """
+    return any(True for _ in noisy) if kind.is_number else kind.is_time and any(part.is_time for part in noisy)
+
+
+def as_noisy(value: Value | Fraction, found: Span, kind: Type = Type.FLOAT) -> Measured:
+    """Returns a value of a type with its interval; if it has none, with that of all values."""
+    if kind.is_time:
+        return _as_time(value, found, kind)
     if value is None or isinstance(value, str | bool) or not isinstance(value, int | float | Fraction):
         return Noisy(None, -math.inf, math.inf)
     return Noisy(value, min(value, _below(found.low)), max(value, _above(found.high)))
 
 
-def spread(part: Cell, noisy: bool) -> Cell:
-    """Returns a cell as its column has it: `Noisy` where the column depends on noise, even if the number is certain."""
-    if not noisy or isinstance(part, Noisy):
+def _as_time(value: object, found: Span, kind: Type) -> NoisyTime:
+    """Whole days, or microseconds, around the interval; what has no end ends with the calendar."""
+    low, high = _moment(found.low, kind, math.floor), _moment(found.high, kind, math.ceil)
+    if not isinstance(value, dt.date):
+        return NoisyTime(None, _moment(-math.inf, kind, math.floor), _moment(math.inf, kind, math.ceil))
+    return NoisyTime(value, min(value, low), max(value, high))
+
+
+def _moment(end: End, kind: Type, rounded: Callable[[Fraction], int]) -> dt.date:
+    """The day or moment with a number, as it is rounded."""
+    parts = 1 if kind is Type.DATE else DAY
+    held = min(max(end, Fraction(1)), Fraction(LAST_DAY + 1))
+    at = min(rounded(Fraction(held) * parts), (LAST_DAY + 1) * parts - 1)
+    day = dt.date.fromordinal(at // parts)
+    if kind is Type.DATE:
+        return day
+    return dt.datetime.combine(day, dt.time()) + dt.timedelta(microseconds=at % parts)
+
+
+def spread(part: Cell, kind: Type | None) -> Cell:
+    """Returns a cell as its column has it: with an interval if the column has those, even if the value is certain.
+
+    Args:
+        part: the cell.
+        kind: the type of a column that has intervals.
+    """
+    if kind is None or isinstance(part, Measured):
         return part
+    if part is None:
+        return as_noisy(None, EVERYTHING, kind)
+    if isinstance(part, dt.date):
+        return NoisyTime(part, part, part)
     exact = isinstance(part, int | float | Fraction) and not isinstance(part, bool)
-    if exact:
-        return Noisy(part, part, part)  # type: ignore[arg-type]
-    return Noisy(None, -math.inf, math.inf) if part is None else part
+    return Noisy(part, part, part) if exact else part  # type: ignore[arg-type]
 
 
 def values_of(row: Row) -> dict[str, Any]:
     """Returns the released values by name."""
-    return {name: part.value if isinstance(part, Noisy) else part for name, part in row.items()}
+    return {name: part.value if isinstance(part, Measured) else part for name, part in row.items()}
 
 
 def span_of(part: Cell) -> Span:
-    """Returns the interval in which the true value may be."""
-    if isinstance(part, Noisy):
+    """Returns the interval in which the true value may be; days and moments are numbers of days."""
+    if isinstance(part, Measured):
         return Span(_end(part.low), _end(part.high), nullable=part.value is None)
+    if isinstance(part, dt.date):
+        return Span.exactly(day_number(part))
     is_number = isinstance(part, int | float | Fraction) and not isinstance(part, bool)
     return Span.exactly(part) if is_number else EVERYTHING  # type: ignore[arg-type]
 
 
-def _end(end: float | Fraction) -> End:
+def _end(end: float | Fraction | dt.date) -> End:
+    if isinstance(end, dt.date):
+        return day_number(end)
     return float(end) if isinstance(end, float) and math.isinf(end) else Fraction(end)
 
 

@@ -18,7 +18,7 @@ from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING, End, Span
 from discreet.plan.model.nodes import Call, Expression, Literal, Value, columns
 from discreet.plan.model.types import Type
-from discreet.plan.post.outputs import Cell, Noisy, as_noisy, cell, span_of, values_of
+from discreet.plan.post.outputs import Cell, Measured, NoisyTime, as_noisy, cell, span_of, values_of
 
 ZERO = Fraction(0)
 
@@ -45,7 +45,7 @@ class Member:
     @property
     def value(self) -> Any:
         """The released value."""
-        return self.part.value if isinstance(self.part, Noisy) else self.part
+        return self.part.value if isinstance(self.part, Measured) else self.part
 
     @property
     def span(self) -> Span:
@@ -60,7 +60,7 @@ class Member:
     @property
     def is_exact(self) -> bool:
         """Whether neither its value nor its membership depends on noise."""
-        return self.is_sure and not isinstance(self.part, Noisy)
+        return self.is_sure and not isinstance(self.part, Measured)
 
 
 def present(kind: str, members: Sequence[Member]) -> list[Member]:
@@ -80,14 +80,19 @@ def aggregated(kind: str, result: Type, given: Sequence[Member], law: Law | None
     members = present(kind, given)
     values = [member.value for member in members if member.shown and (kind == "count" or member.value is not None)]
     value = of_values(kind, result, values)
-    if not result.is_number or all(member.is_exact for member in members):
+    if not is_measured(result, members) or all(member.is_exact for member in members):
         return plain(value)
     if law is not None and kind in ("sum", "mean") and members and all(member.is_sure for member in members):
         ends = [law.ends(member.place) for member in members if member.place is not None]
         low, high = sum((end for end, _ in ends), ZERO), sum((end for _, end in ends), ZERO)
         reach = law.reach(len(members))
         return as_noisy(value, summed_span(kind, result, (low - reach, high + reach), len(members)))
-    return as_noisy(value, _span(kind, members))
+    return as_noisy(value, _span(kind, members), result)
+
+
+def is_measured(result: Type, members: Sequence[Member]) -> bool:
+    """Tells whether what is made of members has an interval: a number, or a day or moment of such that have one."""
+    return result.is_number or any(isinstance(member.part, NoisyTime) for member in members)
 
 
 def plain(value: Any) -> Value:
@@ -207,12 +212,12 @@ def certain(condition: Expression, spans: Mapping[str, Span]) -> bool | None:
 
 
 def _is_present(expression: Expression) -> bool:
-    """Whether an expression of numbers has a value."""
+    """Whether an expression of numbers, days or moments has a value."""
     if isinstance(expression, Literal):
-        return expression.value is not None and expression.type.is_number
+        return expression.value is not None and (expression.type.is_number or expression.type.is_time)
     if isinstance(expression, Call):
         return expression.function in _NEVER_NULL and all(map(_is_present, expression.arguments))
-    return expression.type.is_number
+    return expression.type.is_number or expression.type.is_time
 
 
 def _less(one: Span, other: Span) -> bool | None:
@@ -269,7 +274,7 @@ class Group:
 
     def settled(self, expression: Expression) -> Expression:
         """Writes out everything in an expression that no noise decides."""
-        return settled(expression, self.values, lambda name: isinstance(self.cells[name], Noisy))
+        return settled(expression, self.values, lambda name: isinstance(self.cells[name], Measured))
 
     def cell(self, expression: Expression) -> Cell:
         """Computes an expression with its interval; plain if no noise decides it."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import Column, Expression, Step
+from discreet.plan.model.types import Type
 from discreet.plan.post.outputs import Cell, spread
 from discreet.plan.post.released_groups import Group, Law, aggregated
 from discreet.plan.post.steps import AttachQuestion, FilterGroups, GroupAggregate, GroupWindows, Regroup, summed
@@ -103,10 +104,10 @@ def _law(argument: Expression | None, setting: Setting) -> Law | None:
 
 
 def walked(
-    steps: Iterable[Step], rows: Sequence[Mapping[str, Cell]], setting: Setting, noisy: frozenset[str]
+    steps: Iterable[Step], rows: Sequence[Mapping[str, Cell]], setting: Setting, measured: Mapping[str, Type]
 ) -> list[dict[str, Cell]]:
-    """Applies all steps and returns the rows that are shown, columns that depend on noise as `Noisy`."""
+    """Applies all steps and returns the rows that are shown, the columns that are `measured` with their intervals."""
     groups = [Group(row, place) for place, row in enumerate(rows)]
     for step in steps:
         groups = stepped(step, groups, setting)
-    return [{name: spread(part, name in noisy) for name, part in g.cells.items()} for g in groups if g.shown]
+    return [{name: spread(part, measured.get(name)) for name, part in g.cells.items()} for g in groups if g.shown]

@@ -26,6 +26,7 @@ from discreet.plan.model.nodes import (
     columns,
 )
 from discreet.plan.model.types import Type
+from discreet.plan.post.outputs import has_interval
 
 GatherKind = Choice["count", "count_values", "sum", "mean", "min", "max"]
 
@@ -249,11 +250,30 @@ def _name(column: Output) -> str:
     return column.expression.name if isinstance(column.expression, Column) else ""
 
 
-def numbers(question: Question, names: frozenset[str]) -> frozenset[str]:
-    """Returns those of the columns that are numbers; aggregates all are."""
-    attached = [c for step in question.steps if isinstance(step, AttachQuestion) for c in step.columns]
-    texts = {each.name for each in made(question.steps) if not each.type.is_number}
-    return names - texts - {column.name for column in attached if not column.expression.type.is_number}
+def measured(question: Question) -> dict[str, Type]:
+    """Returns the columns that have an interval, and their types: numbers that depend on noise, and drawn days."""
+    noisy = noisy_columns(question)
+    found = {each.name: each.time or Type.FLOAT for each in question.aggregates if each.is_measured}
+    for step in question.steps:
+        if isinstance(step, AttachQuestion):
+            found |= _measured_beside(step, question)
+        for each in made((step,)):
+            parts = [] if each.argument is None else [found[c.name] for c in columns(each.argument) if c.name in found]
+            if each.name in noisy and (each.type.is_number or has_interval(each.type, parts)):
+                found[each.name] = each.type
+    return found
+
+
+def _measured_beside(step: AttachQuestion, question: Question) -> dict[str, Type]:
+    block = question.beside[step.place]
+    known = measured(block)
+    outputs = {output.name: output.expression for output in block.outputs}
+    found = {}
+    for column in step.columns:
+        expression = outputs[_name(column)]
+        if has_interval(expression.type, [known[c.name] for c in columns(expression) if c.name in known]):
+            found[column.name] = expression.type
+    return found
 
 
 def _reads(expression: Expression | None, found: AbstractSet[str]) -> bool:

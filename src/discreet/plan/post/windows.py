@@ -15,7 +15,7 @@ from typing import Any
 
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING, Span
 from discreet.plan.model.nodes import Literal, Order
-from discreet.plan.post.outputs import Cell, Noisy, as_noisy, span_of
+from discreet.plan.post.outputs import Cell, Measured, Noisy, as_noisy, span_of
 from discreet.plan.post.released_groups import (
     ZERO,
     Group,
@@ -24,6 +24,7 @@ from discreet.plan.post.released_groups import (
     Running,
     aggregated,
     hull_of,
+    is_measured,
     of_sum,
     plain,
     present,
@@ -124,12 +125,12 @@ class _Partition:
     # ------------------------------------------------------------------------------------------------------- neighbours
 
     def _neighbours(self) -> Iterator[Cell]:
-        known = self.is_known or not self.window.type.is_number
+        known = self.is_known or not is_measured(self.window.type, self.everyone)
         around = EVERYTHING if known else hull_of(self.everyone)
         for place in range(len(self.groups)):
             other = self._other(place)
             part = self.members[other].part if 0 <= other < len(self.groups) else None
-            yield part if known else as_noisy(_value(part), around)
+            yield part if known else as_noisy(_value(part), around, self.window.type)
 
     def _other(self, place: int) -> int:
         kind, (start, stop) = self.window.kind, self.frames[place]
@@ -165,7 +166,7 @@ class _Partition:
         around = span_of(aggregated(kind, result, self.everyone)) if adds else hull_of(self.everyone)
         for start, stop in self.frames:
             value = _value(aggregated(kind, result, self.members[start:stop]))
-            yield as_noisy(value, around) if result.is_number else value
+            yield as_noisy(value, around, result) if is_measured(result, self.everyone) else value
 
     def _sums(self) -> Iterator[Cell]:
         """Sums and means of known frames, each from sums up to its ends."""
@@ -292,4 +293,4 @@ class _Reversed:
 
 
 def _value(part: Cell) -> Any:
-    return part.value if isinstance(part, Noisy) else part
+    return part.value if isinstance(part, Measured) else part
