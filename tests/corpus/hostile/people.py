@@ -18,7 +18,7 @@ ROWS = {
     "limit before counting": "SELECT COUNT(*) AS n FROM (SELECT * FROM visits ORDER BY charge DESC LIMIT 1) AS t",
     "offset before counting": "SELECT SUM(charge) AS s FROM (SELECT charge FROM visits LIMIT 1 OFFSET 6) AS t",
     "fetch before counting": "SELECT SUM(charge) AS s FROM (SELECT charge FROM visits FETCH FIRST ROW ONLY) AS t",
-    "from first": "FROM visits WHERE patient_id = 7",
+    "from first, one patient": "FROM visits WHERE patient_id = 7",
     "star expression": "SELECT COLUMNS(*) FROM visits",
     "a struct of the row": "SELECT visits, COUNT(*) AS n FROM visits GROUP BY 1",
 }
