@@ -177,7 +177,7 @@ class Answer(Displayed):
             "div",
             answers.table(self.records, caption=caption),
             *warning,
-            page.paragraph(f"{cost} Remaining: {self.remaining}. Intervals are about the {self.scope}."),
+            page.paragraph(f"{cost} Remaining: {self.remaining}. Intervals are about: {self.scope}."),
             *(page.paragraph(f"{name}: {found}.") for name, found in (self.coverage or {}).items()),
             page.bullets(*self.notes),
         )
