@@ -98,7 +98,8 @@ _RULES: dict[str, str] = {
     "ROUND({F}, -1)|FLOOR({F})|CEIL({N} / {F})|CEILING({F})|GREATEST({F}, {N})|LEAST({F}, {F}, {F})|"
     "COALESCE({F}, {N}, {F})|NULLIF({F}, {F})|CAST({N} AS DOUBLE)|CAST({T} AS DECIMAL(18, 3))|TRY_CAST({T} AS FLOAT)|"
     "CASE WHEN {B} THEN {F} ELSE {N} END|CASE WHEN {B} THEN {F} END|IF({B}, {F}, {F})|SQRT({F})|POWER({F}, 2)|"
-    "({N} ^ 3)|POW({F}, -1)|TRUNC({F})|POWER({N}, 0)|({N} / NULLIF({N}, 0))",
+    "({N} ^ 3)|POW({F}, -1)|TRUNC({F})|POWER({N}, 0)|({N} / NULLIF({N}, 0))|"
+    "LN({F})|LOG({N})|LOG(2, {F})|EXP({F})|POWER({F}, {N})|POWER({F}, 0.3)|SIN({F})|ACOS({F})|ATAN2({F}, {N})",
     "B": "({N} = {N})|({N} < {F})|({F} >= {N})|({F} <> {F})|({T} = {T})|({T} < {T})|({D} <= {D})|({D} > {r})|"
     "({S} > {S})|({S} <> {s})|({B} AND {B})|({B} OR {B})|(NOT {B})|({B} = {B})|({N} IS NULL)|({F} IS NOT NULL)|"
     "({T} IS NULL)|({D} IS NOT NULL)|({S} IS NULL)|({B} IS TRUE)|({B} IS NOT FALSE)|({B} IS NULL)|"
@@ -123,7 +124,8 @@ _RULES: dict[str, str] = {
     "COALESCE({b}, 0)|NULLIF({b}, {l})|CASE WHEN {B} THEN {b} ELSE 0 END|CASE WHEN {B} THEN {b} END|IF({B}, 1, 0)|"
     "GREATEST(LEAST({F}, 100), -20)|LEAST(GREATEST({N}, 0), 9)|MONTH({D})|HOUR({S})|({N} % 7)|CAST({b} AS INT)|"
     "CAST({B} AS INT)|(CAST({b} AS INT) // 3)|COALESCE({b}, {b})|GREATEST({b}, {b})|POWER({b}, 2)|SIGN({b})|"
-    "TRUNC({b})|SQRT(ABS({b}))|DAYOFYEAR({D})|EXTRACT(DOW FROM {D})|({b} / NULLIF(stars, 0))",
+    "TRUNC({b})|SQRT(ABS({b}))|DAYOFYEAR({D})|EXTRACT(DOW FROM {D})|({b} / NULLIF(stars, 0))|LN({b})|"
+    "LOG10(1 + ABS({b}))|EXP(LEAST({b}, 3))|POWER(ABS({b}), 0.3)|ATAN({b})|COS({F})|CBRT({b})",
     # What is released, and what is made of it.
     "A": "COUNT(*)|COUNT(*)|COUNT(1)|COUNT({c})|COUNT({N})|COUNT({F})|COUNT({D})|SUM({b})|SUM({b})|AVG({b})|AVG({b})|"
     "{U}|COUNT(*) FILTER (WHERE {B})|COUNT_IF({B})|SUM({b}) FILTER (WHERE {B})|AVG({b}) FILTER (WHERE {B})|"

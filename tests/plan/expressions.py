@@ -25,6 +25,12 @@ VALUES: dict[Type, st.SearchStrategy[Any]] = {
     S: st.datetimes(),
 }
 
+ELEMENTARY = {
+    *("ln", "log2", "log10", "exp", "cube_root", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"),
+    "atan2",
+}
+"""The elementary functions that are read as they are written: LOG and POWER are others if a number is written out."""
+
 _OPERATORS = {
     "add": "+",
     "subtract": "-",
@@ -74,6 +80,8 @@ _PREFIX = {
     "ends_with": "ENDS_WITH",
     "contains": "CONTAINS",
     "square_root": "SQRT",
+    "cube_root": "CBRT",
+    **{name: name.upper() for name in ELEMENTARY - {"cube_root"}},
 }
 _CASTS = {"to_int": "INT", "to_float": "DOUBLE", "to_text": "TEXT", "to_date": "DATE"}
 
@@ -152,6 +160,7 @@ _PLANS: dict[Type, Sequence[tuple[str, tuple[Type, ...]]]] = {
     F: [
         *((name, (F, F)) for name in ("add", "subtract", "multiply", "divide", "greatest", "least", "coalesce")),
         *((name, (F,)) for name in ("negate", "absolute", "round", "floor", "ceil", "square_root")),
+        *((name, (F, F) if name == "atan2" else (F,)) for name in sorted(ELEMENTARY)),
         *(("to_float", (kind,)) for kind in (N, T)),
         ("add", (N, F)),
         ("divide", (N, N)),

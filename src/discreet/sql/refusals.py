@@ -48,8 +48,8 @@ _ESCAPE = Refusal(
     "{word} matches patterns in a way that is not in the list.", "Use LIKE or ILIKE with % and _: {pattern}."
 )
 _MATH = Refusal(
-    "{word} differs in its last digits from engine to engine.",
-    "Use + - * /, POWER(x, 2), SQRT, ABS, ROUND, FLOOR, CEIL, GREATEST, LEAST: {mean}.",
+    "{word} is not in the list of functions of numbers.",
+    "Use + - * /, POWER, SQRT, LN, LOG, EXP, ABS, ROUND, FLOOR, CEIL, GREATEST, LEAST, SIN, COS, TAN: {mean}.",
 )
 _SAMPLE = Refusal("{word} reads a random part of the rows.", "Ask about all of them: {count}.")
 _ROLL = Refusal("{word} makes several groupings at once.", "Ask for one grouping: {grouped}.")
@@ -90,7 +90,7 @@ _FAMILIES: tuple[tuple[str, Refusal], ...] = (
     ("STRUCT MAP LIST ARRAY UNNEST EXPLODE RANGE GENERATE_SERIES LIST_VALUE STRUCT_PACK", _NESTED),
     ("CONCAT_WS REPEAT REVERSE STRING_SPLIT FORMAT PRINTF CHR ASCII TRANSLATE", _TEXT),
     ("RLIKE REGEXP REGEXP_MATCHES REGEXP_LIKE SIMILAR ESCAPE REGEXP_EXTRACT COLLATE", _ESCAPE),
-    ("LN LOG LOG2 LOG10 EXP SIN COS TAN ASIN ACOS ATAN ATAN2 CBRT FACTORIAL GAMMA", _MATH),
+    ("FACTORIAL GAMMA LGAMMA COT ASINH ACOSH ATANH EVEN GCD LCM", _MATH),
 )
 
 _SINGLE: dict[str, Refusal] = {

@@ -65,6 +65,8 @@ FUNCTIONS = {
     *("UPPER", "LOWER", "TRIM", "BTRIM", "LTRIM", "RTRIM", "SUBSTRING", "SUBSTR", "LENGTH", "LEN", "CHAR_LENGTH"),
     *("LEFT", "RIGHT", "CONCAT", "REPLACE", "LPAD", "RPAD", "SPLIT_PART", "POSITION", "STRPOS", "INSTR"),
     *("STARTS_WITH", "ENDS_WITH", "CONTAINS", "POWER", "POW", "SQRT", "SIGN", "TRUNC"),
+    *("LN", "LOG", "LOG2", "LOG10", "EXP", "CBRT", "PI", "RADIANS", "DEGREES", "SIN", "COS", "TAN", "ASIN", "ACOS"),
+    *("ATAN", "ATAN2", "SINH", "COSH", "TANH"),
 }
 """Words that may stand before a bracket."""
 

@@ -73,7 +73,29 @@ def _in_case(function: str) -> Template:
     )
 
 
+def _gridded(text: str, domain: str = "") -> Template:
+    """An elementary function of arguments in its domain; others are NULL, for some versions of DuckDB fail on them."""
+    held = f"CASE WHEN {domain} THEN {{0}} END" if domain else "{0}"
+    return Template(text.replace("{0}", held), repeats=(0, 1) if domain else (), gridded=True)
+
+
+_ELEMENTARY: Templates = {
+    "ln": _gridded("ln({0})", "{0} > 0"),
+    "log2": _gridded("log2({0})", "{0} > 0"),
+    "log10": _gridded("log10({0})", "{0} > 0"),
+    "log": Template(
+        "CASE WHEN {0} > 0 AND {0} <> 1 AND {1} > 0 THEN ln({1}) / ln({0}) END", repeats=(0, 1), gridded=True
+    ),
+    "power": _gridded("pow({0}, {1})"),
+    "cube_root": _gridded("cbrt({0})"),
+    "asin": _gridded("asin({0})", "abs({0}) <= 1"),
+    "acos": _gridded("acos({0})", "abs({0}) <= 1"),
+    "atan2": _gridded("atan2({0} + 0, {1} + 0)"),
+    **{name: _gridded(f"{name}({{0}})") for name in ("exp", "sin", "cos", "tan", "atan", "sinh", "cosh", "tanh")},
+}
+
 _FUNCTIONS: Templates = {
+    **_ELEMENTARY,
     "integer_divide": Template(
         "CASE WHEN {1} <> 0 THEN TRY_CAST(CAST({0} AS HUGEINT) // CAST({1} AS HUGEINT) AS BIGINT) END", repeats=(1,)
     ),

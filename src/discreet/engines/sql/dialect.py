@@ -29,11 +29,13 @@ class Template:
         text: the template.
         repeats: the arguments that stand in it more than once.
         infinite: whether the result may be NaN or infinite, and is NULL then.
+        gridded: whether the result is rounded to the grid of elementary functions, NULL if it is not finite.
     """
 
     text: str
     repeats: tuple[int, ...] = ()
     infinite: bool = False
+    gridded: bool = False
 
 
 Templates = Mapping[str | tuple[str, Type], Template]

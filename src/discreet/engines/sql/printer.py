@@ -20,6 +20,7 @@ from discreet.engines.base import read_as
 from discreet.engines.sql.dialect import Dialect
 from discreet.errors import InternalError
 from discreet.exact import float_above, float_below
+from discreet.plan.expressions.elementary import LARGEST, SPLITTER
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
 from discreet.plan.model.readings import Statistic
@@ -131,7 +132,16 @@ class Printer:
         template = self.dialect.template(function, first)
         terms = [self.name(term) if i in template.repeats else term for i, term in enumerate(terms)]
         result = self.fill(template.text, *terms)
+        if template.gridded:
+            return self._gridded(result)
         return self.fill(self.dialect.finite, self.name(result)) if template.infinite else result
+
+    def _gridded(self, term: Term) -> Term:
+        """`elementary.on_grid` in the same three operations; comparisons put NaN above all numbers."""
+        largest, splitter = (self.dialect.literal(number, Type.FLOAT) for number in (LARGEST, SPLITTER))
+        value = self.name(self.fill(f"CASE WHEN abs({{0}}) <= {largest} THEN {{0}} END", self.name(term)))
+        split = self.name(self.fill(f"{{0}} * {splitter}", value))
+        return self.fill("{1} - ({1} - {0})", value, split)
 
     def _literal(self, literal: Literal) -> Term:
         return self.value(literal.value, literal.type)

@@ -197,6 +197,7 @@ def _notes(program: Program) -> tuple[str, ...]:
         said.append(nobodys(program.people, "counted"))
     if any(statistic.kind in ("sum", "product", "distinct_sum") for statistic in reading.statistics):
         said.append("Values are clipped to their public bounds before they are added.")
+    said += program.remarks
     said += list(dict.fromkeys(note for estimator in program.estimators.values() for note in estimator.notes))
     if reading.public_keys is not None:
         said.append(

@@ -27,9 +27,11 @@ from discreet.measurement.selection import LARGEST_EPSILON, Optimal, Selection, 
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.group_keys import MOST_VALUES, is_declared, values
 from discreet.plan.analysis.stability import Contribution
+from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import Aggregate, Column, Expression, Question, Value
 from discreet.plan.model.readings import Bounding, Reading
 from discreet.plan.model.schema import Limits, TableSchema
+from discreet.plan.model.types import Type
 from discreet.privacy import events
 
 MOST_KEYS = 10**6  # public groups of one question
@@ -54,6 +56,7 @@ class Program:
         groupings: if there are several, what is read for each; the noise covers all of them at once.
         beside: what is released together with it, for the same price.
         whole: the aggregates that no limit and no bound leaves anything out of, by declared facts.
+        remarks: what bounds mean for these aggregates in particular.
     """
 
     question: Question
@@ -69,6 +72,7 @@ class Program:
     groupings: tuple[Program, ...] = ()
     beside: tuple[Program, ...] = ()
     whole: frozenset[str] = frozenset()
+    remarks: tuple[str, ...] = ()
 
     @property
     def width(self) -> int:
@@ -188,7 +192,17 @@ def _program(
         people=schema.people or schema.unit or "row",
         event=draft.event,
         whole=frozenset(each.name for each in question.aggregates if _leaves_nothing_out(each, question, schema)),
+        remarks=(_FLOORED,) if any(_is_floored(each, schema) for each in question.aggregates) else (),
     )
+
+
+_FLOORED = "Logarithms near zero are clipped: below a 2^30th of the upper bound of what is under them."
+
+
+def _is_floored(aggregate: Aggregate, schema: TableSchema) -> bool:
+    """Tells whether limits of what is added up leave logarithms near zero out."""
+    added = [x for x in (aggregate.argument, aggregate.other) if x is not None and x.type is Type.FLOAT]
+    return any(bounds(x, schema) != bounds(x, schema, floored=False) for x in added)
 
 
 def _leaves_nothing_out(aggregate: Aggregate, question: Question, schema: TableSchema) -> bool:

@@ -199,7 +199,7 @@ def _reach(rate: Fraction, candidates: int, risk: Fraction) -> int:
 def _within_bounds(argument: Expression, schema: TableSchema) -> tuple[Value, ...] | None:
     """Whole numbers or days within bounds, more than would be shown as groups; not within the widest there are."""
     supposed = any(column.type.is_time and schema.columns[column.name].limited for column in columns(argument))
-    limits = bounds(argument, schema) if is_whole(argument) or argument.type is Type.DATE else None
+    limits = bounds(argument, schema, floored=False) if is_whole(argument) or argument.type is Type.DATE else None
     limits = None if supposed else limits
     if limits is None or limits.width > MOST_CANDIDATES:
         return None

@@ -155,7 +155,8 @@ def _between(expression: Expression, schema: TableSchema) -> Values | None:
     """What lies within bounds, and NULL; bounds that are only limits of ours leave people out and do not count."""
     if not (is_whole(expression) or expression.type is Type.DATE):
         return None
-    limits = None if any(_is_limited(column, schema) for column in columns(expression)) else bounds(expression, schema)
+    limited = any(_is_limited(column, schema) for column in columns(expression))
+    limits = None if limited else bounds(expression, schema, floored=False)
     if limits is None or limits.width > (_MOST_DAYS if expression.type is Type.DATE else MOST_VALUES):
         return None
     whole = range(math.ceil(limits.low), math.floor(limits.high) + 1)

@@ -247,8 +247,9 @@ def derived(column: Output, schema: TableSchema) -> ColumnSchema:
     known = schema.columns.get(expression.name) if isinstance(expression, Column) else None
     if known is not None:
         return replace(known, name=column.name)
-    limited = any(schema.columns[part.name].limited for part in columns_of(expression))
-    return ColumnSchema(name=column.name, type=expression.type, bounds=bounds(expression, schema), limited=limited)
+    limits, held = bounds(expression, schema), bounds(expression, schema, floored=False)
+    limited = limits != held or any(schema.columns[part.name].limited for part in columns_of(expression))
+    return ColumnSchema(name=column.name, type=expression.type, bounds=limits, limited=limited)
 
 
 def _with(inner: TableSchema, columns: dict[str, ColumnSchema], owners: set[str]) -> TableSchema:

@@ -14,6 +14,8 @@ from functools import singledispatch
 from operator import add, mul, sub, truediv
 from typing import Any
 
+from discreet.exact import float_above
+from discreet.plan.analysis.elementary_bounds import ELEMENTARY_RULES, LOGARITHMS
 from discreet.plan.analysis.function_bounds import DAY_RULES, as_day, is_whole, root
 from discreet.plan.expressions.evaluation import day_number
 from discreet.plan.expressions.interval_arithmetic import (
@@ -118,10 +120,15 @@ _COMPARISON_RULES: dict[str, Callable[[Fraction, bool], tuple[End, End]]] = {
 }
 
 
-def bounds(expression: Expression, schema: TableSchema) -> Bounds | None:
+def bounds(expression: Expression, schema: TableSchema, *, floored: bool = True) -> Bounds | None:
     """Computes limits that hold every value of an expression whose columns are within their declared bounds.
 
     Those of days and moments are numbers of days (`day_number`).
+
+    Args:
+        expression: over one row.
+        schema: of the rows.
+        floored: whether limits may leave logarithms near zero out, to be clipped, where there are none else (`floors`).
 
     Returns:
         None if there are none. A constant's limits reach to zero, since limits must lie apart.
@@ -135,7 +142,10 @@ def bounds(expression: Expression, schema: TableSchema) -> Bounds | None:
     """
     if expression.type not in _MEASURED:
         return None
-    found = span(expression, {name: _declared(column.bounds) for name, column in schema.columns.items()})
+    known = {name: _declared(column.bounds) for name, column in schema.columns.items()}
+    found = span(expression, known)
+    if floored and not found.is_bounded:
+        found = span(floors(expression, known), known)
     if found.is_empty:
         return Bounds(Fraction(0), Fraction(1))
     if not found.is_bounded:
@@ -144,6 +154,23 @@ def bounds(expression: Expression, schema: TableSchema) -> Bounds | None:
     if low < high:
         return Bounds(low, high)
     return Bounds(min(low, Fraction(0)), max(high, Fraction(0))) if low else Bounds(Fraction(0), Fraction(1))
+
+
+SMALLEST = Fraction(1, 1 << 30)
+"""The part of an upper bound below which a logarithm is clipped, where no lower bound above zero is declared."""
+
+
+def floors(expression: Expression, columns: Spans) -> Expression:
+    """Raises what is under a logarithm to a small part of its upper bound: what is clipped there has a lower limit."""
+    if not isinstance(expression, Call):
+        return expression
+    parts = tuple(floors(part, columns) for part in expression.arguments)
+    if expression.function in LOGARITHMS:
+        high = span(parts[-1], columns).high
+        least = math.inf if isinstance(high, float) else float_above(high * SMALLEST)
+        if 0 < least < math.inf:
+            parts = (*parts[:-1], Call("greatest", (parts[-1], Literal(least, Type.FLOAT)), Type.FLOAT))
+    return Call(expression.function, parts, expression.type)
 
 
 def _declared(declared: Bounds | None) -> Span:
@@ -243,6 +270,14 @@ def _long(expression: Call, columns: Spans) -> Span | None:
     return None if known is None else Span(Fraction(known[0]), Fraction(known[1]))
 
 
+def _logarithm(expression: Call, columns: Spans) -> Span | None:
+    """Of a whole number of a row: one that is positive is 1 at least. A released count may be zero (`_divided`)."""
+    (value,) = expression.arguments
+    if any(column.name.startswith("#") for column in named(value)) or not is_whole(value):
+        return None
+    return _RULES[expression.function]([span(value, columns).within(Fraction(1), math.inf)])
+
+
 _LENGTHS = {Type.INT: (1, 20), Type.BOOL: (4, 5), Type.DATE: (10, 10)}
 
 _SHAPED: dict[str, Callable[[Call, Spans], Span | None]] = {
@@ -250,6 +285,7 @@ _SHAPED: dict[str, Callable[[Call, Spans], Span | None]] = {
     "multiply": _multiplied,
     "divide": _divided,
     "length": _long,
+    **dict.fromkeys(LOGARITHMS - {"log"}, _logarithm),
 }
 """Rules that look at the arguments themselves, not at their spans alone; None leaves it to the plain rule."""
 
@@ -330,6 +366,7 @@ _RULES: dict[str, Rule] = {
     "to_int": _mapped(math.trunc),
     "to_float": _mapped(Fraction),
     "square_root": root,
+    **ELEMENTARY_RULES,
     **DAY_RULES,
     "week": _between(1, 53),
     "day_of_year": _between(1, 366),

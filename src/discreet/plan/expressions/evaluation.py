@@ -16,6 +16,7 @@ from operator import add, eq, ge, gt, le, lt, mul, ne, sub
 from typing import Any, TypeVar
 
 from discreet.errors import InternalError
+from discreet.plan.expressions.elementary import ELEMENTARY
 from discreet.plan.expressions.functions import FUNCTIONS, Signature
 from discreet.plan.expressions.text_meanings import TEXTS
 from discreet.plan.model.nodes import Call, Column, Expression, Literal
@@ -275,6 +276,7 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "to_text": _to_text,
     "to_date": _to_date,
     "square_root": lambda a: math.sqrt(a) if a >= 0 else None,
+    **ELEMENTARY,
     **DAYS,
     **TEXTS,
 }

@@ -9,11 +9,11 @@ from sqlglot import exp
 from discreet.plan.expressions.calls import NULL, call
 from discreet.plan.model.nodes import Expression, Literal
 from discreet.plan.model.types import Type
-from discreet.sql.functions.grammar import read, reads
+from discreet.sql.functions.grammar import Read, read, reads
 from discreet.sql.scope import Scope
 
 MOST_BUCKETS = 1000
-LARGEST_POWER = 8
+LARGEST_PRODUCT = 8
 ZERO, ONE = Literal(0.0, Type.FLOAT), Literal(1.0, Type.FLOAT)
 
 
@@ -22,15 +22,14 @@ ZERO, ONE = Literal(0.0, Type.FLOAT), Literal(1.0, Type.FLOAT)
 
 @reads(exp.Pow, "this", "expression")
 def _power(node: exp.Expr, scope: Scope) -> Expression:
-    """x^n is a product of n doubles, formed by squaring; x^-n is 1 / x^n, and x^0.5 the root."""
+    """x^n with a small whole n is a product of n doubles, formed by squaring; x^-n is 1 / x^n, and x^0.5 the root."""
     exponent = read(node.expression, scope)
-    value = call("add", read(node.this, scope), ZERO)
     given = exponent.value if isinstance(exponent, Literal) and exponent.type.is_number else None
+    if not isinstance(given, int | float) or (given != 0.5 and (given != int(given) or abs(given) > LARGEST_PRODUCT)):
+        return call("power", read(node.this, scope), exponent)
+    value = call("add", read(node.this, scope), ZERO)
     if given == 0.5:
         return call("square_root", value)
-    if not isinstance(given, int | float) or given != int(given) or abs(given) > LARGEST_POWER:
-        reason = f"POWER takes a whole exponent from -{LARGEST_POWER} to {LARGEST_POWER}, or 0.5, written out."
-        scope.refuse(reason, "Write it like POWER(x, 2); or {mean}.", node)
     if given == 0:
         return call("if", call("is_null", value), NULL, ONE)
     product = _product(value, abs(int(given)))
@@ -43,6 +42,58 @@ def _product(value: Expression, count: int) -> Expression:
     half = _product(value, count // 2)
     square = call("multiply", half, half)
     return call("multiply", square, value) if count % 2 else square
+
+
+_ELEMENTARY: dict[type[exp.Expr], str] = {
+    exp.Ln: "ln",
+    exp.Exp: "exp",
+    exp.Cbrt: "cube_root",
+    exp.Sin: "sin",
+    exp.Cos: "cos",
+    exp.Tan: "tan",
+    exp.Asin: "asin",
+    exp.Acos: "acos",
+    exp.Atan: "atan",
+    exp.Sinh: "sinh",
+    exp.Cosh: "cosh",
+    exp.Tanh: "tanh",
+}
+
+
+def _plain(function: str) -> Read:
+    return lambda node, scope: call(function, read(node.this, scope))
+
+
+for _kind, _function in _ELEMENTARY.items():
+    reads(_kind, "this")(_plain(_function))
+
+
+@reads(exp.Log, "this", "expression")
+def _log(node: exp.Expr, scope: Scope) -> Expression:
+    """LOG(x) is to the base 10, as in DuckDB and PostgreSQL; LOG(b, x) to the base b."""
+    if node.expression is None:
+        return call("log10", read(node.this, scope))
+    base, value = read(node.this, scope), read(node.expression, scope)
+    known = _LOGARITHMS.get(base.value) if isinstance(base, Literal) and base.type.is_number else None
+    return call("log", base, value) if known is None else call(known, value)
+
+
+_LOGARITHMS: dict[object, str] = {2: "log2", 10: "log10"}
+
+
+@reads(exp.Atan2, "this", "expression")
+def _atan2(node: exp.Expr, scope: Scope) -> Expression:
+    return call("atan2", read(node.this, scope), read(node.expression, scope))
+
+
+def _scaled(factor: float) -> Read:
+    """Degrees as radians, or the other way round."""
+    return lambda node, scope: call("multiply", read(node.this, scope), Literal(factor, Type.FLOAT))
+
+
+reads(exp.Radians, "this")(_scaled(math.pi / 180))
+reads(exp.Degrees, "this")(_scaled(180 / math.pi))
+reads(exp.Pi)(lambda _node, _scope: Literal(math.pi, Type.FLOAT))
 
 
 @reads(exp.Sign, "this")
