@@ -72,7 +72,7 @@ def _wave(function: Callable[[float], float]) -> Rule:
         (span,) = spans
         if span.is_empty:
             return EMPTY
-        if not span.is_bounded or max(abs(span.low), abs(span.high)) > 1 << 50:
+        if not span.is_bounded or abs(span).high > 1 << 50:
             return Span(Fraction(-1), Fraction(1))
         middle, half = Fraction(span.low + span.high) / 2, Fraction(span.high - span.low) / 2
         far = half + (abs(middle) + 1) * _SLACK
@@ -89,8 +89,8 @@ def _even(rule: Rule) -> Rule:
 
 def _tangent(spans: Sequence[Span]) -> Span:
     """Rising between two poles; anything where a pole may be near."""
-    inside = spans[0].is_bounded and max(abs(spans[0].low), abs(spans[0].high)) < Fraction(157, 100)
-    return _rising(math.tan)(spans) if inside and not spans[0].is_empty else EVERYTHING
+    inside = not spans[0].is_empty and abs(spans[0]).high < Fraction(157, 100)
+    return _rising(math.tan)(spans) if inside else EVERYTHING
 
 
 def _angle(spans: Sequence[Span]) -> Span:
