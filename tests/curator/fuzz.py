@@ -106,11 +106,13 @@ _RULES: dict[str, str] = {
     "({N} BETWEEN {N} AND {N})|({F} NOT BETWEEN {F} AND {F})|({D} BETWEEN {r} AND {D})|({T} BETWEEN {t} AND {T})|"
     "({N} IN ({l}, {l}, {l}))|({T} NOT IN ({t}, {t}))|({D} IN ({r}, {r}))|({T} LIKE {p})|({T} NOT LIKE {p})|"
     "COALESCE({B}, FALSE)|IF({B}, {B}, {B})|NULLIF({B}, {B})|({T} ILIKE {p})|({T} NOT ILIKE {p})|"
+    "({T} ~ '^[a-c][0-9]?')|({T} !~* 'B+$')|({T} SIMILAR TO '[ab]%')|({T} LIKE '!%_' ESCAPE '!')|"
     "STARTS_WITH({T}, {T})|ENDS_WITH({T}, {t})|CONTAINS({T}, {T})|({D} < {D} + INTERVAL 7 DAY)",
     "T": "UPPER({T})|LOWER({T})|TRIM({T})|SUBSTRING({T}, {N}, {N})|SUBSTRING({T} FROM {N} FOR {N})|SUBSTR({T}, {N})|"
     "CAST({N} AS TEXT)|CAST({B} AS VARCHAR)|CAST({D} AS TEXT)|COALESCE({T}, {T})|GREATEST({T}, {T})|LEAST({T}, {T})|"
     "NULLIF({T}, {T})|CASE WHEN {B} THEN {T} ELSE {T} END|CASE {T} WHEN {T} THEN {T} END|IF({B}, {T}, {T})|"
     "({T} __ {T})|CONCAT({T}, {N}, {T})|LEFT({T}, 2)|RIGHT({T}, 2)|REPLACE({T}, {T}, {T})|SPLIT_PART({T}, {T}, {N})|"
+    "REGEXP_EXTRACT({T}, '([a-z]+)[0-9]?', 1)|BTRIM({T}, 'ab')|"
     "LTRIM({T})|RTRIM({T})|LPAD({T}, 3, '0')|RPAD({T}, 4, 'ab')|DAYNAME({D})|MONTHNAME({S})|STRFTIME({D}, '%Y-%m')|"
     "TO_CHAR({S}, 'DD/MM/YYYY')|STRFTIME({D}, '%d %B %Y')",
     "D": "DATE_TRUNC('year', {D})|DATE_TRUNC('quarter', {S})|DATE_TRUNC('month', {D})|DATE_TRUNC('week', {D})|"

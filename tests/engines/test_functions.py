@@ -21,7 +21,14 @@ SHORT: dict[Type, int] = {T: 12, F: 12, N: 10}  # of each list, where three argu
 SIGNS = ["", " ", "a", "ab", "\0\n", "\u0301e", "\u00a0\t x", "ßİ", "-/ ]^\\"]
 PATTERNS = ["", "%", "_", "a%", "%b", "%a%", "a_b", "\\", "a\\%", "_%", "%%", "it's", "\0", "é", "_____x", "'; DROP"]
 
-LISTS = {"like": PATTERNS, **dict.fromkeys(("strip", "strip_left", "strip_right"), SIGNS)}
+MATCHES = [r"a", r"\Aa", r"b\z", r"\A[\x{0}-\x{10ffff}]*\z", r"(?:a|\x{25})+", r"\ba\b", r"[0-9]{1,3}", r"\x{0}|\x{e9}"]
+EXTRACTS = [r"(a)", r"\A([\x{0}-\x{10ffff}])", r"([0-9]+?)", r"(?:a|(b))+", r"(\b)", r"([a-z]*)\z"]
+LISTS = {
+    "like": PATTERNS,
+    "matches": MATCHES,
+    "extract": EXTRACTS,
+    **dict.fromkeys(("strip", "strip_left", "strip_right"), SIGNS),
+}
 """What the second argument, a literal, is tried with."""
 
 

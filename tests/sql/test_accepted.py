@@ -204,6 +204,31 @@ ACCEPTED: list[tuple[str, str, str, str]] = [
     ("SELECT IFNULL(ward, 'none') AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:text", "w:text count:int"),
     ("SELECT NULLIF(ward, '') AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:text", "w:text count:int"),
     ("SELECT LOWER(TRIM(ward)) AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:text", "w:text count:int"),
+    (
+        "SELECT COUNT(*) FROM visits WHERE ward ~ '^a+' AND ward !~* 'B$' OR ward SIMILAR TO 'a%'",
+        "count",
+        "",
+        "count:int",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE ward NOT LIKE 'a!%%' ESCAPE '!' AND NOT regexp_matches(ward, 'a', 'i')",
+        "count",
+        "",
+        "count:int",
+    ),
+    (
+        "SELECT regexp_extract(ward, '[a-z]+') AS w, COUNT(*) FROM visits GROUP BY w",
+        "count",
+        "w:text",
+        "w:text count:int",
+    ),
+    ("SELECT AVG(LN(age)), EXP(AVG(LN(charge + 1))) AS g FROM visits", "mean mean", "", "avg_ln_age:float g:float"),
+    (
+        "SELECT LOG(COUNT(*)) AS a, LOG(3, COUNT(*)) AS b, COUNT(*) ^ 0.3 AS c FROM visits",
+        "count",
+        "",
+        "a:float b:float c:float",
+    ),
     ("SELECT BTRIM(ward, '-/') AS w, COUNT(*) FROM visits GROUP BY w", "count", "w:text", "w:text count:int"),
     (
         "SELECT TRIM(BOTH '-' FROM ward), COUNT(*) FROM visits GROUP BY 1",

@@ -13,6 +13,8 @@ from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, taken
 from discreet.plan.expressions.functions import FUNCTIONS, Signature
+from discreet.plan.expressions.pattern_grammar import PatternError, parse
+from discreet.plan.expressions.patterns import groups, written
 from discreet.plan.model.nodes import UNIT, Call, Column, Expression, Literal, Relation, Value
 from discreet.plan.model.readings import Bounding, Reading, Split, Statistic
 from discreet.plan.model.relations import (
@@ -48,7 +50,9 @@ _PYTHON: Mapping[Type, type] = {
     Type.TIMESTAMP: dt.datetime,
 }
 _OF_ROWS, _OF_VALUES = ("rows", "units"), ("values", "nulls", "sum", "product", "distinct", "distinct_sum")
-_LITERALS_ONLY = {"in": 1, "like": 1, "strip": 1, "strip_left": 1, "strip_right": 1}  # from which argument on
+_PATTERNS = {"matches": 0, "extract": 1}  # how many groups their patterns have
+_LITERALS_ONLY = {"in": 1, **dict.fromkeys(("like", "strip", "strip_left", "strip_right", *_PATTERNS), 1)}
+"""From which argument on."""
 
 
 def wanted(call: Call) -> tuple[Type, ...]:
@@ -216,12 +220,26 @@ def _check_expression(expression: Expression, columns: Mapping[str, Type], depth
         for argument in expression.arguments[first:]:
             if not isinstance(argument, Literal) or argument.value is None:
                 raise InvalidParameter(expression.function, "an expression", "to be given literals to compare with")
+        if expression.function in _PATTERNS:
+            _check_pattern(expression)
         for argument in expression.arguments:
             _check_expression(argument, columns, depth + 1)
     elif isinstance(expression, Literal):
         check_value(expression.value, expression.type)
     elif not isinstance(expression, Column) or columns.get(expression.name) is not expression.type:
         raise InvalidParameter("column", getattr(expression, "name", expression), "to be declared with this type")
+
+
+def _check_pattern(expression: Call) -> None:
+    """A pattern is in the normal form, which means the same to all engines."""
+    pattern = expression.arguments[1]
+    text = str(pattern.value) if isinstance(pattern, Literal) else ""
+    try:
+        found = parse(text)
+    except PatternError as error:
+        raise InvalidParameter("pattern", text, "to be understood", error.reason) from None
+    if written(found) != text or groups(found) != _PATTERNS[expression.function]:
+        raise InvalidParameter("pattern", text, "to be in its normal form, with a group to extract and no other")
 
 
 def check_value(value: Value, kind: Type) -> None:

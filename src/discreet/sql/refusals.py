@@ -45,7 +45,8 @@ _TEXT = Refusal(
     "{word} is not in the list of text functions.", "Use UPPER, LOWER, TRIM, SUBSTRING, REPLACE, ||, LIKE: {grouped}."
 )
 _ESCAPE = Refusal(
-    "{word} matches patterns in a way that is not in the list.", "Use LIKE or ILIKE with % and _: {pattern}."
+    "{word} matches patterns in a way that is not in the list.",
+    "Use LIKE, ILIKE, SIMILAR TO, regexp_matches, regexp_full_match or regexp_extract: {pattern}.",
 )
 _MATH = Refusal(
     "{word} is not in the list of functions of numbers.",
@@ -89,7 +90,7 @@ _FAMILIES: tuple[tuple[str, Refusal], ...] = (
     ("GEOMETRIC_MEAN PRODUCT BIT_AND BIT_OR BIT_XOR BOOL_AND BOOL_OR FSUM KAHAN_SUM FAVG MAD", _SPREAD),
     ("STRUCT MAP LIST ARRAY UNNEST EXPLODE RANGE GENERATE_SERIES LIST_VALUE STRUCT_PACK", _NESTED),
     ("CONCAT_WS REPEAT REVERSE STRING_SPLIT FORMAT PRINTF CHR ASCII TRANSLATE", _TEXT),
-    ("RLIKE REGEXP REGEXP_MATCHES REGEXP_LIKE SIMILAR ESCAPE REGEXP_EXTRACT COLLATE", _ESCAPE),
+    ("RLIKE REGEXP COLLATE REGEXP_EXTRACT_ALL REGEXP_SPLIT_TO_ARRAY REGEXP_COUNT REGEXP_SUBSTR", _ESCAPE),
     ("FACTORIAL GAMMA LGAMMA COT ASINH ACOSH ATANH EVEN GCD LCM", _MATH),
 )
 

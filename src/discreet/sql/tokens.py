@@ -39,7 +39,7 @@ _CLAUSES = {
 _OPERATORS = {
     *(Kind.PLUS, Kind.DASH, Kind.SLASH, Kind.DIV, Kind.MOD, Kind.EQ, Kind.NEQ, Kind.LT, Kind.LTE, Kind.GT, Kind.GTE),
     *(Kind.AND, Kind.OR, Kind.NOT, Kind.IS, Kind.IN, Kind.LIKE, Kind.BETWEEN, Kind.DCOLON),
-    *(Kind.ILIKE, Kind.DPIPE, Kind.CARET, Kind.DSTAR),
+    *(Kind.ILIKE, Kind.DPIPE, Kind.CARET, Kind.DSTAR, Kind.ESCAPE, Kind.SIMILAR_TO, Kind.TILDE, Kind.IRLIKE),
     *(Kind.CASE, Kind.WHEN, Kind.THEN, Kind.ELSE, Kind.END),
 }
 _BRACKETED = {Kind.OVER, Kind.ROLLUP, Kind.CUBE, Kind.GROUPING_SETS}  # words before a bracket that call nothing
@@ -64,6 +64,7 @@ FUNCTIONS = {
     *("DATE_DIFF", "DATEDIFF", "DATE_ADD", "DATE_SUB", "STRFTIME", "TO_CHAR"),
     *("UPPER", "LOWER", "TRIM", "BTRIM", "LTRIM", "RTRIM", "SUBSTRING", "SUBSTR", "LENGTH", "LEN", "CHAR_LENGTH"),
     *("LEFT", "RIGHT", "CONCAT", "REPLACE", "LPAD", "RPAD", "SPLIT_PART", "POSITION", "STRPOS", "INSTR"),
+    *("REGEXP_MATCHES", "REGEXP_LIKE", "REGEXP_FULL_MATCH", "REGEXP_EXTRACT"),
     *("STARTS_WITH", "ENDS_WITH", "CONTAINS", "POWER", "POW", "SQRT", "SIGN", "TRUNC"),
     *("LN", "LOG", "LOG2", "LOG10", "EXP", "CBRT", "PI", "RADIANS", "DEGREES", "SIN", "COS", "TAN", "ASIN", "ACOS"),
     *("ATAN", "ATAN2", "SINH", "COSH", "TANH"),

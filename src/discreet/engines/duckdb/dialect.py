@@ -146,6 +146,8 @@ _FUNCTIONS: Templates = {
     "strip": Template("trim({0}, {1})"),
     "strip_left": Template("ltrim({0}, {1})"),
     "strip_right": Template("rtrim({0}, {1})"),
+    "matches": Template("regexp_matches({0}, {1})"),
+    "extract": Template("regexp_extract({0}, {1}, 1)"),
     "upper_case": _in_case("upper"),
     "lower_case": _in_case("lower"),
     # The text itself is left out where the result could be long, so that nothing long is ever made.

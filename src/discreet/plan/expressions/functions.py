@@ -118,6 +118,12 @@ _TABLE = (
         tuple(Signature((kind, kind), B, variadic=True) for kind in (N, T, D, S, B)),
     ),
     Function("like", "SQL's LIKE with % and _, the pattern a literal, no escape", (Signature((T, T), B),)),
+    Function("matches", "whether the pattern b, a literal, is found in a; see `patterns`", (Signature((T, T), B),)),
+    Function(
+        "extract",
+        "what the group of the pattern b, a literal, holds in the first match in a; empty if there is none",
+        (Signature((T, T), T),),
+    ),
     Function("if", "b if a is TRUE, else c; NULL branches allowed", _cases()),
     Function("coalesce", "the first argument that is not NULL; NULL if all are", _each(1, ALL, variadic=True)),
     Function("null_if", "NULL if a = b, else a; a if b is NULL", _each(2, ALL)),

@@ -7,6 +7,7 @@ from typing import Any
 
 from discreet.plan.expressions.functions import LONGEST_TEXT
 from discreet.plan.expressions.letter_case import lower_case, upper_case
+from discreet.plan.expressions.pattern_matcher import program
 
 
 def _substring(text: str, position: int, length: int) -> str:
@@ -63,6 +64,8 @@ TEXTS: dict[str, Callable[..., Any]] = {
     "strip": lambda text, signs: text.strip(signs),
     "strip_left": lambda text, signs: text.lstrip(signs),
     "strip_right": lambda text, signs: text.rstrip(signs),
+    "matches": lambda text, pattern: program(pattern).matches(text),
+    "extract": lambda text, pattern: program(pattern).group(text),
     "length": len,
     "substring": _substring,
     "concat": _concat,

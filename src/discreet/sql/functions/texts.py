@@ -131,26 +131,34 @@ def _pad(node: exp.Expr, scope: Scope) -> Expression:
 # ------------------------------------------------------------------------------------------------ patterns and searches
 
 
-def _pattern(node: exp.Expr, scope: Scope) -> str:
-    pattern = read(node.expression, scope)
-    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
-        scope.refuse("LIKE takes a pattern that is written out.", "Write it in quotes: {pattern}.", node)
-    return pattern.value
+def literal_text(part: exp.Expr, scope: Scope, what: str, node: exp.Expr) -> str:
+    """Returns a text that is written out, or refuses to read what is not."""
+    found = read(part, scope)
+    if not isinstance(found, Literal) or not isinstance(found.value, str):
+        scope.refuse(f"{what} written out.", "Write it in quotes: {pattern}.", node)
+    return found.value
 
 
-@reads(exp.Like, "this", "expression", "negate")
+def same_case(text: Expression) -> Expression:
+    """Returns a text in which letters are the same that upper or lower case makes so."""
+    return call("lower_case", call("upper_case", text))
+
+
+def like(text: Expression, pattern: str, *, fold: bool) -> Expression:
+    """Returns whether a text is like a pattern, with `fold` whatever the case of letters."""
+    if fold:
+        text, pattern = same_case(text), lower_case(upper_case(pattern))
+    return call("like", text, Literal(pattern, Type.TEXT))
+
+
 def _like(node: exp.Expr, scope: Scope) -> Expression:
-    found = call("like", read(node.this, scope), Literal(_pattern(node, scope), Type.TEXT))
+    pattern = literal_text(node.expression, scope, "LIKE takes a pattern that is", node)
+    found = like(read(node.this, scope), pattern, fold=isinstance(node, exp.ILike))
     return call("not", found) if node.args.get("negate") else found
 
 
-@reads(exp.ILike, "this", "expression", "negate")
-def _ilike(node: exp.Expr, scope: Scope) -> Expression:
-    """LIKE in which letters are the same if upper or lower case makes them so."""
-    pattern = lower_case(upper_case(_pattern(node, scope)))
-    text = call("lower_case", call("upper_case", read(node.this, scope)))
-    found = call("like", text, Literal(pattern, Type.TEXT))
-    return call("not", found) if node.args.get("negate") else found
+reads(exp.Like, "this", "expression", "negate")(_like)
+reads(exp.ILike, "this", "expression", "negate")(_like)
 
 
 def _search(function: str, part: str) -> Read:

@@ -1,0 +1,246 @@
+r"""Regular expressions: a small grammar with one meaning, which every engine and the matcher beside this understand.
+
+A pattern is made of characters and sets of them, sequences, choices, repetitions, groups and anchors. There is no
+looking around and no reference back, so that a text is matched in time proportional to its length. `written` is its
+normal form, without any of the abbreviations in which languages differ: sets are ranges of code points, \A and \z are
+the ends of the text, and \b is an edge of a word of ASCII letters, digits and underscores. A question's canonical text
+holds the normal form, and engines are given it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import singledispatch
+from itertools import pairwise
+from typing import Literal as Choice
+
+from discreet.errors import InternalError
+from discreet.plan.expressions.letter_case import LOWER, UPPER, lower_case, upper_case
+
+Range = tuple[int, int]
+Ranges = tuple[Range, ...]
+"""Code points from one to another, in order and with gaps between the ranges."""
+
+ALL: Ranges = ((0, 0x10FFFF),)
+DIGITS: Ranges = ((0x30, 0x39),)
+WORDS: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
+SPACES: Ranges = ((0x09, 0x0A), (0x0C, 0x0D), (0x20, 0x20))
+
+
+class Node:
+    """A part of a pattern."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Characters(Node):
+    """One character of a set."""
+
+    ranges: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Concatenation(Node):
+    """Parts one after the other."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternation(Node):
+    """One of several parts, an earlier one before a later."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition(Node):
+    """A part several times, without an end if `most` is None: as often as possible, or as seldom if it is lazy."""
+
+    part: Node
+    least: int
+    most: int | None
+    lazy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Node):
+    """A part whose text may be asked for."""
+
+    part: Node
+
+
+Place = Choice["start", "end", "edge"]
+"""The beginning of the text, its end, or an edge of a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor(Node):
+    """A place between characters."""
+
+    kind: Place
+
+
+# ----------------------------------------------------------------------------------------------------------------- sets
+
+
+def united(ranges: Iterable[Range]) -> Ranges:
+    """Returns ranges in order, those that touch made one.
+
+    >>> united([(5, 9), (1, 3), (4, 4)])
+    ((1, 9),)
+    """
+    found: list[Range] = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(found[-1][1], last)
+        else:
+            found.append((first, last))
+    return tuple(found)
+
+
+def without(ranges: Ranges) -> Ranges:
+    """Returns all code points that are in none of the ranges."""
+    edges = [(-1, -1), *ranges, (ALL[0][1] + 1, ALL[0][1] + 1)]
+    return tuple((one[1] + 1, other[0] - 1) for one, other in pairwise(edges) if one[1] + 1 <= other[0] - 1)
+
+
+def folded(ranges: Ranges) -> Ranges:
+    """Returns the ranges and, for each letter in them, what it becomes in upper and then in lower case."""
+    cased = (point for point in UPPER.keys() | LOWER.keys() if any(first <= point <= last for first, last in ranges))
+    return united([*ranges, *((point, point) for point in (ord(lower_case(upper_case(chr(p)))) for p in cased))])
+
+
+# --------------------------------------------------------------------------------------------------------- normal form
+
+
+@singledispatch
+def written(node: Node) -> str:
+    r"""Writes a pattern in its normal form.
+
+    >>> written(Repetition(Characters(((0x2D, 0x2D), (0x61, 0x7A))), 1, None))
+    '[\\x{2d}a-z]+'
+    """
+    raise InternalError(f"A {type(node).__name__} is no part of a pattern.")
+
+
+@written.register
+def _(node: Characters) -> str:
+    if len(node.ranges) == 1 and node.ranges[0][0] == node.ranges[0][1]:
+        return _point(node.ranges[0][0])
+    return "[" + "".join(_range(*each) for each in node.ranges) + "]"
+
+
+def _range(first: int, last: int) -> str:
+    return _point(first) if first == last else f"{_point(first)}-{_point(last)}"
+
+
+def _point(point: int) -> str:
+    return chr(point) if point < 0x80 and chr(point).isalnum() else f"\\x{{{point:x}}}"
+
+
+@written.register
+def _(node: Concatenation) -> str:
+    return "".join(f"(?:{written(part)})" if isinstance(part, Alternation) else written(part) for part in node.parts)
+
+
+@written.register
+def _(node: Alternation) -> str:
+    return "|".join(written(part) for part in node.parts)
+
+
+@written.register
+def _(node: Repetition) -> str:
+    inner = written(node.part)
+    part = inner if isinstance(node.part, Characters | Group) else f"(?:{inner})"
+    return part + _count(node.least, node.most) + ("?" if node.lazy else "")
+
+
+def _count(least: int, most: int | None) -> str:
+    known = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((least, most))
+    if known is not None:
+        return known
+    if most == least:
+        return f"{{{least}}}"
+    return f"{{{least},{'' if most is None else most}}}"
+
+
+@written.register
+def _(node: Group) -> str:
+    return f"({written(node.part)})"
+
+
+@written.register
+def _(node: Anchor) -> str:
+    return {"start": r"\A", "end": r"\z", "edge": r"\b"}[node.kind]
+
+
+# ---------------------------------------------------------------------------------------------------------- properties
+
+
+def nullable(node: Node) -> bool:
+    """Tells whether a pattern can match between two characters."""
+    if isinstance(node, Concatenation):
+        return all(nullable(part) for part in node.parts)
+    if isinstance(node, Alternation):
+        return any(nullable(part) for part in node.parts)
+    if isinstance(node, Repetition):
+        return node.least == 0 or nullable(node.part)
+    return nullable(node.part) if isinstance(node, Group) else isinstance(node, Anchor)
+
+
+def size(node: Node) -> int:
+    """Counts the ranges of characters of a pattern, and its other parts, those that are repeated each time."""
+    if isinstance(node, Characters):
+        return len(node.ranges)
+    if isinstance(node, Concatenation | Alternation):
+        return 1 + sum(size(part) for part in node.parts)
+    if isinstance(node, Repetition):
+        return 1 + (1 + size(node.part)) * max(node.most or node.least + 1, 1)
+    return 1 + size(node.part) if isinstance(node, Group) else 1
+
+
+def is_word(node: Node, *, last: bool) -> bool:
+    """Tells whether a pattern surely begins, or ends, with a letter, digit or underscore of ASCII."""
+    if isinstance(node, Characters):
+        return united([*node.ranges, *WORDS]) == WORDS
+    if isinstance(node, Concatenation):
+        return bool(node.parts) and is_word(node.parts[-1 if last else 0], last=last)
+    if isinstance(node, Alternation):
+        return all(is_word(part, last=last) for part in node.parts)
+    if isinstance(node, Repetition):
+        return node.least > 0 and is_word(node.part, last=last)
+    return isinstance(node, Group) and is_word(node.part, last=last)
+
+
+def grouped(node: Node, number: int) -> Node:
+    """Returns a pattern with one group: that of the number, counted by opening brackets, or with 0 the whole of it."""
+    return _regrouped(node, number, [0]) if number else Group(ungrouped(node))
+
+
+def groups(node: Node) -> int:
+    """Counts the groups of a pattern."""
+    counter = [0]
+    _regrouped(node, 0, counter)
+    return counter[0]
+
+
+def ungrouped(node: Node) -> Node:
+    """Returns a pattern without its groups: whether it is found does not depend on them."""
+    return _regrouped(node, 0, [0])
+
+
+def _regrouped(node: Node, number: int, seen: list[int]) -> Node:
+    """The pattern without groups but one; the groups that have been opened are counted in `seen`."""
+    if isinstance(node, Group):
+        seen[0] += 1
+        own = seen[0]
+        part = _regrouped(node.part, number, seen)
+        return Group(part) if own == number else part
+    if isinstance(node, Repetition):
+        return Repetition(_regrouped(node.part, number, seen), node.least, node.most, node.lazy)
+    if isinstance(node, Concatenation | Alternation):
+        return type(node)(tuple(_regrouped(part, number, seen) for part in node.parts))
+    return node

@@ -1,0 +1,116 @@
+"""Patterns in questions: LIKE ... ESCAPE, SIMILAR TO, the operators ~, and functions such as regexp_matches.
+
+Each is read by our own grammar and becomes `matches` or `extract` with a pattern in normal form. Where letters are the
+same in both cases, they are so as for ILIKE: the text and the pattern are put into upper and then into lower case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from discreet.plan.expressions.calls import call
+from discreet.plan.expressions.pattern_grammar import PatternError, from_like, from_similar, parse, unescaped
+from discreet.plan.expressions.patterns import Anchor, Concatenation, Node, grouped, groups, ungrouped, written
+from discreet.plan.model.nodes import Expression, Literal
+from discreet.plan.model.types import Type
+from discreet.sql.functions.grammar import only, read, reads, refuse_node
+from discreet.sql.functions.texts import like, literal_text, same_case
+from discreet.sql.scope import Scope
+
+_START, _END = Anchor("start"), Anchor("end")
+
+
+def _understood(node: exp.Expr, scope: Scope, read_pattern: Callable[[], Node]) -> Node:
+    try:
+        return read_pattern()
+    except PatternError as error:
+        reason = f"{error.reason.removesuffix('.')}, at character {error.place} of the pattern."
+        scope.refuse(reason, f"{error.hint} For example {{pattern}}.", node)
+
+
+def _matches(text: Expression, pattern: Node, *, fold: bool = False) -> Expression:
+    return call("matches", same_case(text) if fold else text, Literal(written(ungrouped(pattern)), Type.TEXT))
+
+
+# ------------------------------------------------------------------------------------------------- regular expressions
+
+
+def _searched(node: exp.Expr, scope: Scope, *, fold: bool = False, whole: bool = False) -> Expression:
+    """Whether a pattern is found in a text, or is the whole of it."""
+    pattern, fold = _options(node, scope, fold)
+    found = _understood(node, scope, lambda: parse(pattern, fold=fold))
+    return _matches(read(node.this, scope), Concatenation((_START, found, _END)) if whole else found, fold=fold)
+
+
+def _options(node: exp.Expr, scope: Scope, fold: bool) -> tuple[str, bool]:
+    """The pattern without (?i), and whether case matters; 'c' and 'i' may also be an argument."""
+    pattern = literal_text(node.expression, scope, "A regular expression is", node)
+    written_options = node.args.get("flag") or node.args.get("options")
+    options = "" if written_options is None else literal_text(written_options, scope, "Options are", node)
+    if set(options) - set("ci") or set(options) == set("ci"):
+        scope.refuse("The options of a pattern are 'i' or 'c'.", "Leave them out: {pattern}.", node)
+    return pattern.removeprefix("(?i)"), fold or "i" in options or pattern.startswith("(?i)")
+
+
+reads(exp.RegexpLike, "this", "expression", "flag")(_searched)
+reads(exp.RegexpILike, "this", "expression")(lambda node, scope: _searched(node, scope, fold=True))
+reads(exp.RegexpFullMatch, "this", "expression", "options")(lambda node, scope: _searched(node, scope, whole=True))
+
+
+@reads(exp.RegexpExtract, "this", "expression", "group", "null_if_pos_overflow")
+def _extract(node: exp.Expr, scope: Scope) -> Expression:
+    """The text of a group in the first match, of the whole match without a number; empty if there is no match."""
+    pattern, fold = _options(node, scope, fold=False)
+    if fold:
+        reason = "regexp_extract takes a part of the text as it is, so that case matters."
+        scope.refuse(reason, "Leave (?i) out, and write [Aa] for a letter: {pattern}.", node)
+    found = _understood(node, scope, lambda: parse(pattern))
+    given = node.args.get("group")
+    number = Literal(0, Type.INT) if given is None else read(given, scope)
+    place = number.value if isinstance(number, Literal) and number.type is Type.INT else None
+    if not isinstance(place, int) or not 0 <= place <= groups(found):
+        reason = f"The groups of this pattern are numbered up to {groups(found)}, by their opening brackets."
+        scope.refuse(reason, "Write one of these numbers out, or 0 for the whole match; or ask {pattern}.", node)
+    return call("extract", read(node.this, scope), Literal(written(grouped(found, place)), Type.TEXT))
+
+
+# --------------------------------------------------------------------------------------------- LIKE ESCAPE, SIMILAR TO
+
+
+@reads(exp.SimilarTo, "this", "expression")
+def _similar(node: exp.Expr, scope: Scope) -> Expression:
+    return _similar_to(node, scope, "\\")
+
+
+def _similar_to(node: exp.Expr, scope: Scope, escape: str) -> Expression:
+    pattern = literal_text(node.expression, scope, "SIMILAR TO takes a pattern that is", node)
+    found = _understood(node, scope, lambda: from_similar(pattern, escape))
+    return _matches(read(node.this, scope), found)
+
+
+@reads(exp.Escape, "this", "expression")
+def _escape(node: exp.Expr, scope: Scope) -> Expression:
+    inner, escape = node.this, literal_text(node.expression, scope, "ESCAPE takes a sign that is", node)
+    if len(escape) > 1:
+        scope.refuse("ESCAPE takes one sign.", "For example LIKE '50!%' ESCAPE '!'; or {pattern}.", node)
+    if isinstance(inner, exp.SimilarTo):
+        only(inner, scope, "this", "expression")
+        return _similar_to(inner, scope, escape)
+    if not isinstance(inner, exp.Like | exp.ILike):
+        refuse_node(node, scope)
+    only(inner, scope, "this", "expression", "negate")
+    found = _like(inner, scope, escape)
+    return call("not", found) if inner.args.get("negate") else found
+
+
+def _like(node: exp.Expr, scope: Scope, escape: str) -> Expression:
+    """LIKE as it is without an escape, unless a % or _ means itself."""
+    fold, text = isinstance(node, exp.ILike), read(node.this, scope)
+    pattern = literal_text(node.expression, scope, "LIKE takes a pattern that is", node)
+    found = _understood(node, scope, lambda: from_like(pattern, escape, fold=fold))
+    signs = unescaped(pattern, escape)
+    if not any(itself and sign in "%_" for sign, itself in signs):
+        return like(text, "".join(sign for sign, _ in signs), fold=fold)
+    return _matches(text, found, fold=fold)
