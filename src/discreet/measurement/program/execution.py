@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from discreet.errors import InvalidParameter, UnsupportedQuery
-from discreet.measurement.program.group_steps import Finishing, worked
+from discreet.measurement.program.group_steps import Finishing, same_values, worked
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.additive import Integers
 from discreet.measurement.releases.releaser import Releaser
@@ -98,9 +98,11 @@ def finished(program: Program, groups: Finishing, confidence: Fraction) -> list[
     if question.steps:
         return worked(program, groups, confidence)
     counts = {output.name: max(1, _aggregates(output.expression, names)) for output in question.outputs}
-    answers = {k: finish(question, list(groups((1 - confidence) / k))) for k in sorted(set(counts.values()))}
-    length = len(next(iter(answers.values())))
-    return [{name: answers[k][i][name] for name, k in counts.items()} for i in range(length)]
+    risk, shared = 1 - confidence, sorted(set(counts.values()) - {1})
+    first = list(groups(risk))
+    answers = {1: finish(question, first)}
+    answers |= {k: finish(question, same_values(first, iter(groups(risk / k)))) for k in shared}
+    return [{name: answers[k][i][name] for name, k in counts.items()} for i in range(len(answers[1]))]
 
 
 def _aggregates(expression: Expression, names: set[str]) -> int:

@@ -146,9 +146,9 @@ def worked(
     for count in set(counts.values()):
         share = risk / max(1, count if count is not None else all_cells * (2 if drawn else 1))
         laws = {name: Summed(program.noise, total, noisy, share) for name, total in totals.items()}  # type: ignore[arg-type]
-        rows = _same_values(values, groups(share))
+        rows = same_values(values, groups(share))
         finished = [
-            finish(part.question, _same_values(first, block(share)))
+            finish(part.question, same_values(first, block(share)))
             for part, first, block in zip(program.beside, others, blocks, strict=True)
         ]
         answers[count] = _finished(question, rows, Setting({} if count is None else laws, finished), depend)
@@ -160,16 +160,21 @@ def _totals(program: Program) -> dict[str, Total]:
     return {name: total for name, each in program.estimators.items() if (total := each.total) is not None}
 
 
-def _same_values(values: Sequence[Mapping[str, Cell]], rows: Iterator[dict[str, Cell]]) -> list[dict[str, Cell]]:
-    """The rows with the values of others: a mean near its bounds may differ a little from one risk to another."""
+def same_values(values: Sequence[Mapping[str, Cell]], rows: Iterator[dict[str, Cell]]) -> list[dict[str, Cell]]:
+    """Returns rows with the values of others: a mean near its bounds may differ a little from one risk to another.
+
+    So HAVING and ORDER BY decide alike, whatever the risk.
+    """
     return [
         {name: _at(first[name], part) for name, part in row.items()} for first, row in zip(values, rows, strict=True)
     ]
 
 
 def _at(first: Cell, part: Cell) -> Cell:
-    if not isinstance(first, Noisy) or not isinstance(part, Noisy) or first.value is None:
+    if not isinstance(first, Noisy) or not isinstance(part, Noisy):
         return part
+    if first.value is None:
+        return replace(part, value=None)
     return Noisy(first.value, min(part.low, first.value), max(part.high, first.value))
 
 

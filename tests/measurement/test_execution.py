@@ -1,0 +1,40 @@
+"""Rows of an answer from released groups: what is shown does not depend on the risk of an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+from discreet.measurement.program.execution import finished
+from discreet.plan.expressions.calls import call
+from discreet.plan.model.nodes import Aggregate, Column, Literal, Order, Output, Question
+from discreet.plan.model.types import Type
+from discreet.plan.post.outputs import Cell, Noisy
+
+MEAN, COUNT = Column("#1", Type.FLOAT), Column("#2", Type.INT)
+ASKED = Question(
+    table="visits",
+    aggregates=(Aggregate(name="#1", kind="mean", argument=MEAN), Aggregate(name="#2", kind="count")),
+    outputs=(Output("mean", MEAN), Output("both", call("add", MEAN, COUNT))),
+    having=call("greater", MEAN, Literal(0.0, Type.FLOAT)),
+    order=(Order(MEAN, False),),
+)
+
+
+def test_having_and_order_decide_alike_at_every_risk() -> None:
+    """A mean near its bounds moves with the risk; an output of two aggregates is made at half of it."""
+
+    def groups(outside: Fraction) -> Iterator[dict[str, Cell]]:
+        near = 1.0 if outside > Fraction(1, 30) else -1.0
+        yield {"#1": Noisy(near, near - 1, near + 1), "#2": Noisy(3, 2, 4)}
+        yield {"#1": Noisy(None if near < 0 else 0.5, 0.0, 1.0), "#2": Noisy(5, 4, 6)}
+
+    program: Any = SimpleNamespace(question=ASKED, estimators={"#1": None, "#2": None})
+    rows = finished(program, groups, Fraction(19, 20))
+    assert [row["mean"] for row in rows] == [Noisy(0.5, 0.0, 1.0), Noisy(1.0, 0.0, 2.0)]
+    assert [(both.value, both.low, both.high) for row in rows if isinstance(both := row["both"], Noisy)] == [
+        (5.5, 4, 7),
+        (4.0, 0, 5),
+    ]
