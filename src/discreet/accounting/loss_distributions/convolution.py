@@ -70,7 +70,7 @@ class GridLaw:
 
     @cached_property
     def least_log(self) -> float:
-        """Returns how far below 0 the logarithm of a mass is at most, and at least 0; masses that are 0 do not count."""
+        """Returns how far below 0 the logarithm of a mass is at most; masses that are 0 do not count."""
         return float(np.max(-self.log_masses[self.log_masses > -math.inf], initial=0.0))
 
     def cumulants(self, tilts: Floats) -> Floats:
