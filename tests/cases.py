@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -28,3 +30,33 @@ def try_all(cases: Iterable[Case], check: Callable[[Case], None]) -> None:
     assert tried
     if failures:
         raise BaseExceptionGroup(f"{len(failures)} of {tried} cases failed", failures)
+
+
+def every(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Makes one test of a check and many quick cases, where `pytest.mark.parametrize` would make many tests.
+
+    Args:
+        names: of the arguments that a case is for; all others are fixtures, which the cases share.
+        cases: values, or tuples of them if there are several names.
+    """
+    single = isinstance(names, str)
+    wanted = (names,) if isinstance(names, str) else names
+    found = list(cases)
+    assert not any(isinstance(case, type(pytest.param())) for case in found), "marks are for tests of their own"
+
+    def decorate(check: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(check)
+
+        def test(**fixtures: Any) -> None:
+            def check_one(case: Any) -> None:
+                check(**dict(zip(wanted, (case,) if single else case, strict=True)), **fixtures)
+
+            try_all(found, check_one)
+
+        functools.update_wrapper(test, check)
+        del test.__wrapped__  # type: ignore[attr-defined]
+        kept = [parameter for name, parameter in signature.parameters.items() if name not in wanted]
+        test.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+        return test
+
+    return decorate

@@ -24,11 +24,14 @@ settings.register_profile("ci", _STEADY, max_examples=30)
 settings.register_profile("slow", _STEADY, max_examples=1000)
 settings.load_profile(os.environ.get("DISCREET_HYPOTHESIS", "ci"))
 
+gc.disable()  # until everything is imported, since nothing of that is garbage
+
 
 def pytest_collection_finish() -> None:
     """Modules and collected tests stay to the end: looking through them for garbage would be a twentieth of it all."""
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(20_000, 20)  # most of what tests make is gone before anybody looks
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.cases import try_all
+from tests.cases import every, try_all
 
 
 def test_all_are_tried_and_those_that_fail_are_named() -> None:
@@ -22,3 +22,38 @@ def test_all_are_tried_and_those_that_fail_are_named() -> None:
 def test_no_case_at_all_is_a_failure() -> None:
     with pytest.raises(AssertionError):
         try_all([], lambda _: None)
+
+
+SEEN: list[tuple[int, str]] = []
+
+
+@every("number", [1, 2])
+@every(("text", "length"), [("a", 1), ("bc", 2)])
+def test_every_case_of_both_is_one_test(
+    number: int, text: str, length: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert len(text) == length
+    assert not capsys.readouterr().out
+    SEEN.append((number, text))
+
+
+def test_every_case_is_tried_with_every_other() -> None:
+    SEEN.clear()
+    test_every_case_of_both_is_one_test(capsys=Silent())
+    assert SEEN == [(1, "a"), (1, "bc"), (2, "a"), (2, "bc")]
+
+
+class Silent:
+    out = ""
+
+    def readouterr(self) -> "Silent":
+        return self
+
+
+def test_a_case_that_fails_is_named() -> None:
+    @every("number", range(3))
+    def small(number: int) -> None:
+        assert number < 2
+
+    with pytest.raises(BaseExceptionGroup, match="1 of 3 cases failed"):
+        small()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from discreet import check
 from discreet.errors import InvalidParameter
+from tests.cases import every
 
 SPELLINGS: list[tuple[Any, Fraction]] = [
     (1, Fraction(1)),
@@ -36,7 +37,7 @@ SPELLINGS: list[tuple[Any, Fraction]] = [
 ]
 
 
-@pytest.mark.parametrize(("given_as", "exact"), SPELLINGS, ids=str)
+@every(("given_as", "exact"), SPELLINGS)
 def test_rational(given_as: Any, exact: Fraction) -> None:
     result = check.rational(x=given_as)
     assert type(result) is Fraction

@@ -6,41 +6,33 @@ Imports for annotations only (`if TYPE_CHECKING`) count as well: two files that 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-import discreet
-
-SOURCE = Path(discreet.__file__).parent
+from tests.syntax import SOURCE, nodes
 
 
 def _name(path: Path) -> str:
-    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    parts = (SOURCE.name, *path.with_suffix("").parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-@cache
-def trees() -> dict[str, ast.Module]:
-    """The syntax tree of every module, by its dotted name."""
-    return {_name(path): ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
+def _imported(inside: Iterable[ast.AST], modules: Collection[str]) -> Iterator[str]:
     """What a module imports: `from a.b import c` is a.b.c if that is a module, else a.b."""
-    for node in ast.walk(tree):
+    for node in inside:
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in trees())
+            yield from (alias.name for alias in node.names if alias.name in modules)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                yield inner if inner in trees() else node.module
+                yield inner if inner in modules else node.module
 
 
 def imports() -> dict[str, set[str]]:
     """For each module the modules of ours that it imports."""
-    return {name: set(_imported(tree)) & trees().keys() - {name} for name, tree in trees().items()}
+    found = {_name(path): inside for path, inside in nodes().items()}
+    return {name: set(_imported(inside, found)) & found.keys() - {name} for name, inside in found.items()}
 
 
 def circle(graph: dict[str, set[str]]) -> list[str]:

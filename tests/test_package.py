@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import discreet
+from tests.cases import every
 
 HEAVY = {"numpy", "scipy", "cryptography", "rich"}
 
@@ -24,7 +25,7 @@ def test_rooms_load_on_first_use() -> None:
     assert _run(code) == "1"
 
 
-@pytest.mark.parametrize("name", discreet.__all__)
+@every("name", discreet.__all__)
 def test_every_public_name_is_there(name: str) -> None:
     assert getattr(discreet, name) is not None
     assert name in dir(discreet)

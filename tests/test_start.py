@@ -28,13 +28,16 @@ class Missing(importlib.abc.MetaPathFinder):
 
 sys.meta_path.insert(0, Missing())
 """
-_COMMAND = """\
-sys.argv = ["discreet", *{arguments!r}]
+_COMMANDS = """\
 from discreet.cli import main
-try:
-    main()
-except SystemExit as end:
-    print(json.dumps([end.code, sorted({{name.partition(".")[0] for name in sys.modules}})]))
+ends = []
+for arguments in {lines!r}:
+    sys.argv = ["discreet", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        ends.append([end.code, sorted({{name.partition(".")[0] for name in sys.modules}})])
+print(json.dumps(ends))
 """
 
 
@@ -46,27 +49,24 @@ def python(code: str, *, without: Iterable[str] = (), folder: Path | None = None
     return json.loads(ended.stdout.splitlines()[-1])
 
 
-def command(folder: Path, *arguments: str, without: Iterable[str] = ()) -> set[str]:
-    """The packages that a command has loaded until it ended well."""
-    code, loaded = python(_COMMAND.format(arguments=arguments), without=without, folder=folder)
-    assert not code
-    return set(loaded)
+def commands(folder: Path, *lines: tuple[str, ...], without: Iterable[str] = ()) -> list[set[str]]:
+    """The packages that one process has loaded when each of its commands has ended well."""
+    ends = python(_COMMANDS.format(lines=lines), without=without, folder=folder)
+    assert len(ends) == len(lines)
+    assert not any(code for code, _ in ends)
+    return [set(loaded) for _, loaded in ends]
 
 
 def test_help_loads_neither_numbers_nor_databases(tmp_path: Path) -> None:
-    assert not command(tmp_path, "--help") & (LATE | EARLY)
+    (loaded,) = commands(tmp_path, ("--help",))
+    assert not loaded & (LATE | EARLY)
 
 
 def test_questions_load_what_they_need_and_no_extra(tmp_path: Path) -> None:
     write(tmp_path)
-    command(tmp_path, "protect", without=EXTRAS)
-    for question in (COUNT, BY_WARD):
-        assert command(tmp_path, "ask", question, "--epsilon", "0.1") & (LATE | EARLY) == EARLY
-
-
-def test_every_command_can_be_loaded_without_any_extra() -> None:
-    code = "from discreet.cli.app import COMMANDS, loaded\nprint(json.dumps([loaded(name).name for name in COMMANDS]))"
-    assert "attack" in python(code, without=EXTRAS)
+    commands(tmp_path, ("protect",), without=EXTRAS)
+    for loaded in commands(tmp_path, *(("ask", question, "--epsilon", "0.1") for question in (COUNT, BY_WARD))):
+        assert loaded & (LATE | EARLY) == EARLY
 
 
 _CLINIC = """\
@@ -103,19 +103,24 @@ DOORS = {
 }
 
 
-def test_what_is_missing_is_named_with_the_line_that_installs_it() -> None:
+_BARE = """
+from discreet.cli.app import COMMANDS, loaded
+print(json.dumps([[loaded(name).name for name in COMMANDS], type(answer.chart()).__name__, list(map(told, {doors!r}))]))
+"""
+
+
+def test_without_any_extra_all_commands_load_a_chart_is_a_dictionary_and_what_is_missing_is_named() -> None:
+    """With the line that installs it."""
     doors = [(module, door) for module, found in DOORS.items() for door in found]
     clinic = _CLINIC.format(source='__import__("pyarrow").table({"x": [1, 2, 3]})')
-    printed = f"print(json.dumps([told(door) for door in {[door for _, door in doors]!r}]))"
-    for (module, door), told in zip(doors, python(clinic + _DOORS + printed, without=EXTRAS), strict=True):
+    bare = _BARE.format(doors=[door for _, door in doors])
+    names, chart, tales = python(clinic + _DOORS + bare, without=EXTRAS)
+    assert "attack" in names
+    assert chart == "dict"
+    for (module, door), told in zip(doors, tales, strict=True):
         assert told is not None, door
         assert told[0] == module, door
         assert told[1].endswith(f"Get it with: pip install 'discreet[{EXTRAS[module]}]'")
-
-
-def test_a_chart_without_altair_is_a_dictionary() -> None:
-    clinic = _CLINIC.format(source='__import__("pyarrow").table({"x": [1, 2, 3]})')
-    assert python(clinic + "print(json.dumps(type(answer.chart()).__name__))", without=EXTRAS) == "dict"
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

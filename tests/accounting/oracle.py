@@ -5,7 +5,8 @@ Its Renyi accountant is no oracle here: randomized response composed n times is 
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Iterable
+from functools import lru_cache, reduce
 from typing import Any
 
 from dp_accounting.pld import privacy_loss_distribution as peer
@@ -27,8 +28,13 @@ def distribution(event: Event, *, pessimistic: bool, grid: float) -> Any:
     raise NotImplementedError(event)
 
 
-def composed(listed: list[tuple[Event, int]], *, pessimistic: bool, grid: float = 1e-3) -> Any:
+def composed(listed: Iterable[tuple[Event, int]], *, pessimistic: bool, grid: float = 1e-3) -> Any:
     """All of them together."""
+    return _composed(tuple(listed), pessimistic, grid)
+
+
+@lru_cache(maxsize=4)
+def _composed(listed: tuple[tuple[Event, int], ...], pessimistic: bool, grid: float) -> Any:
     parts = [
         distribution(event, pessimistic=pessimistic, grid=grid).self_compose(count, tail_mass_truncation=1e-18)
         for event, count in listed

@@ -14,6 +14,7 @@ from discreet.errors import InvalidParameter
 from discreet.privacy import ZCDP, events
 from discreet.privacy.events import Event
 from tests.accounting import reference
+from tests.cases import every
 
 EPSILONS = st.sampled_from(["1e-6", "0.001", "0.1", "1", "7", "50", "1000"])
 DELTAS = st.sampled_from(["0.5", "1e-3", "1e-9", "1e-30", "1e-290"])
@@ -28,8 +29,8 @@ def test_gaussian(epsilon: str, delta: str) -> None:
     assert accounting.epsilon(events.Gaussian(sigma), delta) <= Fraction(epsilon) * (1 + Fraction(1, 10**7))
 
 
-@pytest.mark.parametrize("delta", ["1e-2", "1e-5", "1e-12"])
-@pytest.mark.parametrize(("epsilon", "shift"), [("0.5", 1), ("1", 1), ("1", 3), ("3", 1), ("8", 2)])
+@every("delta", ["1e-2", "1e-5", "1e-12"])
+@every(("epsilon", "shift"), [("0.5", 1), ("1", 1), ("1", 3), ("3", 1), ("8", 2)])
 def test_discrete_gaussian_on_small_lattices(epsilon: str, shift: int, delta: str) -> None:
     sigma = accounting.discrete_gaussian_sigma(epsilon, delta, shift)
     exact = reference.hockey_stick(reference.discrete_gaussian(sigma, shift), float(epsilon))

@@ -69,11 +69,11 @@ def test_mixtures_of_tiny_and_huge(listed: list[tuple[Event, int]], delta: float
     assert 0 <= exact <= 1
 
 
-@pytest.mark.parametrize("method", ["zCDP", "RDP"])
 @pytest.mark.parametrize("event", EXTREME[:12], ids=repr)
-def test_the_least_is_never_above_one_method(event: Event, method: str) -> None:
+def test_the_least_is_never_above_one_method(event: Event) -> None:
     best = accounting.epsilon(Repeated(event, 100), 1e-30)
-    assert best <= accounting.epsilon(Repeated(event, 100), 1e-30, method=method)
+    for method in ("zCDP", "RDP"):
+        assert best <= accounting.epsilon(Repeated(event, 100), 1e-30, method=method), method
 
 
 LARGE: list[Event] = [

@@ -22,6 +22,7 @@ from discreet.errors import InsufficientBudget
 from discreet.privacy import ZCDP, ApproxDP, Budget, PureDP, events
 from tests.accounting import reference
 from tests.accounting.checks import above_and_near
+from tests.cases import every
 
 Patch = pytest.MonkeyPatch
 HALF = Fraction(1, 2)
@@ -161,7 +162,7 @@ CHECKS: list[Callable[[], None]] = [
 ]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@every("check", CHECKS)
 def test_the_real_code_passes(check: Callable[[], None]) -> None:
     check()
 

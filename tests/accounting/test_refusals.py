@@ -11,6 +11,7 @@ from discreet import accounting
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.privacy import Budget, events
 from discreet.privacy.events import Event
+from tests.cases import every
 
 NONSENSE: list[Any] = [-1, -0.0, float("nan"), float("inf"), -float("inf"), 1e-320, "1e999", True, 10**400, None, "x"]
 STEP = events.PoissonSampled("0.01", events.Gaussian(1))
@@ -31,7 +32,7 @@ def test_deltas_and_epsilons(value: Any) -> None:
     assert refused.value.name == "epsilon"
 
 
-@pytest.mark.parametrize("value", [*NONSENSE, 0], ids=repr)
+@every("value", [*NONSENSE, 0])
 def test_targets_of_calibration(value: Any) -> None:
     for call in (accounting.gaussian_sigma, accounting.discrete_gaussian_sigma):
         for arguments, name in (((value, 1e-5), "epsilon"), ((1, value), "delta"), ((1, 1e-5, value), "sensitivity")):
@@ -59,10 +60,8 @@ def test_a_delta_of_one_says_nothing(value: Any) -> None:
     assert refused.value.name == "delta"
 
 
-@pytest.mark.parametrize("method", accounting.methods())
-@pytest.mark.parametrize(
-    "event", [Unknown(), events.Repeated(Unknown(), 3), events.PoissonSampled("0.5", Unknown())], ids=repr
-)
+@every("method", accounting.methods())
+@every("event", [Unknown(), events.Repeated(Unknown(), 3), events.PoissonSampled("0.5", Unknown())])
 def test_unknown_events_have_no_price(event: Event, method: str) -> None:
     for ask, argument in ((accounting.epsilon, 1e-5), (accounting.delta, 1)):
         with pytest.raises(UnsupportedEvent):

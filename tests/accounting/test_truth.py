@@ -47,17 +47,18 @@ def test_atomic_laws_composed_with_themselves(event: Event, law: reference.Law, 
 def test_discrete_gaussian_once_and_twice(sigma: Fraction, shift: int) -> None:
     law = reference.discrete_gaussian(sigma, shift)
     likely = {loss: mass for loss, mass in law.items() if mass > 1e-30}  # a lower bound of the law, fast to square
-    event = events.DiscreteGaussian(sigma, shift)
+    event, squared = events.DiscreteGaussian(sigma, shift), reference.composed([likely] * 2)
     for at in (0.0, 0.4, 1.7, 4.0):
         above_and_near(accounting.delta(event, at), reference.hockey_stick(law, at))
-        twice = reference.hockey_stick(reference.composed([likely] * 2), at)
+        twice = reference.hockey_stick(squared, at)
         above_and_near(accounting.delta(events.Repeated(event, 2), at), twice, near=1e-4)
 
 
 @pytest.mark.parametrize("sigma", [Fraction(3, 4), Fraction(5)])
 def test_the_whole_sensitivity_is_the_worst_move_of_a_discrete_gaussian(sigma: Fraction) -> None:
+    laws = [reference.discrete_gaussian(sigma, shift) for shift in range(1, 5)]
     for at in (0.1, 1.0, 3.0):
-        moves = [reference.hockey_stick(reference.discrete_gaussian(sigma, shift), at) for shift in range(1, 5)]
+        moves = [reference.hockey_stick(law, at) for law in laws]
         assert moves == sorted(moves)
         assert accounting.delta(events.DiscreteGaussian(sigma, 4), at) >= moves[-1]
 

@@ -25,6 +25,7 @@ from discreet.attacks.robustness import (
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.privacy import GDP, ApproxDP, PureDP
+from tests.cases import every
 
 
 def test_contamination_changes_as_many_rows_as_it_says_and_no_original() -> None:
@@ -47,8 +48,8 @@ def test_more_rows_than_there_are_cannot_be_contaminated() -> None:
     assert refusal.value.name == "rows"
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2, 5])
-@pytest.mark.parametrize("chance", [0.001, 0.2, 0.6])
+@every("rows", [0, 1, 2, 5])
+@every("chance", [0.001, 0.2, 0.6])
 def test_group_privacy_is_met_by_laplace_noise_and_nearly_reached(rows: int, chance: float) -> None:
     """The outcome "above t" of 0 + Laplace and of rows + Laplace, whose tails are known exactly."""
     epsilon = 0.3

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from discreet.cli.app import COMMANDS as LATE
 from discreet.cli.app import loaded
+from tests.cases import every
 from tests.cli.clinic import run
 
 TOP = {name: loaded(name) for name in LATE}
@@ -29,7 +28,7 @@ ATTACKS = (
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@every("name", sorted(COMMANDS))
 def test_commands_and_their_options_are_documented(name: str) -> None:
     _, _, section = DOCUMENT.partition(f"\n{'###' if ' ' in name else '##'} discreet {name}\n")
     section = re.split(r"\n##+ ", section)[0]
@@ -38,7 +37,7 @@ def test_commands_and_their_options_are_documented(name: str) -> None:
     assert [option for option in options if option not in section and option not in ("--config", "--help")] == []
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@every("name", sorted(COMMANDS))
 def test_help_tells_what_a_command_does(name: str) -> None:
     told = run(*name.split(), "--help")
     assert told.code == 0
@@ -50,7 +49,7 @@ def test_all_commands_are_there() -> None:
     assert set(BELOW) == {f"attack {name.replace('_', '-')}" for name in ATTACKS}
 
 
-@pytest.mark.parametrize("name", sorted(LATE))
+@every("name", sorted(LATE))
 def test_the_list_of_commands_says_what_their_own_help_says(name: str) -> None:
     assert LATE[name].summary == TOP[name].help
     assert TOP[name].name == name

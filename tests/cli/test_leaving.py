@@ -13,6 +13,7 @@ import pytest
 
 from discreet.cli import output
 from discreet.cli.output import csv_text, json_text
+from tests.cases import every
 from tests.cli.clinic import CSV, TOML, run, write
 
 FORMULAS = (
@@ -60,7 +61,7 @@ def check_cells(cells: list[str]) -> None:
         assert number or not cell.strip().startswith(("=", "+", "-", "@", "\uff1d")), cell
 
 
-@pytest.mark.parametrize("text", FORMULAS + CONTROLS, ids=ascii)
+@every("text", FORMULAS + CONTROLS)
 def test_cells_are_not_executed(text: str) -> None:
     lines = read(csv_text([text, "n"], [{text: text, "n": -3.5}]))
     assert [len(line) for line in lines] == [2, 2]
@@ -70,7 +71,7 @@ def test_cells_are_not_executed(text: str) -> None:
     assert lines[1][1] == "-3.5"
 
 
-@pytest.mark.parametrize("text", PLAIN + NUMBERS, ids=ascii)
+@every("text", PLAIN + NUMBERS)
 def test_other_cells_are_as_they_are(text: str) -> None:
     assert read(csv_text(["k", "n"], [{"k": text, "n": 1}]))[1] == [text, "1"]
 
@@ -80,7 +81,7 @@ def test_values_that_are_no_texts_are_written_as_before() -> None:
     assert read(csv_text(list(values), [values]))[1] == ["-7", "-0.5", "", "True", "-inf"]
 
 
-@pytest.mark.parametrize("text", FORMULAS + CONTROLS + PLAIN, ids=ascii)
+@every("text", FORMULAS + CONTROLS + PLAIN)
 def test_json_says_every_text_exactly(text: str) -> None:
     made = json_text({text: text})
     assert json.loads(made) == {text: text}

@@ -14,6 +14,7 @@ from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.errors import DiscreetError, UnsupportedQuery
 from discreet.plan.model.readings import Groups, Reading
+from tests.cases import every
 from tests.corpus.hostile.aggregates import RANKS
 from tests.corpus.hostile.case import Case
 from tests.corpus.hostile.every import HOSTILE
@@ -28,7 +29,7 @@ from tests.redteam.salts import same_salt
 PATIENTS, SOMEBODY = 38, 7  # somebody with six visits and four laboratory results
 EPSILON, DELTA = Fraction(1), Fraction(1, 10**4)
 TIGHT: dict[str, Any] = {"max_groups": 2, "max_rows": 2}
-REFUSED = [pytest.param(case, id=case.name) for case in HOSTILE if not case.harmless]
+REFUSED = [case for case in HOSTILE if not case.harmless]
 HARMLESS = [pytest.param(case, id=case.name) for case in HOSTILE if case.harmless and case.name not in RANKS]
 DRAWN = [pytest.param(sql, id=name) for name, sql in RANKS.items()]
 
@@ -60,7 +61,7 @@ def _standing(curator: Curator) -> list[Any]:
     return [(name, str(curator.budget(name).spent), len(curator.history(name))) for name in curator.accounts()]
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@every("case", REFUSED)
 def test_is_refused_before_anything_is_read_or_charged(case: Case, closed: dict[str, Curator]) -> None:
     curator = closed[case.world]
     before = _standing(curator)
@@ -73,7 +74,7 @@ def test_is_refused_before_anything_is_read_or_charged(case: Case, closed: dict[
     assert _standing(curator) == before
 
 
-@pytest.mark.parametrize("case", [case for case in REFUSED if not case.values[0].asked])  # type: ignore[union-attr]
+@every("case", [case for case in REFUSED if not case.asked])
 def test_explain_and_rehearse_refuse_it_too(case: Case, closed: dict[str, Curator]) -> None:
     for door in (closed[case.world].explain, closed[case.world].rehearse):
         with pytest.raises(DiscreetError):

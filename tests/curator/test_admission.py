@@ -20,6 +20,7 @@ from discreet.learn.persistence import store
 from discreet.ledger import FAILURE_CREDITS
 from discreet.privacy import Budget, Loss
 from discreet.sql.frame import count
+from tests.cases import every
 from tests.curator.spies import COUNT, Spy, clinic, filtered
 from tests.learn.tiny import TINY, TinyClassifier
 
@@ -94,8 +95,8 @@ def locked(curator: Curator, spy: Spy) -> None:
             curator.ask(filtered(age), epsilon="0.01", analyst="ana")
 
 
-@pytest.mark.parametrize("look", BUYS)
-@pytest.mark.parametrize(
+@every("look", BUYS)
+@every(
     ("change", "kind"),
     [
         (used_up, InsufficientBudget),

@@ -36,6 +36,7 @@ from discreet.errors import (
 from discreet.learn.persistence import store
 from discreet.noise import SecureBits, SeededBits
 from discreet.privacy import Budget, events
+from tests.cases import every
 from tests.curator.clinic import visits
 from tests.curator.spies import COUNT, OPTIONS, Broken, Spy, clinic
 from tests.curator.test_keys import THREADS, announce
@@ -328,7 +329,7 @@ def refused(call: Callable[[Curator], object], error: type[Exception]) -> Any:
     return caught.value
 
 
-@pytest.mark.parametrize(
+@every(
     ("estimator", "target", "name"),
     [
         (Sly(epsilon=1), "ward", "estimator"),
@@ -396,7 +397,7 @@ def test_several_rows_of_a_person_only_where_the_learner_accounts_for_them(monke
     assert charges(curator) == 0
 
 
-@pytest.mark.parametrize(
+@every(
     ("question", "target", "reason"),
     [
         ("SELECT age, COUNT(*) AS n FROM visits", "n", "aggregate"),

@@ -13,6 +13,7 @@ from discreet.engines import Memory
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget
+from tests.cases import every
 
 WARDS = ("A", "B", "C")
 ROWS = [
@@ -63,8 +64,8 @@ FOLLOWING = (
 )
 
 
-@pytest.mark.parametrize("sql", FOLLOWING)
-@pytest.mark.parametrize("delta", ["0", "1e-6"])
+@every("sql", FOLLOWING)
+@every("delta", ["0", "1e-6"])
 def test_sums_of_released_groups_are_free(sql: str, delta: str) -> None:
     curator = clinic(delta=delta)
     one(curator, BY_BOTH, 10)

@@ -21,7 +21,7 @@ from discreet.plan.canonical import canonical, recall, replay
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import Budget, Neighbours, events
 from discreet.sql.select import parse
-from tests.cases import try_all
+from tests.cases import every, try_all
 from tests.curator.hospital import TYPES, Data, data, schemas
 from tests.curator.nearness import check_alone, check_moves
 from tests.curator.test_shapes import engines, frame, loaded, memory, neighbour
@@ -214,7 +214,7 @@ def test_other_groupings_are_other_questions() -> None:
     assert len({replay(parse(f"SELECT COUNT(*) AS n FROM visits GROUP BY {c}", declared)) for c in clauses}) == 4
 
 
-@pytest.mark.parametrize(
+@every(
     "sql",
     [
         "SELECT COUNT(*) AS n FROM visits GROUP BY CUBE (ward, age, day, age + 1, age + 2, age + 3)",

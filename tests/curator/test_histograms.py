@@ -19,6 +19,7 @@ from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget, Neighbours
 from discreet.sql.select import parse
+from tests.cases import every
 from tests.curator.clinic import neighbour, visits
 from tests.curator.nearness import check_moves
 from tests.curator.spies import clinic
@@ -71,8 +72,8 @@ def test_even_bands_between_declared_bounds(asked: str, value: str, edges: list[
     assert [row["h"] for row in answer] == plain(value, edges, clipped=True)
 
 
-@pytest.mark.parametrize("edges", [[0, 18, 65, 120], [-3.5, 0.125, 0.25, 90], [0, 1e300], [20, 21]])
-@pytest.mark.parametrize("value", ["k", "x", "w"])
+@every("edges", [[0, 18, 65, 120], [-3.5, 0.125, 0.25, 90], [0, 1e300], [20, 21]])
+@every("value", ["k", "x", "w"])
 def test_bands_between_written_edges(value: str, edges: list[float]) -> None:
     written = ", ".join(map(repr, edges))
     answer = ample().ask(f"SELECT HISTOGRAM({value}, {written}) FROM t", epsilon=10**9, delta=0)

@@ -25,7 +25,7 @@ from discreet.plan.model.readings import Groups
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import Neighbours, events
 from discreet.sql.select import parse
-from tests.cases import try_all
+from tests.cases import every, try_all
 from tests.curator.clinic import DECLARED, TYPES, Row, visits
 from tests.curator.nearness import met
 
@@ -207,15 +207,15 @@ def check_greedy(sql: str, delta: str, limits: Limits) -> None:
     check_keys(program, one, other)
 
 
-@pytest.mark.parametrize("limits", [Limits(1, 1), Limits(2, 2), Limits(3, 2)], ids=str)
-@pytest.mark.parametrize("delta", ["0", "1e-6"])
-@pytest.mark.parametrize("sql", PUBLIC)
+@every("limits", [Limits(1, 1), Limits(2, 2), Limits(3, 2)])
+@every("delta", ["0", "1e-6"])
+@every("sql", PUBLIC)
 def test_a_greedy_patient(sql: str, delta: str, limits: Limits) -> None:
     check_greedy(sql, delta, limits)
 
 
-@pytest.mark.parametrize("limits", [Limits(3, 2), Limits(1, 10), Limits(30, 1)], ids=str)
-@pytest.mark.parametrize("sql", PRIVATE)
+@every("limits", [Limits(3, 2), Limits(1, 10), Limits(30, 1)])
+@every("sql", PRIVATE)
 def test_a_greedy_patient_with_a_private_key(sql: str, limits: Limits) -> None:
     check_greedy(sql, "1e-6", limits)
 

@@ -33,6 +33,7 @@ from discreet.plan.model.schema import ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Neighbours
 from discreet.sql.select import parse
+from tests.cases import every
 from tests.curator.clinic import TYPES, neighbour, visits
 from tests.curator.nearness import check_gathered, check_moves
 from tests.curator.spies import clinic
@@ -83,9 +84,9 @@ def check_greedy(sql: str, limits: Limits, neighbours: Neighbours, delta: str = 
     check_gathered(program, exact(program, crowd + rich), exact(program, other))
 
 
-@pytest.mark.parametrize("neighbours", list(Neighbours))
-@pytest.mark.parametrize("limits", [Limits(1, 1), Limits(3, 2), Limits(30, 1)], ids=str)
-@pytest.mark.parametrize("sql", PRIVATE)
+@every("neighbours", list(Neighbours))
+@every("limits", [Limits(1, 1), Limits(3, 2), Limits(30, 1)])
+@every("sql", PRIVATE)
 def test_a_greedy_patient(sql: str, limits: Limits, neighbours: Neighbours) -> None:
     check_greedy(sql, limits, neighbours)
 

@@ -27,7 +27,7 @@ from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Neighbours
 from discreet.sql.frame import count, count_units
 from discreet.sql.select import parse
-from tests.cases import try_all
+from tests.cases import every, try_all
 from tests.curator.nearness import check_alone, check_moves
 from tests.curator.shop import (
     DAYS,
@@ -310,7 +310,7 @@ def test_declaring_again_changes_nothing_and_otherwise_is_refused(tmp_path: Path
                     made.protect([], name="items", unit=other, types={n: k.value for n, k in TYPES["items"].items()})
 
 
-@pytest.mark.parametrize(
+@every(
     ("unit", "condition"),
     [
         ("order_id -> items.order_id", "not to lead back"),

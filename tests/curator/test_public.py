@@ -17,6 +17,7 @@ from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget
+from tests.cases import every
 from tests.curator.clinic import visits
 from tests.curator.spies import BY_WARD, COUNT, OPTIONS, Broken, Spy
 
@@ -176,7 +177,7 @@ NUMBERS: list[list[Any]] = [
 ]
 
 
-@pytest.mark.parametrize("numbers", NUMBERS, ids=str)
+@every("numbers", NUMBERS)
 def test_numbers_have_the_bounds_that_they_keep_to(numbers: list[Any]) -> None:
     kind = "float" if any(isinstance(value, float) for value in numbers) else "int"
     found = []

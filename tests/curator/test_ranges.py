@@ -24,7 +24,7 @@ from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Neighbours
 from discreet.sql.select import parse
-from tests.cases import try_all
+from tests.cases import every, try_all
 from tests.curator.test_neighbours import check_within
 
 TYPES = {
@@ -121,7 +121,7 @@ def planned(key: str, limits: Limits, neighbours: Neighbours) -> Program:
     return program(key, schema(limits, neighbours))
 
 
-@pytest.mark.parametrize("key", EXPECTED)
+@every("key", EXPECTED)
 def test_the_values_of_an_expression(key: str) -> None:
     question = parse(sql(key), {"visits": schema()})
     assert values(question.keys[0].expression, schema()) == EXPECTED[key]
@@ -136,7 +136,7 @@ def test_what_has_no_known_end_stays_private(key: str) -> None:
     assert program(key, schema(), "1e-6").selection is not None
 
 
-@pytest.mark.parametrize("key", EXPECTED)
+@every("key", EXPECTED)
 def test_every_row_within_its_declarations_has_one_of_the_values(key: str) -> None:
     expression = parse(sql(key), {"visits": schema()}).keys[0].expression
     listed = set(EXPECTED[key])
@@ -222,7 +222,7 @@ def test_a_limit_on_a_persons_rows_makes_no_public_keys() -> None:
     assert curator.ask(text.replace("COUNT(*) AS n", "COUNT(*) // 2 AS n"), epsilon=1)[0]["n"] == 1
 
 
-@pytest.mark.parametrize(
+@every(
     "call",
     [
         "WIDTH_BUCKET(age, 0, 100, 0)",

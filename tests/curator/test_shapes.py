@@ -26,7 +26,7 @@ from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Neighbours
 from discreet.sql.select import parse
-from tests.cases import try_all
+from tests.cases import every, try_all
 from tests.curator.hospital import TYPES, Data, add_patient, data, schemas, without
 from tests.curator.nearness import check_alone, check_moves
 from tests.effort import tried
@@ -228,7 +228,7 @@ def test_with_much_budget_and_wide_limits_answers_are_those_of_plain_sql(
             )  # a grid of a millionth of the bounds
 
 
-@pytest.mark.parametrize(
+@every(
     ("sql", "reason"),
     [
         ("SELECT COUNT(*) AS n FROM visits AS v JOIN labs AS l ON v.ward = l.test", "same person"),

@@ -15,6 +15,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.measurement.program import group_steps as laws
 from discreet.noise import SeededBits
 from discreet.privacy import Budget, events
+from tests.cases import every
 
 GROUPS, PARTS = 500, 4
 COUNTS = (3, 9, 5, 6)  # rows of each part
@@ -224,7 +225,7 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@every("text", HOSTILE)
 def test_nothing_reaches_rows(text: str) -> None:
     with hospital() as curator:
         with pytest.raises(UnsupportedQuery):

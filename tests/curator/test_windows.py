@@ -23,7 +23,7 @@ from discreet.plan.model.schema import Limits
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Neighbours
 from discreet.sql.select import parse
-from tests.cases import try_all
+from tests.cases import every, try_all
 from tests.curator.hospital import TYPES, Data, data, schemas, without
 from tests.curator.shop import schemas as shop
 from tests.curator.test_shapes import SOMEBODY, check, check_without, engines, exact, frame, loaded, plan, planned
@@ -130,7 +130,7 @@ def test_the_last_visit_of_each_patient() -> None:
 W = "(SELECT patient, {0} AS w FROM visits) AS t"
 
 
-@pytest.mark.parametrize(
+@every(
     ("window", "reason"),
     [
         ("ROW_NUMBER() OVER (ORDER BY day)", "one about another"),

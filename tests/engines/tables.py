@@ -108,9 +108,10 @@ class Bench:
         for engine, give in self.engines.values():
             engine.register(name, give(rows, columns), columns)
 
-    def agreed(self, reading: Reading) -> Groups:
-        """The answer of every engine, after the referee has confirmed it."""
-        answers = {name: engine.read(reading) for name, (engine, _) in self.engines.items()}
+    def agreed(self, reading: Reading, *, among: Sequence[str] | None = None) -> Groups:
+        """The answer of every engine, or of those that are named, after the referee has confirmed it."""
+        chosen = self.engines if among is None else {name: self.engines[name] for name in among}
+        answers = {name: engine.read(reading) for name, (engine, _) in chosen.items()}
         right = answers[REFEREE]
         assert not {name: answer for name, answer in answers.items() if answer != right}, right
         numbers = [number for answer in answers.values() for found in answer.values() for number in found]

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from discreet import learn
+from tests.cases import every
 from tests.learn.specimens import SPECIMENS, Specimen
 
 SAVED = json.loads(Path(__file__).with_name("models_v1.json").read_text())
 
 
-@pytest.mark.parametrize("specimen", SPECIMENS, ids=lambda specimen: specimen.name)
+@every("specimen", SPECIMENS)
 def test_old_models_load(specimen: Specimen) -> None:
     old = SAVED[specimen.name]
     model = learn.from_json(old["text"])

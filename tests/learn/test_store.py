@@ -20,6 +20,7 @@ from discreet.errors import InvalidParameter
 from discreet.learn.persistence import plain_data as plain
 from discreet.learn.persistence import store
 from discreet.privacy import ZCDP, ApproxDP, Neighbours, PureDP, events
+from tests.cases import every
 from tests.learn.tiny import TINY, TinyClassifier, TinyRegressor, TinyScaler
 
 
@@ -49,7 +50,7 @@ def again(value: Any) -> Any:
     return plain.read(json.loads(json.dumps(plain.write(value), allow_nan=False)))
 
 
-@pytest.mark.parametrize(
+@every(
     "value",
     [
         None,
@@ -109,7 +110,7 @@ def test_whatever_is_plain_comes_back(value: Any) -> None:
     assert same(found, value)
 
 
-@pytest.mark.parametrize(
+@every(
     "value",
     [
         object(),

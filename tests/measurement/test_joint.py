@@ -21,6 +21,7 @@ from discreet.plan.model.readings import Statistic
 from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
+from tests.cases import every
 
 Pair = tuple[int | None, int | None]
 X, Y = Column("x", Type.INT), Column("y", Type.INT)
@@ -93,9 +94,9 @@ def check_bound(form: Form, rows: int, neighbours: Neighbours) -> None:
             assert neighbours is Neighbours.REPLACE or largest == claimed
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
-@pytest.mark.parametrize("rows", [1, 2])
-@pytest.mark.parametrize("kind", KINDS)
+@every("neighbours", Neighbours)
+@every("rows", [1, 2])
+@every("kind", KINDS)
 def test_no_unit_moves_the_sums_farther_than_claimed(kind: str, rows: int, neighbours: Neighbours) -> None:
     (form,) = layout(kind).forms
     check_bound(form, 1 if neighbours is Neighbours.REPLACE else rows, neighbours)

@@ -39,7 +39,7 @@ from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
 from discreet.sql.select import parse
-from tests.cases import try_all
+from tests.cases import every, try_all
 from tests.curator.clinic import TYPES, Row, neighbour, visits
 from tests.curator.nearness import check_modes
 from tests.curator.test_neighbours import check_keys, check_within, exact, greedy, schema
@@ -170,9 +170,9 @@ def span(one: Sequence[int], other: Sequence[int]) -> int:
     return max(changes) - min(changes)
 
 
-@pytest.mark.parametrize("neighbours", list(Neighbours))
-@pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("limits", [Limits(1, 1), Limits(1, 2), Limits(2, 1)], ids=str)
+@every("neighbours", list(Neighbours))
+@every("grouped", [False, True])
+@every("limits", [Limits(1, 1), Limits(1, 2), Limits(2, 1)])
 def test_the_ranges_are_the_smallest_that_hold_for_everybody(
     limits: Limits, grouped: bool, neighbours: Neighbours
 ) -> None:
@@ -190,10 +190,10 @@ def check_extreme(sql: str, limits: Limits, neighbours: Neighbours, delta: str =
     check_near(program, crowd + rich, crowd if neighbours is ADD else crowd + poor)
 
 
-@pytest.mark.parametrize("delta", ["0", "1e-6"])
-@pytest.mark.parametrize("neighbours", list(Neighbours))
-@pytest.mark.parametrize("limits", [Limits(1, 1), Limits(3, 2)], ids=str)
-@pytest.mark.parametrize("sql", QUESTIONS[:4])
+@every("delta", ["0", "1e-6"])
+@every("neighbours", list(Neighbours))
+@every("limits", [Limits(1, 1), Limits(3, 2)])
+@every("sql", QUESTIONS[:4])
 def test_a_greedy_patient(sql: str, limits: Limits, neighbours: Neighbours, delta: str) -> None:
     check_extreme(sql, limits, neighbours, delta)
 

@@ -38,7 +38,7 @@ from discreet.plan.model.readings import Groups, Split
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import Budget, Neighbours
 from discreet.sql.select import parse
-from tests.cases import try_all
+from tests.cases import every, try_all
 from tests.curator.clinic import TYPES, Row, neighbour, visits
 from tests.curator.spies import Spy, clinic
 from tests.curator.test_neighbours import check_keys, check_within, exact, greedy, schema
@@ -157,10 +157,10 @@ def check_extreme(sql: str, limits: Limits, neighbours: Neighbours, delta: str =
 BY_WARD = QUESTIONS[2]
 
 
-@pytest.mark.parametrize("delta", ["0", "1e-6"])
-@pytest.mark.parametrize("neighbours", list(Neighbours))
-@pytest.mark.parametrize("limits", [Limits(1, 1), Limits(3, 2)], ids=str)
-@pytest.mark.parametrize("sql", [*QUESTIONS[:5], *QUESTIONS[7:]])
+@every("delta", ["0", "1e-6"])
+@every("neighbours", list(Neighbours))
+@every("limits", [Limits(1, 1), Limits(3, 2)])
+@every("sql", [*QUESTIONS[:5], *QUESTIONS[7:]])
 def test_a_greedy_patient(sql: str, limits: Limits, neighbours: Neighbours, delta: str) -> None:
     check_extreme(sql, limits, neighbours, delta)
 

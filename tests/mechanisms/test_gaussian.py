@@ -16,6 +16,7 @@ from discreet.exact import Grid
 from discreet.mechanisms import DiscreteGaussian, Gaussian
 from discreet.noise import SeededBits
 from discreet.privacy import events
+from tests.cases import every
 from tests.conformance.nothing import NoBits
 from tests.mechanisms.judges import discrete_gaussian_keeps_its_promise, has_scale, normal_cdf
 from tests.statistical.laws import FALSE_ALARM, WRONG, p_value
@@ -177,8 +178,8 @@ def test_arrays_keep_to_their_dimension_and_to_the_grid() -> None:
     assert DiscreteGaussian.with_sigma(sigma=2, sensitivity=1).release(1.5) % 1 == 0
 
 
-@pytest.mark.parametrize("sigma", [Fraction(1, 3), Fraction(2), Fraction(31), Fraction(100)])
-@pytest.mark.parametrize("confidence", [Fraction(1, 2), Fraction(19, 20), Fraction(999, 1000)])
+@every("sigma", [Fraction(1, 3), Fraction(2), Fraction(31), Fraction(100)])
+@every("confidence", [Fraction(1, 2), Fraction(19, 20), Fraction(999, 1000)])
 def test_the_interval_covers_and_is_tight(sigma: Fraction, confidence: Fraction) -> None:
     t = DiscreteGaussian.with_sigma(sigma=sigma, sensitivity=1).noise_steps(1 - confidence)
     z = np.arange(t + 1, t + 40 * math.ceil(sigma) + 2, dtype=np.float64)

@@ -15,6 +15,7 @@ from discreet.mechanisms import KNorm, Norm
 from discreet.mechanisms.knorm import _reach
 from discreet.noise import SeededBits
 from discreet.privacy import events
+from tests.cases import every
 from tests.conformance.nothing import NoBits
 from tests.mechanisms.judges import Floats, follows, has_scale, laplace_cdf, places
 from tests.statistical.laws import FALSE_ALARM
@@ -100,8 +101,8 @@ def cube_tail(d: int, x: float) -> float:
     return float(integrate.quad(lambda r: (1 - x / r) * stats.gamma.pdf(r, d + 1), x, x + 400, limit=400)[0])
 
 
-@pytest.mark.parametrize("d", [1, 3, 7, 21])
-@pytest.mark.parametrize("outside", [Fraction(1, 2), Fraction(1, 20), Fraction(1, 10**6)])
+@every("d", [1, 3, 7, 21])
+@every("outside", [Fraction(1, 2), Fraction(1, 20), Fraction(1, 10**6)])
 def test_reach_is_the_quantile_of_an_entry(d: int, outside: Fraction) -> None:
     for norm, tail in ((Norm.L2, sphere_tail), (Norm.LINF, cube_tail)):
         x = float(_reach(norm, d, outside))

@@ -16,23 +16,24 @@ from discreet.exact import Enclosure, Grid, Interval
 from discreet.mechanisms import DiscreteLaplace, Laplace
 from discreet.noise import SeededBits
 from discreet.privacy import events
+from tests.cases import every
 from tests.conformance.nothing import NoBits
 from tests.mechanisms.judges import arrays_keep_their_promise, laplace_keeps_its_promise
 from tests.statistical.laws import FALSE_ALARM, WRONG, p_value
 from tests.statistical.laws import DiscreteLaplace as Law
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1, 3), Fraction(1), Fraction(10)])
-@pytest.mark.parametrize("sensitivity", [Fraction(1, 3), Fraction(1), Fraction(5, 2)])
-@pytest.mark.parametrize("step", [Fraction(1, 4), Fraction(1), Fraction(4)])
+@every("epsilon", [Fraction(1, 10), Fraction(1, 3), Fraction(1), Fraction(10)])
+@every("sensitivity", [Fraction(1, 3), Fraction(1), Fraction(5, 2)])
+@every("step", [Fraction(1, 4), Fraction(1), Fraction(4)])
 def test_the_loss_of_all_neighbours_is_at_most_epsilon(
     epsilon: Fraction, sensitivity: Fraction, step: Fraction
 ) -> None:
     laplace_keeps_its_promise(Laplace, epsilon, sensitivity, step)
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3, 10])
-@pytest.mark.parametrize("sensitivity", [Fraction(1, 100), Fraction(1, 2), Fraction(1), Fraction(7, 2)])
+@every("dimension", [1, 2, 3, 10])
+@every("sensitivity", [Fraction(1, 100), Fraction(1, 2), Fraction(1), Fraction(7, 2)])
 def test_the_rounding_of_every_entry_is_inside_the_sensitivity(sensitivity: Fraction, dimension: int) -> None:
     arrays_keep_their_promise(Laplace, sensitivity, dimension)
 
@@ -53,8 +54,8 @@ def test_rounded_arrays_are_never_further_apart_than_the_event_says(
     assert apart <= event.sensitivity
 
 
-@pytest.mark.parametrize("epsilon", ["0.1", "1/3", "1e-6", 10])
-@pytest.mark.parametrize("sensitivity", [1, "1/3", 10**15])
+@every("epsilon", ["0.1", "1/3", "1e-6", 10])
+@every("sensitivity", [1, "1/3", 10**15])
 def test_rt_006_the_scale_is_the_exact_one(epsilon: Any, sensitivity: Any) -> None:
     event = Laplace(epsilon=epsilon, sensitivity=sensitivity).event
     steps = math.ceil(Fraction(sensitivity))
@@ -112,8 +113,8 @@ def test_the_interval_of_the_first_example() -> None:
     assert Laplace(epsilon=1, sensitivity=1).interval(42.0) == Interval(39.0, 45.0)
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 5), Fraction(1), Fraction(7, 2), Fraction(1000)])
-@pytest.mark.parametrize("confidence", [Fraction(1, 2), Fraction(9, 10), Fraction(19, 20), 1 - Fraction(1, 10**9)])
+@every("scale", [Fraction(1, 5), Fraction(1), Fraction(7, 2), Fraction(1000)])
+@every("confidence", [Fraction(1, 2), Fraction(9, 10), Fraction(19, 20), 1 - Fraction(1, 10**9)])
 def test_the_interval_is_the_smallest_that_covers(scale: Fraction, confidence: Fraction) -> None:
     t = DiscreteLaplace(scale=scale, sensitivity=1).noise_steps(1 - confidence)
 

@@ -15,6 +15,7 @@ from discreet.exact import Enclosure, Grid, upper
 from discreet.mechanisms import DiscreteGaussian, KNorm, Laplace, Lomax, ProposeTestRelease, Staircase
 from discreet.mechanisms.staircase import Stairs
 from discreet.noise import Bits, SeededBits, discrete_laplace
+from tests.cases import every
 from tests.mechanisms import judges
 
 ONE = Fraction(1)
@@ -175,7 +176,7 @@ MUTANTS: dict[str, tuple[Callable[[], None], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@every("name", MUTANTS)
 def test_the_mutant_is_caught_by_its_check(name: str) -> None:
     check, reason = MUTANTS[name]
     with pytest.raises(AssertionError, match=reason):

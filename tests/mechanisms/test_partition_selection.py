@@ -19,6 +19,7 @@ from discreet.mechanisms.optimal_selection import OptimalRule
 from discreet.mechanisms.partition_selection import PartitionSelection, share_of_delta
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours, events
+from tests.cases import every
 from tests.conformance.nothing import NoBits
 from tests.statistical.laws import FALSE_ALARM, Bernoulli, DiscreteGaussian, DiscreteLaplace, p_value, share_p_value
 
@@ -155,9 +156,9 @@ def judge_laplace_threshold(mechanism: PartitionSelection) -> None:
     assert 1 - (1 - chance) ** mechanism.max_groups <= mechanism.delta
 
 
-@pytest.mark.parametrize("max_groups", [1, 2, 7])
-@pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-5), (0.5, 1e-6), (1, 0.005), (3, 0.3), ("0.01", 1e-12)])
+@every("max_groups", [1, 2, 7])
+@every("rows", [1, 3])
+@every(("epsilon", "delta"), [(1, 1e-5), (0.5, 1e-6), (1, 0.005), (3, 0.3), ("0.01", 1e-12)])
 def test_laplace_thresholds_are_right_to_the_last_step(
     epsilon: float, delta: float, max_groups: int, rows: int
 ) -> None:
@@ -205,8 +206,8 @@ def test_keys_of_one_unit_are_shown_with_delta_at_most(method: str, bits: Seeded
 
 
 # ---------------------------------------------------------------------------------------- several keys
-@pytest.mark.parametrize("parts", [1, 2, 3, 10, 1000])
-@pytest.mark.parametrize("delta", ["1/2", "1e-5", "1e-200", "0.999"])
+@every("parts", [1, 2, 3, 10, 1000])
+@every("delta", ["1/2", "1e-5", "1e-200", "0.999"])
 def test_shares_of_delta_are_just_below(parts: int, delta: str) -> None:
     whole, share = Fraction(delta), share_of_delta(Fraction(delta), parts)
     assert 1 - (1 - share) ** parts <= whole
@@ -257,9 +258,9 @@ def test_thresholds_protect_a_unit_of_one_key(rows: int) -> None:
 
 
 # -------------------------------------------------------------------------------------------- Gaussian
-@pytest.mark.parametrize("max_groups", [1, 4, 10])
-@pytest.mark.parametrize("rows", [1, 2])
-@pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-5), (0.3, 1e-3)])
+@every("max_groups", [1, 4, 10])
+@every("rows", [1, 2])
+@every(("epsilon", "delta"), [(1, 1e-5), (0.3, 1e-3)])
 def test_gaussian_thresholds_are_right(epsilon: float, delta: float, max_groups: int, rows: int) -> None:
     mechanism = PartitionSelection(
         epsilon=epsilon, delta=delta, max_groups=max_groups, rows_per_group=rows, method="gaussian"
@@ -330,7 +331,7 @@ def test_intervals_of_the_optimal_rule_cover(bits: SeededBits) -> None:
 
 
 # -------------------------------------------------------------------------------------------- refusals
-@pytest.mark.parametrize(
+@every(
     ("name", "value"),
     [
         *(("epsilon", value) for value in (0, -1, math.nan, math.inf, True, None, 10**5, "1e-299")),
@@ -357,8 +358,8 @@ def test_the_optimal_rule_counts_units_and_has_no_noise() -> None:
     assert PartitionSelection(epsilon=1, delta=1e-5, max_groups=3).event == events.Approx(1, 1e-5)
 
 
-@pytest.mark.parametrize("method", ["optimal", "laplace", "gaussian"])
-@pytest.mark.parametrize("counts", [5, [-1], [1.5], [math.nan], [True], ["a"], [None], [[1]], [2**63], [1, [2]]])
+@every("method", ["optimal", "laplace", "gaussian"])
+@every("counts", [5, [-1], [1.5], [math.nan], [True], ["a"], [None], [[1]], [2**63], [1, [2]]])
 def test_bad_counts_are_refused_before_a_draw(method: str, counts: object) -> None:
     with pytest.raises(InvalidValue):
         PartitionSelection(epsilon=1, delta=0.01, method=method).release(counts, bits=NoBits())  # type: ignore[arg-type]

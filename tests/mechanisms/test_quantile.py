@@ -16,6 +16,7 @@ from discreet.exact import Grid
 from discreet.mechanisms.quantile import Quantile
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours, events
+from tests.cases import every
 from tests.conformance.nothing import NoBits
 from tests.statistical.laws import FALSE_ALARM, Categorical, p_value
 
@@ -229,7 +230,7 @@ def test_an_estimate_has_the_bounds_for_ends(bits: SeededBits) -> None:
 
 
 # -------------------------------------------------------------------------------------------- refusals
-@pytest.mark.parametrize(
+@every(
     "bounds",
     [None, (0, 0), (1, 0), (0, math.inf), (-math.inf, 0), (0, math.nan), (0,), 5, "01", (0, True), (0, "x"), (0, 1, 2)],
 )
@@ -244,7 +245,7 @@ def test_missing_bounds_are_refused() -> None:
         Quantile(epsilon=1, quantile=0.5)  # type: ignore[call-arg]
 
 
-@pytest.mark.parametrize(
+@every(
     ("name", "value"),
     [
         ("epsilon", 0),

@@ -13,6 +13,7 @@ from discreet.exact import Enclosure
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.noise import SeededBits
 from discreet.privacy import events
+from tests.cases import every
 from tests.conformance.nothing import NoBits
 from tests.statistical.laws import FALSE_ALARM, Categorical, p_value
 
@@ -29,8 +30,8 @@ def judge_odds(mechanism: RandomizedResponse) -> None:
     assert total.low <= 1 <= total.high
 
 
-@pytest.mark.parametrize("options", [2, 3, 10, 10**18])
-@pytest.mark.parametrize("epsilon", [0.01, 1, "7/3", 20])
+@every("options", [2, 3, 10, 10**18])
+@every("epsilon", [0.01, 1, "7/3", 20])
 def test_the_odds_are_exact(epsilon: float, options: int) -> None:
     judge_odds(RandomizedResponse(epsilon=epsilon, options=options))
 

@@ -13,6 +13,7 @@ from discreet.mechanisms.ranks import Target
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Neighbours
+from tests.cases import every
 
 LAST = 2
 Values = tuple[int, ...]
@@ -54,8 +55,8 @@ def largest(target: Target, rows: int, *, replaced: bool) -> Fraction:
     return max(move(target, crowd + old, crowd + new) for old, new in pairs for crowd in CROWDS)
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=str)
-@pytest.mark.parametrize("rows", [1, 2])
+@every("target", TARGETS)
+@every("rows", [1, 2])
 def test_one_group(target: Target, rows: int) -> None:
     limits = Limits(1, rows)
     for neighbours in Neighbours:
@@ -69,8 +70,8 @@ def test_one_group(target: Target, rows: int) -> None:
             assert found == rows == target.l1(alone)
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=str)
-@pytest.mark.parametrize("rows", [1, 2])
+@every("target", TARGETS)
+@every("rows", [1, 2])
 def test_two_groups_one_of_which_a_unit_may_enter(target: Target, rows: int) -> None:
     """Under REPLACE it leaves one group and enters another, or stays; the sums over groups are covered."""
     added = largest(target, rows, replaced=False)

@@ -20,6 +20,7 @@ from discreet.mechanisms.noisy_max import PermuteAndFlip, ReportNoisyMax
 from discreet.mechanisms.private_selection import Selection
 from discreet.noise import Bits, SeededBits, discrete_laplace
 from discreet.privacy import events
+from tests.cases import every
 from tests.conformance.nothing import NoBits
 from tests.mechanisms.choices import judge_range, judge_ratio, law_of
 from tests.statistical.laws import FALSE_ALARM, Categorical, p_value
@@ -269,9 +270,9 @@ def test_an_estimate_says_which_indices_there_are(bits: SeededBits) -> None:
 
 
 # -------------------------------------------------------------------------------------------- refusals
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["epsilon", "sensitivity"])
-@pytest.mark.parametrize("value", [0, -1, -0.0, math.nan, math.inf, -math.inf, True, None, "x", 1e301, "1e-400", [1]])
+@every("kind", KINDS)
+@every("name", ["epsilon", "sensitivity"])
+@every("value", [0, -1, -0.0, math.nan, math.inf, -math.inf, True, None, "x", 1e301, "1e-400", [1]])
 def test_bad_amounts_are_refused(kind: type[Selection], name: str, value: object) -> None:
     arguments: dict[str, object] = {"epsilon": 1, "sensitivity": 1} | {name: value}
     with pytest.raises(InvalidParameter) as caught:
@@ -279,17 +280,15 @@ def test_bad_amounts_are_refused(kind: type[Selection], name: str, value: object
     assert caught.value.name == name
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("name", "value"), [("monotone", 1), ("monotone", None), ("grid", 3), ("grid", 0), ("grid", 2.0**-1000)]
-)
+@every("kind", KINDS)
+@every(("name", "value"), [("monotone", 1), ("monotone", None), ("grid", 3), ("grid", 0), ("grid", 2.0**-1000)])
 def test_bad_choices_are_refused(kind: type[Selection], name: str, value: object) -> None:
     with pytest.raises(InvalidParameter):
         kind(epsilon=1, sensitivity=1, **{name: value})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
+@every("kind", KINDS)
+@every(
     "scores",
     [[], 3, [[]], [[[1]]], [1, math.nan], [1, math.inf], [True, False], ["a"], [None], [2**63], [1e30], [[1, 2], [3]]],
 )

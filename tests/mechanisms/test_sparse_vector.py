@@ -17,6 +17,7 @@ from discreet.exact import Grid
 from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.noise import SeededBits
 from discreet.privacy import Neighbours, events
+from tests.cases import every
 from tests.conformance.nothing import NoBits
 from tests.statistical.laws import FALSE_ALARM, Categorical, DiscreteLaplace, p_value
 
@@ -258,8 +259,8 @@ def test_intervals_hold_what_the_grid_rounds(bits: SeededBits) -> None:
 GOOD: dict[str, object] = {"epsilon": 1, "sensitivity": 1, "threshold": 0}
 
 
-@pytest.mark.parametrize("name", ["epsilon", "sensitivity", "answer_epsilon"])
-@pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, True, "x", 1e301])
+@every("name", ["epsilon", "sensitivity", "answer_epsilon"])
+@every("value", [0, -1, math.nan, math.inf, True, "x", 1e301])
 def test_bad_amounts_are_refused(name: str, value: object) -> None:
     with pytest.raises(InvalidParameter) as caught:
         SparseVector(**(GOOD | {name: value}))  # type: ignore[arg-type]

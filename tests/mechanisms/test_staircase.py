@@ -13,6 +13,7 @@ from discreet.mechanisms import Criterion, Staircase
 from discreet.mechanisms.staircase import Stairs
 from discreet.noise import SeededBits
 from discreet.privacy import events
+from tests.cases import every
 from tests.conformance.nothing import NoBits
 from tests.mechanisms.judges import exponent, stairs_are_drawn, stairs_are_private
 from tests.statistical.laws import FALSE_ALARM, WRONG, DiscreteLaplace, p_value
@@ -99,8 +100,8 @@ def test_test_vectors_of_the_variance() -> None:
     assert absolute.mean(Criterion.VARIANCE) / absolute.steps**2 == pytest.approx(0.03703, abs=5e-6)
 
 
-@pytest.mark.parametrize("epsilon", ["0.01", "0.5", 1, 2, 5, 10, 50, 2000])
-@pytest.mark.parametrize("criterion", list(Criterion))
+@every("epsilon", ["0.01", "0.5", 1, 2, 5, 10, 50, 2000])
+@every("criterion", list(Criterion))
 def test_the_stairs_are_the_best_of_all(epsilon: int | str, criterion: Criterion) -> None:
     chosen = Stairs.best(Fraction(epsilon), 24, criterion).mean(criterion)
     every = [Stairs(Fraction(epsilon), 24, high).mean(criterion) for high in range(1, 25)]

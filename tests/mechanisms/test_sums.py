@@ -10,6 +10,7 @@ import pytest
 
 from discreet.errors import InternalError
 from discreet.mechanisms.sums import Floats, gaussian_reaches, laplace_reaches, laplace_sum_reach
+from tests.cases import every
 
 REACH = 1 << 13
 
@@ -49,9 +50,9 @@ def columns(weights: tuple[int, ...], scales: tuple[float, ...]) -> tuple[Floats
     return column * np.array(scales)[:, None], column
 
 
-@pytest.mark.parametrize("outside", ["0.3", "0.05", "1e-3"])
-@pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("scale", [2, 17])
+@every("outside", ["0.3", "0.05", "1e-3"])
+@every("count", [1, 2, 3])
+@every("scale", [2, 17])
 def test_sums_of_equal_laplace_noise(scale: int, count: int, outside: str) -> None:
     reach = laplace_sum_reach(Fraction(scale), count, Fraction(outside))
     laws, weights = [laplace(scale)] * count, (1,) * count
@@ -67,9 +68,9 @@ def test_other_sums_have_no_certain_reach() -> None:
 WEIGHTS = [(1,), (3,), (1, 1), (2, -1), (1, 1, 1), (3, 2, 1), (3, 3, 1), (5, 1, -1), (1, 0, 0), (4, 4, -4)]
 
 
-@pytest.mark.parametrize("outside", [0.3, 0.05, 1e-3])
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("scales", [(9.0, 9.0, 9.0), (20.0, 3.0, 11.0)])
+@every("outside", [0.3, 0.05, 1e-3])
+@every("weights", WEIGHTS)
+@every("scales", [(9.0, 9.0, 9.0), (20.0, 3.0, 11.0)])
 def test_weighted_sums_of_laplace_noise(scales: tuple[float, ...], weights: tuple[int, ...], outside: float) -> None:
     used = scales[: len(weights)]
     reach = laplace_reaches(*columns(weights, used), outside)[0]
@@ -79,9 +80,9 @@ def test_weighted_sums_of_laplace_noise(scales: tuple[float, ...], weights: tupl
     assert tail(laws, weights, reach - slack) > outside
 
 
-@pytest.mark.parametrize("outside", [0.3, 0.05, 1e-3])
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("sigmas", [(12.0, 12.0, 12.0), (40.0, 5.0, 17.0)])
+@every("outside", [0.3, 0.05, 1e-3])
+@every("weights", WEIGHTS)
+@every("sigmas", [(12.0, 12.0, 12.0), (40.0, 5.0, 17.0)])
 def test_weighted_sums_of_gaussian_noise(sigmas: tuple[float, ...], weights: tuple[int, ...], outside: float) -> None:
     used = sigmas[: len(weights)]
     reach = gaussian_reaches(*columns(weights, used), np.array(used), outside)[0]

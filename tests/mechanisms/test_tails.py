@@ -66,10 +66,12 @@ def test_the_bound_for_large_sigma_meets_the_sum() -> None:
     assert 0 <= bounded - summed <= 2
 
 
-@given(st.integers(0, 10**9))
-def test_smallest_whole_finds_the_edge(edge: int) -> None:
+@given(st.integers(0, 10**9), st.integers(-5, 10**9))
+def test_smallest_whole_finds_the_edge_wherever_it_looks_first(edge: int, near: int) -> None:
     assert smallest_whole(lambda n: n >= edge) == edge
-    assert smallest_whole(lambda n: n >= edge, known=edge + 17) == edge
+    for start in (near, edge - 17, edge - 1, edge, edge + 1, edge + 17):
+        assert smallest_whole(lambda n: n >= edge, near=start) == edge
+    assert all(smallest_whole(lambda n, e=e: n >= e, near=n) == e for e in range(12) for n in range(20))
 
 
 def test_what_is_undecided_is_not_at_most() -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from discreet.noise import Bits, SeededBits, gaussian
 from discreet.noise.coin import LARGEST, RELATIVE_ERROR, exponential, exponentials
 from discreet.noise.gaussian import _target_of
+from tests.cases import every
 from tests.exact.reference import exp_minus
 from tests.noise.judges import coin_draws, judge_accept_near_threshold, judge_exponential_walk, relative_error
 from tests.statistical.laws import Floats
@@ -41,9 +42,7 @@ def test_error_on_random_points(points: list[float]) -> None:
     judge_approximation(points)
 
 
-@pytest.mark.parametrize(
-    "x", [Fraction(n, 64) for n in range(1, 200, 3)] + [Fraction(1, 10**6), Fraction(40), Fraction(70)]
-)
+@every("x", [Fraction(n, 64) for n in range(1, 200, 3)] + [Fraction(1, 10**6), Fraction(40), Fraction(70)])
 def test_words_at_the_threshold(x: Fraction) -> None:
     judge_accept_near_threshold(x)
 

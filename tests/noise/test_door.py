@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-import discreet.noise
+from tests.syntax import nodes
 
-SOURCE = Path(discreet.noise.__file__).resolve().parent.parent
-DOOR = SOURCE / "noise" / "rng.py"
+DOOR = Path("noise/rng.py")
 GENERATORS = {"random", "secrets", "uuid", "torch", "jax", "randomgen", "mimesis", "numpy.random", "scipy.stats"}
 ATTRIBUTES = {"random", "urandom", "getrandom", "rvs", "default_rng", "SystemRandom", "RandomState", "rand", "randn"}
 
@@ -24,9 +23,9 @@ def imported(node: ast.AST) -> list[str]:
     return []
 
 
-def leaks(text: str) -> Iterator[str]:
+def leaks(found: Iterable[ast.AST]) -> Iterator[str]:
     """Every import of a generator, every attribute that names one, and every call of an engine's RANDOM()."""
-    for node in ast.walk(ast.parse(text)):
+    for node in found:
         yield from (
             name for name in imported(node) if name in GENERATORS - {"scipy.stats"} or name.startswith("numpy.random")
         )
@@ -37,7 +36,7 @@ def leaks(text: str) -> Iterator[str]:
 
 
 def test_no_other_randomness() -> None:
-    found = {path: list(leaks(path.read_text(encoding="utf-8"))) for path in SOURCE.rglob("*.py")}
+    found = {path: list(leaks(inside)) for path, inside in nodes().items()}
     assert len(found) > 100
     assert {path: names for path, names in found.items() if names} == {DOOR: ["urandom"]}
 
@@ -59,4 +58,4 @@ def test_no_other_randomness() -> None:
     ],
 )
 def test_the_search_finds_what_it_looks_for(text: str) -> None:
-    assert list(leaks(text))
+    assert list(leaks(ast.walk(ast.parse(text))))

@@ -21,6 +21,7 @@ from discreet.noise import (
     geometric,
     uniform_below,
 )
+from tests.cases import every
 from tests.noise.tape import Untouched
 
 NO_NUMBER: list[Any] = [
@@ -97,24 +98,24 @@ def refused(draw: Callable[..., Any], value: Any, name: str) -> None:
         assert len(str(caught.value)) < 400
 
 
-@pytest.mark.parametrize("value", NO_NUMBER + ABSURD + NOT_POSITIVE, ids=ids)
+@every("value", NO_NUMBER + ABSURD + NOT_POSITIVE)
 def test_scales(value: Any) -> None:
     refused(geometric, value, "scale")
     refused(discrete_laplace, value, "scale")
     refused(discrete_gaussian, value, "sigma")
 
 
-@pytest.mark.parametrize("value", [*NO_NUMBER, *ABSURD, -1, -0.0, "-1/3"], ids=ids)
+@every("value", [*NO_NUMBER, *ABSURD, -1, -0.0, "-1/3"])
 def test_exponents(value: Any) -> None:
     refused(bernoulli_exp, value, "x")
 
 
-@pytest.mark.parametrize("value", [*NO_NUMBER, *ABSURD, -0.1, 1.1, 2, "3/2", Fraction(-1, 2)], ids=ids)
+@every("value", [*NO_NUMBER, *ABSURD, -0.1, 1.1, 2, "3/2", Fraction(-1, 2)])
 def test_probabilities(value: Any) -> None:
     refused(bernoulli, value, "probability")
 
 
-@pytest.mark.parametrize("value", [*NO_NUMBER, 0, -1, -(10**400), 1.0, 2.5, "3", Fraction(3), Decimal(3)], ids=ids)
+@every("value", [*NO_NUMBER, 0, -1, -(10**400), 1.0, 2.5, "3", Fraction(3), Decimal(3)])
 def test_bounds(value: Any) -> None:
     refused(uniform_below, value, "bound")
 
@@ -149,8 +150,8 @@ SIZED: list[Callable[..., Any]] = [
 ]
 
 
-@pytest.mark.parametrize("draw", SIZED, ids=range(len(SIZED)))
-@pytest.mark.parametrize("size", [-1, (2, -1), True, (True,), 2.0, (2.0,), "3", [2], (2, None), np.float64(2)], ids=str)
+@every("draw", SIZED)
+@every("size", [-1, (2, -1), True, (True,), 2.0, (2.0,), "3", [2], (2, None), np.float64(2)])
 def test_bad_sizes(draw: Callable[..., Any], size: Any) -> None:
     with pytest.raises(InvalidParameter) as caught:
         draw(size, Untouched())

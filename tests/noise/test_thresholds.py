@@ -12,6 +12,7 @@ from discreet.exact import Enclosure
 from discreet.noise.coin import Coin, exponential_coin
 from discreet.noise.laplace import _digits_of
 from discreet.noise.rng import Bits
+from tests.cases import every
 from tests.noise.judges import Threshold, digit_count, digit_threshold, exponential_threshold, thresholds
 from tests.noise.tape import Tape, spread
 
@@ -39,7 +40,7 @@ def judge_coin(coin: Coin, truth: Threshold) -> None:
     assert coin._chunk(1) == truth.word(1)
 
 
-@pytest.mark.parametrize("scale", SCALES, ids=str)
+@every("scale", SCALES)
 def test_digits_of_a_scale(scale: Fraction) -> None:
     digits = _digits_of(scale)
     truth = thresholds(scale)

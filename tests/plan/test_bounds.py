@@ -12,6 +12,7 @@ from discreet.sql.functions.grammar import read
 from discreet.sql.refusals import Source
 from discreet.sql.scope import Scope
 from discreet.sql.select import select
+from tests.cases import every
 from tests.plan.tables import SCHEMAS, VISITS
 
 
@@ -82,7 +83,7 @@ EXACT: list[tuple[str, tuple[float, float]]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "ends"), EXACT)
+@every(("text", "ends"), EXACT)
 def test_bounded(text: str, ends: tuple[float, float]) -> None:
     assert found(text) == Bounds(Fraction(ends[0]), Fraction(ends[1]))
 
@@ -110,7 +111,7 @@ UNBOUNDED = [
 ]
 
 
-@pytest.mark.parametrize("text", UNBOUNDED)
+@every("text", UNBOUNDED)
 def test_unbounded(text: str) -> None:
     assert found(text) is None
 

@@ -14,6 +14,7 @@ from discreet.sql.functions.grammar import read
 from discreet.sql.refusals import Source
 from discreet.sql.scope import Scope
 from discreet.sql.select import select
+from tests.cases import every
 from tests.plan.tables import SCHEMAS, VISITS
 
 TYPES = {
@@ -70,7 +71,7 @@ def meant(text: str) -> Expression:
     return read(select(source).expressions[0], Scope(source=source, schema=VISITS, alias="visits"))
 
 
-@pytest.mark.parametrize("text", TYPES)
+@every("text", TYPES)
 def test_types(text: str) -> None:
     assert meant(text).type is TYPES[text]
 
@@ -81,7 +82,7 @@ def walk(expression: Expression) -> list[Call]:
     return [expression, *(found for argument in expression.arguments for found in walk(argument))]
 
 
-@pytest.mark.parametrize("text", TYPES)
+@every("text", TYPES)
 def test_arguments_have_the_very_types_of_a_signature(text: str) -> None:
     for found in walk(meant(text)):
         kinds = tuple(argument.type for argument in found.arguments)

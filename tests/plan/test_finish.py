@@ -9,6 +9,7 @@ import pytest
 
 from discreet.plan.post.outputs import Noisy, finish
 from discreet.sql.select import parse
+from tests.cases import every
 from tests.plan.tables import SCHEMAS
 
 Rows = list[dict[str, Any]]
@@ -45,7 +46,7 @@ def _swapped() -> Rows:
     return [{"ward": row["ward"], "#1": row["#2"], "#2": row["#1"]} for row in GROUPS]
 
 
-@pytest.mark.parametrize(
+@every(
     ("clause", "wards"),
     [
         ("", ["A", "B", None, "C"]),

@@ -25,6 +25,7 @@ from discreet.plan.model.readings import Statistic
 from discreet.plan.model.schema import Bounds, Limits
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
+from tests.cases import every
 
 X = Column("x", Type.INT)
 BOUNDS = Bounds(Fraction(-2), Fraction(5))
@@ -136,9 +137,9 @@ def test_no_unit_moves_the_statistics_farther_than_claimed(name: str, limits: Li
     check_bound(name, limits, names, neighbours)
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
-@pytest.mark.parametrize("rows", [1, 2])
-@pytest.mark.parametrize("name", FORMS)
+@every("neighbours", Neighbours)
+@every("rows", [1, 2])
+@every("name", FORMS)
 def test_without_groups(name: str, rows: int, neighbours: Neighbours) -> None:
     check_bound(name, Limits(1, rows), "a", neighbours)
 

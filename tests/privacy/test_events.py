@@ -19,6 +19,7 @@ from discreet.errors import InvalidParameter
 from discreet.privacy import events
 from discreet.privacy.events import Event, from_json, to_json
 from discreet.privacy.events.base import DEEPEST
+from tests.cases import every
 
 FROZEN = Path(__file__).with_name("events_v1.json")
 
@@ -97,7 +98,7 @@ def test_composition_takes_any_iterable() -> None:
 # Domains
 
 
-@pytest.mark.parametrize(
+@every(
     ("build", "name"),
     [
         (lambda: events.DiscreteLaplace(1, 1.5), "sensitivity"),  # type: ignore[arg-type]
@@ -182,7 +183,7 @@ def test_every_event_has_a_name() -> None:
 GOOD = '{"epsilon":"1/1","kind":"pure","version":1}'
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "",
@@ -240,7 +241,6 @@ GOOD = '{"epsilon":"1/1","kind":"pure","version":1}'
         b"{}",
         7,
     ],
-    ids=lambda text: repr(text)[:60],
 )
 def test_what_is_not_understood_is_refused(text: Any) -> None:
     with pytest.raises(InvalidParameter) as refusal:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from discreet.errors import InvalidParameter
 from discreet.exact import Enclosure, lower, upper
 from discreet.privacy import GDP, ZCDP, ApproxDP, Loss, Neighbours, PureDP, convert
+from tests.cases import every
 
 amounts = st.fractions(min_value=0, max_value=20, max_denominator=1000)
 deltas = st.fractions(min_value=0, max_value=Fraction(1, 100), max_denominator=10**6)
@@ -248,8 +249,8 @@ def test_groups_of_approximate_zcdp_are_refused_with_the_remedy() -> None:
     assert (refusal.value.name, refusal.value.value) == ("delta", Fraction(1, 10**6))
 
 
-@pytest.mark.parametrize("size", [0, -1, 1.5, True, 10**400])
-@pytest.mark.parametrize("loss", [PureDP(1), ApproxDP(1, 1e-6), ZCDP(1), GDP(1)])
+@every("size", [0, -1, 1.5, True, 10**400])
+@every("loss", [PureDP(1), ApproxDP(1, 1e-6), ZCDP(1), GDP(1)])
 def test_groups_have_whole_sizes(loss: Loss, size: object) -> None:
     with pytest.raises(InvalidParameter) as refusal:
         loss.group(size)  # type: ignore[arg-type]

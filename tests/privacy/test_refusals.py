@@ -9,7 +9,7 @@ import pytest
 
 from discreet.errors import InvalidParameter
 from discreet.privacy import GDP, ZCDP, ApproxDP, Budget, PureDP, events
-from tests.cases import try_all
+from tests.cases import every, try_all
 
 EVERYWHERE = [
     -1,
@@ -61,7 +61,7 @@ DOORS: list[tuple[Callable[[Any], object], str, bool]] = [  # the door, the para
 OF_BUDGET = range(7, 10)  # there None means that the amount was not given
 
 
-@pytest.mark.parametrize("door", range(len(DOORS)))
+@every("door", range(len(DOORS)))
 def test_no_amount(door: int) -> None:
     build, name, _ = DOORS[door]
 
@@ -74,7 +74,7 @@ def test_no_amount(door: int) -> None:
     try_all([value for value in EVERYWHERE if value is not None or door not in OF_BUDGET], check)
 
 
-@pytest.mark.parametrize("door", range(len(DOORS)))
+@every("door", range(len(DOORS)))
 def test_zero(door: int) -> None:
     build, name, allowed = DOORS[door]
 

@@ -30,6 +30,7 @@ from discreet.measurement.releases.additive import Measure
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Reading
 from discreet.privacy import Budget, PureDP
+from tests.cases import every
 from tests.redteam.clinics import APPROXIMATE, CROWD, DECLARED, Untouchable, clinic, row, spent
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
@@ -52,7 +53,7 @@ ABSURD: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("amount", [*ABSURD, 0, None], ids=lambda amount: type(amount).__name__ + repr(amount)[:20])
+@every("amount", [*ABSURD, 0, None])
 def test_absurd_epsilons_are_refused_before_anything(amount: Any) -> None:
     """RT-064."""
     curator = clinic(engine=Untouchable(), budget=APPROXIMATE)
@@ -65,7 +66,7 @@ def test_absurd_epsilons_are_refused_before_anything(amount: Any) -> None:
     assert spent(curator) == before
 
 
-@pytest.mark.parametrize("amount", ABSURD, ids=lambda amount: type(amount).__name__ + repr(amount)[:20])
+@every("amount", ABSURD)
 def test_absurd_deltas_are_refused_before_anything(amount: Any) -> None:
     """RT-064."""
     curator = clinic(engine=Untouchable(), budget=APPROXIMATE)

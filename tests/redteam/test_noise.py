@@ -15,6 +15,7 @@ from discreet.audit.queries.releases import allowance
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.measurement.releases.additive import Measure
 from discreet.privacy import Neighbours, PureDP
+from tests.cases import every
 from tests.redteam.clinics import APPROXIMATE, CROWD, Untouchable, clinic, noises, planned, row, spent
 
 KEYS = 20_000
@@ -94,9 +95,9 @@ def test_noise_is_not_shared_between_statistics_or_groups() -> None:
             assert abs(np.corrcoef(one, other)[0, 1]) < 6 / math.sqrt(len(one))
 
 
-@pytest.mark.parametrize("neighbours", list(Neighbours), ids=str)
-@pytest.mark.parametrize("epsilon", ["1/10", "1/3", "1/1000000", "10"])
-@pytest.mark.parametrize("bounds", [(0, 1), ("-1/3", "1/3"), (-(10**15), 1), (-1, 1000)], ids=str)
+@every("neighbours", list(Neighbours))
+@every("epsilon", ["1/10", "1/3", "1/1000000", "10"])
+@every("bounds", [(0, 1), ("-1/3", "1/3"), (-(10**15), 1), (-1, 1000)])
 def test_scales_are_at_least_exact(epsilon: str, bounds: tuple[Any, Any], neighbours: Neighbours) -> None:
     """RT-006, RT-019: no noise is smaller than groups x rows x the larger end over epsilon, as rationals."""
     curator = clinic([], bounds={"charge": bounds}, max_groups=3, max_rows=2, neighbours=neighbours)

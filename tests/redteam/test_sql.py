@@ -17,6 +17,7 @@ from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.schema import Limits
 from discreet.plan.model.types import Type
 from discreet.privacy import PureDP
+from tests.cases import every
 from tests.redteam.attacks import ATTACKS, BOMBS, V
 from tests.redteam.clinics import (
     APPROXIMATE,
@@ -40,7 +41,7 @@ def closed() -> Any:
     return clinic(engine=Untouchable(), budget=APPROXIMATE)
 
 
-@pytest.mark.parametrize(("name", "sql"), ATTACKS, ids=[ascii(f"{name}: {sql}") for name, sql in ATTACKS])
+@every(("name", "sql"), ATTACKS)
 def test_refused_before_anything_is_read_or_charged(closed: Any, name: str, sql: str) -> None:
     """RT-038, RT-045 to RT-056, RT-107 to RT-110, and ways to hide them."""
     before = spent(closed)

@@ -18,7 +18,7 @@ from discreet.plan.model.nodes import Aggregate, Output, Question
 from discreet.plan.model.nodes import Column as PlanColumn
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget
-from tests.cases import try_all
+from tests.cases import every, try_all
 
 TYPES = {"who": "text", "ward": "text", "age": "int"}
 COUNT = "SELECT COUNT(*) AS n FROM visits"
@@ -65,7 +65,7 @@ DOORS: dict[str, Callable[[Curator, str], object]] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
+@every("door", DOORS)
 def test_names_that_steer_are_refused(door: str) -> None:
     curator = made()
     curator.ask(COUNT, epsilon=1)  # so that the question itself would be a free replay
@@ -126,7 +126,7 @@ LOOKS: dict[str, Callable[[Curator], object]] = {
 }
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@every("look", LOOKS)
 def test_nothing_that_is_told_holds_the_salt(look: str) -> None:
     curator = made()
     curator.ask(COUNT, epsilon=1)

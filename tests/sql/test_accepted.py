@@ -8,6 +8,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.plan.model.nodes import Call, Column, Literal, Question
 from discreet.plan.model.types import Type
 from discreet.sql.select import parse
+from tests.cases import every
 from tests.plan.tables import SCHEMAS
 
 # The question; the kinds of its aggregates; its keys; its outputs.
@@ -380,7 +381,7 @@ def test_the_table_is_long_enough() -> None:
     assert len(ACCEPTED) >= 120
 
 
-@pytest.mark.parametrize(("text", "aggregates", "keys", "outputs"), ACCEPTED)
+@every(("text", "aggregates", "keys", "outputs"), ACCEPTED)
 def test_accepted(text: str, aggregates: str, keys: str, outputs: str) -> None:
     assert kinds(parse(text, SCHEMAS)) == (aggregates, keys, outputs)
 
@@ -452,7 +453,7 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
+@every(("one", "other"), SAME)
 def test_different_words_for_the_same_question(one: str, other: str) -> None:
     assert parse(one, SCHEMAS) == parse(other, SCHEMAS)
 

@@ -20,6 +20,7 @@ from discreet.sql.frame import (
     variance,
 )
 from discreet.sql.select import parse
+from tests.cases import every
 from tests.plan.tables import ROWS, SCHEMAS, VISITS
 
 visits = TableFrame(schema=VISITS)
@@ -70,7 +71,7 @@ PAIRS: list[tuple[TableFrame, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("frame", "text"), PAIRS, ids=[text for _, text in PAIRS])
+@every(("frame", "text"), PAIRS)
 def test_equal_questions_are_equal_objects(frame: TableFrame, text: str) -> None:
     assert frame.question == parse(text, SCHEMAS)
     assert hash(frame.question) == hash(parse(text, SCHEMAS))

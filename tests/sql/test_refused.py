@@ -9,7 +9,7 @@ import pytest
 from discreet.errors import UnknownTable, UnsupportedQuery
 from discreet.sql.frame import TableFrame, count
 from discreet.sql.select import parse
-from tests.cases import try_all
+from tests.cases import every, try_all
 from tests.plan.tables import BARE, ROWS, SCHEMAS, VISITS
 
 MARK = "¦"  # stands before the character that a refusal points at
@@ -370,7 +370,7 @@ def test_the_table_is_long_enough() -> None:
     assert len(REFUSED) >= 120
 
 
-@pytest.mark.parametrize(("marked", "reason"), REFUSED, ids=[ascii(marked) for marked, _ in REFUSED])
+@every(("marked", "reason"), REFUSED)
 def test_refused(marked: str, reason: str) -> None:
     error = refusal(marked.replace(MARK, ""))
     assert reason in error.reason
@@ -445,7 +445,7 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@every("name", BOMBS)
 def test_bombs_are_refused(name: str) -> None:
     """RT-112: no text makes the parser fall over."""
     error = refusal(BOMBS[name])

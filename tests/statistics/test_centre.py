@@ -11,6 +11,7 @@ import pytest
 from discreet.noise import SeededBits
 from discreet.noise.experiment import coins, normals, uniforms
 from discreet.statistics.robust.centre import SmoothLogarithm, lomax_pivot, missed_by_each, student_pivot
+from tests.cases import every
 
 COUNT = 40_000
 MARGIN = 4 / math.sqrt(COUNT)  # deviations of a share, times its own
@@ -38,9 +39,9 @@ def test_each_pivot_has_its_law(scale: float, outside: float) -> None:
     assert np.mean(np.abs(lomax(9, 20)) > 0.7 * lomax_pivot(-8.0, scale, outside) * noise) > outside + margin / 2
 
 
-@pytest.mark.parametrize("exponent", [4, 9, 15])
-@pytest.mark.parametrize("scales", [(0.1, 0.02), (0.5, 0.1), (1.0, 0.5)])
-@pytest.mark.parametrize("outside", [0.3, 0.2, 0.05, 0.01])
+@every("exponent", [4, 9, 15])
+@every("scales", [(0.1, 0.02), (0.5, 0.1), (1.0, 0.5)])
+@every("outside", [0.3, 0.2, 0.05, 0.01])
 def test_two_errors_add_up_like_deviations(exponent: float, scales: tuple[float, float], outside: float) -> None:
     """Whatever the ratio of the two errors is, they are outside together no more often than they may."""
     missed = missed_by_each(Fraction(outside).limit_denominator(100))

@@ -16,6 +16,7 @@ from discreet.noise import SeededBits
 from discreet.noise.experiment import normals, uniforms
 from discreet.statistics import diagnostics
 from discreet.statistics.robust.sensitivity import functional
+from tests.cases import every
 
 DATA = [0.1, 0.4, 0.5, 1.7, 2.9, 3.3, 9.0]
 ESTIMATORS = ["mean", "median", "trimmed_mean", "huber"]
@@ -36,8 +37,8 @@ def test_smooth_sensitivities_by_name_and_rank() -> None:
         ask("median", [], beta=0.1, bounds=(0, 10))
 
 
-@pytest.mark.parametrize("estimator", ["mean", "trimmed_mean", "huber"])
-@pytest.mark.parametrize("at", [-50.0, 0.45, 2.0, 60.0])
+@every("estimator", ["mean", "trimmed_mean", "huber"])
+@every("at", [-50.0, 0.45, 2.0, 60.0])
 def test_the_limit_is_what_small_shares_tend_to(estimator: str, at: float) -> None:
     limit = diagnostics.influence_function(estimator, DATA, at=at)
     near = diagnostics.influence_function(estimator, DATA, at=at, share=1e-6)

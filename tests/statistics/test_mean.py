@@ -18,6 +18,7 @@ from discreet.statistics.budget_split import Spending
 from discreet.statistics.inputs import column
 from discreet.statistics.moments.mean import centre_of
 from discreet.statistics.moments.power_sums import beyond, pair
+from tests.cases import every
 from tests.statistics.recorded import BOTH, given_to_noise, neighbouring, pure_loss, remembered, squared_mu
 
 POINTS = [0.0, 1.0, 2.5, 4.0, np.inf]
@@ -133,9 +134,9 @@ def test_intervals_cover_in_the_long_run(count: int, epsilon: float, options: di
     assert covered / runs >= 0.94 - 2 * np.sqrt(0.06 * 0.94 / runs)
 
 
-@pytest.mark.parametrize("neighbours", BOTH)
-@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": 0.1}])
-@pytest.mark.parametrize("x", [[], [3], [np.nan, np.nan], [None, 2], [np.inf, -np.inf]])
+@every("neighbours", BOTH)
+@every("budget", [{"epsilon": 1}, {"rho": 0.1}])
+@every("x", [[], [3], [np.nan, np.nan], [None, 2], [np.inf, -np.inf]])
 def test_few_values_are_no_error(x: list[Any], budget: dict[str, Any], neighbours: Neighbours) -> None:
     found = st.mean(x, bounds=(-5, 5), neighbours=neighbours, **budget)
     assert -5 <= found.low <= found.value <= found.high <= 5

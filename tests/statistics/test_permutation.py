@@ -25,6 +25,7 @@ from discreet.statistics.tests.permutation import (
     MeanDifference,
     hats,
 )
+from tests.cases import every
 
 POINTS = [0.0, 0.9, 4.0, 10.0]
 
@@ -77,9 +78,9 @@ def laws(values: list[int], scale: float) -> Any:
     return counts.sum(axis=1)
 
 
-@pytest.mark.parametrize(("far", "near"), [(60, 30), (60, 40), (-40, -20), (0, 0), (20, -20)])
-@pytest.mark.parametrize(("few", "many"), [(1, 9), (5, 15)])
-@pytest.mark.parametrize("moves", [(1, 1), (1, -1), (-1, 1), (-1, -1)])
+@every(("far", "near"), [(60, 30), (60, 40), (-40, -20), (0, 0), (20, -20)])
+@every(("few", "many"), [(1, 9), (5, 15)])
+@every("moves", [(1, 1), (1, -1), (-1, 1), (-1, -1)])
 def test_the_decision_loses_at_most_xi(far: int, near: int, few: int, many: int, moves: tuple[int, int]) -> None:
     """M_0 moves by S = 4 and the others by as much, in any direction; noise of scale 2 S / xi with xi = 1."""
     one, other = moved_ranks(far, near, few, many, moves)

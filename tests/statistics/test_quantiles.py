@@ -26,6 +26,7 @@ from discreet.privacy.events import Event
 from discreet.statistics.budget_split import Spending
 from discreet.statistics.inputs import column
 from discreet.statistics.quantiles.points import _cells, blocks, many_points, tree_of
+from tests.cases import every
 from tests.statistics.recorded import BOTH, neighbouring
 from tests.statistics.test_mean import beta_sample
 
@@ -238,8 +239,8 @@ def test_intervals_cover_populations_of_two_values(share: float) -> None:
     assert missed <= 3
 
 
-@pytest.mark.parametrize("tries", [1, 5, 30, 3000])
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
+@every("tries", [1, 5, 30, 3000])
+@every("share", [0.1, 0.5, 0.99])
 def test_cells_of_the_binomial_law_err_on_the_safe_side(tries: int, share: float) -> None:
     """For whatever falls with the number, and not by much: cells start at their least number."""
     starts, chances = _cells(tries, share)
@@ -263,9 +264,9 @@ def test_blocks_cover_every_step_once(width: int) -> None:
         assert point in edges
 
 
-@pytest.mark.parametrize("neighbours", BOTH)
-@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": 0.1}])
-@pytest.mark.parametrize("x", [[], [3], [np.nan, np.nan], [None, 2], [np.inf, -np.inf]])
+@every("neighbours", BOTH)
+@every("budget", [{"epsilon": 1}, {"rho": 0.1}])
+@every("x", [[], [3], [np.nan, np.nan], [None, 2], [np.inf, -np.inf]])
 def test_few_values_are_no_error(x: list[Any], budget: dict[str, Any], neighbours: Neighbours) -> None:
     found = st.median(x, bounds=(-5, 5), neighbours=neighbours, **budget)
     assert (found.low, found.high) == (-5, 5)

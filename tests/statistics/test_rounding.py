@@ -6,11 +6,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-import pytest
-
 from discreet import statistics
 from discreet.noise import SeededBits
 from discreet.privacy import Estimate
+from tests.cases import every
 
 LOW, HIGH = Fraction("0.1"), Fraction("7.3")
 BOUNDS = ("0.1", "7.3")
@@ -54,8 +53,8 @@ CASES: dict[str, tuple[Callable[..., Estimate], dict[str, Any], Callable[[list[F
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("table", TABLES)
+@every("name", CASES)
+@every("table", TABLES)
 def test_the_interval_holds_the_truth(table: str, name: str) -> None:
     if (table, name) == ("both bounds", "median"):  # any number between is the median of such a population
         return

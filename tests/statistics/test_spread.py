@@ -18,6 +18,7 @@ from discreet.statistics.budget_split import Spending
 from discreet.statistics.inputs import column
 from discreet.statistics.moments import power_sums as moments
 from discreet.statistics.moments.variance import squares_sensitivity
+from tests.cases import every
 from tests.statistics.recorded import BOTH, given_to_noise, neighbouring, pure_loss, remembered, squared_mu
 from tests.statistics.test_mean import beta_sample
 
@@ -133,9 +134,9 @@ def test_intervals_cover_and_are_short(count: int, options: dict[str, Any], runs
     assert np.mean(lengths) < 2 * (2 * 1.96 * sampling) + 4 * np.quantile(errors, 0.95)
 
 
-@pytest.mark.parametrize("neighbours", BOTH)
-@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": 0.1}])
-@pytest.mark.parametrize("x", [[], [3], [np.nan, np.nan], [None, 2], [np.inf, -np.inf]])
+@every("neighbours", BOTH)
+@every("budget", [{"epsilon": 1}, {"rho": 0.1}])
+@every("x", [[], [3], [np.nan, np.nan], [None, 2], [np.inf, -np.inf]])
 def test_few_values_are_no_error(x: list[Any], budget: dict[str, Any], neighbours: Neighbours) -> None:
     for target in ("population", "sample"):
         found = st.standard_deviation(x, bounds=(-5, 5), neighbours=neighbours, target=target, **budget)

@@ -17,6 +17,7 @@ from discreet.noise.experiment import normals
 from discreet.privacy import Neighbours, events
 from discreet.statistics.robust import sensitivity as smooth_sensitivity
 from discreet.statistics.robust.trimmed_mean import smooth_median, trimmed_mean
+from tests.cases import every
 from tests.conformance.nothing import NoBits
 from tests.statistics import smooth_referee as referee
 from tests.statistics.mechanism_recorder import Recorder, Seen
@@ -147,7 +148,7 @@ def test_coverage_of_many_runs(call: Any, n: int, target: str) -> None:
     assert hits >= (0.94 if target == "population" else 0.92)
 
 
-@pytest.mark.parametrize(
+@every(
     ("options", "name"),
     [
         ({"bounds": None}, "bounds"),
@@ -160,7 +161,7 @@ def test_coverage_of_many_runs(call: Any, n: int, target: str) -> None:
         ({"confidence": 1}, "confidence"),
     ],
 )
-@pytest.mark.parametrize("call", [smooth_median, trimmed_mean])
+@every("call", [smooth_median, trimmed_mean])
 def test_refusals_come_before_the_data_is_read(call: Any, options: dict[str, Any], name: str) -> None:
     with pytest.raises(InvalidParameter) as refused:
         call("unread", **{"bounds": BOUNDS, "epsilon": 1, "bits": NoBits(), **options})

@@ -101,6 +101,8 @@ class Enclosure:
     def __mul__(self, other: Enclosure | int | Fraction) -> Enclosure:
         down, up = _contexts(self.digits)
         that = self._lift(other)
+        if self.low >= 0 and that.low >= 0:  # as most are: the ends are known without trying all four pairs
+            return Enclosure(down.multiply(self.low, that.low), up.multiply(self.high, that.high), self.digits)
         ends = [(a, b) for a in (self.low, self.high) for b in (that.low, that.high)]
         return Enclosure(
             min(down.multiply(a, b) for a, b in ends), max(up.multiply(a, b) for a, b in ends), self.digits
@@ -112,6 +114,8 @@ class Enclosure:
         that = self._lift(other)
         if that.low <= 0 <= that.high:
             raise Undecided
+        if self.low >= 0 and that.low > 0:
+            return Enclosure(down.divide(self.low, that.high), up.divide(self.high, that.low), self.digits)
         ends = [(a, b) for a in (self.low, self.high) for b in (that.low, that.high)]
         return Enclosure(min(down.divide(a, b) for a, b in ends), max(up.divide(a, b) for a, b in ends), self.digits)
 
@@ -124,7 +128,8 @@ class Enclosure:
     def exp(self) -> Enclosure:
         """Returns e to this power."""
         down, up = _contexts(self.digits)
-        low, high = down.exp(self.low), up.exp(self.high)
+        low = down.exp(self.low)  # half-even, whatever the direction of the context
+        high = low if self.low == self.high else up.exp(self.high)
         return Enclosure(max(Decimal(0), low.next_minus(down)), high.next_plus(up), self.digits)
 
     def log(self) -> Enclosure:

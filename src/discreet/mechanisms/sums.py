@@ -30,6 +30,7 @@ _LOST = 1e-9
 _LARGEST_SHARE = 1e6
 _FEW = 6  # draws, whose fractions are worth trying
 _TILTS = np.concatenate([np.geomspace(1e-3, 0.5, 60, endpoint=False), np.linspace(0.5, 0.999, 60)])
+_FEW_ENOUGH = 64  # numbers, whose distances are kept
 _AT_ONCE = 1 << 16  # numbers, which stay in the cache of a processor
 _TINY = 1e-300
 _HALVINGS = 28  # of a bracket no wider than its upper end, which is taken
@@ -59,7 +60,21 @@ def laplace_reaches(sizes: Floats, steps: Floats, outside: float) -> Floats:
     sum_i e^(-t / s_i) prod_(j != i) s_i^2 / (s_i^2 - s_j^2), by partial fractions of its characteristic function.
     Larger scales make all tails heavier, so that nearly equal ones may be told apart by raising one. Of many draws the
     fractions cancel too much for doubles; then Chernoff's bound serves.
+
+    Questions that are explained, asked and asked again need the same few distances: they are kept.
     """
+    if not 0 < sizes.size <= _FEW_ENOUGH:
+        return _laplace_reaches(sizes, steps, outside)
+    numbers = [np.asarray(part, dtype=np.float64).tobytes() for part in (sizes, steps)]
+    return _kept_laplace_reaches(sizes.shape, *numbers, outside).copy()
+
+
+@lru_cache(maxsize=4096)
+def _kept_laplace_reaches(shape: tuple[int, ...], sizes: bytes, steps: bytes, outside: float) -> Floats:
+    return _laplace_reaches(*(np.frombuffer(numbers).reshape(shape) for numbers in (sizes, steps)), outside)
+
+
+def _laplace_reaches(sizes: Floats, steps: Floats, outside: float) -> Floats:
     sizes, slack = np.abs(sizes), np.sum(np.abs(steps), axis=0)
     largest = np.maximum(np.max(sizes, axis=0), _TINY)
     relative = sizes / largest

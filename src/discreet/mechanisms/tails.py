@@ -31,13 +31,24 @@ def at_most(real: Real, bound: Fraction, digits: int = DIGITS) -> bool:
         return False
 
 
-def smallest_whole(good: Callable[[int], bool], known: int | None = None) -> int:
-    """Returns the smallest whole number with a property that goes on to hold once it holds, as from `known` on."""
+def smallest_whole(good: Callable[[int], bool], near: int = 1) -> int:
+    """Returns the smallest whole number with a property that goes on to hold once it holds.
+
+    Args:
+        good: the property.
+        near: where to look first; it changes how often the property is looked at, and nothing else.
+    """
     if good(0):
         return 0
-    bad, found = 0, known or 1
-    while known is None and not good(found):
-        bad, found = found, 2 * found
+    bad, found, step = 0, max(near, 1), 1
+    if good(found):
+        while found - bad > step and good(found - step):
+            found, step = found - step, 2 * step
+        bad = max(bad, found - step)
+    else:
+        while not good(found + step):
+            found, step = found + step, 2 * step
+        bad, found = found, found + step
     while found - bad > 1:
         middle = (bad + found) // 2
         bad, found = (bad, middle) if good(middle) else (middle, found)
@@ -56,7 +67,16 @@ def laplace_reach(scale: Fraction, outside: Fraction) -> int:
             Enclosure.of(-(t + 1) / scale, digits).exp() * 2 / (Enclosure.of(-1 / scale, digits).exp() + 1)
         )
 
-    return smallest_whole(lambda t: at_most(tail(t), outside))
+    return smallest_whole(lambda t: at_most(tail(t), outside), near=_laplace_estimate(scale, outside))
+
+
+def _laplace_estimate(scale: Fraction, outside: Fraction) -> int:
+    """The same in doubles, nearly; 1 where they do not reach so far."""
+    try:
+        rate = float(1 / scale)
+        return math.ceil(math.log(2 / (float(outside) * (1 + math.exp(-rate)))) / rate) - 1
+    except (ArithmeticError, ValueError):
+        return 1
 
 
 def polynomial_reach(weights: Sequence[Enclosure], outside: Fraction) -> Fraction:

@@ -15,6 +15,7 @@ from discreet.attacks.reconstruction.subset_counts import Bounded, Exact, Gaussi
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits
 from discreet.noise.experiment import coins, normals, uniforms
+from tests.cases import every
 
 Bools = NDArray[np.int8]
 
@@ -324,7 +325,7 @@ def test_curves_follow_theory() -> None:
 # ----------------------------------------------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize(
+@every(
     ("queries", "answers", "more", "name"),
     [
         ([[1, 2]], [1], {}, "queries"),

@@ -28,6 +28,7 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.noise import SeededBits
 from discreet.noise.experiment import coins
+from tests.cases import every
 
 QUERIES = random_subsets(60, 9, bits=SeededBits(1))
 SECRET = coins(9, bits=SeededBits(2))
@@ -126,7 +127,7 @@ def test_all_subsets_are_all_there() -> None:
     assert len({tuple(row) for row in all_subsets(5)}) == 32
 
 
-@pytest.mark.parametrize(
+@every(
     "wrong",
     [
         lambda: Rounded(to=0),

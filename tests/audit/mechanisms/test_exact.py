@@ -31,6 +31,7 @@ from discreet.mechanisms import (
     Staircase,
 )
 from discreet.privacy import events
+from tests.cases import every
 from tests.mechanisms.choices import law_of
 
 CLOSE = 1e-9
@@ -149,7 +150,7 @@ def test_sparse_vector_near_its_claim() -> None:
 
 
 # ------------------------------------------------------------------------------------------- past the sensitivity
-@pytest.mark.parametrize(
+@every(
     ("mechanism", "a", "b"),
     [
         (Laplace(epsilon=1, sensitivity=1), 0, 2),

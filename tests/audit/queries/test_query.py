@@ -27,6 +27,7 @@ from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Reading
 from discreet.privacy import Budget, Neighbours, events
 from tests.audit.held import OPTIONS, PURE, QUESTIONS, Factory, clinic
+from tests.cases import every
 from tests.curator.clinic import TYPES, visits
 from tests.curator.fuzz import question
 from tests.engines.tables import arrow
@@ -350,8 +351,8 @@ def true_epsilon(weights: Callable[[Any], Any], move: int, delta: float, most: f
     return high
 
 
-@pytest.mark.parametrize("delta", ["1e-6", "0.01", "0.2"])
-@pytest.mark.parametrize(("sigma", "move"), [("2", 1), ("2", 5), ("1/2", 2), ("30", 40)])
+@every("delta", ["1e-6", "0.01", "0.2"])
+@every(("sigma", "move"), [("2", 1), ("2", 5), ("1/2", 2), ("30", 40)])
 def test_no_gaussian_certificate_exceeds_the_true_epsilon(sigma: str, move: int, delta: str) -> None:
     """A tail is the best event for one number, but it is not the one that the divergence is largest at."""
     s = float(Fraction(sigma))
@@ -364,8 +365,8 @@ def test_no_gaussian_certificate_exceeds_the_true_epsilon(sigma: str, move: int,
     assert epsilon_below(inputs[0], inputs[1], Fraction(0)) == 0
 
 
-@pytest.mark.parametrize("delta", ["0", "1e-6", "0.01", "0.2"])
-@pytest.mark.parametrize(("scale", "move"), [("2", 1), ("2", 3), ("1/2", 2), ("7", 20)])
+@every("delta", ["0", "1e-6", "0.01", "0.2"])
+@every(("scale", "move"), [("2", 1), ("2", 3), ("1/2", 2), ("7", 20)])
 def test_no_certificate_exceeds_the_true_epsilon(scale: str, move: int, delta: str) -> None:
     b, d = float(Fraction(scale)), float(delta)
     high = true_epsilon(lambda k: np.exp(-np.abs(k) / b), move, d, move / b)

@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,7 @@ _TRANSFORM = 16 * _UNIT  # per halving of the length
 _DRIFT = 2.0**-45  # of a loss, relative: grid points and atoms are floats
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class GridLaw:
     """Masses of P at the losses first * step, (first + 1) * step, ..., and at infinity."""
 
@@ -57,10 +58,20 @@ class GridLaw:
         """Returns the grid points, counted in steps from loss 0."""
         return self.first + np.arange(self.log_masses.size)
 
-    @property
+    @cached_property
     def losses(self) -> Floats:
         """Returns the grid points."""
         return np.asarray(self.indices * self.step, dtype=np.float64)
+
+    @cached_property
+    def largest(self) -> float:
+        """Returns the largest size of a loss: that of one end."""
+        return float(np.max(np.abs(self.losses[[0, -1]])))
+
+    @cached_property
+    def least_log(self) -> float:
+        """Returns how far below 0 the logarithm of a mass is at most; masses that are 0 do not count."""
+        return float(np.max(-self.log_masses[self.log_masses > -math.inf], initial=0.0))
 
     def cumulants(self, tilts: Floats) -> Floats:
         """Returns ln E[e^(tilt L)] over the finite losses, for each tilt."""
@@ -178,10 +189,9 @@ def compose(laws: Laws, view: View) -> Composition:
     total += _exponent_rounding(laws, tilt, cumulants, total, (abs(first) + size) * step)
     masses, error = _power(laws, tilt, cumulants, view.log_size)
     start = max(first, 0)  # no epsilon is negative
-    indices = np.arange(start, first + size)
+    losses = np.arange(start, first + size) * step
     with np.errstate(divide="ignore"):
-        logs = np.log(np.maximum(masses[indices % size], 0.0))
-    losses = indices * step
+        logs = np.log(np.maximum(np.roll(masses, -start)[: losses.size], 0.0))
     return Composition(
         step=step,
         first=start,
@@ -191,7 +201,7 @@ def compose(laws: Laws, view: View) -> Composition:
         lost=_exp(_log_tail(laws, tilt + view.steeper, (first + size) * step)),
         log_roundoff=math.log(error * _weight_norm(tilt, step, size)) + total,
         tilt=tilt,
-        drift=_DRIFT * sum(count * float(np.max(np.abs(law.losses))) for law, count in laws),
+        drift=_DRIFT * sum(count * law.largest for law, count in laws),
     )
 
 
@@ -199,8 +209,7 @@ def _exponent_rounding(laws: Laws, tilt: float, cumulants: Sequence[float], tota
     """How much the rounding of exponents can lower the logarithm of a mass: a few units of each part's size."""
     size = abs(total) + (tilt + 1) * top
     for (law, count), cumulant in zip(laws, cumulants, strict=True):
-        masses = law.log_masses[law.log_masses > -math.inf]
-        size += count * (abs(cumulant) + tilt * float(np.max(np.abs(law.losses))) + float(np.max(-masses, initial=0.0)))
+        size += count * (abs(cumulant) + tilt * law.largest + law.least_log)
     return 4 * _UNIT * size
 
 
@@ -221,13 +230,21 @@ def _power(laws: Laws, tilt: float, cumulants: Sequence[float], log_size: int) -
     error = 0.0
     for (law, count), cumulant in zip(laws, cumulants, strict=True):
         tilted = np.exp(law.log_masses + tilt * law.losses - cumulant)
-        circle = np.bincount(law.indices % size, tilted, minlength=size).astype(np.float64, copy=False)
+        circle = _wrapped(tilted, law.first, size)
         product *= _integer_power(np.fft.rfft(circle), count)
         error += count * (_TRANSFORM * log_size * _norm(circle))
     masses = np.fft.irfft(product, size)
     count = sum(count for _, count in laws)
     error += (math.sqrt(5) * _UNIT * 4 * count + _TRANSFORM * log_size) * (_norm(masses) + error)
     return masses, 2 * error
+
+
+def _wrapped(masses: Floats, first: int, size: int) -> Floats:
+    """Masses at consecutive places from `first` on, added up around a circle of so many places."""
+    turns = -(-masses.size // size)
+    laps = np.zeros((turns, size))
+    laps.reshape(-1)[: masses.size] = masses
+    return np.asarray(np.roll(np.add.reduce(laps), first))
 
 
 def _integer_power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:

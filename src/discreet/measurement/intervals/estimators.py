@@ -206,8 +206,9 @@ class Ratio(Estimator):
         moved = float_above(self.rounding / self.width)
         low, high = np.full(len(rows), least - moved), np.full(len(rows), most + moved)
         for _ in range(_NARROWINGS):
-            reaches = [made.reaches(np.stack([np.ones_like(m), -m]), outside) for m in (low, high)]
-            low, high = _narrowed(low, high, noisy_top, noisy_bottom, np.maximum(*reaches))
+            at_low, at_high = (np.stack([np.ones_like(m), -m]) for m in (low, high))
+            far = made.farthest(at_low, at_high, outside)
+            low, high = _narrowed(low, high, noisy_top, noisy_bottom, far)
         value = noisy_top / np.maximum(noisy_bottom, 1.0)
         return Ends(value, low - moved, high + moved).clipped(least, most)
 

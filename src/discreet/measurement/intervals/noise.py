@@ -97,10 +97,27 @@ class Terms:
     def reaches(self, factors: Floats, outside: float) -> Floats:
         """Returns how far each combination of the sums reaches; a row of factors for each sum."""
         sizes, steps = self.sizes @ factors, self.steps @ factors
-        rounding = self.halves @ np.abs(steps) * (1 + ULPS)
+        return self._of_noise(sizes, steps, outside) + self._of_rounding(steps)
+
+    def farthest(self, first: Floats, second: Floats, outside: float) -> Floats:
+        """Returns the larger of the reaches of two combinations each; computed at once, since columns do not meet.
+
+        Of more than three draws, all columns together decide which bound is taken: there each has its turn.
+        """
+        if len(self.sizes) > 3:
+            return np.maximum(self.reaches(first, outside), self.reaches(second, outside))
+        sizes, steps = ([weights @ factors for factors in (first, second)] for weights in (self.sizes, self.steps))
+        noise = self._of_noise(np.concatenate(sizes, axis=1), np.concatenate(steps, axis=1), outside)
+        rounding = np.concatenate([self._of_rounding(part) for part in steps])
+        return np.maximum(*np.split(noise + rounding, 2))
+
+    def _of_noise(self, sizes: Floats, steps: Floats, outside: float) -> Floats:
         if self.noise.law == "laplace":
-            return laplace_reaches(sizes, steps, outside) + rounding
-        return gaussian_reaches(sizes, steps, self.sigmas, outside) + rounding
+            return laplace_reaches(sizes, steps, outside)
+        return gaussian_reaches(sizes, steps, self.sigmas, outside)
+
+    def _of_rounding(self, steps: Floats) -> Floats:
+        return np.asarray(self.halves @ np.abs(steps) * (1 + ULPS))
 
 
 def reals(rows: Sequence[Sequence[Fraction]]) -> Floats:
