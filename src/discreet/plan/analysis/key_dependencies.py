@@ -121,7 +121,7 @@ def _read(expression: Expression, day: Expression, column: Column) -> Expression
 
 
 def looked_up(key: Expression, pairs: Iterable[tuple[Value, Value]], kind: Type) -> Expression | None:
-    """Writes what a key is paired with, NULL where with nothing; None if with several things, or if keys are too many."""
+    """Writes what a key is paired with, NULL where with nothing; None if with several things, or if keys are many."""
     table: dict[Value, Value] = {}
     for value, result in pairs:
         if table.setdefault(value, result) != result or len(table) > MOST_VALUES:
