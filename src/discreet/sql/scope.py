@@ -117,6 +117,15 @@ class Scope:
             node,
         )
 
+    def any_value(self, value: Expression, node: exp.Expr) -> Expression:
+        """Returns what ANY_VALUE stands for; but for what keys decide, nothing."""
+        del value
+        self.refuse(
+            "ANY_VALUE would publish people's values, unless the group's keys decide it.",
+            "Group by it as well, or count it: {grouped}.",
+            node,
+        )
+
     def scalar(self, node: exp.Expr) -> Expression:
         """Returns what a SELECT in brackets stands for; but where released values are, nothing."""
         self.refuse(

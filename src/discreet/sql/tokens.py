@@ -53,7 +53,7 @@ FUNCTIONS = {
     *(name for registered in AGGREGATIONS.values() for name in registered.functions),
     *("COUNT", "COUNT_IF", "COUNTIF", "FILTER"),
     *("MEDIAN", "QUANTILE", "QUANTILE_CONT", "PERCENTILE_CONT", "APPROX_QUANTILE", "MODE", "HISTOGRAM"),
-    *("QUANTILE_DISC", "PERCENTILE_DISC"),
+    *("QUANTILE_DISC", "PERCENTILE_DISC", "ANY_VALUE"),
     *("ABS", "ROUND", "FLOOR", "CEIL", "CEILING", "GREATEST", "LEAST", "MOD"),
     *("WIDTH_BUCKET", "ARG_MIN", "ARG_MAX", "MIN_BY", "MAX_BY", "FIRST", "LAST"),
     *("ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE"),
@@ -71,7 +71,7 @@ FUNCTIONS = {
 }
 """Words that may stand before a bracket."""
 
-_SYNONYMS = {"VAR": "VAR_SAMP"}
+_SYNONYMS = {"VAR": "VAR_SAMP", "ARBITRARY": "ANY_VALUE"}
 """Those that the parser does not know, and what it calls them."""
 
 FUNCTIONS |= _SYNONYMS.keys()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from discreet.engines.base import Engine
 from discreet.errors import InvalidParameter, QueryFailed
-from discreet.plan.analysis.group_keys import MOST_DECIMALS, from_whole, shifted
+from discreet.plan.analysis.group_keys import MOST_DECIMALS, from_whole, shifted, whole_key
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Column, Value
 from discreet.plan.model.readings import Reading, Split, Statistic
@@ -18,6 +19,9 @@ from discreet.plan.model.types import Type
 from discreet.sql.functions.operators import FALSE
 
 MOST_KEYS = 10**6
+MOST_LOOKED_UP = 500
+"""Rows of a public table whose columns may be told by others in an answer."""
+
 _HINT = 'List the keys, or name a column of a public table, e.g. keys={"ward": "wards.ward"}.'
 
 Keys = Mapping[str, Sequence[Value] | str]
@@ -44,7 +48,39 @@ def public_schema(name: str, columns: Mapping[str, Type], engine: Engine | None 
         )
         for column, kind in columns.items()
     }
-    return TableSchema(name=name, columns=described, public=True)
+    looks_up = None if engine is None else partial(_combinations, engine, name, described)
+    return TableSchema(name=name, columns=described, public=True, lookup=looks_up)
+
+
+def _combinations(
+    engine: Engine, table: str, columns: Mapping[str, ColumnSchema], names: tuple[str, ...], last: str
+) -> list[tuple[tuple[Value, ...], Value]] | None:
+    """The values that columns have together in some row, doubles as they are written with few decimals.
+
+    Returns:
+        None if one has doubles of many, if there are more than `MOST_LOOKED_UP`, or if the table cannot be read.
+    """
+    schema = TableSchema(name=table, columns=columns)
+    given = [Column(name, columns[name].type) for name in (*names, last)]
+    keys = [(each, 0.0) if each.type is not Type.FLOAT else whole_key(each, schema) for each in given]
+    known = [key for key in keys if key is not None]
+    if len(known) < len(keys):
+        return None
+    try:
+        asked = Reading(table=table, keys=tuple(key for key, _ in known), statistics=(Statistic(kind="rows"),))
+        groups = engine.read(asked)
+    except QueryFailed:
+        return None
+    if len(groups) > MOST_LOOKED_UP:
+        return None
+    scales = [scale for _, scale in known]
+    rows = [tuple(map(_as_written, group, scales)) for group in groups]
+    return [(row[:-1], row[-1]) for row in rows]
+
+
+def _as_written(value: Value, scale: float) -> Value:
+    """A double that was read as a whole number, so many times as large; everything else as it is."""
+    return value / scale if scale and isinstance(value, int) else value
 
 
 _STEPS, _SHIFT = 1 << 20, 9  # a reading looks at 2^21 steps, in cells of 2^9: 11 bits of the largest value

@@ -132,6 +132,33 @@ def _link(expression: Expression, schema: TableSchema) -> str:
     return "" if known is None else known.link
 
 
+def public_origin(relation: Relation, name: str, schemas: Schemas) -> tuple[tuple[int, ...], str, str] | None:
+    """Returns where a column of a relation comes from as it is, if that is a public table.
+
+    Returns:
+        The way to the table through the relation, by which two readings of one table differ, its name, and the
+        column's name there; None if the column is computed, or private.
+    """
+    if isinstance(relation, Table):
+        return ((), relation.name, name) if schemas[relation.name].public else None
+    if isinstance(relation, Select):
+        known = {column.name: column.expression for column in relation.columns}
+        inner = known.get(name)
+        return _step(0, relation.source, inner.name, schemas) if isinstance(inner, Column) else None
+    if isinstance(relation, Join):
+        sides = (relation.left, relation.right)
+        place = next((i for i, side in enumerate(sides) if name in describe(side, schemas).columns), None)
+        return None if place is None else _step(place, sides[place], name, schemas)
+    if isinstance(relation, Windowed | Matched | Marked):
+        return _step(0, relation.source, name, schemas)
+    return None
+
+
+def _step(place: int, inner: Relation, name: str, schemas: Schemas) -> tuple[tuple[int, ...], str, str] | None:
+    found = public_origin(inner, name, schemas)
+    return None if found is None else ((place, *found[0]), *found[1:])
+
+
 @singledispatch
 def describe(relation: Relation, schemas: Schemas) -> TableSchema:
     """Returns the schema of a relation's rows, as if it were a declared table.

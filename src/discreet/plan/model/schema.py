@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -79,6 +79,10 @@ class Limits:
         check.integer(rows=self.rows, at_least=1, at_most=10**9)
 
 
+Lookup = Callable[[tuple[str, ...], str], Sequence[tuple[tuple[Value, ...], Value]] | None]
+"""Columns of a public table and one more: all combinations of their values that its rows have; None if too many."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     """Whose rows a table has, told by another protected table: those who have a row there with the same key."""
@@ -110,6 +114,7 @@ class TableSchema:
         people: what the units are called, where no column is theirs any more.
         parts: the columns that make the unit's id together, if they are several.
         reach: the way to the unit, if another table tells whose rows they are.
+        lookup: of a public table, what its rows hold.
         most_rows: a public fact, where one was declared: nobody has more rows. It labels answers, and bounds nothing.
         private_groups: whether groups may be shown whose keys are not public: its account has a delta to pay with.
     """
@@ -127,6 +132,7 @@ class TableSchema:
     parts: tuple[str, ...] = ()
     reach: Reach | None = None
     private_groups: bool = True
+    lookup: Lookup | None = field(default=None, repr=False, compare=False)
     most_rows: int | None = None
 
     @property

@@ -18,7 +18,7 @@ from discreet.plan.analysis.function_bounds import DAY
 from discreet.plan.analysis.value_bounds import span
 from discreet.plan.expressions.evaluation import LAST_DAY, day_number, evaluate
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING, End, Span
-from discreet.plan.model.nodes import Column, Expression, Order, Question, Value, columns
+from discreet.plan.model.nodes import Call, Column, Expression, Literal, Order, Question, Value, columns
 from discreet.plan.model.types import Type
 
 
@@ -85,10 +85,27 @@ def cell(expression: Expression, row: Row) -> Cell:
     if isinstance(expression, Column):
         return row[expression.name]
     noisy = [column.type for column in columns(expression) if isinstance(row[column.name], Measured)]
-    value: Value = evaluate(expression, values_of(row))
+    values = values_of(row)
+    value: Value = evaluate(expression, values)
     if not has_interval(expression.type, noisy):
         return value
-    return as_noisy(value, span(expression, {name: span_of(part) for name, part in row.items()}), expression.type)
+    known = settled(expression, values, lambda name: isinstance(row[name], Measured))
+    return as_noisy(value, span(known, {name: span_of(part) for name, part in row.items()}), expression.type)
+
+
+def settled(expression: Expression, values: Mapping[str, Value], noisy: Callable[[str], bool]) -> Expression:
+    """Writes out everything in an expression that no noise decides: known parts, and branches of CASE."""
+    if not any(noisy(column.name) for column in columns(expression)):
+        return Literal(evaluate(expression, values), expression.type)
+    if not isinstance(expression, Call):
+        return expression
+    if expression.function == "if":
+        condition, then, other = expression.arguments
+        known = settled(condition, values, noisy)
+        if isinstance(known, Literal):
+            return settled(then if known.value is True else other, values, noisy)
+    parts = tuple(settled(part, values, noisy) for part in expression.arguments)
+    return Call(expression.function, parts, expression.type)
 
 
 def has_interval(kind: Type, noisy: Iterable[Type]) -> bool:

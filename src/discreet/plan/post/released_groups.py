@@ -16,9 +16,9 @@ from typing import Any, Protocol
 from discreet.plan.analysis.value_bounds import span
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.interval_arithmetic import EVERYTHING, End, Span
-from discreet.plan.model.nodes import Call, Expression, Literal, Value, columns
+from discreet.plan.model.nodes import Call, Expression, Literal, Value
 from discreet.plan.model.types import Type
-from discreet.plan.post.outputs import Cell, Measured, NoisyTime, as_noisy, cell, span_of, values_of
+from discreet.plan.post.outputs import Cell, Measured, NoisyTime, as_noisy, cell, settled, span_of, values_of
 
 ZERO = Fraction(0)
 
@@ -175,21 +175,6 @@ _NEVER_NULL = frozenset(
     {"add", "subtract", "multiply", "divide", "negate", "absolute", "round", "floor", "ceil", "to_float"}
 )
 """Functions whose results, if their intervals are bounded, are never NULL."""
-
-
-def settled(expression: Expression, values: Mapping[str, Value], noisy: Callable[[str], bool]) -> Expression:
-    """Writes out everything in an expression that no noise decides: known parts, and branches of CASE."""
-    if not any(noisy(column.name) for column in columns(expression)):
-        return Literal(evaluate(expression, values), expression.type)
-    if not isinstance(expression, Call):
-        return expression
-    if expression.function == "if":
-        condition, then, other = expression.arguments
-        known = settled(condition, values, noisy)
-        if isinstance(known, Literal):
-            return settled(then if known.value is True else other, values, noisy)
-    parts = tuple(settled(part, values, noisy) for part in expression.arguments)
-    return Call(expression.function, parts, expression.type)
 
 
 def certain(condition: Expression, spans: Mapping[str, Span]) -> bool | None:

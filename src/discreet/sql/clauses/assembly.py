@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import accumulate
 from typing import NoReturn
 
 from sqlglot import exp
 
 from discreet.plan.analysis.group_keys import from_whole, whole_key
+from discreet.plan.analysis.key_dependencies import told_by_public
 from discreet.plan.expressions.calls import NULL, call
 from discreet.plan.model.nodes import (
     Aggregate,
@@ -221,6 +222,8 @@ class _Builder:
             key_names=self.key_names,
             windows=self.windows,
             over_groups=self.is_grouped and windows,
+            keys=[*self.keys, *self.whole],
+            public=partial(told_by_public, self.asked.relation, schemas=piece.source.schemas),
             blocks=self.asked.blocks,
         )
         return typed(read(piece.node, scope), piece)

@@ -294,6 +294,10 @@ class _FoldScope(Scope):
             self.refuse("This is not computed for one person.", "Use COUNT, SUM, AVG, MIN or MAX: {mean}.", node)
         return self._kept(self._fold(_FOLDS[kind], argument, node))
 
+    def any_value(self, value: Expression, node: exp.Expr) -> Expression:
+        """The smallest of one person's values: one of them, the same every time."""
+        return self._kept(self._fold("min", value, node))
+
     def extreme(self, kind: ExtremeKind, value: Expression, by: Expression | None, node: exp.Expr) -> Expression:
         """The column of a fold that tells the value where another is smallest or largest."""
         if by is None:

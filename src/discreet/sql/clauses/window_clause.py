@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from discreet.measurement.releases.grids import Steps
+from discreet.plan.analysis.key_dependencies import Decide, decided
 from discreet.plan.analysis.relation_schema import is_part_of_id, is_whole_id
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.expressions.calls import NULL
@@ -168,12 +169,21 @@ class GroupScope(AnswerScope):
     Args:
         windows: those met so far.
         over_groups: whether rows are put together at all.
+        keys: of the groups, as they are computed.
+        public: what public tables tell of their columns.
         blocks: the questions beside, where there may be some.
     """
 
     windows: list[GroupWindow] = field(default_factory=list)
     over_groups: bool = False
+    keys: Sequence[Expression] = ()
+    public: Decide = lambda *_: None
     blocks: Subqueries | None = None
+
+    def any_value(self, value: Expression, node: exp.Expr) -> Expression:
+        """Returns the value that all rows of a group have, as the keys tell it."""
+        found = decided(value, self.keys, self.public)
+        return AnswerScope.any_value(self, value, node) if found is None else found
 
     def scalar(self, node: exp.Expr) -> Expression:
         """Returns the number of a question beside."""

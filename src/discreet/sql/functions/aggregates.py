@@ -207,6 +207,19 @@ def _share(node: exp.Expr | Fraction | None, of: exp.Expr, scope: Scope) -> Frac
     )
 
 
+@reads(exp.AnyValue, "this")
+def _any_value(node: exp.Expr, scope: Scope) -> Expression:
+    return scope.any_value(_argument(node.this, node, scope), node)
+
+
+@reads(exp.IgnoreNulls, "this")
+def _ignore_nulls(node: exp.Expr, scope: Scope) -> Expression:
+    """The parser writes it around ANY_VALUE, which is never NULL where there is a value."""
+    if not isinstance(node.this, exp.AnyValue):
+        refuse_node(node, scope)
+    return read(node.this, scope)
+
+
 # ---------------------------------------------------------------------------------------------------------- conditions
 
 

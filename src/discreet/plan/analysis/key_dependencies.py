@@ -1,0 +1,170 @@
+"""What the keys of a group decide: expressions that have one value in it, written in terms of the keys.
+
+A weekday's number decides its name, a month its quarter, the first day of a month its year; and a column of a public
+table may decide others. Nothing private rests on it: what is written here is computed from released keys alone.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from discreet.plan.analysis.relation_schema import Schemas, public_origin
+from discreet.plan.expressions.calls import call
+from discreet.plan.expressions.evaluation import evaluate
+from discreet.plan.model.nodes import Call, Column, Expression, Literal, Relation, Value, columns
+from discreet.plan.model.types import Type
+
+MOST_VALUES = 500
+"""Of a key, that others are looked up by."""
+
+Decide = Callable[[Column, Sequence[Column]], Expression | None]
+"""Writes a column in terms of others, where a public table tells how; None where it does not."""
+
+_OF_A_DAY = (
+    *("year", "quarter", "month", "week", "day", "day_of_year", "day_of_week", "day_name", "month_name"),
+    *("start_of_year", "start_of_quarter", "start_of_month", "start_of_week", "end_of_month"),
+)
+_OF_A_QUARTER = ("year", "quarter", "start_of_year")
+_OF_A_MONTH = (*_OF_A_QUARTER, "month", "month_name", "start_of_quarter", "start_of_month", "end_of_month")
+_ALIKE: Mapping[str, tuple[str, ...]] = {
+    "to_date": _OF_A_DAY,
+    "start_of_month": _OF_A_MONTH,
+    "end_of_month": _OF_A_MONTH,
+    "start_of_quarter": _OF_A_QUARTER,
+    "start_of_year": ("year",),
+    "start_of_week": ("week",),
+}
+"""For a function of a day, those others that are the same of its result as of the day."""
+
+_YEAR = [dt.date(2024, month, 1) for month in range(1, 13)]
+_WEEK = [dt.date(2024, 1, day) for day in range(1, 8)]  # from a Monday on
+_CYCLES: tuple[tuple[frozenset[str], Sequence[dt.date]], ...] = (
+    (frozenset(("month", "month_name", "quarter")), _YEAR),
+    (frozenset(("day_of_week", "day_name")), _WEEK),
+)
+"""Functions of a day that have one value for all days of a month of the year, or of the week, and a day of each."""
+
+
+def decided(expression: Expression, keys: Sequence[Expression], public: Decide) -> Expression | None:
+    """Writes an expression in terms of keys; None if they do not decide it.
+
+    Args:
+        expression: over columns of a row.
+        keys: expressions of which every group has one value.
+        public: what public tables tell.
+
+    >>> day = Column("day", Type.DATE)
+    >>> weekday, name = Call("day_of_week", (day,), Type.INT), Call("day_name", (day,), Type.TEXT)
+    >>> found = decided(name, [weekday], lambda *_: None)
+    >>> [evaluate(found, {"day": dt.date(2026, 1, monday)}) for monday in (5, 12)]
+    ['Monday', 'Monday']
+    """
+    if expression in keys or isinstance(expression, Literal):
+        return expression
+    if isinstance(expression, Column):
+        others = [key for key in keys if isinstance(key, Column)]
+        return public(expression, others)
+    if not isinstance(expression, Call):
+        return None
+    parts = [decided(part, keys, public) for part in expression.arguments]
+    known = [part for part in parts if part is not None]
+    if len(known) == len(parts):
+        return Call(expression.function, tuple(known), expression.type)
+    return _of_a_day(expression, keys) or _of_a_cycle(expression, keys)
+
+
+def _of_a_day(expression: Call, keys: Iterable[Expression]) -> Expression | None:
+    """A function of a day as one of what a key is of the same day."""
+    for key in keys:
+        same = isinstance(key, Call) and key.arguments == expression.arguments
+        if same and isinstance(key, Call) and expression.function in _ALIKE.get(key.function, ()):
+            return call(expression.function, key)
+    return None
+
+
+def _of_a_cycle(expression: Call, keys: Iterable[Expression]) -> Expression | None:
+    """A function of a month of the year, or of a day of the week, looked up by a key that tells which."""
+    day = expression.arguments[0]
+    for functions, days in _CYCLES:
+        if expression.function not in functions or len(expression.arguments) != 1:
+            continue
+        for key in keys:
+            if _tells(key, day, functions):
+                pairs = [(_of(key, day, each), _of(expression, day, each)) for each in days]
+                if (found := looked_up(key, pairs, expression.type)) is not None:
+                    return found
+    return None
+
+
+def _tells(key: Expression, day: Expression, functions: frozenset[str]) -> bool:
+    """Whether a key reads a day through some functions alone."""
+    if isinstance(key, Call) and key.function in functions and key.arguments == (day,):
+        return True
+    parts = key.arguments if isinstance(key, Call) else ()
+    return bool(parts) and all(isinstance(part, Literal) or _tells(part, day, functions) for part in parts)
+
+
+def _of(expression: Expression, day: Expression, value: dt.date) -> Value:
+    """An expression of a day, for one day."""
+    column = Column("#day", Type.DATE)
+    found: Value = evaluate(_read(expression, day, column), {column.name: value})
+    return found
+
+
+def _read(expression: Expression, day: Expression, column: Column) -> Expression:
+    if not isinstance(expression, Call) or not any(True for _ in columns(expression)):
+        return expression
+    if expression.arguments == (day,):
+        return Call(expression.function, (column,), expression.type)
+    return Call(expression.function, tuple(_read(part, day, column) for part in expression.arguments), expression.type)
+
+
+def looked_up(key: Expression, pairs: Iterable[tuple[Value, Value]], kind: Type) -> Expression | None:
+    """Writes what a key is paired with, NULL where with nothing; None if with several things, or if keys are many."""
+    table: dict[Value, Value] = {}
+    for value, result in pairs:
+        if table.setdefault(value, result) != result or len(table) > MOST_VALUES:
+            return None
+    listed = sorted((value, result) for value, result in table.items() if value is not None)  # type: ignore[type-var]
+    found = _found(key, listed, kind)
+    if None not in table:
+        return found
+    return call("if", call("is_null", key), Literal(table[None], kind), found)
+
+
+def _found(key: Expression, table: Sequence[tuple[Value, Value]], kind: Type) -> Expression:
+    """Halves the list until one is left."""
+    if not table:
+        return Literal(None, kind)
+    if len(table) == 1:
+        ((value, result),) = table
+        same = call("equal", key, Literal(value, key.type))
+        return call("if", same, Literal(result, kind), Literal(None, kind))
+    middle = len(table) // 2
+    before = call("not", key) if key.type is Type.BOOL else call("less", key, Literal(table[middle][0], key.type))
+    return call("if", before, _found(key, table[:middle], kind), _found(key, table[middle:], kind))
+
+
+def told_by_public(
+    relation: Relation | None, column: Column, others: Sequence[Column], *, schemas: Schemas
+) -> Expression | None:
+    """Writes a column of a public table in terms of another that stands in the same row of it; None if none decides it.
+
+    Args:
+        relation: the rows that have these columns.
+        column: what is to be written.
+        others: in whose terms.
+        schemas: the declared tables by name.
+    """
+    origin = None if relation is None else public_origin(relation, column.name, schemas)
+    look_up = None if origin is None else schemas[origin[1]].lookup
+    if relation is None or origin is None or look_up is None:
+        return None
+    for other in others:
+        beside = public_origin(relation, other.name, schemas)
+        rows = look_up((beside[2],), origin[2]) if beside is not None and beside[:2] == origin[:2] else None
+        found = None if rows is None else looked_up(other, [(key, value) for (key,), value in rows], column.type)
+        if found is not None:
+            return found
+    return None
