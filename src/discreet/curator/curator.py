@@ -62,8 +62,6 @@ class Curator:
     >>> answer = curator.ask("SELECT COUNT(*) AS n FROM visits", epsilon=0.1)
     >>> answer.columns, str(answer.remaining)
     (('n', 'n_low', 'n_high'), 'epsilon=0.9')
-    >>> print(curator.amend("visits", budget=Budget(epsilon=2), note="agreed by the board").remaining)
-    epsilon=1.9
     """
 
     def __init__(self, ledger: str | os.PathLike[str] = ":memory:", *, engine: Engine | None = None) -> None:
@@ -321,20 +319,22 @@ class Curator:
         """Returns a private learner, trained on rows that one SELECT names; charged before anything is read.
 
         Features are the columns in the order written; numbers are clipped to declared bounds, and texts with declared
-        keys become one feature for each key. The estimator is not changed: a copy with its parameters is fitted, in
-        which ``bounds``, ``classes``, ``label_bounds`` and ``neighbours`` are completed by what is declared. The same
-        fit again gives the stored model for nothing.
+        keys become one feature for each key. A copy of the estimator is fitted, with ``bounds``, ``classes``,
+        ``label_bounds`` and ``neighbours`` as declared. The same fit again gives the stored model for nothing.
 
         Args:
             estimator: a learner of `discreet.learn`, whose epsilon and delta are what the fit may cost.
             question: one SELECT of columns and expressions, without aggregates.
             target: the column that is learned; None for learners without one.
+            analyst: as for `ask`.
+            key: as for `ask`.
+            project: as for `ask`.
             rows_per_unit: how many rows one unit may have; more than 1 only for learners that account for it.
-            analyst, key, project, progress: as for `ask`.
+            progress: as for `ask`.
 
         Returns:
-            The fitted learner, with `event_`, `privacy_spent_` and `private_` as always, the names of its features in
-            `columns_`, and of this call `cost_`, `remaining_`, `replayed_` and `notes_`.
+            The fitted learner, with the names of its features in `columns_`, and of this call `cost_`, `remaining_`,
+            `replayed_` and `notes_`.
 
         Raises:
             UnsupportedQuery: if the rows cannot be learned from privately; all else as for `ask`.
