@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.declarations import HERE, ConfigFile
-from discreet.cli.output import say
+from discreet.cli.output import say, stages
 from discreet.curator.inspection.file_check import FileCheck, check_file, mend_file
 from discreet.curator.inspection.proposed_config import proposed_config, table_name
 from discreet.errors import InvalidParameter
@@ -34,8 +34,9 @@ def check(
     config: ConfigFile = HERE,
 ) -> None:
     """Look into a file before it is protected, for the steward's eyes only: what is read, what is not, whose rows."""
-    path = file if mend is None else mend_file(file, mend)
-    found = check_file(path, unit=unit)
+    with stages("Reading"):
+        path = file if mend is None else mend_file(file, mend)
+        found = check_file(path, unit=unit)
     typer.echo(str(found))
     if mend is not None:
         say(f"Wrote {path}, readable by its owner only.")

@@ -6,7 +6,8 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,6 +28,7 @@ from discreet.errors import (
     UnsupportedQuery,
     explained,
 )
+from discreet.progress import told_to
 from discreet.report.display import printable
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -69,6 +71,13 @@ def form(*, as_json: bool, as_csv: bool) -> Form:
 def say(text: str) -> None:
     """Prints a sentence as one line."""
     Console(highlight=False, markup=False).print(printable(text), soft_wrap=True)
+
+
+@contextmanager
+def stages(first: str) -> Iterator[None]:
+    """Shows what is being done on a terminal, from the start until it ends: names of stages, and nothing of sizes."""
+    with Console(stderr=True).status(first) as shown, told_to(lambda name: shown.update(Text(printable(name)))):
+        yield
 
 
 def write_page(text: str, path: Path, option: str) -> None:

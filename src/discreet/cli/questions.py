@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from discreet.cli.declarations import HERE, ConfigFile
-from discreet.cli.output import Csv, Form, Html, Json, csv_text, form, json_text, write_page
+from discreet.cli.output import Csv, Form, Html, Json, csv_text, form, json_text, stages, write_page
 from discreet.curator.asking import choices
 from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.choices import CANDIDATES, Choices
@@ -73,7 +72,7 @@ def ask(
 ) -> None:
     """Ask a question and pay for it; the same question again is answered from the book for free."""
     chosen, parameters = form(as_json=json, as_csv=csv), _parameters(parameter)
-    with Console(stderr=True).status("Answering"), _keyed(key) as word:
+    with stages("Answering"), _keyed(key) as word:
         curator = Curator.from_config(config, opening=False)
         limits = _limits(
             curator,
@@ -135,20 +134,21 @@ def explain(
         analyst=analyst,
         choosing=choose_limits,
     )
-    told = curator.explain(
-        question,
-        parameters=parameters,
-        epsilon=epsilon,
-        delta=delta,
-        limits=limits,
-        other=other,
-        analyst=analyst,
-        confidence=confidence,
-        rows=rows,
-        within=within,
-        max_epsilon=max_epsilon,
-        project=project,
-    )
+    with stages("Explaining"):
+        told = curator.explain(
+            question,
+            parameters=parameters,
+            epsilon=epsilon,
+            delta=delta,
+            limits=limits,
+            other=other,
+            analyst=analyst,
+            confidence=confidence,
+            rows=rows,
+            within=within,
+            max_epsilon=max_epsilon,
+            project=project,
+        )
     typer.echo(str(told))
 
 
@@ -163,7 +163,7 @@ def profile(
     config: ConfigFile = HERE,
 ) -> None:
     """Buy a portrait of a table: people, rows and groups per person, and what limits and bounds leave out."""
-    with Console(stderr=True).status("Profiling"), _keyed(None) as word:
+    with stages("Profiling"), _keyed(None) as word:
         curator = Curator.from_config(config, opening=False)
         sets = None if by is None else [[name.strip() for name in keys.split(",")] for keys in by]
         found = curator.profile(

@@ -40,6 +40,7 @@ from discreet.mechanisms.base import CONFIDENCE
 from discreet.noise import Bits, source_of
 from discreet.plan.model.nodes import Question, Value
 from discreet.privacy import Loss, Neighbours
+from discreet.progress import Progress, telling
 from discreet.sql.parameters import Parameters
 
 
@@ -61,8 +62,6 @@ class Curator:
     >>> answer = curator.ask("SELECT COUNT(*) AS n FROM visits", epsilon=0.1)
     >>> answer.columns, str(answer.remaining)
     (('n', 'n_low', 'n_high'), 'epsilon=0.9')
-    >>> print(curator.amend("visits", budget=Budget(epsilon=2), note="agreed by the board").remaining)
-    epsilon=1.9
     """
 
     def __init__(self, ledger: str | os.PathLike[str] = ":memory:", *, engine: Engine | None = None) -> None:
@@ -121,6 +120,7 @@ class Curator:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    @telling
     def ask(
         self,
         question: str | Question,
@@ -137,6 +137,7 @@ class Curator:
         max_epsilon: check.Number | None = None,
         project: str = "",
         profile: check.Number | None = None,
+        progress: Progress | None = None,  # noqa: ARG002 - it is told all along
     ) -> Answer:
         """Returns a private answer, charged before anything is read; a stored one that is as good is free.
 
@@ -158,6 +159,7 @@ class Curator:
             project: whose cap it counts against, beside the analyst's and the account's.
             profile: what a profile of the table may cost, which is bought first unless one as precise is kept; nothing
                 is spent if both together cannot be paid.
+            progress: is called with the name of every stage that begins.
 
         Raises:
             UnsupportedQuery: if the question cannot be answered privately; nothing was spent.
@@ -273,6 +275,7 @@ class Curator:
         budgets = [terms_of(each, Terms.of(1, delta, total).delta) for each in listed(candidates)]
         return compare(measurement, budgets, confidence=chance, rows=imagined)
 
+    @telling
     def profile(
         self,
         table: str,
@@ -283,6 +286,7 @@ class Curator:
         analyst: str = OWNER,
         key: str | None = None,
         project: str = "",
+        progress: Progress | None = None,  # noqa: ARG002 - it is told all along
     ) -> Profile:
         """Returns a paid portrait of a table; from then on every answer about it says what it leaves out, for nothing.
 
@@ -299,6 +303,7 @@ class Curator:
         """Builds the same questions step by step: ``curator.table("visits").agg(n=count()).ask(epsilon=0.1)``."""
         return CuratedFrame(schema=supposing(self._catalog.schema(name)), curator=self)
 
+    @telling
     def fit(
         self,
         estimator: Any,
@@ -309,26 +314,27 @@ class Curator:
         key: str | None = None,
         project: str = "",
         rows_per_unit: int = 1,
+        progress: Progress | None = None,  # noqa: ARG002 - it is told all along
     ) -> Any:
         """Returns a private learner, trained on rows that one SELECT names; charged before anything is read.
 
         Features are the columns in the order written; numbers are clipped to declared bounds, and texts with declared
-        keys become one feature for each key. The estimator is not changed: a copy with its parameters is fitted, in
-        which ``bounds``, ``classes``, ``label_bounds`` and ``neighbours`` are completed by what is declared. The same
-        fit again gives the stored model for nothing.
+        keys become one feature for each key. A copy of the estimator is fitted, with ``bounds``, ``classes``,
+        ``label_bounds`` and ``neighbours`` as declared. The same fit again gives the stored model for nothing.
 
         Args:
             estimator: a learner of `discreet.learn`, whose epsilon and delta are what the fit may cost.
             question: one SELECT of columns and expressions, without aggregates.
             target: the column that is learned; None for learners without one.
-            analyst: who asks, and pays from their cap.
-            key: an idempotency key of the analyst's own, as for `ask`.
-            project: whose cap it counts against, too.
+            analyst: as for `ask`.
+            key: as for `ask`.
+            project: as for `ask`.
             rows_per_unit: how many rows one unit may have; more than 1 only for learners that account for it.
+            progress: as for `ask`.
 
         Returns:
-            The fitted learner, with `event_`, `privacy_spent_` and `private_` as always, the names of its features in
-            `columns_`, and of this call `cost_`, `remaining_`, `replayed_` and `notes_`.
+            The fitted learner, with the names of its features in `columns_`, and of this call `cost_`, `remaining_`,
+            `replayed_` and `notes_`.
 
         Raises:
             UnsupportedQuery: if the rows cannot be learned from privately; all else as for `ask`.
@@ -356,13 +362,7 @@ class Curator:
     def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None) -> None:
         """Registers a table that anybody may know: it has no account, and gives group keys to protected tables.
 
-        Args:
-            source: what the engine can read: a path, a frame.
-            name: how declarations call it.
-            types: of columns whose type the format does not carry.
-
-        Raises:
-            InvalidParameter: if the types do not fit, or a table of that name, or of the same data, is protected.
+        Types are of columns whose type the format does not carry. What is protected, by name or data, is refused.
         """
         self._catalog.public(source, name=name, types=types)
 

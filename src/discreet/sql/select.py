@@ -116,7 +116,8 @@ def _question(tree: exp.Select, reader: From) -> Question:
     found, conditions = inside.read(tree)
     if found.schema.public:
         raise UnknownTable(found.schema.name, {})
-    tree, found, conditions = marked(inside, tree, found, conditions)
+    if tree.find(exp.In, exp.Exists) is not None:
+        tree, found, conditions = marked(inside, tree, found, conditions)
     if (bands := histogram(tree)) is not None:
         asking = question(_asked(counted(tree), found, conditions, source, _blocks(inside)))
         return banded(asking, bands, found.scope(source))

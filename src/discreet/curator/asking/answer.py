@@ -28,6 +28,7 @@ from discreet.plan.post.outputs import Cell, Noisy, NoisyTime
 from discreet.plan.post.steps import measured, noisy_columns
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
+from discreet.progress import stage
 from discreet.report import answers, page, render
 from discreet.report.display import Display, Displayed, percent
 from discreet.report.html import element
@@ -85,6 +86,7 @@ class Answer(Displayed):
         profile: Profile | None = None,
     ) -> Answer:
         """Returns the answer that a result is; one that cost nothing now was replayed."""
+        stage("Working out intervals")
         program, rows, more = result.released.program, result.released.rows(confidence), frozenset[str]()
         if profile is not None:
             rows, more = completed(result.released, profile, confidence, rows)

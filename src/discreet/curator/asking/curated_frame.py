@@ -12,6 +12,7 @@ from discreet.curator.asking.planner import RequestedLimits
 from discreet.ledger import OWNER
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.plan.model.nodes import Value
+from discreet.progress import Progress
 from discreet.sql.frame import TableFrame
 
 
@@ -58,6 +59,7 @@ class CuratedFrame(TableFrame):
         within: Number | None = None,
         max_epsilon: Number | None = None,
         project: str = "",
+        progress: Progress | None = None,
     ) -> Answer:
         """Asks the question; see `Curator.ask`."""
         return self.curator.ask(
@@ -72,6 +74,7 @@ class CuratedFrame(TableFrame):
             within=within,
             max_epsilon=max_epsilon,
             project=project,
+            progress=progress,
         )
 
     def explain(

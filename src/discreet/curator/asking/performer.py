@@ -21,6 +21,7 @@ from discreet.measurement.program.execution import Reader, Released, run
 from discreet.measurement.releases.releaser import Releaser
 from discreet.plan.canonical import canonical
 from discreet.privacy import events
+from discreet.progress import stage
 
 WAIT = 10.0
 """Seconds to wait for an answer that somebody else computes under the same idempotency key, before it is run again."""
@@ -52,6 +53,7 @@ def charged(
         project: whose cap it counts against, too.
     """
     receipt: Receipt | None = None
+    stage("Charging the account")
     try:
         receipt = book.charge(
             request.account,
@@ -121,6 +123,7 @@ class Performer:
         paid = measurement.probes_paid(terms, receipt.event) if receipt.claim else len(measurement.missing)
         epsilon, facts = of_each_probe(terms, max(paid, 1)), measurement.facts
         for probe in measurement.missing:
+            stage("Finding out bounds and limits")
             facts = facts.having(probe, probe.found(self._probed(probe, epsilon, receipt)))
         account = self._book.account(receipt.account)
         settled = _settled(measurement, terms, facts, account, probed=paid > 0)

@@ -36,6 +36,7 @@ from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import Aggregate, Question, Value
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import Loss
+from discreet.progress import stage
 
 CHOOSE = "choose"
 """As limits: they are found out privately."""
@@ -84,6 +85,7 @@ class Planner:
             UnsupportedQuery: if limits cannot be found out for it.
             InvalidParameter: if the limits or the label do not fit.
         """
+        stage("Planning")
         if limits is not None and limits != CHOOSE:
             check.instance(Limits, limits=limits)
         plan, schemas = bound.plan, bound.schemas

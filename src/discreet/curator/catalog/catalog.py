@@ -26,6 +26,7 @@ from discreet.plan.model.relations import PerUnit, Windowed, children
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Loss, Neighbours, Unit
+from discreet.progress import stage
 from discreet.sql.clauses.select_parts import may_be_shown
 from discreet.sql.parameters import Parameters
 from discreet.sql.scope import lookup, same
@@ -240,6 +241,7 @@ class Catalog:
 
     def read(self, question: str | Question, parameters: Parameters = None) -> BoundQuestion:
         """Returns a question as a plan, with what is declared about its tables and the account that pays."""
+        stage("Reading the question")
         return self.bind(self.parse(question, parameters))
 
     def parse(self, question: str | Question, parameters: Parameters = None) -> Question:

@@ -19,6 +19,7 @@ from discreet.engines.duckdb.file_content import ColumnValues, FileContent, Rows
 from discreet.engines.duckdb.sources import PARQUET, existing, first_line, split_header
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
+from discreet.progress import stage
 from discreet.report.display import Display, Displayed
 
 WARNING = (
@@ -137,6 +138,7 @@ def check_file(path: str | os.PathLike[str], *, unit: str | None = None) -> File
         InvalidParameter: if there is no such file, or column.
     """
     file = existing(os.fspath(path))
+    stage("Reading bytes")
     encoding = None if file.suffix.lower() in PARQUET else encoding_of(file)
     if encoding is not None:
         stopping = _unreadable(file, encoding)
@@ -182,6 +184,7 @@ def _checked(file: Path, encoding: TextEncoding | None, content: FileContent, un
 
 
 def _proposals(content: FileContent, unit: str | None) -> tuple[int, dict[str, Proposal]]:
+    stage("Looking at cells")
     rows, found = content.forms()
     signed = [name for name, column in found.items() if column.count(Form.CURRENCY, Form.PERCENT)]
     bare = content.forms(signs=False)[1] if signed else {}
@@ -195,6 +198,7 @@ def _columns(content: FileContent, proposals: Mapping[str, Proposal]) -> dict[st
     listed = [name for name, made in proposals.items() if made.type in (Type.TEXT, Type.INT, Type.BOOL)]
     kinds = {name: made.type for name, made in proposals.items()}
     bounds = {name: _literals(made) for name, made in proposals.items() if made.kind is not None}
+    stage("Looking at values")
     values = content.values(kinds, bounds=bounds, listed=listed, most=MOST_KEYS)
     return {name: ColumnCheck(proposal=made, values=values[name]) for name, made in proposals.items()}
 

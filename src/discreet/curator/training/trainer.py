@@ -18,6 +18,7 @@ from discreet.measurement.program.execution import Reader, check_readable
 from discreet.measurement.releases.releaser import Releaser
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
+from discreet.progress import stage
 
 if TYPE_CHECKING:
     from discreet.curator.training.training_plan import TrainingPlan
@@ -99,6 +100,7 @@ class Trainer:
             UnsupportedQuery: if the rows cannot be learned from privately.
             InvalidParameter: if the learner is refused.
         """
+        stage("Planning")
         learners = load("discreet.curator.training.learners", "Fitting a learner")
         rows = self._catalog.parse_rows(question)
         account = self._catalog.account_of(rows.schema.name)
@@ -184,7 +186,9 @@ class Trainer:
         return payload
 
     def _learned(self, training: TrainingPlan, receipt: Receipt) -> str:
+        stage(f"Reading {training.reading.table}")
         X, y = training.decode(self._engine.read(training.reading))
+        stage(f"Fitting {type(training.learner).__name__}")
         model = self._releaser.fit(training.learner, X, y)
         if model.event_ != receipt.event or model.private_ is not self._releaser.bits.private:
             raise InternalError("A learner released something else than it planned.")

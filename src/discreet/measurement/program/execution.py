@@ -26,6 +26,7 @@ from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
 from discreet.plan.post.outputs import Cell, finish
 from discreet.plan.validation import check_reading
+from discreet.progress import stage
 
 Key = tuple[Value, ...]
 
@@ -120,7 +121,9 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
         return Released(program, main.keys, main.noisy, [run(one, engine, releaser) for one in program.beside])
     if program.groupings:
         return _together(program, [run(one, engine, releaser) for one in program.groupings])
+    stage(f"Reading {program.reading.table}")
     groups = engine.read(program.reading) if program.reading.statistics else {}
+    stage("Adding noise")
     keys = program.reading.public_keys
     shown: Sequence[Key] = keys if keys is not None else _ordered(program, groups)
     nothing = (0,) * len(program.reading.statistics)
@@ -136,6 +139,8 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
             together = np.array([[sum(column) for column in hidden.T]], dtype=object)
             shown.append((program.question.rest.value,) * len(program.question.keys))
             noisy = np.concatenate([noisy, _noisy(program, together, releaser)], axis=0)
+    if program.draws:
+        stage(f"Reading {program.reading.table} again")
     drawn = [draws.release(program.reading, shown, engine.read, releaser) for draws in program.draws]
     return Released(program, shown, np.concatenate([noisy, *drawn], axis=1))
 
