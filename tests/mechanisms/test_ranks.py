@@ -59,7 +59,7 @@ def largest(target: Target, rows: int, *, replaced: bool) -> Fraction:
 def test_one_group(target: Target, rows: int) -> None:
     limits = Limits(1, rows)
     for neighbours in Neighbours:
-        alone = Contribution(limits=limits, grouped=False, neighbours=neighbours)
+        alone = Contribution.of(limits=limits, neighbours=neighbours)
         found = largest(target, rows, replaced=neighbours is Neighbours.REPLACE)
         assert found <= target.l1(alone)
         assert found**2 <= target.l2_squared(alone)
@@ -75,10 +75,10 @@ def test_two_groups_one_of_which_a_unit_may_enter(target: Target, rows: int) -> 
     """Under REPLACE it leaves one group and enters another, or stays; the sums over groups are covered."""
     added = largest(target, rows, replaced=False)
     stayed = largest(target, rows, replaced=True)
-    grouped = Contribution(limits=Limits(1, rows), grouped=True, neighbours=Neighbours.REPLACE)
+    grouped = Contribution.of(limits=Limits(1, rows), neighbours=Neighbours.REPLACE, shown=[2])
     assert max(2 * added, stayed) <= target.l1(grouped)
     assert max(2 * added**2, stayed**2) <= target.l2_squared(grouped)
-    joined = Contribution(limits=Limits(1, rows), grouped=True, neighbours=Neighbours.ADD_REMOVE)
+    joined = Contribution.of(limits=Limits(1, rows), neighbours=Neighbours.ADD_REMOVE, shown=[2])
     assert (added, added**2) <= (target.l1(joined), target.l2_squared(joined))
 
 
@@ -86,13 +86,13 @@ def test_staying_costs_more_than_half_of_two_squares_at_the_median() -> None:
     """The case that twice the square of one move would miss: 2 (1/2)^2 < 1."""
     median = Target(Fraction(1, 2))
     assert largest(median, 1, replaced=True) ** 2 == 1 > 2 * largest(median, 1, replaced=False) ** 2
-    assert median.l2_squared(Contribution(limits=Limits(1, 1), grouped=True, neighbours=Neighbours.REPLACE)) == 1
+    assert median.l2_squared(Contribution.of(limits=Limits(), neighbours=Neighbours.REPLACE, shown=[None])) == 1
 
 
 def test_groups_and_rows_multiply() -> None:
     for grouped, neighbours in product((False, True), Neighbours):
-        one = Contribution(limits=Limits(1, 1), grouped=grouped, neighbours=neighbours)
-        many = Contribution(limits=Limits(5, 3), grouped=grouped, neighbours=neighbours)
+        one = Contribution.of(limits=Limits(), neighbours=neighbours, shown=[None if grouped else 1])
+        many = Contribution.of(limits=Limits(5, 3), neighbours=neighbours, shown=[None if grouped else 1])
         groups = 5 if grouped else 1
         for target in TARGETS:
             assert target.l1(many) == groups * 3 * target.l1(one)

@@ -191,7 +191,7 @@ def _notes(program: Program) -> tuple[str, ...]:
     if reading.bounding is not None:
         said.append(
             f"At most {_times(limits.rows, 'row')} per {program.people} and group are counted"
-            + (f", in at most {_times(limits.groups, 'group')}" if program.contribution.grouped else "")
+            + (f", in at most {_times(limits.groups, 'group')}" if program.question.keys else "")
             + (" of each grouping." if program.groupings else ".")
         )
         said.append(nobodys(program.people, "counted"))
