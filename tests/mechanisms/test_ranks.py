@@ -9,12 +9,18 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from discreet.mechanisms.ranks import Target
+from discreet.accounting.composition import compose as basic
+from discreet.accounting.composition import terms
+from discreet.accounting.zcdp import compose as zcdp
+from discreet.mechanisms import ranks
+from discreet.mechanisms.base import Law
+from discreet.mechanisms.ranks import Parts, Target, priced
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Neighbours
 
 LAST = 2
+LAWS: tuple[Law, ...] = ("laplace", "gaussian")
 Values = tuple[int, ...]
 
 
@@ -99,6 +105,47 @@ def test_groups_and_rows_multiply() -> None:
             assert target.l2_squared(many) == groups * 9 * target.l2_squared(one)
 
 
+def lists(each: tuple[Fraction, Fraction], most: int, shown: int) -> Iterator[list[Fraction]]:
+    """The moves of all groups that are replaced: each stayed in, left or entered, or none of these."""
+    alone, stays = each
+    for groups in combinations_with_replacement(((0, 0), (1, 0), (0, 1), (1, 1)), shown):
+        before, after = map(sum, zip(*groups, strict=True))
+        if max(before, after) <= most:
+            yield [stays if sum(group) == 2 else alone for group in groups if sum(group)]
+
+
+def test_few_public_groups() -> None:
+    """Of one to four groups a unit enters one to four: the sums over groups are covered and attained, in both norms."""
+    for target, rows in product([Target(Fraction(share)) for share in ("1/10", "1/2", "2/3", "1")], (1, 2)):
+        each = tuple(largest(target, rows, replaced=replaced) for replaced in (False, True))
+        for most, shown in product(range(1, 5), range(1, 5)):
+            replaced = Contribution.of(limits=Limits(most, rows), neighbours=Neighbours.REPLACE, shown=[shown])
+            found = list(lists((each[0], max(each)), most, shown))
+            for power, bound in ((1, target.l1), (2, target.l2_squared)):
+                farthest = max(sum(move**power for move in moves) for moves in found)
+                assert farthest <= bound(replaced)
+                assert farthest == bound(replaced) or each[1] < rows  # where the bound of one group is attained
+            check_event(target, replaced, found)
+
+
+def check_event(target: Target, replaced: Contribution, found: Sequence[Sequence[Fraction]]) -> None:
+    """The ranges of privacy losses are those of the event, or smaller, in every currency."""
+    for law in LAWS:
+        rate, event = priced(law, target, replaced, Fraction(1))
+        for moves in found:
+            ranges = [2 * rate * move for move in moves]
+            assert sum((each**2 for each in ranges), Fraction(0)) / 8 <= zcdp(terms(event)).rho
+            assert law == "gaussian" or sum(ranges) <= basic(terms(event)).epsilon == 1
+
+
+@pytest.mark.parametrize("shown", [1, 2, 3, 4, None])
+def test_the_price_is_what_was_asked(shown: int | None) -> None:
+    for most, moves in product(range(1, 5), (*TARGETS[::4], Parts((Fraction(1, 2),)), Parts((Fraction(1, 3),) * 2))):
+        for neighbours in Neighbours:
+            given = Contribution.of(limits=Limits(most, 2), neighbours=neighbours, shown=[shown])
+            assert basic(terms(priced("laplace", moves, given, Fraction(3))[1])).epsilon == 3
+
+
 def test_every_rank_is_claimed() -> None:
     for target, crowd in product(TARGETS, CROWDS):
         assert min(loss(target, crowd, point) for point in range(LAST + 1)) == 0
@@ -108,6 +155,13 @@ def test_mutant_the_smaller_of_q_and_its_complement(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Target, "one", property(lambda target: min(target.share, 1 - target.share)))
     with pytest.raises(AssertionError):
         test_one_group(Target(Fraction(1, 10)), 1)
+
+
+def test_mutant_pieces_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Epsilon in equal parts for all groups that a unit can enter, although some of them move farther than others."""
+    monkeypatch.setattr(ranks, "pieces", lambda contribution, _, stays: ((contribution.groups, stays),))
+    with pytest.raises(AssertionError):
+        test_few_public_groups()
 
 
 def test_mutant_an_end_that_claims_nothing_beyond() -> None:

@@ -203,10 +203,10 @@ def test_group_by_group_is_every_neighbour() -> None:
 def test_two_genders_move_by_two() -> None:
     """Known values: COUNT(*) of one row a group, by the number of groups, the limit and the relation."""
     rows, one = FORMS["rows"].corners, [Fraction(1)]
-    few = {(1, 7): 1, (2, 2): 2, (2, 9): 2, (3, 2): 3, (3, 3): 3, (4, 3): 4}
+    few: dict[tuple[int | None, int], int] = {(1, 7): 1, (2, 2): 2, (2, 9): 2, (3, 2): 3, (3, 3): 3, (4, 3): 4}
     for (shown, limit), moved in {**few, (4, 2): 4, (5, 3): 5, (6, 3): 6, (None, 3): 6}.items():
         replaced = contribution(Limits(limit, 1), Neighbours.REPLACE, shown)
-        assert (replaced.l1(rows, one), replaced.l2_squared(rows, one)) == (moved, moved), (shown, limit)
+        assert replaced.l1(rows, one) == replaced.l2_squared(rows, one) == moved, (shown, limit)
         joined = contribution(Limits(limit, 1), Neighbours.ADD_REMOVE, shown)
         assert joined.l1(rows, one) == min(limit, shown or limit)
 

@@ -177,7 +177,9 @@ class Parts:
         part, 2 R^2 if there is another.
         """
         square, stays = contribution.rows**2, 1 / min(self.ones) ** 2
-        return total(pieces(contribution, square, square * (max(stays, 2) if len(self.shares) > 1 else stays)))
+        if len(self.shares) > 1:
+            stays = max(stays, Fraction(2))
+        return total(pieces(contribution, square, square * stays))
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def people_of_each_account_are_paid_for() -> None:
 def _fewer_groupings(patch: pytest.MonkeyPatch) -> None:
     right = Contribution.of.__func__  # type: ignore[attr-defined]
 
-    def all_but_one(cls: Any, *, shown: Any, **options: Any) -> Contribution:
+    def all_but_one(cls: Any, /, *, shown: Any, **options: Any) -> Contribution:
         found: Contribution = right(cls, shown=shown[:-1] or shown, **options)
         return found
 
