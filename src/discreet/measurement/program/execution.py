@@ -191,7 +191,7 @@ def _notes(program: Program) -> tuple[str, ...]:
     if reading.bounding is not None:
         said.append(
             f"At most {_times(limits.rows, 'row')} per {program.people} and group are counted"
-            + (f", in at most {_times(limits.groups, 'group')}" if program.question.keys else "")
+            + (f", in at most {_times(limits.groups, 'group')}" if _leaves_out_groups(program) else "")
             + (" of each grouping." if program.groupings else ".")
         )
         said.append(nobodys(program.people, "counted"))
@@ -210,6 +210,13 @@ def _notes(program: Program) -> tuple[str, ...]:
         law = "Laplace" if program.noise.law == "laplace" else "Gaussian"
         said.append(f"Noise is exact discrete {law} noise; a count can come out negative.")
     return tuple(said)
+
+
+def _leaves_out_groups(program: Program) -> bool:
+    """Whether somebody may be in more groups than limits allow."""
+    readings = [one.reading for one in program.groupings or (program,) if one.question.keys]
+    most = program.contribution.limits.groups
+    return any(reading.public_keys is None or len(reading.public_keys) > most for reading in readings)
 
 
 def nobodys(people: str, used: str) -> str:
