@@ -184,10 +184,8 @@ def _saved(measurement: MeasurementPlan, terms: Terms, now: Program) -> float:
     if measurement.missing or not now.question.keys:
         return 1.0
     before = measurement.program(terms, measurement.facts, edition=Edition.BY_LIMITS)
-    ratios = [
-        before.estimators[name].variance(before.noise) / each.variance(now.noise)
-        for name, each in now.estimators.items()
-    ]
+    both = [(before.estimators[name], each) for name, each in now.estimators.items()]
+    ratios = [one.variance(before.noise) / other.variance(now.noise) for one, other in both]
     return math.sqrt(min(ratios, default=Fraction(1)))
 
 

@@ -189,11 +189,9 @@ def _notes(program: Program) -> tuple[str, ...]:
     limits, reading = program.contribution.limits, program.reading
     said = []
     if reading.bounding is not None:
-        said.append(
-            f"At most {_times(limits.rows, 'row')} per {program.people} and group are counted"
-            + (f", in at most {_times(limits.groups, 'group')}" if _leaves_out_groups(program) else "")
-            + (" of each grouping." if program.groupings else ".")
-        )
+        each = " of each grouping" if program.groupings else ""
+        most = f", in at most {_times(limits.groups, 'group')}{each}" if _leaves_out_groups(program) else ""
+        said.append(f"At most {_times(limits.rows, 'row')} per {program.people} and group are counted{most}.")
         said.append(nobodys(program.people, "counted"))
     if any(statistic.kind in ("sum", "product", "distinct_sum") for statistic in reading.statistics):
         said.append("Values are clipped to their public bounds before they are added.")
