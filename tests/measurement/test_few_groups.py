@@ -61,9 +61,10 @@ def owned(shown: int, rows: int) -> Iterator[list[Row]]:
     """More rows than the limit of each value, or none, in each public group; some of a key that nobody declared."""
     values = (-2, 9, None) if shown < 4 else (-2, 9)
     full: list[list[int | None]] = [[], *([x] * (rows + 1) for x in values)]
+    foreign: list[list[int | None]] = [[], [9, 9, 9]]
     for groups in product(full, repeat=shown):
-        for foreign in ([], [9, 9, 9]):
-            each = zip((*NAMES[:shown], "z"), (*groups, foreign), strict=True)
+        for more in foreign:
+            each = zip((*NAMES[:shown], "z"), (*groups, more), strict=True)
             yield [{"unit": 1, "g": g, "h": "u", "w": "p", "x": x} for g, own in each for x in own]
 
 
@@ -184,7 +185,8 @@ def test_noise_before_and_now() -> None:
 
     for neighbours, before, now in ((ADD, 20, 2), (SWAP, 40, 2)):
         few = 2, Limits(20, 1), neighbours
-        assert (scale(*few, Edition.BY_LIMITS), scale(*few, Edition.NOW)) == (before, now)
+        assert scale(*few, Edition.BY_LIMITS) == before
+        assert scale(*few, Edition.NOW) == now
         many = 4, Limits(2, 1), neighbours
         assert scale(*many, Edition.BY_LIMITS) == scale(*many, Edition.NOW)
 
