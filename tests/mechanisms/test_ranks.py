@@ -14,7 +14,7 @@ from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.mechanisms import ranks
 from discreet.mechanisms.base import Law
-from discreet.mechanisms.ranks import Parts, Target, priced
+from discreet.mechanisms.ranks import Moves, Parts, Target, priced
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Neighbours
@@ -140,7 +140,8 @@ def check_event(target: Target, replaced: Contribution, found: Sequence[Sequence
 
 @pytest.mark.parametrize("shown", [1, 2, 3, 4, None])
 def test_the_price_is_what_was_asked(shown: int | None) -> None:
-    for most, moves in product(range(1, 5), (*TARGETS[::4], Parts((Fraction(1, 2),)), Parts((Fraction(1, 3),) * 2))):
+    every: list[Moves] = [*TARGETS[::4], Parts((Fraction(1, 2),)), Parts((Fraction(1, 3),) * 2)]
+    for most, moves in product(range(1, 5), every):
         for neighbours in Neighbours:
             given = Contribution.of(limits=Limits(most, 2), neighbours=neighbours, shown=[shown])
             assert basic(terms(priced("laplace", moves, given, Fraction(3))[1])).epsilon == 3
