@@ -179,6 +179,7 @@ def with_offers(
         refusal=None if refusal is None else str(refusal),
     )
 
+
 def _saved(measurement: MeasurementPlan, terms: Terms, now: Program) -> float:
     """The least ratio of standard deviations, over all numbers, by limits alone and now."""
     if measurement.missing or not now.question.keys:
