@@ -27,6 +27,7 @@ from discreet.measurement.releases.layouts import Layout, Requirements, centred,
 from discreet.measurement.selection import LARGEST_EPSILON, Optimal, Selection, Threshold
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.group_keys import MOST_VALUES, is_declared, values
+from discreet.plan.analysis.reachable_groups import reachable
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.nodes import Aggregate, Column, Expression, Question, Value
 from discreet.plan.model.readings import Bounding, Reading
@@ -141,7 +142,7 @@ def choose(
         UnsupportedQuery: if keys are private and there is no delta, or an argument has no bounds.
     """
     asked, former = question.groupings or (question,), edition is Edition.ONE_GRID
-    listed = [(one, public_keys(one, schema) if keys is None else keys) for one in asked]
+    listed = [(one, _shown_keys(one, schema, edition) if keys is None else keys) for one in asked]
     contribution = _contribution(listed, schema, limits, edition)
     if all(known is not None for one, known in listed if one.keys):
         draft = _quietest(question, schema, contribution, epsilon, delta, sized=False, law=law, former=former)
@@ -163,6 +164,12 @@ def choose(
         event=draft.event,
         groupings=tuple(each),
     )
+
+
+def _shown_keys(question: Question, schema: TableSchema, edition: Edition) -> Keys | None:
+    """The public groups that some row can be in; None if they are private."""
+    known = public_keys(question, schema)
+    return known if known is None or edition < Edition.NOW else reachable(question, known)
 
 
 def _contribution(
