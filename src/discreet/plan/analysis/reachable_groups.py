@@ -21,6 +21,7 @@ from itertools import product
 from typing import Any
 
 from discreet.plan.analysis.value_sets import Sets, ValueSet, possible
+from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.interval_arithmetic import INT_HIGH, INT_LOW
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Question, Relation, Value, columns, substitute
 from discreet.plan.model.relations import Join, Marked, Matched, PerUnit, Select, Windowed
@@ -29,8 +30,8 @@ from discreet.plan.model.types import Type
 MOST_POINTS, MOST_CELLS = 100, 2_000
 """A key whose columns would be taken into more pieces keeps all its values."""
 
-MOST_TRIED = 10_000
-"""Of combinations of keys that one condition is tried with."""
+MOST_TRIED, MOST_COMPUTED = 10_000, 100_000
+"""Of combinations of keys that one condition is tried with; of those that decide it by themselves."""
 
 Keys = tuple[tuple[Value, ...], ...]
 
@@ -88,8 +89,10 @@ class _Rows:
         """Yields for each condition that names keys whether it may be TRUE, given their values."""
         for condition in self.conditions:
             places = [place for place, key in enumerate(self.keys) if _names(condition, key)]
-            if places and len({tuple(key[place] for place in places) for key in listed}) <= MOST_TRIED:
-                yield _remembered(condition, [self.keys[place] for place in places], places)
+            keys = [self.keys[place] for place in places]
+            most = MOST_COMPUTED if _decide(keys, condition) else MOST_TRIED
+            if places and len({tuple(key[place] for place in places) for key in listed}) <= most:
+                yield _remembered(condition, keys, places)
 
     def values_of_keys(self, listed: Keys) -> Iterator[Test]:
         """Yields for each key that is computed whether it may have a value, by all pieces of its columns."""
@@ -167,17 +170,28 @@ def _literals(expression: Expression) -> Iterator[Literal]:
             yield from _literals(part)
 
 
+def _decide(keys: Sequence[Expression], condition: Expression) -> bool:
+    """Whether a condition depends on the values of keys alone, which are columns."""
+    return all(isinstance(key, Column) for key in keys) and set(columns(condition)) <= set(keys)
+
+
 def _remembered(condition: Expression, keys: Sequence[Expression], places: Sequence[int]) -> Test:
     """Whether a condition may be TRUE, worked out once for each combination of the values of keys."""
     known: dict[tuple[Value, ...], bool] = {}
+    names = [key.name for key in keys if isinstance(key, Column)] if _decide(keys, condition) else None
+
+    def tried(own: tuple[Value, ...]) -> bool:
+        if names is not None:
+            return evaluate(condition, dict(zip(names, own, strict=True))) is True
+        literals: dict[Expression, Expression] = {
+            key: Literal(value, key.type) for key, value in zip(keys, own, strict=True)
+        }
+        return possible(substitute(condition, literals, lambda column: column), {}).holds(True)
 
     def test(values: tuple[Value, ...]) -> bool:
         own = tuple(values[place] for place in places)
         if own not in known:
-            literals: dict[Expression, Expression] = {
-                key: Literal(value, key.type) for key, value in zip(keys, own, strict=True)
-            }
-            known[own] = possible(substitute(condition, literals, lambda column: column), {}).holds(True)
+            known[own] = tried(own)
         return known[own]
 
     return test
