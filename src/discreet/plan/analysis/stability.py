@@ -82,8 +82,9 @@ class Contribution:
         >>> both.groups, both.overlap, both.l1([(1,)], [Fraction(1)])
         (2, 2, Fraction(2, 1))
         """
-        entered = [limits.groups if count is None else min(limits.groups, count) for count in shown]
-        overlaps = [0 if n is None else max(0, 2 * g - n) for g, n in zip(entered, shown, strict=True)]
+        counts = [None if count is None else max(count, 1) for count in shown]
+        entered = [limits.groups if count is None else min(limits.groups, count) for count in counts]
+        overlaps = [0 if n is None else max(0, 2 * g - n) for g, n in zip(entered, counts, strict=True)]
         return cls(limits=limits, neighbours=neighbours, groups=sum(entered), overlap=sum(overlaps))
 
     @classmethod
