@@ -94,7 +94,8 @@ def test_a_greedy_patient(sql: str, limits: Limits, neighbours: Neighbours) -> N
 def test_the_distances_are_those_of_the_worst_unit() -> None:
     """One row in each of G groups, all of them hidden: G by themselves, and G together, whose square is G^2."""
     for groups, rows in ((1, 1), (2, 3)):
-        made = Contribution(limits=Limits(groups, rows), grouped=True, neighbours=ADD, gathers=True)
+        apart = Contribution.of(limits=Limits(groups, rows), neighbours=ADD, shown=[None])
+        made = replace(apart, gathers=True)
         assert made.l1([(1,)], [Fraction(1)]) == 2 * groups * rows
         assert made.l2_squared([(1,)], [Fraction(1)]) == groups * rows**2 + (groups * rows) ** 2
         assert made.l1([(1,)], [Fraction(1)], once=True) == 2 * groups

@@ -539,7 +539,7 @@ def test_mutant_a_probe_in_which_people_count_often(monkeypatch: pytest.MonkeyPa
 
 def test_mutant_a_price_without_its_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     right = MeasurementPlan.event
-    monkeypatch.setattr(MeasurementPlan, "event", lambda self, asked, _: right(self, asked, 1).events[-1])  # type: ignore[attr-defined]
+    monkeypatch.setattr(MeasurementPlan, "event", lambda self, asked, *_: right(self, asked, 1).events[-1])  # type: ignore[attr-defined]
     with pytest.raises(AssertionError):
         test_one_call_answers_and_costs_what_was_asked()
 
@@ -548,9 +548,9 @@ def test_mutant_a_price_that_depends_on_what_is_found(monkeypatch: pytest.Monkey
     """A fallback that gives its share to the answer is noticed: more noise is paid for than was charged."""
     right = MeasurementPlan.settled
 
-    def generous(self: MeasurementPlan, asked: Any, facts: Any, covers: Any) -> Any:
+    def generous(self: MeasurementPlan, asked: Any, facts: Any, *given: Any) -> Any:
         more = type(asked)(asked.epsilon / (1 - SHARE), asked.delta) if facts.guessed else asked
-        return right(self, more, facts, covers)
+        return right(self, more, facts, *given)
 
     monkeypatch.setattr(MeasurementPlan, "settled", generous)
     with pytest.raises(AssertionError):

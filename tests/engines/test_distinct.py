@@ -158,7 +158,7 @@ def check_bound(
     form: Form, limits: Limits, neighbours: Neighbours, *, grouped: bool, claims: Form | None = None
 ) -> None:
     """No neighbour is farther than claimed; and one is as far, where a value makes the largest move by itself."""
-    contribution = Contribution(limits=limits, grouped=grouped, neighbours=neighbours)
+    contribution = Contribution.of(limits=limits, neighbours=neighbours, shown=[None if grouped else 1])
     one, claims = [Fraction(1)] * len(form.statistics), claims or form
     claimed = [bound(claims.corners, one, once=claims.once) for bound in (contribution.l1, contribution.l2_squared)]
     found = list(map(Fraction, farthest(form, limits, neighbours, grouped=grouped)))

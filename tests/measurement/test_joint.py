@@ -83,7 +83,7 @@ def moves(form: Form, rows: int, neighbours: Neighbours) -> Iterator[tuple[int, 
 
 def check_bound(form: Form, rows: int, neighbours: Neighbours) -> None:
     """No neighbour is farther than claimed; one that comes or goes is as far."""
-    contribution = Contribution(limits=Limits(1, rows), grouped=False, neighbours=neighbours)
+    contribution = Contribution(limits=Limits(1, rows), neighbours=neighbours)
     found = list(moves(form, rows, neighbours))
     width = len(form.statistics)
     for weights in ([Fraction(1, 3)] * width, [Fraction(1, 2 + i * i) for i in range(width)]):

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from discreet.curator import Curator
 from discreet.curator import measurement_plan as plan_module
+from discreet.curator.asking import performer as performer_module
 from discreet.curator.asking.explanation import errors
 from discreet.curator.catalog.declarations import declare
 from discreet.curator.replay import replay as replay_module
-from discreet.curator.replay import stored_releases as stored_module
 from discreet.engines import Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.measurement.intervals.noise import Noise, Terms
 from discreet.measurement.program.error_targets import farthest
-from discreet.measurement.program.program import choose
+from discreet.measurement.program.program import Edition, choose
 from discreet.measurement.releases.additive import Linear
 from discreet.measurement.releases.grids import Steps
 from discreet.mechanisms.base import Law
@@ -321,11 +321,11 @@ def test_ordinary_intervals_are_as_wide_as_before(columns: str, neighbours: Neig
     asked = parse(f"SELECT {columns} AS a FROM t", {"t": schema})
     before, after = (
         errors(
-            choose(asked, schema, epsilon=Fraction(1), delta=Fraction(delta), former=former),
+            choose(asked, schema, epsilon=Fraction(1), delta=Fraction(delta), edition=edition),
             confidence=CONFIDENCE,
             rows=10**6,
         )["a"]
-        for former in (True, False)
+        for edition in (Edition.ONE_GRID, Edition.NOW)
     )
     assert before <= after * (1 + 1e-9)
     assert after <= 1.01 * before
@@ -337,7 +337,8 @@ def test_whole_numbers_are_not_widened(sql: str) -> None:
     schema = described("t", {"n": Type.INT}, bounds={"n": (0, 99)})
     asked = parse(f"SELECT {sql} AS a FROM t", {"t": schema})
     for epsilon in (1, QUIET):
-        before, after = (choose(asked, schema, epsilon=Fraction(epsilon), former=former) for former in (True, False))
+        editions = (Edition.ONE_GRID, Edition.NOW)
+        before, after = (choose(asked, schema, epsilon=Fraction(epsilon), edition=edition) for edition in editions)
         assert before.event == after.event
         assert errors(before, confidence=CONFIDENCE, rows=50) == errors(after, confidence=CONFIDENCE, rows=50)
 
@@ -359,8 +360,8 @@ def test_a_target_holds_the_rounding() -> None:
 
 def as_before(patch: pytest.MonkeyPatch) -> None:
     """Curators as they were when values had one grid."""
-    patch.setattr(plan_module, "choose", lambda *given, **more: choose(*given, **{**more, "former": True}))
-    patch.setattr(stored_module, "VERSION", stored_module.FORMER)
+    patch.setattr(plan_module, "choose", lambda *given, **more: choose(*given, **{**more, "edition": Edition.ONE_GRID}))
+    patch.setattr(performer_module, "EDITIONS", (Edition.ONE_GRID,))
 
 
 @pytest.fixture
@@ -468,7 +469,7 @@ def values_stay_on_the_grid_of_noise(patch: pytest.MonkeyPatch) -> None:
 
 
 def every_release_is_of_today(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(replay_module, "is_former", lambda _: False)
+    patch.setattr(replay_module, "edition_of", lambda _: Edition.NOW)
 
 
 LAWS: tuple[Law, Law] = ("laplace", "gaussian")

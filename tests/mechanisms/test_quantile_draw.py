@@ -29,7 +29,7 @@ from tests.effort import tried
 from tests.mechanisms.test_point_draw import KEY, Table, blocks_of, counted
 
 SHARES = tuple(map(Fraction, ("1/4", "1/2", "3/4", "19/20")))
-ROW = Contribution(limits=Limits(), grouped=False, neighbours=Neighbours.ADD_REMOVE)
+ROW = Contribution(limits=Limits(), neighbours=Neighbours.ADD_REMOVE)
 
 
 def tree_of(last: int, epsilon: str, shares: Sequence[Fraction] = SHARES) -> QuantileTree:

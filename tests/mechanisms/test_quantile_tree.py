@@ -38,7 +38,7 @@ Table = tuple[int, ...]
 
 
 def contribution(neighbours: Neighbours, rows: int = 1, *, grouped: bool = False, groups: int = 1) -> Contribution:
-    return Contribution(limits=Limits(groups, rows), grouped=grouped, neighbours=neighbours)
+    return Contribution.of(limits=Limits(groups, rows), neighbours=neighbours, shown=[None if grouped else 1])
 
 
 def tree_of(limits: Contribution, law: Law, shares: Sequence[Fraction] = THREE, share: str = "2") -> QuantileTree:
@@ -223,7 +223,7 @@ def test_mutant_children_are_drawn_from_all_values(monkeypatch: pytest.MonkeyPat
     fails(ADD, law)
 
 
-@pytest.mark.parametrize(("law", "name"), [("laplace", "l1"), ("gaussian", "l2_squared")])
+@pytest.mark.parametrize(("law", "name"), [("laplace", "moves"), ("gaussian", "l2_squared")])
 def test_mutant_replaced_rows_are_priced_as_removed_ones(monkeypatch: pytest.MonkeyPatch, law: Law, name: str) -> None:
     right = getattr(Parts, name)
     best_shape(QUARTERS if law == "gaussian" else THREE, contribution(SWAP), law)  # as it is without the mistake
@@ -232,8 +232,8 @@ def test_mutant_replaced_rows_are_priced_as_removed_ones(monkeypatch: pytest.Mon
 
 
 def test_mutant_two_rows_are_priced_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Parts.l1
-    monkeypatch.setattr(Parts, "l1", lambda parts, limits: right(parts, replace(limits, limits=Limits(1, 1))))
+    right = Parts.moves
+    monkeypatch.setattr(Parts, "moves", lambda parts, limits: right(parts, replace(limits, limits=Limits(1, 1))))
     fails(ADD, "laplace", rows=2)
 
 

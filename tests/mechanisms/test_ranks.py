@@ -9,13 +9,19 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from discreet.mechanisms.ranks import Target
+from discreet.accounting.composition import compose as basic
+from discreet.accounting.composition import terms
+from discreet.accounting.zcdp import compose as zcdp
+from discreet.mechanisms import ranks
+from discreet.mechanisms.base import Law
+from discreet.mechanisms.ranks import Moves, Parts, Target, priced
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Neighbours
 from tests.cases import every
 
 LAST = 2
+LAWS: tuple[Law, ...] = ("laplace", "gaussian")
 Values = tuple[int, ...]
 
 
@@ -60,7 +66,7 @@ def largest(target: Target, rows: int, *, replaced: bool) -> Fraction:
 def test_one_group(target: Target, rows: int) -> None:
     limits = Limits(1, rows)
     for neighbours in Neighbours:
-        alone = Contribution(limits=limits, grouped=False, neighbours=neighbours)
+        alone = Contribution.of(limits=limits, neighbours=neighbours)
         found = largest(target, rows, replaced=neighbours is Neighbours.REPLACE)
         assert found <= target.l1(alone)
         assert found**2 <= target.l2_squared(alone)
@@ -76,10 +82,10 @@ def test_two_groups_one_of_which_a_unit_may_enter(target: Target, rows: int) -> 
     """Under REPLACE it leaves one group and enters another, or stays; the sums over groups are covered."""
     added = largest(target, rows, replaced=False)
     stayed = largest(target, rows, replaced=True)
-    grouped = Contribution(limits=Limits(1, rows), grouped=True, neighbours=Neighbours.REPLACE)
+    grouped = Contribution.of(limits=Limits(1, rows), neighbours=Neighbours.REPLACE, shown=[2])
     assert max(2 * added, stayed) <= target.l1(grouped)
     assert max(2 * added**2, stayed**2) <= target.l2_squared(grouped)
-    joined = Contribution(limits=Limits(1, rows), grouped=True, neighbours=Neighbours.ADD_REMOVE)
+    joined = Contribution.of(limits=Limits(1, rows), neighbours=Neighbours.ADD_REMOVE, shown=[2])
     assert (added, added**2) <= (target.l1(joined), target.l2_squared(joined))
 
 
@@ -87,17 +93,59 @@ def test_staying_costs_more_than_half_of_two_squares_at_the_median() -> None:
     """The case that twice the square of one move would miss: 2 (1/2)^2 < 1."""
     median = Target(Fraction(1, 2))
     assert largest(median, 1, replaced=True) ** 2 == 1 > 2 * largest(median, 1, replaced=False) ** 2
-    assert median.l2_squared(Contribution(limits=Limits(1, 1), grouped=True, neighbours=Neighbours.REPLACE)) == 1
+    assert median.l2_squared(Contribution.of(limits=Limits(), neighbours=Neighbours.REPLACE, shown=[None])) == 1
 
 
 def test_groups_and_rows_multiply() -> None:
     for grouped, neighbours in product((False, True), Neighbours):
-        one = Contribution(limits=Limits(1, 1), grouped=grouped, neighbours=neighbours)
-        many = Contribution(limits=Limits(5, 3), grouped=grouped, neighbours=neighbours)
+        one = Contribution.of(limits=Limits(), neighbours=neighbours, shown=[None if grouped else 1])
+        many = Contribution.of(limits=Limits(5, 3), neighbours=neighbours, shown=[None if grouped else 1])
         groups = 5 if grouped else 1
         for target in TARGETS:
             assert target.l1(many) == groups * 3 * target.l1(one)
             assert target.l2_squared(many) == groups * 9 * target.l2_squared(one)
+
+
+def lists(each: tuple[Fraction, Fraction], most: int, shown: int) -> Iterator[list[Fraction]]:
+    """The moves of all groups that are replaced: each stayed in, left or entered, or none of these."""
+    alone, stays = each
+    for groups in combinations_with_replacement(((0, 0), (1, 0), (0, 1), (1, 1)), shown):
+        before, after = map(sum, zip(*groups, strict=True))
+        if max(before, after) <= most:
+            yield [stays if sum(group) == 2 else alone for group in groups if sum(group)]
+
+
+def test_few_public_groups() -> None:
+    """Of one to four groups a unit enters one to four: the sums over groups are covered and attained, in both norms."""
+    for target, rows in product([Target(Fraction(share)) for share in ("1/10", "1/2", "2/3", "1")], (1, 2)):
+        each = tuple(largest(target, rows, replaced=replaced) for replaced in (False, True))
+        for most, shown in product(range(1, 5), range(1, 5)):
+            replaced = Contribution.of(limits=Limits(most, rows), neighbours=Neighbours.REPLACE, shown=[shown])
+            found = list(lists((each[0], max(each)), most, shown))
+            for power, bound in ((1, target.l1), (2, target.l2_squared)):
+                farthest = max(sum(move**power for move in moves) for moves in found)
+                assert farthest <= bound(replaced)
+                assert farthest == bound(replaced) or each[1] < rows  # where the bound of one group is attained
+            check_event(target, replaced, found)
+
+
+def check_event(target: Target, replaced: Contribution, found: Sequence[Sequence[Fraction]]) -> None:
+    """The ranges of privacy losses are those of the event, or smaller, in every currency."""
+    for law in LAWS:
+        rate, event = priced(law, target, replaced, Fraction(1))
+        for moves in found:
+            ranges = [2 * rate * move for move in moves]
+            assert sum((each**2 for each in ranges), Fraction(0)) / 8 <= zcdp(terms(event)).rho
+            assert law == "gaussian" or sum(ranges) <= basic(terms(event)).epsilon == 1
+
+
+@pytest.mark.parametrize("shown", [1, 2, 3, 4, None])
+def test_the_price_is_what_was_asked(shown: int | None) -> None:
+    every: list[Moves] = [*TARGETS[::4], Parts((Fraction(1, 2),)), Parts((Fraction(1, 3),) * 2)]
+    for most, moves in product(range(1, 5), every):
+        for neighbours in Neighbours:
+            given = Contribution.of(limits=Limits(most, 2), neighbours=neighbours, shown=[shown])
+            assert basic(terms(priced("laplace", moves, given, Fraction(3))[1])).epsilon == 3
 
 
 def test_every_rank_is_claimed() -> None:
@@ -109,6 +157,13 @@ def test_mutant_the_smaller_of_q_and_its_complement(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Target, "one", property(lambda target: min(target.share, 1 - target.share)))
     with pytest.raises(AssertionError):
         test_one_group(Target(Fraction(1, 10)), 1)
+
+
+def test_mutant_pieces_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Epsilon in equal parts for all groups that a unit can enter, although some of them move farther than others."""
+    monkeypatch.setattr(ranks, "pieces", lambda contribution, _, stays: ((contribution.groups, stays),))
+    with pytest.raises(AssertionError):
+        test_few_public_groups()
 
 
 def test_mutant_an_end_that_claims_nothing_beyond() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, combinations_with_replacement, product
 
 import numpy as np
@@ -25,7 +26,7 @@ from discreet.plan.model.readings import Statistic
 from discreet.plan.model.schema import Bounds, Limits
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours
-from tests.cases import every
+from tests.cases import every, try_all
 
 X = Column("x", Type.INT)
 BOUNDS = Bounds(Fraction(-2), Fraction(5))
@@ -103,20 +104,134 @@ def farthest(found: NDArray[np.int64], weights: Sequence[Fraction], power: int) 
     return Fraction(int((sizes**power).sum(axis=(1, 2)).max()), unit**power)
 
 
+WEIGHTS = ((Fraction(1, 3),) * 5, (Fraction(2), *(Fraction(1, part) for part in (7, 2, 5, 3))))
+
+
 def check_bound(
     name: str, limits: Limits, names: str, neighbours: Neighbours, forms: Mapping[str, Form] = FORMS
 ) -> None:
     """No neighbour is farther than the bound, and one is exactly as far."""
-    form, is_near = forms[name], name in CURVED and neighbours is Neighbours.REPLACE
-    contribution = Contribution(limits=limits, grouped=len(names) > 1, neighbours=neighbours)
+    form = forms[name]
     found = moves(form, names, limits, neighbours)
-    for weights in ((Fraction(1, 3),) * 5, (Fraction(2), *(Fraction(1, part) for part in (7, 2, 5, 3)))):
+
+    def far(used: Sequence[Fraction], power: int) -> Fraction:
+        return farthest(found, used, power)
+
+    check_claims(form, contribution(limits, neighbours, len(names)), far, is_curved=name in CURVED)
+
+
+def contribution(limits: Limits, neighbours: Neighbours, shown: int | None) -> Contribution:
+    return Contribution.of(limits=limits, neighbours=neighbours, shown=[shown])
+
+
+def check_claims(
+    form: Form, claims: Contribution, far: Callable[[Sequence[Fraction], int], Fraction], *, is_curved: bool
+) -> None:
+    """The bound holds in both norms, for several weights, and is attained, or nearly if corners are around a curve."""
+    is_near = is_curved and claims.neighbours is Neighbours.REPLACE
+    for weights in WEIGHTS:
         used = weights[: len(form.statistics)]
-        for power, bound in ((1, contribution.l1), (2, contribution.l2_squared)):
-            claimed = bound(form.corners, used, once=form.once)
-            largest = farthest(found, used, power)
+        for power, bound in ((1, claims.l1), (2, claims.l2_squared)):
+            claimed, largest = bound(form.corners, used, once=form.once), far(used, power)
             assert largest <= claimed
             assert claimed <= largest * (Fraction(3, 2) if is_near else 1)
+
+
+# ---------------------------------------------------------------------------------------------------- few public groups
+
+
+@cache
+def in_a_group(name: str, rows: int) -> NDArray[np.int64]:
+    """All that a unit with a row in a group may add to it."""
+    bags = [bag for n in range(1, rows + 1) for bag in combinations_with_replacement(VALUES, n)]
+    return np.array(sorted({added(FORMS[name], bag) for bag in bags}), dtype=np.int64)
+
+
+@cache
+def sizes(name: str, rows: int, weights: tuple[Fraction, ...], power: int) -> dict[tuple[int, int], Fraction]:
+    """The largest move of one group, by whether the unit was in it before and is in it afterwards."""
+    owned = in_a_group(name, rows)[:, None, :]
+    pairs = (owned - owned.swapaxes(0, 1)).reshape(-1, 1, owned.shape[2])
+    alone, stays = (farthest(found, weights, power) for found in (owned, pairs))
+    return {(0, 0): Fraction(0), (1, 0): alone, (0, 1): alone, (1, 1): stays}
+
+
+def over_groups(each: Mapping[tuple[int, int], Fraction], most: int, shown: int, neighbours: Neighbours) -> Fraction:
+    """The largest sum over so many groups, group by group: for each number of groups used before and after."""
+    best = {(0, 0): Fraction(0)}
+    for _ in range(shown):
+        longer: dict[tuple[int, int], Fraction] = {}
+        for (old, new), (before, after) in product(best, each):
+            used = old + before, new + after
+            if max(used) <= most and (neighbours is Neighbours.REPLACE or used[1] == 0):
+                longer[used] = max(longer.get(used, Fraction(0)), best[old, new] + each[before, after])
+        best = longer
+    return max(best.values())
+
+
+def check_few_groups(name: str, limits: Limits, shown: int, neighbours: Neighbours) -> None:
+    """No neighbour is farther than the bound for so many public groups, and one is exactly as far."""
+
+    def far(used: Sequence[Fraction], power: int) -> Fraction:
+        return over_groups(sizes(name, limits.rows, tuple(used), power), limits.groups, shown, neighbours)
+
+    check_claims(FORMS[name], contribution(limits, neighbours, shown), far, is_curved=name in CURVED)
+
+
+FEW = [
+    (Limits(groups, rows), shown, neighbours)
+    for groups, rows, shown, neighbours in product(range(1, 5), range(1, 4), range(1, 5), Neighbours)
+]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_few_public_groups(name: str) -> None:
+    """One to four groups, of which a unit may enter one to four with one to three rows each, in both relations."""
+    try_all(FEW, lambda case: check_few_groups(name, *case))
+
+
+def test_group_by_group_is_every_neighbour() -> None:
+    """What is found group by group is what all neighbours are, tried one by one."""
+    for name, groups, shown, neighbours in product(("pair and nulls", "units"), (1, 2), (1, 2, 3), Neighbours):
+        limits, weights = Limits(groups, 1), WEIGHTS[1][: len(FORMS[name].statistics)]
+        found = moves(FORMS[name], "abc"[:shown], limits, neighbours)
+        for power in (1, 2):
+            each = sizes(name, 1, weights, power)
+            assert over_groups(each, groups, shown, neighbours) == farthest(found, weights, power)
+
+
+def test_two_genders_move_by_two() -> None:
+    """Known values: COUNT(*) of one row a group, by the number of groups, the limit and the relation."""
+    rows, one = FORMS["rows"].corners, [Fraction(1)]
+    few: dict[tuple[int | None, int], int] = {(1, 7): 1, (2, 2): 2, (2, 9): 2, (3, 2): 3, (3, 3): 3, (4, 3): 4}
+    for (shown, limit), moved in {**few, (4, 2): 4, (5, 3): 5, (6, 3): 6, (None, 3): 6}.items():
+        replaced = contribution(Limits(limit, 1), Neighbours.REPLACE, shown)
+        assert replaced.l1(rows, one) == replaced.l2_squared(rows, one) == moved, (shown, limit)
+        joined = contribution(Limits(limit, 1), Neighbours.ADD_REMOVE, shown)
+        assert joined.l1(rows, one) == min(limit, shown or limit)
+
+
+def test_several_groupings_add_up() -> None:
+    for neighbours in Neighbours:
+        together = Contribution.of(limits=Limits(3, 2), neighbours=neighbours, shown=[2, 4, None, 1])
+        each = [contribution(Limits(3, 2), neighbours, shown) for shown in (2, 4, None, 1)]
+        for form in FORMS.values():
+            ones = [Fraction(1)] * len(form.statistics)
+            assert together.l1(form.corners, ones) == sum(one.l1(form.corners, ones) for one in each)
+            assert together.l2_squared(form.corners, ones) == sum(one.l2_squared(form.corners, ones) for one in each)
+
+
+def test_never_more_than_by_limits_alone() -> None:
+    """Fewer groups are never farther, and many are as far as if nobody knew their number."""
+    for limits, neighbours in product((Limits(1, 1), Limits(3, 2)), Neighbours):
+        known = [contribution(limits, neighbours, shown) for shown in (1, 2, 3, 4, 5, 6, 7, None)]
+        for form in FORMS.values():
+            ones = [Fraction(1)] * len(form.statistics)
+            far = [each.l1(form.corners, ones) for each in known]
+            assert far == sorted(far)
+            before = Contribution.by_limits(limits=limits, neighbours=neighbours, grouped=[True])
+            assert far[-1] == far[-2] == before.l1(form.corners, ones)
+            assert before.l2_squared(form.corners, ones) == known[-1].l2_squared(form.corners, ones)
 
 
 LIMITS = (Limits(1, 1), Limits(1, 2), Limits(2, 1))
@@ -149,8 +264,8 @@ def test_known_sensitivities() -> None:
     one = [Fraction(1)]
     ages = moments.sum_form(X, Steps.of(Bounds(Fraction(18), Fraction(100)), Type.INT))
     for neighbours, count, histogram, total in ((Neighbours.ADD_REMOVE, 1, 1, 100), (Neighbours.REPLACE, 1, 2, 100)):
-        alone = Contribution(limits=Limits(), grouped=False, neighbours=neighbours)
-        grouped = Contribution(limits=Limits(), grouped=True, neighbours=neighbours)
+        alone = contribution(Limits(), neighbours, 1)
+        grouped = contribution(Limits(), neighbours, None)
         assert alone.l1(FORMS["rows"].corners, one) == count
         assert grouped.l1(FORMS["rows"].corners, one) == histogram
         assert alone.l1(ages.corners, one) == total  # replace: 82 only if no row can be filtered out
@@ -192,7 +307,7 @@ class TestMutants:
         right = Contribution.l1
 
         def wrong(self: Contribution, *arguments: object, **options: object) -> Fraction:
-            added_only = Contribution(limits=self.limits, grouped=self.grouped, neighbours=Neighbours.ADD_REMOVE)
+            added_only = replace(self, neighbours=Neighbours.ADD_REMOVE)
             return right(added_only, *arguments, **options)  # type: ignore[arg-type]
 
         monkeypatch.setattr(Contribution, "l1", wrong)

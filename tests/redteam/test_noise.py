@@ -99,15 +99,19 @@ def test_noise_is_not_shared_between_statistics_or_groups() -> None:
 @every("epsilon", ["1/10", "1/3", "1/1000000", "10"])
 @every("bounds", [(0, 1), ("-1/3", "1/3"), (-(10**15), 1), (-1, 1000)])
 def test_scales_are_at_least_exact(epsilon: str, bounds: tuple[Any, Any], neighbours: Neighbours) -> None:
-    """RT-006, RT-019: no noise is smaller than groups x rows x the larger end over epsilon, as rationals."""
+    """RT-006, RT-019: no noise is smaller than groups x rows x the farthest move of a value over epsilon, as rationals.
+
+    A row comes or goes: the larger end. Of three wards, all of which may be entered, none is left for another one: a
+    replaced row goes from one end to the other, or to nothing, in each.
+    """
     curator = clinic([], bounds={"charge": bounds}, max_groups=3, max_rows=2, neighbours=neighbours)
     sql = "SELECT ward, SUM(charge) AS s FROM visits GROUP BY ward"
     (measure,) = planned(curator, sql, epsilon=epsilon).measures
     step = Fraction(2) ** (measure.form.statistics[0].exponent + measure.form.grains[0])
     low, high = (Fraction(end) for end in bounds)
-    sides = 1 if neighbours is Neighbours.ADD_REMOVE else 2
+    farthest = max(abs(low), abs(high)) if neighbours is Neighbours.ADD_REMOVE else max(high, 0) - min(low, 0)
     for scale in measure.scales:
-        assert scale * step >= sides * 3 * 2 * max(abs(low), abs(high)) / Fraction(epsilon)
+        assert scale * step >= 3 * 2 * farthest / Fraction(epsilon)
     assert curator.ask(sql, epsilon=epsilon).cost == PureDP(epsilon)
 
 

@@ -19,7 +19,7 @@ from discreet.curator.catalog.declarations import Terms, declaration
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.measurement.probes.probes import NOTHING, SHARE, Facts, Probe, Schemas, Spot, described, read_by
 from discreet.measurement.program.execution import answerable, exact_numbers
-from discreet.measurement.program.program import Program, choose
+from discreet.measurement.program.program import Edition, Program, choose
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.canonical import canonical, origin, replay, replay_order
@@ -30,6 +30,9 @@ from discreet.sql.clauses.histograms import with_edges
 
 Rebuild = Callable[[Fraction, Fraction], Program]
 """The same question's program at another epsilon and delta."""
+
+EDITIONS = tuple(sorted(Edition, reverse=True))
+"""All rules by which something may have been charged or released, the latest first."""
 
 _PARTS = (Fraction(1), Fraction(9, 10), Fraction(3, 4), Fraction(1, 2), Fraction(1, 4))
 
@@ -80,26 +83,26 @@ class MeasurementPlan:
         """Returns the tables it reads, declared as these facts say."""
         return read_by(self.plan, bounded(self.schemas, facts.bounds))
 
-    def program(self, terms: Terms, facts: Facts, law: Law | None = None, *, former: bool = False) -> Program:
+    def program(self, terms: Terms, facts: Facts, law: Law | None = None, *, edition: Edition = Edition.NOW) -> Program:
         """Returns the program at a budget, its aggregates in the order in which releases are stored.
 
         Args:
             terms: the budget.
             facts: what was found out.
             law: of its noise, unless it is chosen.
-            former: whether it is that of a release from before values had two grids.
+            edition: by whose rules, where it is that of a release that is kept.
         """
-        known = terms, tuple(facts.known.items()), law, former
+        known = terms, tuple(facts.known.items()), law, edition
         if known not in self.built:
-            self.built[known] = self._program(terms, facts, law, former)
+            self.built[known] = self._program(terms, facts, law, edition)
         return self.built[known]
 
-    def _program(self, terms: Terms, facts: Facts, law: Law | None, former: bool) -> Program:
+    def _program(self, terms: Terms, facts: Facts, law: Law | None, edition: Edition) -> Program:
         schemas, count = bounded(self.schemas, facts.bounds), 1 + len(self.plan.beside)
         share = Terms(terms.epsilon / count, terms.delta / count)
         limits = facts.limits(self.limits or described(self.plan, schemas).limits)
         with exact_numbers():
-            chosen = partial(self._chosen, schemas=schemas, terms=share, former=former)
+            chosen = partial(self._chosen, schemas=schemas, terms=share, edition=edition)
             program = chosen(self.plan, limits=limits, law=law)
             if self.plan.beside:
                 others = tuple(chosen(one, limits=self.limits, law=None) for one in self.plan.beside)
@@ -108,7 +111,14 @@ class MeasurementPlan:
             return answerable(program, self.schemas)
 
     def _chosen(
-        self, plan: Question, *, schemas: Schemas, terms: Terms, limits: Limits | None, law: Law | None, former: bool
+        self,
+        plan: Question,
+        *,
+        schemas: Schemas,
+        terms: Terms,
+        limits: Limits | None,
+        law: Law | None,
+        edition: Edition,
     ) -> Program:
         """One of the questions that share a budget, at its share."""
         schema = described(plan, schemas)
@@ -121,12 +131,12 @@ class MeasurementPlan:
             limits=limits or schema.limits,
             salt=self.salt,
             law=law,
-            former=former,
+            edition=edition,
         )
 
-    def rebuild(self, facts: Facts, law: Law | None = None, *, former: bool = False) -> Rebuild:
+    def rebuild(self, facts: Facts, law: Law | None = None, *, edition: Edition = Edition.NOW) -> Rebuild:
         """Returns the program at any budget."""
-        return lambda epsilon, delta: self.program(Terms(epsilon, delta), facts, law, former=former)
+        return lambda epsilon, delta: self.program(Terms(epsilon, delta), facts, law, edition=edition)
 
     def replay_key(self, program: Program, facts: Facts) -> str:
         """Returns the key under which releases of its program are kept, given these facts."""
@@ -139,16 +149,16 @@ class MeasurementPlan:
         """What a price is made with: the widest bounds of all columns that nobody declared, the table's own limits."""
         return Facts(known={probe.spot: probe.supposed for probe in self.probes})
 
-    def supposed(self, terms: Terms) -> Program:
+    def supposed(self, terms: Terms, edition: Edition = Edition.NOW) -> Program:
         """Returns the program with what probes leave, at the widest bounds: it decides law and price, come what may."""
-        return self.program(left_by_probes(terms), self.widest)
+        return self.program(left_by_probes(terms), self.widest, edition=edition)
 
-    def event(self, terms: Terms, probes: int) -> events.Event:
+    def event(self, terms: Terms, probes: int, edition: Edition = Edition.NOW) -> events.Event:
         """Returns the whole price if so many facts are missing; it depends on none of them."""
         if not probes:
-            return self.program(terms, self.facts).event
+            return self.program(terms, self.facts, edition=edition).event
         each, *_ = [probe.program(of_each_probe(terms, probes)).event for probe in self.probes]
-        return events.Composed([*([each] * probes), promised(self.supposed(terms).event)])
+        return events.Composed([*([each] * probes), promised(self.supposed(terms, edition).event)])
 
     def probes_paid(self, terms: Terms, event: events.Event) -> int:
         """Tells for how many probes an event is the whole price; at least for those that are missing now.
@@ -158,11 +168,10 @@ class MeasurementPlan:
         """
         if not self.probes:
             return 0
-        for probes in range(len(self.missing), len(self.probes) + 1):
-            if self.event(terms, probes) == event:
-                return probes
-        if not self.missing and self.program(terms, self.facts, former=True).event == event:
-            return 0
+        for edition in EDITIONS:
+            for probes in range(len(self.missing), len(self.probes) + 1):
+                if self.event(terms, probes, edition) == event:
+                    return probes
         raise InternalError("A question was charged with another price than its own.")
 
     def price(self, terms: Terms) -> events.Event:
@@ -188,7 +197,7 @@ class MeasurementPlan:
         )
 
     def settled(
-        self, terms: Terms, facts: Facts, covered: Callable[[events.Event, events.Event], bool]
+        self, terms: Terms, facts: Facts, covered: Callable[[events.Event, events.Event], bool], edition: Edition
     ) -> SettledProgram:
         """Returns the program at the bounds that were found, for no more than was charged.
 
@@ -196,15 +205,15 @@ class MeasurementPlan:
         spent. Where they make numbers that cannot be added up, the widest bounds, which were tried before the charge,
         are taken instead.
         """
-        supposed = self.supposed(terms)
+        supposed = self.supposed(terms, edition)
         promise, law, main = promised(supposed.event), supposed.noise.law, left_by_probes(terms)
         for part in _PARTS:
             less = Terms(main.epsilon * part, main.delta)
             with suppress(UnsupportedQuery, InvalidParameter):
-                program = self.program(less, facts, law)
+                program = self.program(less, facts, law, edition=edition)
                 if covered(program.event, promise):
-                    return SettledProgram(program=program, terms=less, facts=facts, law=law)
-        return SettledProgram(program=supposed, terms=main, facts=self.widest, law=law)
+                    return SettledProgram(program=program, terms=less, facts=facts, law=law, edition=edition)
+        return SettledProgram(program=supposed, terms=main, facts=self.widest, law=law, edition=edition)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +224,7 @@ class SettledProgram:
     terms: Terms
     facts: Facts
     law: Law | None = None
+    edition: Edition = Edition.NOW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,7 +69,7 @@ class QuantileTree:
     2019), rate m being c times the move in units of `Parts.ones`, where c = rate one is the same for all parts of the
     level. For `laplace` budgets the lengths of all parts and groups add up to at most 2 c `Parts.l1` = epsilon. The sum
     of independent losses that lie in intervals lies in one of their joint length: the parts of a group together are a
-    release of bounded range, and as in `Pick` all groups are G of them, of range epsilon / G each. For `gaussian`
+    release of bounded range, and as in `Pick` all groups are G of them, one for each of the `pieces`. For `gaussian`
     budgets a range r is r^2 / 8-zCDP (Cesar, Rogers 2021), and these add up to c^2 `Parts.l2_squared` / 2 = rho at
     most. Levels compose adaptively, as each of these does.
 

@@ -34,8 +34,8 @@ class Contribution(Protocol):
         """Returns the groups that a unit can enter, at most."""
 
     @property
-    def grouped(self) -> bool:
-        """Tells whether there are several groups; if not, a replaced unit stays in the only one."""
+    def overlap(self) -> int:
+        """Returns in how many of them a replaced unit stays at least, if it leaves and enters as many as it can."""
 
     @property
     def neighbours(self) -> Neighbours:
@@ -51,7 +51,36 @@ class OneValueEach:
     neighbours: Neighbours
     rows: int = 1
     groups: int = 1
-    grouped: bool = False
+    overlap: int = 1
+
+
+Pieces = tuple[tuple[int, Fraction], ...]
+"""How far one unit moves something in all groups together: so many times so far."""
+
+
+def pieces(contribution: Contribution, alone: Fraction | int, stays: Fraction | int) -> Pieces:
+    """Returns the largest moves of all groups, from those of one.
+
+    Let a unit that comes to a group or goes move it by at most `alone`, and one that stays in it, its rows replaced, by
+    at most `stays` >= `alone`. Under ADD_REMOVE there are G groups. Under REPLACE there are G pieces: groups that it
+    stays in, and pairs of a group left and a group entered, of 2 `alone`. Two sets of G groups share the `overlap` O at
+    least, where there are that few: then O of the pieces are groups that it stays in, or one that it leaves or enters,
+    which is no more. The others are whichever is more. Every move of neighbours is one of these lists, or smaller in
+    each of its pieces.
+    """
+    if contribution.neighbours is Neighbours.ADD_REMOVE:
+        found = [(contribution.groups, Fraction(alone))]
+    else:
+        apart = max(Fraction(stays), 2 * Fraction(alone))
+        found = [(contribution.overlap, Fraction(stays)), (contribution.groups - contribution.overlap, apart)]
+        if stays == apart:
+            found = [(contribution.groups, apart)]
+    return tuple((count, size) for count, size in found if count)
+
+
+def total(moves: Pieces) -> Fraction:
+    """Returns the sum of all pieces."""
+    return sum((count * size for count, size in moves), Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,29 +109,23 @@ class Target:
         """Returns how far one value more or less moves a loss."""
         return max(self.share, 1 - self.share)
 
-    def l1(self, contribution: Contribution) -> Fraction:
-        """Returns the largest sum, over groups, of the moves of losses between neighbours.
-
-        Under ADD_REMOVE a unit enters at most G groups. Under REPLACE with keys it leaves at most G groups and enters
-        at most G; a group that it stays in moves by R at most, which is no more than the 2 R max(q, 1 - q) of two
-        groups. Without keys there is one group, in which rows are replaced.
-        """
+    def moves(self, contribution: Contribution) -> Pieces:
+        """Returns how far one unit moves losses: R in a group that it stays in, R max(q, 1 - q) in another."""
         rows = contribution.rows
-        if contribution.neighbours is Neighbours.ADD_REMOVE:
-            return contribution.groups * rows * self.one
-        return 2 * contribution.groups * rows * self.one if contribution.grouped else Fraction(rows)
+        return pieces(contribution, rows * self.one, rows)
+
+    def l1(self, contribution: Contribution) -> Fraction:
+        """Returns the largest sum, over groups, of the moves of losses between neighbours."""
+        return total(self.moves(contribution))
 
     def l2_squared(self, contribution: Contribution) -> Fraction:
         """Returns the largest sum, over groups, of the squares of these moves.
 
-        Under REPLACE with keys, a group that the unit stays in counts R^2, and two that it leaves and enters count
-        2 R^2 max(q, 1 - q)^2 together: which of them is larger depends on q.
+        A group that a replaced unit stays in counts R^2, and two that it leaves and enters count 2 R^2 max(q, 1 - q)^2
+        together: which of them is larger depends on q.
         """
-        rows = contribution.rows
-        if contribution.neighbours is Neighbours.ADD_REMOVE:
-            return contribution.groups * (rows * self.one) ** 2
-        most = max(Fraction(1), 2 * self.one**2) if contribution.grouped else Fraction(1)
-        return contribution.groups * rows**2 * most
+        square = contribution.rows**2
+        return total(pieces(contribution, square * self.one**2, square))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,20 +154,19 @@ class Parts:
         """Returns for each part how far one value more or less moves its losses, at most."""
         return tuple(Target(share).one for share in self.shares)
 
-    def l1(self, contribution: Contribution) -> Fraction:
-        """Returns the largest sum, over groups and parts, of the moves of losses between neighbours.
+    def moves(self, contribution: Contribution) -> Pieces:
+        """Returns how far one unit moves the losses of all parts of a group together: by R if it comes or goes.
 
-        Under ADD_REMOVE it is R in each of G groups. Under REPLACE with keys it is R in each of G groups that the unit
-        leaves and of G that it enters, and in one that it stays in not more than the 2 R of two groups: its old rows
-        leave parts, its new ones enter. So it is without keys; but a single part whose rows of weight w are replaced by
-        those of weight v, both at most R, moves by (1 - s) v + s w or s v + (1 - s) w at most, which is R.
+        In a group that it stays in, its old rows leave parts and its new ones enter: 2 R. But a single part whose rows
+        of weight w are replaced by those of weight v, both at most R, moves by (1 - s) v + s w or s v + (1 - s) w at
+        most, which is R, or R / one in units of its own.
         """
-        rows, groups = contribution.rows, contribution.groups
-        if contribution.neighbours is Neighbours.ADD_REMOVE:
-            return Fraction(groups * rows)
-        if contribution.grouped or len(self.shares) > 1:
-            return Fraction(2 * groups * rows)
-        return rows / self.ones[0]
+        rows = contribution.rows
+        return pieces(contribution, rows, 2 * rows if len(self.shares) > 1 else rows / self.ones[0])
+
+    def l1(self, contribution: Contribution) -> Fraction:
+        """Returns the largest sum, over groups and parts, of the moves of losses between neighbours."""
+        return total(self.moves(contribution))
 
     def l2_squared(self, contribution: Contribution) -> Fraction:
         """Returns the largest sum, over groups and parts, of the squares of these moves.
@@ -152,15 +174,12 @@ class Parts:
         Weights in the parts of one group that add up to R have squares that add up to R^2 at most. Where rows are
         replaced within a group, the sum of squares is a convex function of the weights that leave the parts and of
         those that enter, so that it is largest where all leave one part and enter one: R^2 / one^2 if it is the same
-        part, 2 R^2 if there is another. Two groups that a unit leaves and enters count 2 R^2 together.
+        part, 2 R^2 if there is another.
         """
-        rows, groups = contribution.rows, contribution.groups
-        if contribution.neighbours is Neighbours.ADD_REMOVE:
-            return Fraction(groups * rows**2)
-        most = 1 / min(self.ones) ** 2
-        if contribution.grouped or len(self.shares) > 1:
-            most = max(most, Fraction(2))
-        return groups * rows**2 * most
+        square, stays = contribution.rows**2, 1 / min(self.ones) ** 2
+        if len(self.shares) > 1:
+            stays = max(stays, Fraction(2))
+        return total(pieces(contribution, square, square * stays))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +209,7 @@ class Pick(Aim):
     the point that is drawn there lies in an interval of length 2 rate m_g: it is rate times the move of that point's
     loss, plus the same constant for all points (Durfee, Rogers 2019). Groups are drawn independently. For `laplace`
     budgets, the lengths of all groups add up to at most epsilon = 2 rate `Target.l1`. They can be put together as G
-    releases of range epsilon / G each, G being the groups that a unit can enter: under ADD_REMOVE the groups
+    releases, one for each of the `pieces`, G being the groups that a unit can enter: under ADD_REMOVE the groups
     themselves, under REPLACE a group left with a group entered, or one in which the unit stays. For `gaussian` budgets,
     a range e is e^2 / 8-zCDP (Cesar, Rogers 2021), and these add up to at most rate^2 `Target.l2_squared` / 2 = rho.
 
@@ -215,6 +234,9 @@ class Pick(Aim):
 class Moves(Protocol):
     """How far one unit moves the losses, or the counts, that draws of the exponential mechanism are made by."""
 
+    def moves(self, contribution: Contribution) -> Pieces:
+        """Returns the largest moves between neighbours."""
+
     def l1(self, contribution: Contribution) -> Fraction:
         """Returns the largest sum, over groups, of the moves between neighbours."""
 
@@ -227,13 +249,14 @@ def priced(law: Law, moves: Moves, contribution: Contribution, share: Fraction) 
 
     The rate of a target is in units of ranks, that of parts in units of the `ones` of each. For an epsilon, points are
     drawn in as many groups as a unit can enter, each a release of bounded range. A move by m in either direction lets
-    the privacy loss range over 2 rate m (Durfee, Rogers 2019).
+    the privacy loss range over 2 rate m (Durfee, Rogers 2019), which adds up to epsilon over all pieces of the move.
     """
     if law == "gaussian":
         return root_below(2 * share / moves.l2_squared(contribution)), events.Concentrated(share)
-    each = events.BoundedRange(share / contribution.groups)
-    event = each if contribution.groups == 1 else events.Repeated(each, contribution.groups)
-    return share / (2 * moves.l1(contribution)), event
+    rate = share / (2 * moves.l1(contribution))
+    ranges = [(count, events.BoundedRange(2 * rate * size)) for count, size in moves.moves(contribution)]
+    each = [event if count == 1 else events.Repeated(event, count) for count, event in ranges]
+    return rate, each[0] if len(each) == 1 else events.Repeated(events.Composed(each), 1)  # one release, of two parts
 
 
 @lru_cache(maxsize=4096)

@@ -59,13 +59,13 @@ def people_of_each_account_are_paid_for() -> None:
 
 
 def _fewer_groupings(patch: pytest.MonkeyPatch) -> None:
-    right = Contribution.groups.fget  # type: ignore[attr-defined]
+    right = Contribution.of.__func__  # type: ignore[attr-defined]
 
-    def groups(self: Contribution) -> int:
-        found: int = right(replace(self, groupings=self.groupings[:-1]))
+    def all_but_one(cls: Any, /, *, shown: Any, **options: Any) -> Contribution:
+        found: Contribution = right(cls, shown=shown[:-1] or shown, **options)
         return found
 
-    patch.setattr(Contribution, "groups", property(groups))
+    patch.setattr(Contribution, "of", classmethod(all_but_one))
 
 
 def _ungathered(patch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from discreet.ledger import Book, Remaining
 from discreet.ledger.account import AccountState
 from discreet.ledger.tallies import prices
 from discreet.measurement.program.execution import Released, notes
-from discreet.measurement.program.program import Program
+from discreet.measurement.program.program import Edition, Program
 from discreet.measurement.releases.additive import Measure
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.schema import Limits
@@ -28,6 +28,7 @@ from discreet.privacy.events import Event
 from discreet.report.display import Display, Displayed, error, percent
 
 ROWS = 1000  # of an imagined group
+_NOTICED = 1.01  # smaller noise that is worth a word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,7 @@ class Explanation(Displayed):
         pending: whether something is still to be chosen; limits and scales of noise then follow from it.
         caps: what the caps of the analyst and of the project leave, if they have any.
         refusal: why `ask` would refuse the question now; None if it would not.
+        saved: how many times smaller the noise is, of every number, because few groups are shown; 1 if it is not.
     """
 
     program: Program
@@ -67,6 +69,7 @@ class Explanation(Displayed):
     pending: bool = False
     caps: Mapping[str, Loss] = field(default_factory=dict)
     refusal: str | None = None
+    saved: float = 1.0
 
     @property
     def limits(self) -> Limits:
@@ -89,12 +92,23 @@ class Explanation(Displayed):
             "noise": _pending(self.program) if self.pending else "; ".join(_noises(self.program)),
             "limits": f"groups per unit: {self.limits.groups}; rows per unit and group: {self.limits.rows}",
             "unit": self.unit,
-            "groups": "public" if self.program.selection is None else "private",
+            "groups": self._groups,
         }
 
     def _unit(self, name: str) -> str:
         kinds = {output.name: output.expression.type for output in self.program.question.outputs}
         return " days" if kinds[name].is_time and math.isfinite(self.errors[name]) else ""
+
+    @property
+    def _groups(self) -> str:
+        """Whose keys they have, how many there are, and what that saves."""
+        if self.program.selection is not None:
+            return "private"
+        if not self.program.question.keys:
+            return "public"
+        shown = sum(len(one.reading.public_keys or ((),)) for one in self.program.groupings or (self.program,))
+        less = f"; noise is {self.saved:.3g} times smaller than for the limit" if self.saved > _NOTICED else ""
+        return f"public, {shown:,} of them{less}"
 
     def _display(self) -> Display:
         head = f"error at {percent(self.confidence)}, in a group of {self.rows:,} rows"
@@ -132,6 +146,7 @@ def explanation(
         event=event,
         remarks=(*to_come(measurement, terms), *measurement.facts.remarks),
         pending=bool(measurement.missing),
+        saved=_saved(measurement, terms, program),
     )
 
 
@@ -163,6 +178,16 @@ def with_offers(
         caps=caps(book, found.account, analyst, project),
         refusal=None if refusal is None else str(refusal),
     )
+
+
+def _saved(measurement: MeasurementPlan, terms: Terms, now: Program) -> float:
+    """The least ratio of standard deviations, over all numbers, by limits alone and now."""
+    if measurement.missing or not now.question.keys:
+        return 1.0
+    before = measurement.program(terms, measurement.facts, edition=Edition.BY_LIMITS)
+    both = [(before.estimators[name], each) for name, each in now.estimators.items()]
+    ratios = [one.variance(before.noise) / other.variance(now.noise) for one, other in both]
+    return math.sqrt(min(ratios, default=Fraction(1)))
 
 
 def forecast(

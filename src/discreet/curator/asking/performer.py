@@ -11,13 +11,21 @@ from contextlib import contextmanager, suppress
 from fractions import Fraction
 
 from discreet.curator.catalog.declarations import Terms
-from discreet.curator.measurement_plan import ChargeRequest, MeasurementPlan, SettledProgram, of_each_probe, replay_key
+from discreet.curator.measurement_plan import (
+    EDITIONS,
+    ChargeRequest,
+    MeasurementPlan,
+    SettledProgram,
+    of_each_probe,
+    replay_key,
+)
 from discreet.curator.replay.stored_releases import MeasurementResult, NewResult, pack, unpack, written
 from discreet.errors import DiscreetError, InternalError
 from discreet.ledger import Account, Book, Receipt
 from discreet.ledger.tallies import prices
 from discreet.measurement.probes.probes import Facts, Probe
 from discreet.measurement.program.execution import Reader, Released, run
+from discreet.measurement.program.program import Edition
 from discreet.measurement.releases.releaser import Releaser
 from discreet.plan.canonical import canonical
 from discreet.privacy import events
@@ -126,17 +134,22 @@ class Performer:
             stage("Finding out bounds and limits")
             facts = facts.having(probe, probe.found(self._probed(probe, epsilon, receipt)))
         account = self._book.account(receipt.account)
-        settled = _settled(measurement, terms, facts, account, probed=paid > 0)
-        released = [probe.program(epsilon).event for probe in measurement.probes[:paid]]
-        event = events.Composed([*released, settled.program.event]) if released else settled.program.event
-        if receipt.claim and not costs_no_more(event, receipt.event, account):
+        probed = [probe.program(epsilon).event for probe in measurement.probes[:paid]]
+        for edition in EDITIONS if receipt.claim else EDITIONS[:1]:
+            settled = _settled(measurement, terms, facts, account, edition, probed=paid > 0)
+            event = events.Composed([*probed, settled.program.event]) if probed else settled.program.event
+            if not receipt.claim or costs_no_more(event, receipt.event, account):
+                break
+        else:
             raise InternalError("A question that is run again would cost more than it was charged with.")
         main = run(settled.program, self._engine, self._releaser)
         private = self._releaser.bits.private
         return NewResult(
-            result=MeasurementResult(released=main, facts=settled.facts, event=event, private=private),
+            result=MeasurementResult(
+                released=main, facts=settled.facts, event=event, private=private, edition=settled.edition
+            ),
             replay_key=measurement.replay_key(settled.program, settled.facts),
-            payload=pack(main, settled.terms, private=private, beside=written(settled, terms)),
+            payload=pack(main, settled.terms, private=private, beside=written(settled, terms), edition=settled.edition),
         )
 
     def _probed(self, probe: Probe, epsilon: Fraction, receipt: Receipt) -> Released:
@@ -159,12 +172,13 @@ class Performer:
 
 
 def _settled(
-    measurement: MeasurementPlan, terms: Terms, facts: Facts, account: Account, *, probed: bool
+    measurement: MeasurementPlan, terms: Terms, facts: Facts, account: Account, edition: Edition, *, probed: bool
 ) -> SettledProgram:
     """Returns the question's own program, from what probes leave if the charge was made for some."""
     if not probed:
-        return SettledProgram(program=measurement.program(terms, facts), terms=terms, facts=facts)
-    return measurement.settled(terms, facts, lambda event, promise: costs_no_more(event, promise, account))
+        program = measurement.program(terms, facts, edition=edition)
+        return SettledProgram(program=program, terms=terms, facts=facts, edition=edition)
+    return measurement.settled(terms, facts, lambda event, promise: costs_no_more(event, promise, account), edition)
 
 
 def costs_no_more(event: events.Event, promise: events.Event, account: Account) -> bool:

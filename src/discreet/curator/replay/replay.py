@@ -18,8 +18,8 @@ from discreet.curator.replay.derivation import Derived, derive, may_follow
 from discreet.curator.replay.stored_releases import (
     MeasurementResult,
     NewResult,
+    edition_of,
     facts_of,
-    is_former,
     law_of,
     serves,
     unpack,
@@ -124,7 +124,7 @@ class Replay:
             found = self._unpacked(measurement, stored.payload)
             if found is None:
                 continue
-            wanted = measurement.program(terms, facts, former=True) if found.former else program
+            wanted = measurement.program(terms, facts, edition=found.edition)
             if serves(found.released, wanted) or was_bought_for(stored.payload, terms):
                 return found
         return None
@@ -213,13 +213,15 @@ class Replay:
     def _unpacked(self, measurement: MeasurementPlan, payload: bytes) -> MeasurementResult | None:
         """Returns a stored release, by the facts that are written beside it."""
         fields = json.loads(payload)
-        facts, former = facts_of(fields), is_former(fields)
-        rebuild = measurement.rebuild(facts, law_of(fields), former=former)
+        facts, edition = facts_of(fields), edition_of(fields)
+        if edition is None:
+            return None
+        rebuild = measurement.rebuild(facts, law_of(fields), edition=edition)
         released = unpack(payload, rebuild, private=self._private)
         if released is None:
             return None
         return MeasurementResult(
-            released=released, facts=facts, event=released.program.event, private=self._private, former=former
+            released=released, facts=facts, event=released.program.event, private=self._private, edition=edition
         )
 
 

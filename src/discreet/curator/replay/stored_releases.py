@@ -15,16 +15,20 @@ from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import Rebuild, SettledProgram
 from discreet.measurement.probes.probes import Fact, Facts
 from discreet.measurement.program.execution import Released
-from discreet.measurement.program.program import Program
+from discreet.measurement.program.program import Edition, Program
 from discreet.mechanisms.base import Law
 from discreet.plan.model.schema import Bounds
 from discreet.privacy import events
 
-VERSION = 4
-FORMER = 3  # values on a single grid, whose rounding intervals did not count
 
-
-def pack(released: Released, terms: Terms, *, private: bool, beside: Mapping[str, Any] | None = None) -> str:
+def pack(
+    released: Released,
+    terms: Terms,
+    *,
+    private: bool,
+    beside: Mapping[str, Any] | None = None,
+    edition: Edition = Edition.NOW,
+) -> str:
     """Writes a release as JSON: exact integers, keys with their types, what it was chosen for, whether it may be shown.
 
     Args:
@@ -32,11 +36,12 @@ def pack(released: Released, terms: Terms, *, private: bool, beside: Mapping[str
         terms: the budget its program was chosen for.
         private: whether its noise was.
         beside: what else its program was built from.
+        edition: by whose rules.
     """
     return json.dumps(
         {
             **(beside or {}),
-            "version": VERSION,
+            "version": int(edition),
             "private": private,
             "epsilon": str(terms.epsilon),
             "delta": str(terms.delta),
@@ -55,19 +60,20 @@ def _block(released: Released) -> dict[str, Any]:
     }
 
 
-def is_former(fields: Mapping[str, Any]) -> bool:
-    """Tells whether a release was made on the former grid: by another program, whose intervals stay what they were."""
-    return bool(fields["version"] == FORMER)
+def edition_of(fields: Mapping[str, Any]) -> Edition | None:
+    """Returns by whose rules a release was made: its noise and its intervals stay what they were; None if unknown."""
+    known: dict[Any, Edition] = {int(edition): edition for edition in Edition}
+    return known.get(fields["version"])
 
 
 def unpack(payload: bytes | str, rebuild: Rebuild, *, private: bool) -> Released | None:
-    """Reads the release that `pack` wrote; the program must be rebuilt as `is_former` says.
+    """Reads the release that `pack` wrote; the program must be rebuilt by the rules that `edition_of` tells.
 
     None if this version of the library would have released it differently, or if one of the two has seeded noise: what
     a test released must never come back as a private answer.
     """
     fields = json.loads(payload)
-    if fields["version"] not in (FORMER, VERSION) or fields["private"] is not private:
+    if edition_of(fields) is None or fields["private"] is not private:
         return None
     program = rebuild(Fraction(fields["epsilon"]), Fraction(fields["delta"]))
     if events.to_json(program.event) != fields["event"]:
@@ -159,14 +165,14 @@ class MeasurementResult:
         facts: what was found out before.
         event: all that was released.
         private: whether its noise protects somebody, or was seeded for a test.
-        former: whether it was made on the grid of earlier versions.
+        edition: by whose rules it was made.
     """
 
     released: Released
     facts: Facts
     event: events.Event
     private: bool
-    former: bool = False
+    edition: Edition = Edition.NOW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

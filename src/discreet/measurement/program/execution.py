@@ -194,11 +194,9 @@ def _notes(program: Program) -> tuple[str, ...]:
     limits, reading = program.contribution.limits, program.reading
     said = []
     if reading.bounding is not None:
-        said.append(
-            f"At most {_times(limits.rows, 'row')} per {program.people} and group are counted"
-            + (f", in at most {_times(limits.groups, 'group')}" if program.contribution.grouped else "")
-            + (" of each grouping." if program.groupings else ".")
-        )
+        each = " of each grouping" if program.groupings else ""
+        most = f", in at most {_times(limits.groups, 'group')}{each}" if _leaves_out_groups(program) else ""
+        said.append(f"At most {_times(limits.rows, 'row')} per {program.people} and group are counted{most}.")
         said.append(nobodys(program.people, "counted"))
     if any(statistic.kind in ("sum", "product", "distinct_sum") for statistic in reading.statistics):
         said.append("Values are clipped to their public bounds before they are added.")
@@ -216,6 +214,13 @@ def _notes(program: Program) -> tuple[str, ...]:
         law = "Laplace" if program.noise.law == "laplace" else "Gaussian"
         said.append(f"Noise is exact discrete {law} noise; a count can come out negative.")
     return tuple(said)
+
+
+def _leaves_out_groups(program: Program) -> bool:
+    """Whether somebody may be in more groups than limits allow."""
+    readings = [one.reading for one in program.groupings or (program,) if one.question.keys]
+    most = program.contribution.limits.groups
+    return any(reading.public_keys is None or len(reading.public_keys) > most for reading in readings)
 
 
 def nobodys(people: str, used: str) -> str:

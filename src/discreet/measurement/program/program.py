@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -26,6 +27,7 @@ from discreet.measurement.releases.layouts import Layout, Requirements, centred,
 from discreet.measurement.selection import LARGEST_EPSILON, Optimal, Selection, Threshold
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.group_keys import MOST_VALUES, is_declared, values
+from discreet.plan.analysis.reachable_groups import reachable
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.model.nodes import Aggregate, Column, Expression, Question, Value
@@ -35,7 +37,18 @@ from discreet.plan.model.types import Type
 from discreet.privacy import events
 
 MOST_KEYS = 10**6  # public groups of one question
+Keys = tuple[tuple[Value, ...], ...]
 _LAYOUTS = {"laplace": (paired, centred), "gaussian": (centred,)}
+
+
+class Edition(IntEnum):
+    """By whose rules a program is made: a release that is kept stays what it was, with the noise it has."""
+
+    ONE_GRID = 3
+    """Values on a single grid, whose rounding intervals did not count."""
+    BY_LIMITS = 4
+    """Noise for as many groups as limits allow, however few are shown; groups that no row can be in."""
+    NOW = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +122,9 @@ def choose(
     delta: Fraction = Fraction(0),
     limits: Limits | None = None,
     salt: str = "",
-    keys: tuple[tuple[Value, ...], ...] | None = None,
+    keys: Keys | None = None,
     law: Law | None = None,
-    former: bool = False,
+    edition: Edition = Edition.NOW,
 ) -> Program:
     """Returns the program with the least noise at this budget, by public facts.
 
@@ -127,30 +140,25 @@ def choose(
         salt: of the rule by which rows are kept.
         keys: all values that the question's keys may have, where its own construction says so.
         law: of the noise.
-        former: whether values are on the grid that releases of earlier versions have.
+        edition: by whose rules.
 
     Raises:
         UnsupportedQuery: if keys are private and there is no delta, or an argument has no bounds.
     """
-    contribution = Contribution(
-        limits=(limits or schema.limits) if schema.unit is not None else Limits(),
-        grouped=bool(question.keys),
-        neighbours=schema.neighbours,
-        groupings=tuple(bool(one) for one in question.sets),
-    )
-    asked = question.groupings or (question,)
-    known = [public_keys(one, schema) if keys is None else keys for one in asked]
-    if all(not one.keys or listed is not None for one, listed in zip(asked, known, strict=True)):
+    asked, former = question.groupings or (question,), edition is Edition.ONE_GRID
+    listed = [(one, _shown_keys(one, schema, edition) if keys is None else keys) for one in asked]
+    contribution = _contribution(listed, schema, limits, edition)
+    if all(known is not None for one, known in listed if one.keys):
         draft = _quietest(question, schema, contribution, epsilon, delta, sized=False, law=law, former=former)
     else:
         _check_private(delta, schema)
         contribution = _gathering(question, contribution)
         draft = _selecting(question, schema, contribution, epsilon, delta, law=law, former=former)
     if not question.sets:
-        return _program(question, schema, contribution, draft, keys=known[0], salt=salt)
+        return _program(question, schema, contribution, draft, keys=listed[0][1], salt=salt)
     each = [
-        _program(one, schema, _alone(one, contribution), draft, keys=listed, salt=salt)
-        for one, listed in zip(asked, known, strict=True)
+        _program(one, schema, _contribution([(one, known)], schema, limits, edition), draft, keys=known, salt=salt)
+        for one, known in listed
     ]
     return replace(
         each[0],
@@ -162,9 +170,25 @@ def choose(
     )
 
 
-def _alone(question: Question, contribution: Contribution) -> Contribution:
-    """What one unit can change of one grouping: by this its rows are bounded, while noise is made for all."""
-    return replace(contribution, grouped=bool(question.keys), groupings=())
+def _shown_keys(question: Question, schema: TableSchema, edition: Edition) -> Keys | None:
+    """The public groups that some row can be in; None if they are private."""
+    known = public_keys(question, schema)
+    return known if known is None or edition < Edition.NOW else reachable(question, known)
+
+
+def _contribution(
+    listed: Sequence[tuple[Question, Keys | None]], schema: TableSchema, limits: Limits | None, edition: Edition
+) -> Contribution:
+    """What one unit can change of groupings with these public keys, None of them being known of private ones.
+
+    Noise is made for all groupings together; the rows of each are bounded by what is its own.
+    """
+    held = (limits or schema.limits) if schema.unit is not None else Limits()
+    if edition < Edition.NOW:
+        grouped = [bool(one.keys) for one, _ in listed]
+        return Contribution.by_limits(limits=held, neighbours=schema.neighbours, grouped=grouped)
+    shown = [(None if known is None else len(known)) if one.keys else 1 for one, known in listed]
+    return Contribution.of(limits=held, neighbours=schema.neighbours, shown=shown)
 
 
 def _program(
@@ -173,7 +197,7 @@ def _program(
     contribution: Contribution,
     draft: _Draft,
     *,
-    keys: tuple[tuple[Value, ...], ...] | None,
+    keys: Keys | None,
     salt: str,
 ) -> Program:
     """What is read and released for one grouping; its keys are public if they are given, or if there are none."""
@@ -228,7 +252,7 @@ def _is_inside(x: Expression, schema: TableSchema) -> bool:
     return column.bounds.low <= column.domain.low and column.domain.high <= column.bounds.high
 
 
-def public_keys(question: Question, schema: TableSchema) -> tuple[tuple[Value, ...], ...] | None:
+def public_keys(question: Question, schema: TableSchema) -> Keys | None:
     """Returns all combinations of the keys' values if every key has public ones; None if some are private.
 
     Declared keys are public however many they are. Those that follow from an expression are as long as the groups that
@@ -393,9 +417,7 @@ def _selecting(
     return replace(quiet, selection=optimal)
 
 
-def _reading(
-    question: Question, bounding: Bounding | None, keys: tuple[tuple[Value, ...], ...] | None, draft: _Draft
-) -> Reading:
+def _reading(question: Question, bounding: Bounding | None, keys: Keys | None, draft: _Draft) -> Reading:
     statistics = [statistic for form in draft.layout.forms for statistic in form.statistics]
     return Reading(
         table=question.table,

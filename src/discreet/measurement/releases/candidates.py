@@ -19,7 +19,7 @@ import numpy as np
 from discreet.errors import UnsupportedQuery
 from discreet.exact import Enclosure, upper
 from discreet.mechanisms.base import CONFIDENCE, Law
-from discreet.mechanisms.ranks import Contribution, priced
+from discreet.mechanisms.ranks import Contribution, Pieces, pieces, priced, total
 from discreet.noise import Bits, choose_exponential
 from discreet.plan.analysis.function_bounds import is_whole
 from discreet.plan.analysis.group_keys import values
@@ -30,7 +30,7 @@ from discreet.plan.model.nodes import Expression, Literal, Value, columns
 from discreet.plan.model.readings import Groups, Split
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
-from discreet.privacy import Neighbours, events
+from discreet.privacy import events
 
 MOST_CANDIDATES = 4096
 """Of one mode, if they are whole numbers or days without gaps; each of them is weighed in every group."""
@@ -92,25 +92,24 @@ class CountMoves:
     """
 
     @staticmethod
-    def l1(contribution: Contribution) -> Fraction:
-        """Returns half of the largest sum, over groups, of the ranges.
+    def moves(contribution: Contribution) -> Pieces:
+        """Returns halves of the largest ranges: a group that a replaced unit stays in has that of two others."""
+        return pieces(contribution, Fraction(contribution.rows, 2), contribution.rows)
 
-        Under ADD_REMOVE a unit is in at most G groups: G R. Under REPLACE it has rows in at most G groups before, and
-        in at most G after: a group that it leaves or enters has range R, one that it stays in 2 R, which is R for each
-        of the two times, so that the sum is 2 G R at most. Without keys there is one group, in which it stays: 2 R.
-        """
-        each = 1 if contribution.neighbours is Neighbours.ADD_REMOVE else 2
-        return Fraction(each * contribution.groups * contribution.rows, 2)
+    @classmethod
+    def l1(cls, contribution: Contribution) -> Fraction:
+        """Returns half of the largest sum, over groups, of the ranges."""
+        return total(cls.moves(contribution))
 
     @staticmethod
     def l2_squared(contribution: Contribution) -> Fraction:
         """Returns a quarter of the largest sum, over groups, of the squares of these ranges.
 
-        Under REPLACE, G groups in which the unit stays have (2 R)^2 each; leaving one and entering another instead has
+        Under REPLACE, groups in which the unit stays have (2 R)^2 each; leaving one and entering another instead has
         R^2 + R^2, which is less.
         """
-        each = 1 if contribution.neighbours is Neighbours.ADD_REMOVE else 4
-        return Fraction(each * contribution.groups * contribution.rows**2, 4)
+        square = contribution.rows**2
+        return total(pieces(contribution, Fraction(square, 4), square))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,14 +3,52 @@
 A row adds a vector to the statistics of its group. Whatever the row, that vector lies in the convex hull of a few
 corners and of zero (a row that is filtered out adds nothing). Norms are convex, so their largest value is at a corner:
 the maxima below are over finitely many integer vectors, exact, and named by relation.
+
+*Groups.* A unit is kept in at most `limits.groups` groups. Of a grouping whose groups are K public keys, rows with
+other keys are dropped before contributions are bounded, so that it is kept in at most g = min(limit, K). Without keys
+there is one group: K = 1. Groups of private keys, and those that `other=` gathers, have no such number: g is the limit.
+
+*One group.* Let f be a norm of the statistics of one group, or its square, and a unit have at most R rows there. Its
+rows move the statistics by at most
+
+    alone = max f(R c)          over corners c, if it comes or goes,
+    stays = max f(R (c - c'))   over corners and zero, if its old rows go and others come: fewer than R are filled up
+                                with zeros, R pairs of rows differ by at most the largest difference each, and the
+                                largest value of a convex function is at corners.
+
+Zero is among c', so that alone <= stays. For a norm stays <= 2 alone; for a square it may be up to 4 alone.
+
+*All groups* (f adds up over groups). Under ADD_REMOVE the distance is at most g alone. Under REPLACE let the unit stay
+in s groups, leave some and enter t in all of the others: s stays + t alone, where each of its two sets of groups has at
+most g, t <= 2 (g - s), and there are K groups, t <= K - s. With overlap o = max(0, 2 g - K),
+
+- for s <= o, t is at most K - s: the distance s stays + (K - s) alone grows with s, as stays >= alone;
+- for s >= o, t is at most 2 (g - s): the distance s stays + 2 (g - s) alone is linear in s, so that it is largest at
+  s = o or at s = g.
+
+So the largest distance is
+
+    o stays + (g - o) max(stays, 2 alone),
+
+where the maximum is 2 alone for norms. Both ends exist: sets of g groups out of K overlap in o groups, or in all of g.
+With K = 1 that is stays, with two groups of which both may be entered it is 2 stays (a COUNT by two genders moves by 2,
+not by 4), and with K >= 2 g, or K unknown, g max(stays, 2 alone). Several groupings are bounded each by itself, and
+what a unit moves in all of them adds up: g and o are the sums of theirs.
+
+The distance is attained where corners are moves of rows, each statistic counts rows of its own or all move together:
+all counts, sums, pairs and their NULLs. Corners around a curve (squares, cubes, products) lie outside of it, and what
+two of them differ by is more than rows can: under REPLACE the bound is up to half as large again as the distance. Of
+several groupings the same rows may not be able to attain all maxima at once. `tests/plan/test_stability.py` tries all
+neighbours of small worlds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
+from typing import Self
 
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Neighbours
@@ -23,30 +61,42 @@ class Contribution:
     """How much of a question one unit can touch.
 
     Args:
-        limits: at most so many groups per unit, and so many rows in each.
-        grouped: whether there are several groups; without keys all rows are in one.
+        limits: at most so many groups of a grouping per unit, and so many rows in each.
         neighbours: the relation.
-        groupings: whether each of several groupings has several groups; none if there is but one grouping.
+        groups: that one unit can enter: of several groupings, in all of them together.
+        overlap: in how many of them a replaced unit stays at least, if it leaves and enters as many as it can.
         gathers: whether the groups that are not shown are put together in one more.
     """
 
     limits: Limits
-    grouped: bool
     neighbours: Neighbours
-    groupings: tuple[bool, ...] = ()
+    groups: int = 1
+    overlap: int = 1
     gathers: bool = False
+
+    @classmethod
+    def of(cls, *, limits: Limits, neighbours: Neighbours, shown: Sequence[int | None] = (1,)) -> Self:
+        """Returns the contribution to groupings that show so many groups; None of private keys, 1 without keys.
+
+        >>> both = Contribution.of(limits=Limits(5, 1), neighbours=Neighbours.REPLACE, shown=[2])
+        >>> both.groups, both.overlap, both.l1([(1,)], [Fraction(1)])
+        (2, 2, Fraction(2, 1))
+        """
+        counts = [None if count is None else max(count, 1) for count in shown]
+        entered = [limits.groups if count is None else min(limits.groups, count) for count in counts]
+        overlaps = [0 if n is None else max(0, 2 * g - n) for g, n in zip(entered, counts, strict=True)]
+        return cls(limits=limits, neighbours=neighbours, groups=sum(entered), overlap=sum(overlaps))
+
+    @classmethod
+    def by_limits(cls, *, limits: Limits, neighbours: Neighbours, grouped: Sequence[bool]) -> Self:
+        """Returns the contribution by limits alone, as releases of earlier versions had it: more, never less."""
+        groups = sum(limits.groups if has_keys else 1 for has_keys in grouped)
+        return cls(limits=limits, neighbours=neighbours, groups=groups, overlap=0 if any(grouped) else 1)
 
     @property
     def rows(self) -> int:
         """Returns the rows that one unit has in a group, at most."""
         return self.limits.rows
-
-    @property
-    def groups(self) -> int:
-        """Groups that one unit can enter: of several groupings, in all of them together."""
-        if self.groupings:
-            return sum(self.limits.groups if grouped else 1 for grouped in self.groupings)
-        return self.limits.groups if self.grouped else 1
 
     def l1(self, corners: Sequence[Corner], weights: Sequence[Fraction], *, once: bool = False) -> Fraction:
         """Computes the largest weighted L1 distance between the statistics of neighbours.
@@ -56,9 +106,7 @@ class Contribution:
             weights: of each statistic, the inverse of its noise scale.
             once: whether a unit counts once per group, however many rows it has.
 
-        Under ADD_REMOVE rows of one unit add up, in all its groups. Under REPLACE the old rows go and others come: the
-        difference of two contributions if there is one group, else both in full, because they may fall into different
-        groups.
+        Rows of one unit add up, in one group as in all of them.
 
         A group of what is not shown comes in addition, since which groups these are follows from released numbers of
         all of them. All rows of a unit may be in it, those of several groups added up.
@@ -67,12 +115,7 @@ class Contribution:
             gathered = self._in_all_groups(once) * max(_length(move, weights) for move in self._moves(corners))
             return replace(self, gathers=False).l1(corners, weights, once=once) + gathered
         rows = 1 if once else self.limits.rows
-        one = max(_length(corner, weights) for corner in corners)
-        if self.neighbours is Neighbours.ADD_REMOVE:
-            return self.groups * rows * one
-        if self.grouped:
-            return 2 * self.groups * rows * one
-        return rows * max(_length(move, weights) for move in _differences(corners))
+        return rows * self._farthest(corners, lambda move: _length(move, weights))
 
     def l2_squared(self, corners: Sequence[Corner], weights: Sequence[Fraction], *, once: bool = False) -> Fraction:
         """Computes the largest square of the weighted L2 distance; weights are inverse standard deviations.
@@ -83,12 +126,15 @@ class Contribution:
             gathered = self._in_all_groups(once) ** 2 * max(_square(move, weights) for move in self._moves(corners))
             return replace(self, gathers=False).l2_squared(corners, weights, once=once) + gathered
         rows = 1 if once else self.limits.rows
-        one = max(_square(corner, weights) for corner in corners)
+        return rows**2 * self._farthest(corners, lambda move: _square(move, weights))
+
+    def _farthest(self, corners: Sequence[Corner], size: Callable[[Corner], Fraction]) -> Fraction:
+        """The largest distance in all groups of units with one row in each."""
+        alone = max(map(size, corners))
         if self.neighbours is Neighbours.ADD_REMOVE:
-            return self.groups * rows**2 * one
-        moved = max(_square(move, weights) for move in _differences(corners))
-        apart = 2 * one if self.grouped else Fraction(0)
-        return self.groups * rows**2 * max(moved, apart)
+            return self.groups * alone
+        stays = max(map(size, _differences(corners)))
+        return self.overlap * stays + (self.groups - self.overlap) * max(stays, 2 * alone)
 
     def _in_all_groups(self, once: bool) -> int:
         """How many rows one unit has in all its groups together, or how often it counts."""

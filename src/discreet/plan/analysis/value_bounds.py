@@ -208,13 +208,21 @@ def _(expression: Call, columns: Spans) -> Span:
     rule = _RULES.get(expression.function)
     if rule is None or expression.type not in _MEASURED:
         return EVERYTHING
-    if expression.function == "to_int" and expression.arguments[0].type is Type.BOOL:
-        return Span(Fraction(0), Fraction(1))
     shaped = _SHAPED.get(expression.function)
     found = shaped(expression, columns) if shaped is not None else None
     if found is None:
-        found = rule([span(argument, columns) for argument in expression.arguments])
+        return applied(expression, [span(argument, columns) for argument in expression.arguments])
     return _AS[expression.type](found)
+
+
+def applied(expression: Call, spans: Sequence[Span]) -> Span:
+    """Computes an interval that holds every value of a function, given one for each of its arguments."""
+    rule = _RULES.get(expression.function)
+    if rule is None or expression.type not in _MEASURED:
+        return EVERYTHING
+    if expression.function == "to_int" and expression.arguments[0].type is Type.BOOL:
+        return Span(Fraction(0), Fraction(1))
+    return _AS[expression.type](rule(spans))
 
 
 def _as_int(found: Span) -> Span:
