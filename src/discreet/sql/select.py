@@ -21,7 +21,7 @@ from sqlglot.errors import ParseError
 
 from discreet import check
 from discreet.errors import UnknownTable
-from discreet.plan.model.nodes import Question
+from discreet.plan.model.nodes import Column, Question
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.post.steps import AttachQuestion, noisy_columns
 from discreet.sql.clauses.assembly import Piece, QuestionParts, question, typed
@@ -30,7 +30,7 @@ from discreet.sql.clauses.histograms import banded, counted
 from discreet.sql.clauses.in_and_exists import marked
 from discreet.sql.clauses.outer_select import Columns, Parts, join_blocks, of_numbers, over
 from discreet.sql.clauses.row_selects import nested, releases
-from discreet.sql.clauses.select_parts import Subqueries, groupings, histogram, kept_rows, keys_of
+from discreet.sql.clauses.select_parts import Subqueries, groupings, histogram, kept_rows, keys_of, puts_together
 from discreet.sql.examples import DIALECT
 from discreet.sql.functions import only, read
 from discreet.sql.parameters import Parameters
@@ -101,7 +101,7 @@ def _shallow(tree: exp.Select, source: Source) -> None:
 def _question(tree: exp.Select, reader: From) -> Question:
     source = reader.source
     if tree.args.get("distinct") is not None:
-        source.refuse("SELECT DISTINCT lists people's values.", "Group and count them: {grouped}.", tree)
+        return _distinct(tree, reader)
     only(tree, reader.blank, *CLAUSES)
     origin = tree.args.get("from_")
     if origin is None and tree.find(exp.Subquery) is not None:
@@ -121,6 +121,24 @@ def _question(tree: exp.Select, reader: From) -> Question:
         asking = question(_asked(counted(tree), found, conditions, source, _blocks(inside)))
         return banded(asking, bands, found.scope(source))
     return question(_asked(tree, found, conditions, source, _blocks(inside)))
+
+
+def _distinct(tree: exp.Select, reader: From) -> Question:
+    """SELECT DISTINCT: the groups of all that it shows; of rows that are put together, those that differ anyway."""
+    source, plain = reader.source, tree.copy()
+    if tree.args["distinct"].args.get("on") is not None:
+        source.refuse("DISTINCT ON chooses single rows of the answer.", "Group instead: {grouped}.", tree)
+    plain.set("distinct", None)
+    if tree.args.get("group") is None and not any(puts_together(node) for node in tree.expressions):
+        places = [exp.Literal.number(place + 1) for place in range(len(tree.expressions))]
+        plain.set("group", exp.Group(expressions=places))
+    asking = _question(plain, reader)
+    shown = {output.expression for output in asking.outputs}
+    hidden = [key for key in asking.keys if Column(key.name, key.expression.type) not in shown]
+    if asking.sets or asking.steps or hidden:
+        reason = "DISTINCT drops equal rows of the answer, and which numbers are equal is chance."
+        source.refuse(reason, "Leave it out, or select all keys: {grouped}.", tree)
+    return asking
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class Explanation(Displayed):
             **({} if self.free is None else {"free": self.free}),
             "cost": f"{self.cost}; remaining on account {self.account!r}: {self.remaining}",
             **({} if not self.caps else {"caps": "; ".join(f"{who}: {left} left" for who, left in self.caps.items())}),
-            "noise": _pending(self.program) if self.pending else "; ".join(_noises(self.program)),
+            "noise": _pending(self.program) if self.pending else "; ".join(_noises(self.program)) or "none",
             "limits": f"groups per unit: {self.limits.groups}; rows per unit and group: {self.limits.rows}",
             "unit": self.unit,
             "groups": "public" if self.program.selection is None else "private",

@@ -185,6 +185,8 @@ def notes(program: Program) -> tuple[str, ...]:
 
 def _notes(program: Program) -> tuple[str, ...]:
     limits, reading = program.contribution.limits, program.reading
+    if not program.width and program.selection is None and not program.groupings:
+        return ("Groups are those of public keys, empty ones included; nothing is read for them.",)
     said = []
     if reading.bounding is not None:
         said.append(

@@ -22,7 +22,7 @@ from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases import draws
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.draws import Draws, Wanted
-from discreet.measurement.releases.layouts import Layout, Requirements, centred, paired
+from discreet.measurement.releases.layouts import Layout, Requirements, Sources, centred, paired
 from discreet.measurement.selection import LARGEST_EPSILON, Optimal, Selection, Threshold
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.group_keys import MOST_VALUES, is_declared, values
@@ -286,6 +286,17 @@ class _Draft:
         return math.prod((each.variance(self.noise) for each in self.estimators.values()), start=Fraction(1))
 
 
+_NOTHING = _Draft(
+    law="laplace",
+    layout=Layout((), Sources(rows=None, units=None, moments={}, products={}, distinct={}), None),
+    measures=(),
+    draws=(),
+    noise=Noise("laplace", ()),
+    estimators={},
+)
+"""No numbers at all."""
+
+
 def _quietest(
     question: Question,
     schema: TableSchema,
@@ -297,7 +308,9 @@ def _quietest(
     law: Law | None,
     former: bool,
 ) -> _Draft:
-    """The layout and the law with the least noise."""
+    """The layout and the law with the least noise; nothing, if nothing but keys is asked for."""
+    if not question.aggregates and not sized:
+        return _NOTHING
     asked = needs(question.aggregates)
     added = Requirements.of(asked, schema, most_rows=contribution.limits.rows, sized=sized, former=former)
     kinds = {type(need) for need in asked}
@@ -365,8 +378,10 @@ def _selecting(
     """Private keys by a threshold on a noisy size, or by a selection that takes half of the budget.
 
     The second doubles the noise. It is taken if its groups may have less than half as many people: the smallest groups
-    that are shown then have the smaller relative error.
+    that are shown then have the smaller relative error. Where nothing but keys is asked for, the whole budget is its own.
     """
+    if not question.aggregates:
+        return replace(_NOTHING, selection=Optimal.of(contribution, min(epsilon, LARGEST_EPSILON), delta))
     draft = _quietest(question, schema, contribution, epsilon, delta / 2, sized=True, law=law, former=former)
     if draft.layout.size is None:
         raise UnsupportedQuery("The question counts nothing.", "Add COUNT(*) to it.")
