@@ -182,8 +182,11 @@ REFUSED: list[tuple[str, str]] = [
     ("SELECT ¦patient_id, COUNT(*) FROM visits GROUP BY ward", "never shown"),
     ("SELECT COUNT(*) FROM visits GROUP BY ward HAVING ¦age > 3", "neither a key"),
     ("SELECT COUNT(*) FROM visits GROUP BY ward ORDER BY ¦age", "neither a key"),
-    ("SELECT DISTINCT ¦ward FROM visits", "people's values"),
-    ("SELECT ¦ward FROM visits GROUP BY ward", "Nothing is counted"),
+    ("SELECT DISTINCT ¦patient_id FROM visits", "whose row"),
+    ("SELECT DISTINCT ¦charge FROM visits", "rounding errors"),
+    ("SELECT DISTINCT ON (¦ward) ward FROM visits", "single rows"),
+    ("SELECT DISTINCT ¦COUNT(*) AS n FROM visits GROUP BY ward", "is chance"),
+    ("SELECT ¦1 AS one FROM visits HAVING TRUE", "Nothing is counted"),
     # RT-032: keys
     ("SELECT COUNT(*) FROM visits GROUP BY ¦charge", "float"),
     ("SELECT FLOOR(¦age) / 10, COUNT(*) FROM visits GROUP BY 1", "float"),

@@ -22,7 +22,7 @@ from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases import draws
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.draws import Draws, Wanted
-from discreet.measurement.releases.layouts import Layout, Requirements, Sources, centred, paired
+from discreet.measurement.releases.layouts import Layout, Requirements, centred, paired
 from discreet.measurement.selection import LARGEST_EPSILON, Optimal, Selection, Threshold
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.group_keys import MOST_VALUES, is_declared, values
@@ -286,17 +286,6 @@ class _Draft:
         return math.prod((each.variance(self.noise) for each in self.estimators.values()), start=Fraction(1))
 
 
-_NOTHING = _Draft(
-    law="laplace",
-    layout=Layout((), Sources(rows=None, units=None, moments={}, products={}, distinct={}), None),
-    measures=(),
-    draws=(),
-    noise=Noise("laplace", ()),
-    estimators={},
-)
-"""No numbers at all."""
-
-
 def _quietest(
     question: Question,
     schema: TableSchema,
@@ -308,9 +297,7 @@ def _quietest(
     law: Law | None,
     former: bool,
 ) -> _Draft:
-    """The layout and the law with the least noise; nothing, if nothing but keys is asked for."""
-    if not question.aggregates and not sized:
-        return _NOTHING
+    """The layout and the law with the least noise."""
     asked = needs(question.aggregates)
     added = Requirements.of(asked, schema, most_rows=contribution.limits.rows, sized=sized, former=former)
     kinds = {type(need) for need in asked}
@@ -334,7 +321,7 @@ def _drafts(
     for law in laws if only is None else (only,):
         layouts = {layout.forms: layout for layout in (build(added) for build in _LAYOUTS[law])}
         for layout in layouts.values():
-            parts = len(layout.forms) + sum(map(len, wanted))
+            parts = max(len(layout.forms) + sum(map(len, wanted)), 1)  # keys alone meet no noise
             share = (epsilon if law == "laplace" else _rho(epsilon, delta)) / parts
             yield _draft(question, layout, wanted, contribution, (law, share))
 
@@ -378,10 +365,11 @@ def _selecting(
     """Private keys by a threshold on a noisy size, or by a selection that takes half of the budget.
 
     The second doubles the noise. It is taken if its groups may have less than half as many people: the smallest groups
-    that are shown then have the smaller relative error. Where nothing but keys is asked for, the whole budget is its own.
+    that are shown then have the smaller relative error. Where nothing but keys is asked for, it takes the whole budget.
     """
     if not question.aggregates:
-        return replace(_NOTHING, selection=Optimal.of(contribution, min(epsilon, LARGEST_EPSILON), delta))
+        silent = _quietest(question, schema, contribution, epsilon, delta, sized=False, law=law, former=former)
+        return replace(silent, selection=Optimal.of(contribution, min(epsilon, LARGEST_EPSILON), delta))
     draft = _quietest(question, schema, contribution, epsilon, delta / 2, sized=True, law=law, former=former)
     if draft.layout.size is None:
         raise UnsupportedQuery("The question counts nothing.", "Add COUNT(*) to it.")
