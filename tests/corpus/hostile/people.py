@@ -146,6 +146,9 @@ NAMED = {
     ),
     "distinct values": "SELECT DISTINCT triage_note FROM visits",
     "keys without numbers": "SELECT triage_note, admitted FROM visits WHERE patient_id = 7 GROUP BY 1, 2",
+    "a union of answers": (
+        "SELECT COUNT(*) AS n FROM visits UNION ALL SELECT COUNT(*) FROM visits WHERE patient_id <> 7 ORDER BY n"
+    ),
     "offset after": "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC LIMIT 2 OFFSET 1",
     "the largest group": (
         "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward QUALIFY ROW_NUMBER() OVER (ORDER BY SUM(charge) DESC) = 1"

@@ -144,9 +144,8 @@ def errors(program: Program, *, confidence: Fraction, rows: int) -> dict[str, fl
 
 def imagined(program: Program, *, confidence: Fraction, rows: int) -> dict[str, Cell]:
     """Returns the answer for a group of so many rows in the middle of their bounds, before noise: nobody's data."""
-    made = _imagined(program, rows)
-    (answer,) = made.rows(confidence)
-    return dict(answer)
+    first, *others = _imagined(program, rows).rows(confidence)
+    return {name: max((row[name] for row in (first, *others)), key=_width) for name in first}
 
 
 def _imagined(program: Program, rows: int) -> Released:
@@ -182,6 +181,10 @@ def _error(cell: Noisy) -> float:
     if cell.value is None:
         return math.inf
     return float(max(cell.high - cell.value, cell.value - cell.low))
+
+
+def _width(cell: Cell) -> float:
+    return _error(cell) if isinstance(cell, Noisy) else 0.0
 
 
 def _pending(program: Program) -> str:

@@ -148,7 +148,7 @@ def worked(
         laws = {name: Summed(program.noise, total, noisy, share) for name, total in totals.items()}  # type: ignore[arg-type]
         rows = _same_values(values, groups(share))
         finished = [
-            finish(part.question, _same_values(first, block(share)))
+            _of_block(part.question, _same_values(first, block(share)))
             for part, first, block in zip(program.beside, others, blocks, strict=True)
         ]
         answers[count] = _finished(question, rows, Setting({} if count is None else laws, finished), depend)
@@ -171,6 +171,13 @@ def _at(first: Cell, part: Cell) -> Cell:
     if not isinstance(first, Noisy) or not isinstance(part, Noisy) or first.value is None:
         return part
     return Noisy(first.value, min(part.low, first.value), max(part.high, first.value))
+
+
+def _of_block(question: Question, rows: Sequence[Mapping[str, Cell]]) -> list[dict[str, Cell]]:
+    """The rows of a question beside."""
+    if not question.steps:
+        return finish(question, rows)
+    return _finished(question, rows, Setting(), noisy_columns(question))
 
 
 def _finished(

@@ -53,6 +53,8 @@ class Program:
         event: the whole price.
         groupings: if there are several, what is read for each; the noise covers all of them at once.
         beside: what is released together with it, for the same price.
+        alike: for itself and each of those beside, the place of the first that asks for the same release, which serves
+            both; empty if each has its own.
         whole: the aggregates that no limit and no bound leaves anything out of, by declared facts.
     """
 
@@ -68,7 +70,14 @@ class Program:
     event: events.Event
     groupings: tuple[Program, ...] = ()
     beside: tuple[Program, ...] = ()
+    alike: tuple[int, ...] = ()
     whole: frozenset[str] = frozenset()
+
+    @property
+    def released(self) -> tuple[Program, ...]:
+        """Returns itself and those beside that are released by themselves, for a share of the price each."""
+        parts = (replace(self, beside=(), alike=()), *self.beside)
+        return tuple(part for place, part in enumerate(parts) if not self.alike or self.alike[place] == place)
 
     @property
     def width(self) -> int:
@@ -89,8 +98,7 @@ class Program:
     def readings(self) -> tuple[Reading, ...]:
         """Returns everything that is read first."""
         if self.beside:
-            alone = replace(self, beside=())
-            return (*alone.readings, *(reading for one in self.beside for reading in one.readings))
+            return tuple(reading for one in self.released for reading in one.readings)
         if self.groupings:
             return tuple(reading for one in self.groupings for reading in one.readings)
         drawn = (reading for each in self.draws for reading in each.readings(self.reading))
