@@ -184,8 +184,9 @@ def _select_of(node: exp.Expr, reader: From) -> _Inner | None:
     elif isinstance(node, exp.Table) and (defined := lookup(node.name, reader.defined)) is not None:
         only(node, reader.blank, "this", "alias")
         node, given = defined.tree, defined.reader
-    released = isinstance(node, exp.Select | exp.Union) and _is_released(node, given)
-    return _Inner(node, alias, given, reader) if released else None
+    if not isinstance(node, exp.Select | exp.Union) or not _is_released(node, given):
+        return None
+    return _Inner(node, alias, given, reader)
 
 
 def _is_released(node: exp.Expr, reader: From) -> bool:
