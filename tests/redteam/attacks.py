@@ -174,7 +174,8 @@ REFUSED: dict[str, tuple[str, ...]] = {
         "SELECT patient, COUNT(*) AS n FROM visits GROUP BY ALL",
         "SELECT COUNT(*) AS n FROM visits GROUP BY CUBE (age, age + 1, age + 2, age + 3, age + 4, age + 5)",
         "SELECT COUNT(*) AS n FROM visits GROUP BY ROLLUP (patient)",
-        "SELECT DISTINCT ward FROM visits",
+        "SELECT DISTINCT patient FROM visits",
+        "SELECT DISTINCT ON (ward) ward, charge FROM visits",
         "PIVOT visits ON ward USING COUNT(*)",
     ),
 }

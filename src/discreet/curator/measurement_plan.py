@@ -25,6 +25,7 @@ from discreet.plan.analysis.value_bounds import bounds
 from discreet.plan.canonical import canonical, origin, replay, replay_order
 from discreet.plan.model.nodes import Aggregate, Question, columns
 from discreet.plan.model.schema import Bounds, Limits, TableSchema
+from discreet.plan.post.steps import UnionAll
 from discreet.privacy import events
 from discreet.sql.clauses.histograms import with_edges
 
@@ -68,7 +69,8 @@ class MeasurementPlan:
     @property
     def unknown(self) -> frozenset[str]:
         """The outputs whose error depends on facts that are missing."""
-        if any(isinstance(probe.supposed, int) for probe in self.missing):
+        several = self.missing and self.plan.beside
+        if several or any(isinstance(probe.supposed, int) for probe in self.missing):
             return frozenset(output.name for output in self.plan.outputs)
         lacking = {a.name for a in unbounded_aggregates(self.plan, bounded(self.schemas, self.facts.bounds))}
         outputs = self.plan.outputs
@@ -98,17 +100,31 @@ class MeasurementPlan:
         return self.built[known]
 
     def _program(self, terms: Terms, facts: Facts, law: Law | None, edition: Edition) -> Program:
-        schemas, count = bounded(self.schemas, facts.bounds), 1 + len(self.plan.beside)
-        share = Terms(terms.epsilon / count, terms.delta / count)
+        schemas = bounded(self.schemas, facts.bounds)
         limits = facts.limits(self.limits or described(self.plan, schemas).limits)
+        alike = self._alike(schemas, limits)
+        count = len(set(alike)) if alike else 1 + len(self.plan.beside)
+        share = Terms(terms.epsilon / count, terms.delta / count)
         with exact_numbers():
             chosen = partial(self._chosen, schemas=schemas, terms=share, edition=edition)
             program = chosen(self.plan, limits=limits, law=law)
             if self.plan.beside:
                 others = tuple(chosen(one, limits=self.limits, law=None) for one in self.plan.beside)
-                event = events.Composed([program.event, *(other.event for other in others)])
-                program = replace(program, beside=others, event=event)
+                program = replace(program, beside=others, alike=alike)
+                program = replace(program, event=events.Composed([one.event for one in program.released]))
             return answerable(program, self.schemas)
+
+    def _alike(self, schemas: Schemas, limits: Limits) -> tuple[int, ...]:
+        """For each SELECT of a UNION ALL the first that asks for the same release; one of them is enough, and paid.
+
+        Other questions keep a release for each of those beside them, as those have that were stored before.
+        """
+        plan = self.plan
+        if not any(isinstance(step, UnionAll) for step in plan.steps):
+            return ()
+        known = [(replay(replace(plan, beside=())), limits)]
+        known += [(replay(one), self.limits or described(one, schemas).limits) for one in plan.beside]
+        return tuple(known.index(one) for one in known)
 
     def _chosen(
         self,

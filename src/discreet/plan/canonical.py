@@ -30,7 +30,7 @@ from discreet.plan.model.nodes import (
 )
 from discreet.plan.model.relations import Join, Marked, Matched, PerUnit, Reached, Select, Table, Union, Windowed
 from discreet.plan.model.types import Type
-from discreet.plan.post.steps import AttachQuestion, FilterGroups, GroupWindows, Regroup
+from discreet.plan.post.steps import AttachQuestion, FilterGroups, GroupWindows, Regroup, UnionAll
 
 VERSION = 1
 
@@ -221,6 +221,11 @@ def _(step: GroupWindows) -> list[Any]:
 def _(step: Regroup) -> list[Any]:
     folds = [[f.name, f.kind, f.type.value, None if f.argument is None else _form(f.argument)] for f in step.folds]
     return ["gather", _listed(step.keys), folds]
+
+
+@_step.register
+def _(step: UnionAll) -> list[Any]:
+    return ["union", _listed(step.columns), [[place, list(names)] for place, names in step.others]]
 
 
 def _listed(columns: Sequence[Output]) -> list[Any]:

@@ -210,7 +210,7 @@ class TableFrame:
         source = self._source(_ORDER, text)
         tree, scope = select(source), self._scope(source)
         only(tree, scope, "expressions", "order")
-        return ordering(tree, source, scope)
+        return ordering(tree, source, scope, len(tree.expressions))
 
     def _measure(self, made: Measure | str, name: str) -> Piece:
         if isinstance(made, str):

@@ -21,20 +21,21 @@ from sqlglot.errors import ParseError
 
 from discreet import check
 from discreet.errors import UnknownTable
-from discreet.plan.model.nodes import Question
+from discreet.plan.model.nodes import Column, Question
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.post.steps import AttachQuestion, noisy_columns
 from discreet.sql.clauses.assembly import Piece, QuestionParts, question, typed
 from discreet.sql.clauses.from_clause import From, Origin
 from discreet.sql.clauses.histograms import banded, counted
 from discreet.sql.clauses.in_and_exists import marked
-from discreet.sql.clauses.outer_select import Columns, Parts, join_blocks, of_numbers, over
+from discreet.sql.clauses.outer_select import Columns, Parts, everything, join_blocks, of_numbers, over
 from discreet.sql.clauses.row_selects import nested, releases
-from discreet.sql.clauses.select_parts import Subqueries, groupings, histogram, kept_rows, keys_of
+from discreet.sql.clauses.select_parts import Subqueries, groupings, histogram, kept_rows, keys_of, puts_together
+from discreet.sql.clauses.union_clause import ENDS, branches, stacked
 from discreet.sql.examples import DIALECT
 from discreet.sql.functions import only, read
 from discreet.sql.parameters import Parameters
-from discreet.sql.refusals import Source
+from discreet.sql.refusals import REFUSALS, Refusal, Source
 from discreet.sql.scope import Scope, lookup
 from discreet.sql.tokens import tokens
 
@@ -68,11 +69,25 @@ def parse(text: str, schemas: Mapping[str, TableSchema], parameters: Parameters 
     (['ward', 'n'], 'count')
     """
     source = Source(check.instance(str, text=text), schemas, parameters=parameters)
-    return _question(select(source), From(source, nested))
+    tree = parsed(source)
+    reader = From(source, nested)
+    return _whole(tree, reader)
+
+
+def _whole(tree: exp.Select | exp.Union, reader: From) -> Question:
+    return _union(tree, reader) if isinstance(tree, exp.Union) else _question(tree, reader)
 
 
 def select(source: Source) -> exp.Select:
     """Parses a text that passed the first gate, if it is one SELECT of bearable depth."""
+    tree = parsed(source)
+    if not isinstance(tree, exp.Select):
+        source.refuse("A question is one SELECT.", "Ask, for example, {count}.")
+    return tree
+
+
+def parsed(source: Source) -> exp.Select | exp.Union:
+    """Parses a text that passed the first gate, if it is SELECTs of bearable depth, joined by UNION if several."""
     found = tokens(source)
     try:
         trees = DIALECT.parser().parse(found, source.text)
@@ -83,13 +98,17 @@ def select(source: Source) -> exp.Select:
     except Exception:  # noqa: BLE001 - the parser is not ours, and whatever it raises on odd text is a refusal
         source.refuse("This is not SQL that can be read.", "Write it like {grouped}.")
     tree = trees[0] if len(trees) == 1 else None
-    if not isinstance(tree, exp.Select):
-        source.refuse("A question is one SELECT.", "Ask, for example, {count}.")
+    while isinstance(tree, exp.Subquery) and not any(part for name, part in tree.args.items() if name != "this"):
+        tree = tree.this
+    if not isinstance(tree, exp.Select | exp.Union):
+        word = "" if tree is None else tree.key.upper()
+        refusal = REFUSALS.get(word, Refusal("A question is one SELECT.", "Ask, for example, {count}."))
+        source.refuse(refusal.reason.replace("{word}", word), refusal.hint)
     _shallow(tree, source)
     return tree
 
 
-def _shallow(tree: exp.Select, source: Source) -> None:
+def _shallow(tree: exp.Expr, source: Source) -> None:
     level: list[exp.Expr] = [tree]
     for _ in range(DEEPEST_TREE):
         level = [child for node in level for child in node.iter_expressions()]
@@ -101,7 +120,7 @@ def _shallow(tree: exp.Select, source: Source) -> None:
 def _question(tree: exp.Select, reader: From) -> Question:
     source = reader.source
     if tree.args.get("distinct") is not None:
-        source.refuse("SELECT DISTINCT lists people's values.", "Group and count them: {grouped}.", tree)
+        return _distinct(tree, reader)
     only(tree, reader.blank, *CLAUSES)
     origin = tree.args.get("from_")
     if origin is None and tree.find(exp.Subquery) is not None:
@@ -124,11 +143,29 @@ def _question(tree: exp.Select, reader: From) -> Question:
     return question(_asked(tree, found, conditions, source, _blocks(inside)))
 
 
+def _distinct(tree: exp.Select, reader: From) -> Question:
+    """SELECT DISTINCT: the groups of all that it shows; of rows that are put together, those that differ anyway."""
+    source, plain = reader.source, tree.copy()
+    if tree.args["distinct"].args.get("on") is not None:
+        source.refuse("DISTINCT ON chooses single rows of the answer.", "Group instead: {grouped}.", tree)
+    plain.set("distinct", None)
+    if tree.args.get("group") is None and not any(puts_together(node) for node in tree.expressions):
+        places = [exp.Literal.number(place + 1) for place in range(len(tree.expressions))]
+        plain.set("group", exp.Group(expressions=places))
+    asking = _question(plain, reader)
+    shown = {output.expression for output in asking.outputs}
+    hidden = [key for key in asking.keys if Column(key.name, key.expression.type) not in shown]
+    if asking.sets or asking.steps or hidden:
+        reason = "DISTINCT drops equal rows of the answer, and which numbers are equal is chance."
+        source.refuse(reason, "Leave it out, or select all keys: {grouped}.", tree)
+    return asking
+
+
 @dataclass(frozen=True, slots=True)
 class _Inner:
     """A SELECT in FROM that is a release by itself, and the readers inside and outside of it."""
 
-    tree: exp.Select
+    tree: exp.Select | exp.Union
     alias: str
     reader: From
     outside: From
@@ -148,11 +185,20 @@ def _select_of(node: exp.Expr, reader: From) -> _Inner | None:
     elif isinstance(node, exp.Table) and (defined := lookup(node.name, reader.defined)) is not None:
         only(node, reader.blank, "this", "alias")
         node, given = defined.tree, defined.reader
-    if not isinstance(node, exp.Select) or node.args.get("from_") is None:
-        return None
-    if _released(node, given.within(node)) is None and not releases(given, node):
+    if not isinstance(node, exp.Select | exp.Union) or not _is_released(node, given):
         return None
     return _Inner(node, alias, given, reader)
+
+
+def _is_released(node: exp.Expr, reader: From) -> bool:
+    """Whether a SELECT, or each of a UNION, is a release by itself."""
+    if isinstance(node, exp.Union):
+        return all(_is_released(side, reader.within(node)) for side in (node.this, node.expression))
+    if isinstance(node, exp.Subquery):
+        return _is_released(node.this, reader)
+    if not isinstance(node, exp.Select) or node.args.get("from_") is None:
+        return False
+    return _released(node, reader.within(node)) is not None or releases(reader, node)
 
 
 def _blocks(reader: From, before: int = 0) -> Subqueries:
@@ -187,7 +233,7 @@ def _asked(
         sets=sets,
         having=_clause(tree, "having", source),
         qualify=_clause(tree, "qualify", source),
-        order=ordering(tree, source, scope),
+        order=ordering(tree, source, scope, len(tree.expressions)),
         limit=limit,
         offset=offset,
     )
@@ -206,7 +252,7 @@ def _clause(tree: exp.Select, name: str, source: Source) -> list[Piece]:
     return [] if clause is None else [Piece(clause.this, source)]
 
 
-def ordering(tree: exp.Select, source: Source, scope: Scope) -> list[tuple[Piece, bool]]:
+def ordering(tree: exp.Expr, source: Source, scope: Scope, outputs: int) -> list[tuple[Piece, bool]]:
     """Returns what to sort by, and whether downwards."""
     order = tree.args.get("order")
     if order is None:
@@ -219,7 +265,7 @@ def ordering(tree: exp.Select, source: Source, scope: Scope) -> list[tuple[Piece
     return [
         (Piece(node, source), bool(term.args.get("desc")))
         for term in order.expressions
-        for node in (_everything(tree) if _is_all(term.this) else [term.this])
+        for node in (_everything(outputs) if _is_all(term.this) else [term.this])
     ]
 
 
@@ -227,9 +273,9 @@ def _is_all(node: exp.Expr) -> bool:
     return isinstance(node, exp.Var) and node.name.upper() == "ALL"
 
 
-def _everything(tree: exp.Select) -> list[exp.Expr]:
+def _everything(outputs: int) -> list[exp.Expr]:
     """The places of all outputs: what ORDER BY ALL sorts by, from left to right."""
-    return [exp.Literal.number(place + 1) for place in range(len(tree.expressions))]
+    return [exp.Literal.number(place + 1) for place in range(outputs)]
 
 
 # --------------------------------------------------------------------------------------- a SELECT over released columns
@@ -238,6 +284,8 @@ def _everything(tree: exp.Select) -> list[exp.Expr]:
 def _over(tree: exp.Select, inner: _Inner) -> Question:
     source = inner.reader.source
     asking = _inner_question(inner)
+    if isinstance(inner.tree, exp.Union):
+        _check_rows(tree, source)
     blocks = _blocks(inner.outside, len(asking.beside))
     released = {output.name: output.expression for output in asking.outputs}
     scope = Columns(
@@ -262,13 +310,14 @@ def _over(tree: exp.Select, inner: _Inner) -> Question:
     if group is not None:
         only(group, scope, "expressions")
     limit, offset = kept_rows(tree, source)
+    shown = everything(tree.expressions, scope)
     parts = Parts(
-        outputs=[piece(node, source, scope) for node in tree.expressions],
+        outputs=[piece(node, source, scope) for node in shown],
         where=_clause(tree, "where", source),
         keys=None if group is None else [Piece(node, source) for node in group.expressions],
         having=_clause(tree, "having", source),
         qualify=_clause(tree, "qualify", source),
-        order=ordering(tree, source, scope),
+        order=ordering(tree, source, scope, len(shown)),
         limit=limit,
         offset=offset,
     )
@@ -280,7 +329,46 @@ def _inner_question(inner: _Inner) -> Question:
         if inner.tree.args.get(clause) is not None:
             reason = "ORDER BY, LIMIT and OFFSET belong to the outer SELECT."
             inner.reader.source.refuse(reason, "Write them at the end: {top}.", inner.tree.args[clause])
-    return _question(inner.tree, inner.reader)
+    return _whole(inner.tree, inner.reader)
+
+
+def _check_rows(tree: exp.Select, source: Source) -> None:
+    """Rows of several questions are only selected, filtered and sorted: they are of groups that differ in kind."""
+    clauses = [tree.args.get(name) for name in ("joins", "group", "having", "qualify")]
+    shown = [*tree.expressions, *([tree.args["order"]] if tree.args.get("order") else [])]
+    together = [node for node in shown if puts_together(node) or node.find(exp.Window)]
+    if any(clauses) or together:
+        reason = "Rows of a UNION ALL of answers are selected, filtered and sorted, and not put together."
+        source.refuse(reason, "Ask for one of them, and count on in an outer SELECT: {grouped}.", tree)
+
+
+def _union(tree: exp.Union, reader: From) -> Question:
+    """UNION ALL of whole questions; ORDER BY, LIMIT and OFFSET work on all their rows."""
+    source, inside = reader.source, reader.within(tree)
+    trees = list(branches(tree, source))
+    asking = stacked([_branch(each, inside) for each in trees], trees, source)
+    if not any(tree.args.get(end) for end in ENDS):
+        return asking
+    released = {output.name: output.expression for output in asking.outputs}
+    scope = Columns(source=source, schema=TableSchema(name=""), alias="", released=released, tables={"": released})
+    limit, offset = kept_rows(tree, source)
+    names = [exp.column(name, quoted=True) for name in released]
+    return over(
+        asking,
+        Parts(
+            outputs=[Piece(node, source) for node in names],
+            order=ordering(tree, source, scope, len(released)),
+            limit=limit,
+            offset=offset,
+        ),
+        scope,
+    )
+
+
+def _branch(tree: exp.Expr, reader: From) -> Question:
+    if not isinstance(tree, exp.Select):
+        reader.source.refuse("UNION ALL takes SELECTs.", "For example {grouped}.", tree)
+    return _question(tree, reader)
 
 
 def _of_numbers(tree: exp.Select, reader: From) -> Question:

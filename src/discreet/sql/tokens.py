@@ -46,7 +46,7 @@ _BRACKETED = {Kind.OVER, Kind.ROLLUP, Kind.CUBE, Kind.GROUPING_SETS}  # words be
 _LIST = {Kind.L_BRACKET, Kind.R_BRACKET}
 _ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS | _BRACKETED | _LIST | {Kind.ROWS, Kind.INTERVAL}
 _ALLOWED |= {Kind.OFFSET, Kind.FETCH}
-_FIRST = {Kind.SELECT, Kind.WITH, Kind.FROM}
+_FIRST = {Kind.SELECT, Kind.WITH, Kind.FROM, Kind.L_PAREN}
 _NEVER_NAMES = _CLAUSES | _OPERATORS  # these need quotes to be names
 
 FUNCTIONS = {

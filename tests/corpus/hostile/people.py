@@ -8,7 +8,8 @@ ROWS = {
     "all rows": "SELECT * FROM visits",
     "one row": "SELECT charge FROM visits WHERE patient_id = 7",
     "rows beside a count": "SELECT charge, COUNT(*) AS n FROM visits",
-    "distinct values": "SELECT DISTINCT triage_note FROM visits",
+    "distinct ids": "SELECT DISTINCT patient_id FROM visits",
+    "distinct amounts": "SELECT DISTINCT charge FROM visits",
     "distinct on": "SELECT DISTINCT ON (patient_id) charge FROM visits ORDER BY patient_id",
     "group by the id": "SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id",
     "group by the id, hidden": "SELECT COUNT(*) AS n FROM visits GROUP BY patient_id ORDER BY n DESC LIMIT 1",
@@ -142,6 +143,11 @@ NAMED = {
     "a union of oneself": (
         "SELECT COUNT(*) AS n, SUM(c) AS s FROM (SELECT patient_id, charge AS c FROM visits "
         "UNION ALL SELECT patient_id, charge FROM visits UNION ALL SELECT patient_id, charge FROM visits) AS t"
+    ),
+    "distinct values": "SELECT DISTINCT triage_note FROM visits",
+    "keys without numbers": "SELECT triage_note, admitted FROM visits WHERE patient_id = 7 GROUP BY 1, 2",
+    "a union of answers": (
+        "SELECT COUNT(*) AS n FROM visits UNION ALL SELECT COUNT(*) FROM visits WHERE patient_id <> 7 ORDER BY n"
     ),
     "offset after": "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC LIMIT 2 OFFSET 1",
     "the largest group": (

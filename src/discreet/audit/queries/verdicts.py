@@ -252,8 +252,8 @@ def within_what_was_asked(question: Asking, noises: list[Noise], answer: Answer)
     delta = question.delta - sum((event.delta for event in approximate), Fraction(0))
     totals = {law: sum((allowance(e) for e in measures if law_of(e) == law), Fraction(0)) for law in LAWS}
     left = epsilon - totals["laplace"]
-    if not measures:
-        yield "noise", "some", "none"
+    if not measures and any(program.estimators for program in _programs(answer)):
+        yield "noise", "some", "none"  # keys alone meet none
     if delta < 0 or left < 0:
         yield "budget", f"at most epsilon {short(question.epsilon)}, delta {short(question.delta)}", "more"
     elif totals["gaussian"]:
@@ -291,11 +291,13 @@ def paid_for(answer: Answer, released: Sequence[events.Event]) -> list[events.Ev
 
 def _releases_of_a_payment(answer: Answer) -> int:
     """Returns how often one noise may be drawn for one payment."""
-    if answer.released is None:
-        return 1
-    main = answer.released.program
-    programs = (main, *main.beside)
-    return max(max(1, len(each.groupings)) * (2 if each.contribution.gathers else 1) for each in programs)
+    often = (max(1, len(one.groupings)) * (2 if one.contribution.gathers else 1) for one in _programs(answer))
+    return max(often, default=1)
+
+
+def _programs(answer: Answer) -> tuple[Program, ...]:
+    """Returns the programs of all questions that an answer was released for."""
+    return () if answer.released is None else (answer.released.program, *answer.released.program.beside)
 
 
 def _alone(first: Seen, second: Seen) -> Iterator[Fault]:

@@ -89,7 +89,7 @@ class Explanation(Displayed):
             **({} if self.free is None else {"free": self.free}),
             "cost": f"{self.cost}; remaining on account {self.account!r}: {self.remaining}",
             **({} if not self.caps else {"caps": "; ".join(f"{who}: {left} left" for who, left in self.caps.items())}),
-            "noise": _pending(self.program) if self.pending else "; ".join(_noises(self.program)),
+            "noise": _pending(self.program) if self.pending else "; ".join(_noises(self.program)) or "none",
             "limits": f"groups per unit: {self.limits.groups}; rows per unit and group: {self.limits.rows}",
             "unit": self.unit,
             "groups": self._groups,
@@ -207,9 +207,8 @@ def errors(program: Program, *, confidence: Fraction, rows: int) -> dict[str, fl
 
 def imagined(program: Program, *, confidence: Fraction, rows: int) -> dict[str, Cell]:
     """Returns the answer for a group of so many rows in the middle of their bounds, before noise: nobody's data."""
-    made = _imagined(program, rows)
-    (answer,) = made.rows(confidence)
-    return dict(answer)
+    first, *others = _imagined(program, rows).rows(confidence)
+    return {name: max((row[name] for row in (first, *others)), key=_width) for name in first}
 
 
 def _imagined(program: Program, rows: int) -> Released:
@@ -247,6 +246,10 @@ def _error(cell: Measured) -> float:
     if isinstance(cell, NoisyTime):
         return max(cell.high - cell.value, cell.value - cell.low) / dt.timedelta(days=1)
     return float(max(cell.high - cell.value, cell.value - cell.low))
+
+
+def _width(cell: Cell) -> float:
+    return _error(cell) if isinstance(cell, Noisy) else 0.0
 
 
 def _pending(program: Program) -> str:

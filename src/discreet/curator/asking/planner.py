@@ -212,7 +212,7 @@ def unbounded(plan: Question, schemas: Schemas) -> tuple[Spot, ...]:
 
 def _lacking(plan: Question, schemas: Schemas) -> bool:
     bands = plan.bands is not None and bounds(plan.bands.argument, described(plan, schemas)) is None
-    return bands or bool(unbounded_aggregates(plan, schemas))
+    return bands or bool(unbounded_aggregates(plan, schemas)) or any(_lacking(one, schemas) for one in plan.beside)
 
 
 def limits_probes(plan: Question, schema: TableSchema, schemas: Schemas, salt: str) -> list[Probe]:

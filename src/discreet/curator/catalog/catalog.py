@@ -325,6 +325,7 @@ class Catalog:
             plan = parse(question, {name: supposing(schema) for name, schema in self.schemas.items()}, parameters)
         except UnsupportedQuery:
             raise refused from None
-        if plan.source is not None and any(_lacks_bounds(fold, self.schemas) for fold in _folds(plan.source)):
+        sources = [one.source for one in (plan, *plan.beside) if one.source is not None]
+        if any(_lacks_bounds(fold, self.schemas) for source in sources for fold in _folds(source)):
             raise refused from None
         return plan

@@ -89,13 +89,24 @@ def _release(program: Program, fields: Mapping[str, Any], beside: Sequence[Relea
 
 
 def serves(released: Released, wanted: Program) -> bool:
-    """Tells whether a release has, for each aggregate, noise no larger than the one asked for."""
-    pairs = zip((released.program, *released.program.beside), (wanted, *wanted.beside), strict=True)
+    """Tells whether a release has, for each aggregate, noise no larger than the one asked for.
+
+    Where nothing but private keys is asked for, it must show groups at least as small.
+    """
+    pairs = list(zip((released.program, *released.program.beside), (wanted, *wanted.beside), strict=True))
+    if not all(asked.estimators or _shows(given, asked) for given, asked in pairs):
+        return False
     return all(
         given.estimators[name].variance(given.noise) <= estimator.variance(asked.noise)
         for given, asked in pairs
         for name, estimator in asked.estimators.items()
     )
+
+
+def _shows(given: Program, asked: Program) -> bool:
+    if given.selection is None or asked.selection is None:
+        return given.selection is asked.selection
+    return given.selection.half_kept <= asked.selection.half_kept
 
 
 def _written(value: Any) -> Any:

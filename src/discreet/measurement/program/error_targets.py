@@ -59,9 +59,11 @@ def check_plain(question: Question) -> None:
     """Checks that every number is one COUNT, SUM or AVG.
 
     Raises:
-        UnsupportedQuery: if one is a quantile, or naming the first that is computed from aggregates: its error
-            depends on their values.
+        UnsupportedQuery: if there is none, if one is a quantile, or naming the first that is computed from aggregates:
+            its error depends on their values.
     """
+    if not question.aggregates:
+        raise UnsupportedQuery("This question has no numbers that could be within something.", "Ask with an epsilon.")
     for registered in (aggregation(aggregate.kind) for aggregate in question.aggregates):
         if registered.drawn:
             raise UnsupportedQuery(*registered.no_target)

@@ -117,8 +117,7 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
     values, which does not depend on how the data lie. Groupings come one after the other.
     """
     if program.beside:
-        main = run(replace(program, beside=()), engine, releaser)
-        return Released(program, main.keys, main.noisy, [run(one, engine, releaser) for one in program.beside])
+        return _beside(program, engine, releaser)
     if program.groupings:
         return _together(program, [run(one, engine, releaser) for one in program.groupings])
     stage(f"Reading {program.reading.table}")
@@ -143,6 +142,17 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
         stage(f"Reading {program.reading.table} again")
     drawn = [draws.release(program.reading, shown, engine.read, releaser) for draws in program.draws]
     return Released(program, shown, np.concatenate([noisy, *drawn], axis=1))
+
+
+def _beside(program: Program, engine: Reader, releaser: Releaser) -> Released:
+    """Several questions one after the other; what is alike is released once, and each is finished in its own way."""
+    made: list[Released] = []
+    for place, part in enumerate((replace(program, beside=(), alike=()), *program.beside)):
+        first = program.alike[place] if program.alike else place
+        same = first != place
+        made.append(Released(part, made[first].keys, made[first].noisy) if same else run(part, engine, releaser))
+    main, *others = made
+    return Released(program, main.keys, main.noisy, others)
 
 
 def _together(program: Program, parts: Sequence[Released]) -> Released:
@@ -176,7 +186,7 @@ def notes(program: Program) -> tuple[str, ...]:
     """Returns everything a reader must know to read the numbers right."""
     own = _notes(program)
     shown = ["Groups that are not shown are missing in everything that is computed from several groups."]
-    gathers, count = program.contribution.gathers, 1 + len(program.beside)
+    gathers, count = program.contribution.gathers, len(program.released)
     shared = [f"The budget is shared equally by {count} questions, which are released together."]
     return tuple(
         dict.fromkeys(
@@ -184,7 +194,7 @@ def notes(program: Program) -> tuple[str, ...]:
                 *own,
                 *(note for one in program.beside for note in _notes(one)),
                 *(shown if program.selection is not None and program.question.steps and not gathers else []),
-                *(shared if program.beside else []),
+                *(shared if count > 1 else []),
             ]
         )
     )
@@ -192,6 +202,8 @@ def notes(program: Program) -> tuple[str, ...]:
 
 def _notes(program: Program) -> tuple[str, ...]:
     limits, reading = program.contribution.limits, program.reading
+    if not program.width and program.selection is None and not program.groupings:
+        return ("Groups are those of public keys, empty ones included; nothing is read for them.",)
     said = []
     if reading.bounding is not None:
         each = " of each grouping" if program.groupings else ""

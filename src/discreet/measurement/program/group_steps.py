@@ -148,7 +148,7 @@ def worked(
         laws = {name: Summed(program.noise, total, noisy, share) for name, total in totals.items()}  # type: ignore[arg-type]
         rows = same_values(values, groups(share))
         finished = [
-            finish(part.question, same_values(first, block(share)))
+            _of_block(part.question, same_values(first, block(share)))
             for part, first, block in zip(program.beside, others, blocks, strict=True)
         ]
         answers[count] = _finished(question, rows, Setting({} if count is None else laws, finished))
@@ -178,6 +178,11 @@ def _at(first: Cell, part: Cell) -> Cell:
     if isinstance(first, NoisyTime) and isinstance(part, NoisyTime) and first.value is not None:
         return NoisyTime(first.value, min(part.low, first.value), max(part.high, first.value))
     return part
+
+
+def _of_block(question: Question, rows: Sequence[Mapping[str, Cell]]) -> list[dict[str, Cell]]:
+    """The rows of a question beside."""
+    return _finished(question, rows, Setting()) if question.steps else finish(question, rows)
 
 
 def _finished(question: Question, rows: Sequence[Mapping[str, Cell]], setting: Setting) -> list[dict[str, Cell]]:

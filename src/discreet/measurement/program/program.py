@@ -68,6 +68,8 @@ class Program:
         event: the whole price.
         groupings: if there are several, what is read for each; the noise covers all of them at once.
         beside: what is released together with it, for the same price.
+        alike: for itself and each of those beside, the place of the first that asks for the same release, which serves
+            both; empty if each has its own.
         whole: the aggregates that no limit and no bound leaves anything out of, by declared facts.
         remarks: what bounds mean for these aggregates in particular.
     """
@@ -84,8 +86,15 @@ class Program:
     event: events.Event
     groupings: tuple[Program, ...] = ()
     beside: tuple[Program, ...] = ()
+    alike: tuple[int, ...] = ()
     whole: frozenset[str] = frozenset()
     remarks: tuple[str, ...] = ()
+
+    @property
+    def released(self) -> tuple[Program, ...]:
+        """Returns itself and those beside that are released by themselves, for a share of the price each."""
+        parts = (replace(self, beside=(), alike=()), *self.beside)
+        return tuple(part for place, part in enumerate(parts) if not self.alike or self.alike[place] == place)
 
     @property
     def width(self) -> int:
@@ -106,8 +115,7 @@ class Program:
     def readings(self) -> tuple[Reading, ...]:
         """Returns everything that is read first."""
         if self.beside:
-            alone = replace(self, beside=())
-            return (*alone.readings, *(reading for one in self.beside for reading in one.readings))
+            return tuple(reading for one in self.released for reading in one.readings)
         if self.groupings:
             return tuple(reading for one in self.groupings for reading in one.readings)
         drawn = (reading for each in self.draws for reading in each.readings(self.reading))
@@ -359,7 +367,7 @@ def _drafts(
     for law in laws if only is None else (only,):
         layouts = {layout.forms: layout for layout in (build(added) for build in _LAYOUTS[law])}
         for layout in layouts.values():
-            parts = len(layout.forms) + sum(map(len, wanted))
+            parts = max(len(layout.forms) + sum(map(len, wanted)), 1)  # keys alone meet no noise
             share = (epsilon if law == "laplace" else _rho(epsilon, delta)) / parts
             yield _draft(question, layout, wanted, contribution, (law, share))
 
@@ -403,8 +411,11 @@ def _selecting(
     """Private keys by a threshold on a noisy size, or by a selection that takes half of the budget.
 
     The second doubles the noise. It is taken if its groups may have less than half as many people: the smallest groups
-    that are shown then have the smaller relative error.
+    that are shown then have the smaller relative error. Where nothing but keys is asked for, it takes the whole budget.
     """
+    if not question.aggregates:
+        silent = _quietest(question, schema, contribution, epsilon, delta, sized=False, law=law, former=former)
+        return replace(silent, selection=Optimal.of(contribution, min(epsilon, LARGEST_EPSILON), delta))
     draft = _quietest(question, schema, contribution, epsilon, delta / 2, sized=True, law=law, former=former)
     if draft.layout.size is None:
         raise UnsupportedQuery("The question counts nothing.", "Add COUNT(*) to it.")

@@ -18,7 +18,15 @@ from discreet.plan.model.nodes import Column, Expression, Step
 from discreet.plan.model.types import Type
 from discreet.plan.post.outputs import Cell, spread
 from discreet.plan.post.released_groups import Group, Law, aggregated
-from discreet.plan.post.steps import AttachQuestion, FilterGroups, GroupAggregate, GroupWindows, Regroup, summed
+from discreet.plan.post.steps import (
+    AttachQuestion,
+    FilterGroups,
+    GroupAggregate,
+    GroupWindows,
+    Regroup,
+    UnionAll,
+    summed,
+)
 from discreet.plan.post.windows import beside
 
 
@@ -84,6 +92,15 @@ def _(step: Regroup, groups: Sequence[Group], setting: Setting) -> list[Group]:
     for group in groups:
         found.setdefault(tuple(group.value(key.expression) for key in step.keys), []).append(group)
     return [_gathered(step, key, members, setting) for key, members in found.items()]
+
+
+@stepped.register
+def _(step: UnionAll, groups: Sequence[Group], setting: Setting) -> list[Group]:
+    found = [replace(group, cells={c.name: group.cell(c.expression) for c in step.columns}) for group in groups]
+    for place, names in step.others:
+        called = {column.name: name for column, name in zip(step.columns, names, strict=True)}
+        found += [Group({new: row[name] for new, name in called.items()}, None) for row in setting.blocks[place]]
+    return found
 
 
 def _gathered(step: Regroup, key: tuple[Any, ...], members: Sequence[Group], setting: Setting) -> Group:

@@ -112,6 +112,19 @@ class AttachQuestion(Step):
     outer: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class UnionAll(Step):
+    """The groups with the columns that several questions share, and after them the rows of questions beside.
+
+    Args:
+        columns: each column, and what it is of the groups.
+        others: for each further question its place among those beside, and the names of its outputs, in this order.
+    """
+
+    columns: tuple[Output, ...]
+    others: tuple[tuple[int, tuple[str, ...]], ...]
+
+
 # ---------------------------------------------------------------------------------------------------------- expressions
 
 
@@ -144,6 +157,11 @@ def _(step: Regroup, function: Callable[[Expression], Expression]) -> Step:
 @mapped.register
 def _(step: AttachQuestion, function: Callable[[Expression], Expression]) -> Step:
     return replace(step, on=tuple((function(part), name) for part, name in step.on))
+
+
+@mapped.register
+def _(step: UnionAll, function: Callable[[Expression], Expression]) -> Step:
+    return replace(step, columns=tuple(replace(c, expression=function(c.expression)) for c in step.columns))
 
 
 def with_parts(window: GroupWindow, function: Callable[[Expression], Expression]) -> GroupWindow:
@@ -227,6 +245,8 @@ def noisy_columns(question: Question) -> frozenset[str]:
     for step in question.steps:
         if isinstance(step, AttachQuestion):
             found |= set(_attached(step, question))
+        elif isinstance(step, UnionAll):
+            found |= {c.name for c in step.columns if _reads(c.expression, found)} | set(_appended(step, question))
         elif isinstance(step, FilterGroups):
             unsure |= _reads(step.condition, found)
         elif isinstance(step, GroupWindows):
@@ -245,6 +265,20 @@ def _attached(step: AttachQuestion, question: Question) -> dict[str, int]:
     return {name: count for name, count in made_of.items() if count}
 
 
+def _appended(step: UnionAll, question: Question) -> dict[str, int | None]:
+    """The columns that depend on noise in questions beside, and on how many aggregates at most; None if on many."""
+    found: dict[str, int | None] = {}
+    for place, names in step.others:
+        block = question.beside[place]
+        noisy, known = noisy_columns(block), single(block, frozenset())
+        outputs = {output.name: output.expression for output in block.outputs}
+        for column, name in zip(step.columns, names, strict=True):
+            if _reads(outputs[name], noisy):
+                count, before = rests(outputs[name], known, noisy), found.get(column.name, 0)
+                found[column.name] = None if count is None or before is None else max(count, before)
+    return found
+
+
 def _name(column: Output) -> str:
     """The output of a question beside that a column is."""
     return column.expression.name if isinstance(column.expression, Column) else ""
@@ -256,7 +290,10 @@ def measured(question: Question) -> dict[str, Type]:
     found = {each.name: each.time or Type.FLOAT for each in question.aggregates if each.is_measured}
     for step in question.steps:
         if isinstance(step, AttachQuestion):
-            found |= _measured_beside(step, question)
+            known = _measured_outputs(question.beside[step.place])
+            found |= {column.name: known[_name(column)] for column in step.columns if _name(column) in known}
+        if isinstance(step, UnionAll):
+            found |= _measured_together(step, question, found)
         for each in made((step,)):
             parts = [] if each.argument is None else [found[c.name] for c in columns(each.argument) if c.name in found]
             if each.name in noisy and (each.type.is_number or has_interval(each.type, parts)):
@@ -264,15 +301,26 @@ def measured(question: Question) -> dict[str, Type]:
     return found
 
 
-def _measured_beside(step: AttachQuestion, question: Question) -> dict[str, Type]:
-    block = question.beside[step.place]
-    known = measured(block)
-    outputs = {output.name: output.expression for output in block.outputs}
+def _measured_together(step: UnionAll, question: Question, found: Mapping[str, Type]) -> dict[str, Type]:
+    """The columns that have an interval in one of the questions."""
+    own = _with_interval(step.columns, found)
+    for place, names in step.others:
+        known = _measured_outputs(question.beside[place])
+        own |= {c.name: known[name] for c, name in zip(step.columns, names, strict=True) if name in known}
+    return own
+
+
+def _measured_outputs(question: Question) -> dict[str, Type]:
+    return _with_interval(question.outputs, measured(question))
+
+
+def _with_interval(outputs: Sequence[Output], known: Mapping[str, Type]) -> dict[str, Type]:
+    """The outputs whose values have an interval since the columns do that they are made of, and their types."""
     found = {}
-    for column in step.columns:
-        expression = outputs[_name(column)]
-        if has_interval(expression.type, [known[c.name] for c in columns(expression) if c.name in known]):
-            found[column.name] = expression.type
+    for output in outputs:
+        made_of = [known[column.name] for column in columns(output.expression) if column.name in known]
+        if has_interval(output.expression.type, made_of):
+            found[output.name] = output.expression.type
     return found
 
 
@@ -296,6 +344,8 @@ def single(question: Question, summable: frozenset[str]) -> dict[str, int]:
     for step in question.steps:
         if isinstance(step, AttachQuestion):
             known |= _attached(step, question)
+        if isinstance(step, UnionAll):
+            known |= _together(step, question, known, noisy)
         unsure |= isinstance(step, FilterGroups) and _reads(step.condition, noisy)
         for each in made((step,)):
             count = None if unsure else _rests(each, known, noisy, frozenset() if gathered else summable)
@@ -303,6 +353,14 @@ def single(question: Question, summable: frozenset[str]) -> dict[str, int]:
                 known[each.name] = count
         gathered |= isinstance(step, Regroup)
     return known
+
+
+def _together(step: UnionAll, question: Question, known: Mapping[str, int], noisy: frozenset[str]) -> dict[str, int]:
+    """Counts the intervals that columns of several questions rest on: those of the question with most."""
+    own = {column.name: rests(column.expression, known, noisy) for column in step.columns}
+    others = _appended(step, question)
+    counts = {name: (count, others.get(name, 0)) for name, count in own.items()}
+    return {name: max(one, other) for name, (one, other) in counts.items() if one is not None and other is not None}
 
 
 def _rests(

@@ -417,7 +417,7 @@ def tidy(asking: Question, piece: Piece) -> Question:
     """Returns the question with the aggregates it uses, numbered in the order in which they are used.
 
     Raises:
-        UnsupportedQuery: if it uses none.
+        UnsupportedQuery: if it uses none, and has no keys either.
     """
     parts = [*(output.expression for output in asking.outputs), *([asking.having] if asking.having else [])]
     parts += [order.expression for order in asking.order]
@@ -427,7 +427,7 @@ def tidy(asking: Question, piece: Piece) -> Question:
         piece.source.refuse("The question is too large.", "Ask a simpler one: {count}.", piece.node)
     made = {aggregate.name: aggregate for aggregate in asking.aggregates}
     used = dict.fromkeys(column.name for part in parts for column in columns(part) if column.name in made)
-    if not used:
+    if not used and not asking.keys:
         piece.source.refuse("Nothing is counted or summed.", "Ask for an aggregate: {grouped}.", piece.node)
     numbers = {name: f"#{i}" for i, name in enumerate(used, start=1)}
 

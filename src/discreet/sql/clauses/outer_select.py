@@ -143,11 +143,11 @@ class Parts:
     """A SELECT over another, in trees: as `assembly.QuestionParts`, but about released columns."""
 
     outputs: Sequence[Piece]
-    where: Sequence[Piece]
-    keys: Sequence[Piece] | None
-    having: Sequence[Piece]
-    qualify: Sequence[Piece]
-    order: Sequence[tuple[Piece, bool]]
+    where: Sequence[Piece] = ()
+    keys: Sequence[Piece] | None = None
+    having: Sequence[Piece] = ()
+    qualify: Sequence[Piece] = ()
+    order: Sequence[tuple[Piece, bool]] = ()
     limit: int | None = None
     offset: int = 0
 
@@ -277,6 +277,16 @@ def _shown(part: Piece, scope: Columns) -> Piece:
         return part
     names = {name: name for known in (scope.released, *scope.tables.values()) for name in known}
     return replace(part, name=lookup(part.node.name, names))
+
+
+def everything(nodes: Sequence[exp.Expr], scope: Columns) -> list[exp.Expr]:
+    """Returns what is selected, with the columns of the only SELECT inside in the place of *."""
+    listed = [exp.column(name, quoted=True) for name in scope.released] if len(scope.tables) == 1 else []
+    found: list[exp.Expr] = []
+    for node in nodes:
+        star = isinstance(node, exp.Star) and not any(node.args.values())
+        found += listed if star and listed else [node]
+    return found
 
 
 def of_numbers(blocks: Sequence[Question], pieces: Sequence[Piece], found: Sequence[Expression]) -> Question:

@@ -15,7 +15,7 @@ from itertools import chain, combinations, product
 from sqlglot import exp
 
 from discreet import check
-from discreet.measurement.aggregates import aggregation
+from discreet.measurement.aggregates import AGGREGATIONS
 from discreet.plan.model.nodes import Aggregate, Call, Column, Expression, Output, Question, WindowKind
 from discreet.plan.post.steps import AttachQuestion
 from discreet.sql.refusals import Source
@@ -84,8 +84,8 @@ def _(expression: Call, aggregates: Mapping[str, Aggregate]) -> str:
 
 
 def _prefix(made: Aggregate) -> str:
-    if made.quantile is None:
-        return aggregation(made.kind).word.lower()
+    if made.quantile is None:  # a place among groups is no aggregate
+        return AGGREGATIONS[made.kind].word.lower() if made.kind in AGGREGATIONS else made.kind
     return "median" if made.quantile == Fraction(1, 2) else f"p{percent(made.quantile)}"
 
 
