@@ -64,6 +64,10 @@ def largest(target: Target, rows: int, *, replaced: bool) -> Fraction:
 @every("target", TARGETS)
 @every("rows", [1, 2])
 def test_one_group(target: Target, rows: int) -> None:
+    check_one_group(target, rows)
+
+
+def check_one_group(target: Target, rows: int) -> None:
     limits = Limits(1, rows)
     for neighbours in Neighbours:
         alone = Contribution.of(limits=limits, neighbours=neighbours)
@@ -156,7 +160,7 @@ def test_every_rank_is_claimed() -> None:
 def test_mutant_the_smaller_of_q_and_its_complement(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Target, "one", property(lambda target: min(target.share, 1 - target.share)))
     with pytest.raises(AssertionError):
-        test_one_group(Target(Fraction(1, 10)), 1)
+        check_one_group(Target(Fraction(1, 10)), 1)
 
 
 def test_mutant_pieces_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:

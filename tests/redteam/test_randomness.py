@@ -94,7 +94,7 @@ def test_tests_say_that_they_are_tests() -> None:
 def test_no_engine_draws() -> None:
     """RT-081, RT-083: printed SQL holds no function of chance; tests/noise/test_door.py looks for all others."""
     engines = {path: found for path, found in nodes().items() if path.parts[0] == "engines"}
-    assert len(engines) > 20
+    assert len(engines) >= 20
     texts = [
         n.value.lower()
         for found in engines.values()
