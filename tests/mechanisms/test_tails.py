@@ -71,7 +71,7 @@ def test_smallest_whole_finds_the_edge_wherever_it_looks_first(edge: int, near: 
     assert smallest_whole(lambda n: n >= edge) == edge
     for start in (near, edge - 17, edge - 1, edge, edge + 1, edge + 17):
         assert smallest_whole(lambda n: n >= edge, near=start) == edge
-    assert all(smallest_whole(lambda n, e=e: n >= e, near=n) == e for e in range(12) for n in range(20))
+    assert all(smallest_whole(e.__le__, near=n) == e for e in range(12) for n in range(20))
 
 
 def test_what_is_undecided_is_not_at_most() -> None:

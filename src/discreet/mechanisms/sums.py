@@ -71,7 +71,7 @@ def laplace_reaches(sizes: Floats, steps: Floats, outside: float) -> Floats:
 
 @lru_cache(maxsize=4096)
 def _kept_laplace_reaches(shape: tuple[int, ...], sizes: bytes, steps: bytes, outside: float) -> Floats:
-    return _laplace_reaches(*(np.frombuffer(numbers).reshape(shape) for numbers in (sizes, steps)), outside)
+    return _laplace_reaches(np.frombuffer(sizes).reshape(shape), np.frombuffer(steps).reshape(shape), outside)
 
 
 def _laplace_reaches(sizes: Floats, steps: Floats, outside: float) -> Floats:

@@ -53,15 +53,10 @@ class GridLaw:
     log_masses: Floats
     infinite: float
 
-    @property
-    def indices(self) -> NDArray[np.int64]:
-        """Returns the grid points, counted in steps from loss 0."""
-        return self.first + np.arange(self.log_masses.size)
-
     @cached_property
     def losses(self) -> Floats:
         """Returns the grid points."""
-        return np.asarray(self.indices * self.step, dtype=np.float64)
+        return np.asarray((self.first + np.arange(self.log_masses.size)) * self.step, dtype=np.float64)
 
     @cached_property
     def largest(self) -> float:

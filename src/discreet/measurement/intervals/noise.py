@@ -109,7 +109,8 @@ class Terms:
         sizes, steps = ([weights @ factors for factors in (first, second)] for weights in (self.sizes, self.steps))
         noise = self._of_noise(np.concatenate(sizes, axis=1), np.concatenate(steps, axis=1), outside)
         rounding = np.concatenate([self._of_rounding(part) for part in steps])
-        return np.maximum(*np.split(noise + rounding, 2))
+        at_first, at_second = np.split(noise + rounding, 2)
+        return np.asarray(np.maximum(at_first, at_second))
 
     def _of_noise(self, sizes: Floats, steps: Floats, outside: float) -> Floats:
         if self.noise.law == "laplace":
