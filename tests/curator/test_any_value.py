@@ -20,7 +20,7 @@ WARDS = [
     {"ward": "C", "floor": 2, "area": 30.0, "head": None, "wing": "s"},
 ]
 TYPES = {"ward": "text", "floor": "int", "area": "float", "head": "text", "wing": "text"}
-VISITS = [{"p": i % 300, "ward": "ABC"[i % 3], "age": i % 90} for i in range(900)]
+VISITS: list[dict[str, Any]] = [{"p": i % 300, "ward": "ABC"[i % 3], "age": i % 90} for i in range(900)]
 
 
 def clinic(engine: Engine) -> Curator:

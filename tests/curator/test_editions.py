@@ -102,17 +102,17 @@ def test_what_follows_from_an_old_release_is_as_noisy_as_it_is(tmp_path: Path) -
 @pytest.mark.parametrize("budget", [Budget(epsilon=1000, delta="1e-2"), Budget(rho=100)], ids=str)
 def test_a_charge_of_before_is_claimed_for_what_it_was_made_for(tmp_path: Path, budget: Loss) -> None:
     """In rho, points in few groups cost more than in many, for the same epsilon: then as many are paid as then."""
-    sql, asked = "SELECT g, QUANTILE(x, 0.9) AS q FROM t GROUP BY g", {"epsilon": 1, "key": "once"}
+    sql = "SELECT g, QUANTILE(x, 0.9) AS q FROM t GROUP BY g"
     with as_before():
         old = curator(tmp_path, engine=Stopping(), budget=budget)
         with pytest.raises(KeyboardInterrupt):
-            old.ask(sql, **asked)
+            old.ask(sql, epsilon=1, key="once")
         spent = old.budget("t").spent
         old.close()
     now = curator(tmp_path, budget=budget)
-    answer = now.ask(sql, **asked)
+    answer = now.ask(sql, epsilon=1, key="once")
     assert not answer.replayed
-    assert now.ask(sql, **asked).records == answer.records
+    assert now.ask(sql, epsilon=1, key="once").records == answer.records
     assert now.ask(sql, epsilon=1).replayed
     assert str(now.budget("t").spent) == str(spent)
 

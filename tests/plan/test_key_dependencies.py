@@ -91,7 +91,7 @@ def test_what_people_ask_is_decided(key: Expression, value: Expression) -> None:
 
 @pytest.mark.parametrize(("function", "other"), [("start_of_week", "year"), ("start_of_month", "week")])
 def test_mutant_a_week_has_one_year(monkeypatch: pytest.MonkeyPatch, function: str, other: str) -> None:
-    monkeypatch.setitem(key_dependencies._ALIKE, function, (other,))  # type: ignore[arg-type]
+    monkeypatch.setitem(key_dependencies._ALIKE, function, (other,))
     with pytest.raises(AssertionError):
         test_nothing_is_decided_that_is_not_so()
 

@@ -385,7 +385,7 @@ def what_is_unknown_is_false(patch: pytest.MonkeyPatch) -> None:
 
 def bounds_are_facts(patch: pytest.MonkeyPatch) -> None:
     _, _, before, after = reachable_groups._LINES[Type.INT]
-    patch.setitem(reachable_groups._LINES, Type.INT, (0, 120, before, after))  # type: ignore[arg-type]
+    patch.setitem(reachable_groups._LINES, Type.INT, (0, 120, before, after))
 
 
 def keys_are_never_null(patch: pytest.MonkeyPatch) -> None:

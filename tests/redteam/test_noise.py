@@ -109,7 +109,8 @@ def test_scales_are_at_least_exact(epsilon: str, bounds: tuple[Any, Any], neighb
     (measure,) = planned(curator, sql, epsilon=epsilon).measures
     step = Fraction(2) ** (measure.form.statistics[0].exponent + measure.form.grains[0])
     low, high = (Fraction(end) for end in bounds)
-    farthest = max(abs(low), abs(high)) if neighbours is Neighbours.ADD_REMOVE else max(high, 0) - min(low, 0)
+    zero = Fraction(0)
+    farthest = max(abs(low), abs(high)) if neighbours is Neighbours.ADD_REMOVE else max(high, zero) - min(low, zero)
     for scale in measure.scales:
         assert scale * step >= 3 * 2 * farthest / Fraction(epsilon)
     assert curator.ask(sql, epsilon=epsilon).cost == PureDP(epsilon)

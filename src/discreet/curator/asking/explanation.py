@@ -249,7 +249,7 @@ def _error(cell: Measured) -> float:
 
 
 def _width(cell: Cell) -> float:
-    return _error(cell) if isinstance(cell, Noisy) else 0.0
+    return _error(cell) if isinstance(cell, Measured) else 0.0
 
 
 def _pending(program: Program) -> str:

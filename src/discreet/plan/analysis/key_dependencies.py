@@ -126,7 +126,7 @@ def looked_up(key: Expression, pairs: Iterable[tuple[Value, Value]], kind: Type)
     for value, result in pairs:
         if table.setdefault(value, result) != result or len(table) > MOST_VALUES:
             return None
-    listed = sorted((value, result) for value, result in table.items() if value is not None)  # type: ignore[type-var]
+    listed = sorted((value, result) for value, result in table.items() if value is not None)
     found = _found(key, listed, kind)
     if None not in table:
         return found

@@ -75,7 +75,7 @@ class _Rows:
     @classmethod
     def of(cls, relation: Relation | None, where: Expression | None, keys: tuple[Expression, ...]) -> _Rows:
         """Looks through filters and computed columns, down to a relation that makes rows of its own."""
-        conditions = () if where is None else (where,)
+        conditions: tuple[Expression, ...] = () if where is None else (where,)
         while isinstance(relation, Select | Matched):
             if isinstance(relation, Select):
                 inside = _looked_through(relation)
