@@ -50,7 +50,7 @@ FAILING = {
     "a uuid": "SELECT COUNT(*) AS n FROM visits WHERE CAST(triage_note AS UUID) IS NULL",
     "a blob": "SELECT COUNT(*) AS n FROM visits WHERE CAST(triage_note AS BLOB) IS NULL",
     "a scalar of many rows": "SELECT COUNT(*) AS n FROM visits WHERE charge = (SELECT charge FROM visits)",
-    "a regular expression": "SELECT COUNT(*) AS n FROM visits WHERE regexp_matches(triage_note, '(a+)+$')",
+    "a back reference": r"SELECT COUNT(*) AS n FROM visits WHERE regexp_matches(triage_note, '(a+)+\1$')",
     "a pattern from a column": "SELECT COUNT(*) AS n FROM visits WHERE ward LIKE triage_note",
     "a text repeated": "SELECT COUNT(*) AS n FROM visits WHERE length(repeat(triage_note, 2000000000)) > 1",
     "a padded text": "SELECT COUNT(*) AS n FROM visits WHERE length(lpad(ward, 1000000000, 'x')) > 1",
