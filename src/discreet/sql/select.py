@@ -27,10 +27,10 @@ from discreet.plan.post.steps import AttachQuestion, noisy_columns
 from discreet.sql.clauses.assembly import Piece, QuestionParts, question, typed
 from discreet.sql.clauses.from_clause import From, Origin
 from discreet.sql.clauses.histograms import banded, counted
-from discreet.sql.clauses.in_and_exists import marked
 from discreet.sql.clauses.outer_select import Columns, Parts, everything, join_blocks, of_numbers, over
 from discreet.sql.clauses.row_selects import nested, releases
 from discreet.sql.clauses.select_parts import Subqueries, groupings, histogram, kept_rows, keys_of, puts_together
+from discreet.sql.clauses.subqueries import lateral, marked
 from discreet.sql.clauses.union_clause import ENDS, branches, stacked
 from discreet.sql.examples import DIALECT
 from discreet.sql.functions import only, read
@@ -70,7 +70,7 @@ def parse(text: str, schemas: Mapping[str, TableSchema], parameters: Parameters 
     """
     source = Source(check.instance(str, text=text), schemas, parameters=parameters)
     tree = parsed(source)
-    reader = From(source, nested)
+    reader = From(source, nested, lateral)
     return _whole(tree, reader)
 
 
@@ -135,7 +135,7 @@ def _question(tree: exp.Select, reader: From) -> Question:
     found, conditions = inside.read(tree)
     if found.schema.public:
         raise UnknownTable(found.schema.name, {})
-    if tree.find(exp.In, exp.Exists) is not None:
+    if tree.find(exp.In, exp.Exists, exp.Subquery) is not None:
         tree, found, conditions = marked(inside, tree, found, conditions)
     if (bands := histogram(tree)) is not None:
         asking = question(_asked(counted(tree), found, conditions, source, _blocks(inside)))

@@ -42,7 +42,7 @@ _OPERATORS = {
     *(Kind.ILIKE, Kind.DPIPE, Kind.CARET, Kind.DSTAR, Kind.ESCAPE, Kind.SIMILAR_TO, Kind.TILDE, Kind.IRLIKE),
     *(Kind.CASE, Kind.WHEN, Kind.THEN, Kind.ELSE, Kind.END),
 }
-_BRACKETED = {Kind.OVER, Kind.ROLLUP, Kind.CUBE, Kind.GROUPING_SETS}  # words before a bracket that call nothing
+_BRACKETED = {Kind.OVER, Kind.LATERAL, Kind.ROLLUP, Kind.CUBE, Kind.GROUPING_SETS}  # before a bracket, calling nothing
 _LIST = {Kind.L_BRACKET, Kind.R_BRACKET}
 _ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS | _BRACKETED | _LIST | {Kind.ROWS, Kind.INTERVAL}
 _ALLOWED |= {Kind.OFFSET, Kind.FETCH}

@@ -21,6 +21,7 @@ from discreet.plan.model.schema import ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from discreet.sql.clauses.from_clause import From
 from discreet.sql.clauses.row_selects import nested
+from discreet.sql.clauses.subqueries import lateral
 from discreet.sql.examples import quoted
 from discreet.sql.functions import only
 from discreet.sql.refusals import Source
@@ -124,7 +125,7 @@ def training_rows(text: str, schemas: Mapping[str, TableSchema]) -> TrainingRows
     """
     source = RowSource(check.instance(str, text=text), schemas)
     tree = select(source)
-    reader = From(source, nested)
+    reader = From(source, nested, lateral)
     for clause, reason in _REFUSED.items():
         if tree.args.get(clause) is not None:
             source.refuse(reason, "Leave it out: {count}.", tree.args[clause] if clause != "distinct" else tree)

@@ -12,7 +12,7 @@ from discreet.errors import UnknownTable
 from discreet.plan.analysis.relation_schema import Schemas, describe, own_rows, same_id
 from discreet.plan.expressions.calls import Mismatch, alike
 from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Relation
-from discreet.plan.model.relations import Join, Marked, Matched, Select
+from discreet.plan.model.relations import Join, Marked, Matched, Select, tables
 from discreet.plan.model.schema import TableSchema
 from discreet.sql.clauses.assembly import Piece, conjunction, truth
 from discreet.sql.functions import only, read
@@ -39,6 +39,9 @@ class Origin:
 Nested = Callable[["From", exp.Expr], Origin]
 """Reads a SELECT inside a question."""
 
+Lateral = Callable[["From", Origin, exp.Join], tuple[Origin, list[exp.Expr]]]
+"""Reads a SELECT that is joined to the rows before it, and the conditions that are left."""
+
 
 @dataclass(frozen=True, slots=True)
 class Defined:
@@ -54,6 +57,7 @@ class From:
 
     source: Source
     nested: Nested
+    lateral: Lateral
     defined: Mapping[str, Defined] = field(default_factory=dict)
     reads: Iterator[int] = field(default_factory=count)
 
@@ -88,10 +92,13 @@ class From:
         found = self.item(tree.args["from_"].this, prefixed=bool(joins))
         conditions: list[exp.Expr] = []
         where = tree.args.get("where")
-        parts = list(_conjuncts(where.this)) if where is not None else []
+        parts = list(conjuncts(where.this)) if where is not None else []
         listed: list[tuple[Origin, exp.Join]] = []  # tables after a comma that nothing is equal to yet
         for join in joins:
-            if _is_comma(join):
+            if isinstance(join.this, exp.Lateral):
+                found, more = self.lateral(self, found, join)
+                conditions += more
+            elif _is_comma(join):
                 listed.append((self._right(found, listed, join), join))
             else:
                 found, more = self._joined(found, join)
@@ -112,10 +119,7 @@ class From:
 
     def item(self, node: exp.Expr, *, prefixed: bool = False) -> Origin:
         """Reads a table, or a SELECT in brackets or under a name of WITH."""
-        if next(self.reads) >= MOST_READS:
-            self.source.refuse(
-                f"The question reads more than {MOST_READS} tables.", "Ask a shorter one: {count}.", node
-            )
+        self._count_read(node)
         if isinstance(node, exp.Subquery):
             only(node, self.blank, "this", "alias")
             found, alias = self.nested(self, node.this), self._alias(node) or ""
@@ -127,6 +131,18 @@ class From:
         visible = {name: inner for names in found.names.values() for name, inner in names.items()}
         named = replace(found, names={alias: visible})
         return self._prefixed(named) if prefixed else named
+
+    def _count_read(self, node: exp.Expr | int = 0) -> None:
+        if next(self.reads) >= MOST_READS:
+            self.source.refuse(
+                f"The question reads more than {MOST_READS} tables.", "Ask a shorter one: {count}.", node
+            )
+
+    def again(self, found: Origin) -> Origin:
+        """Returns rows that are read a second time, each of their tables once more."""
+        for _ in tables(found.relation):
+            self._count_read()
+        return found
 
     def _name(self, node: exp.Expr) -> str:
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
@@ -173,7 +189,7 @@ class From:
     ) -> tuple[Origin, list[tuple[Origin, exp.Join]], list[exp.Expr]]:
         """Joins tables after commas as soon as a condition of WHERE tells what is equal in them."""
         for place, (right, node) in enumerate(listed):
-            pairs = {i: pair for i, part in enumerate(parts) if (pair := self._equality(found, right, part))}
+            pairs = {i: pair for i, part in enumerate(parts) if (pair := self.equality(found, right, part))}
             if pairs:
                 found = self._paired(found, right, list(pairs.values()), node, outer=False)
                 others = [part for i, part in enumerate(parts) if i not in pairs]
@@ -185,9 +201,20 @@ class From:
         right = self.item(node.this, prefixed=True)
         taken = [*left.names, *(alias for origin, _ in listed for alias in origin.names)]
         for alias in right.names:
-            if any(same(alias, other) for other in taken):
-                self.source.refuse(f"Two tables are called '{alias}'.", "Name them apart with AS.", node)
+            self._check_alias(alias, taken, node)
         return right
+
+    def _check_alias(self, alias: str, taken: Sequence[str], node: exp.Expr) -> None:
+        if any(same(alias, other) for other in taken):
+            self.source.refuse(f"Two tables are called '{alias}'.", "Name them apart with AS.", node)
+
+    def free_alias(self, node: exp.Expr, left: Origin) -> str:
+        """Returns the name of a SELECT that is joined, if no table before it has it."""
+        alias = self._alias(node)
+        if not alias:
+            self.source.refuse("A SELECT that is joined needs a name.", "Write AS and a name after it: {count}.", node)
+        self._check_alias(alias, [*left.names], node)
+        return alias
 
     def _joined(self, left: Origin, node: exp.Join) -> tuple[Origin, list[exp.Expr]]:
         only(node, self.blank, "this", "on", "using", "side", "kind")
@@ -210,8 +237,8 @@ class From:
         if on is None:
             self.source.refuse("A join says what is equal.", "Write JOIN ... ON a.id = b.id, or USING (id).", node)
         pairs, others = [], []
-        for part in _conjuncts(on):
-            found = self._equality(left, right, part)
+        for part in conjuncts(on):
+            found = self.equality(left, right, part)
             if found is None:
                 others.append(part)
             else:
@@ -220,7 +247,8 @@ class From:
             self.source.refuse("A join says what is equal.", "Write JOIN ... ON a.id = b.id, or USING (id).", node)
         return pairs, others
 
-    def _equality(self, left: Origin, right: Origin, part: exp.Expr) -> tuple[Expression, Expression] | None:
+    def equality(self, left: Origin, right: Origin, part: exp.Expr) -> tuple[Expression, Expression] | None:
+        """Returns what an equation of columns of two rows compares; None for other conditions."""
         if not isinstance(part, exp.EQ):
             return None
         for one, other in ((part.this, part.expression), (part.expression, part.this)):
@@ -267,7 +295,7 @@ class From:
                 )
             left, right, pairs = right, left, [(b, a) for a, b in pairs]
         if not right.schema.public:
-            self._same_people(left, right, pairs, node)
+            self.same_people(left, right, pairs, node, "ON")
         if not left.schema.public and left.schema.unit is None:
             self.source.refuse(
                 "A join could repeat rows, and here each row is a person of its own.",
@@ -276,9 +304,15 @@ class From:
             )
         return self.made(Join(left=left.relation, right=right.relation, on=tuple(pairs), outer=outer), names)
 
-    def _same_people(
-        self, left: Origin, right: Origin, pairs: Sequence[tuple[Expression, Expression]], node: exp.Expr
+    def same_people(
+        self,
+        left: Origin,
+        right: Origin,
+        pairs: Sequence[tuple[Expression, Expression]],
+        node: exp.Expr,
+        clause: str,
     ) -> None:
+        """Refuses what does not say that two rows are of the same person."""
         one, other = left.schema, right.schema
         if one.account != other.account or one.unit is None or other.unit is None:
             self.source.refuse(
@@ -289,7 +323,7 @@ class From:
         if not same_id(pairs, one, other):
             self.source.refuse(
                 "A join of protected tables must say that both rows are of the same person.",
-                "Add to ON that the columns of ids are equal.",
+                f"Add to {clause} that the columns of ids are equal; or count people by what they have: {{grouped}}.",
                 node,
             )
 
@@ -303,10 +337,14 @@ class From:
         return None if compared is None else self.matched(found, *compared, node, negated=negated)
 
     def compared(self, found: Origin, node: exp.Expr) -> tuple[Origin, list[tuple[Expression, Expression]]] | None:
-        """Reads the rows inside IN or EXISTS, and what is equal in rows outside and inside; None for other nodes."""
+        """Reads the rows inside IN or EXISTS, and what is equal in rows outside and inside.
+
+        Returns:
+            None for other nodes, and for subqueries that compare more than that.
+        """
         if isinstance(node, exp.In) and node.args.get("query") is not None:
             only(node, self.blank, "this", "query")
-            return self._in(found, node)
+            return None if is_correlated(self, node.args["query"], found) else self._in(found, node)
         if isinstance(node, exp.Exists):
             only(node, self.blank, "this")
             return self._exists(found, node)
@@ -322,19 +360,23 @@ class From:
         inner = Column(name, other.schema.columns[name].type)
         return other, [self.alike((read(node.this, found.scope(self.source)), inner), node)]
 
-    def _exists(self, found: Origin, node: exp.Exists) -> tuple[Origin, list[tuple[Expression, Expression]]]:
+    def _exists(self, found: Origin, node: exp.Exists) -> tuple[Origin, list[tuple[Expression, Expression]]] | None:
         tree = node.this
         if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
             self.source.refuse("EXISTS takes a SELECT from a table.", "For example {filtered}.", node)
+        if tree.args.get("joins") or tree.args.get("with_"):
+            return None
         only(tree, self.blank, "expressions", "from_", "where")
         other = self.item(tree.args["from_"].this)
         where = tree.args.get("where")
-        parts = list(_conjuncts(where.this)) if where is not None else []
+        parts = list(conjuncts(where.this)) if where is not None else []
         local = [part for part in parts if self._readable(part, other)]
-        pairs = [self._equality(found, other, part) for part in parts if part not in local]
-        if not pairs or None in pairs:
-            reason = "EXISTS compares columns of the rows outside and inside by =."
+        pairs = [self.equality(found, other, part) for part in parts if part not in local]
+        if not pairs:
+            reason = "EXISTS compares columns of the rows outside and inside."
             self.source.refuse(reason, "For example WHERE EXISTS (SELECT 1 FROM b WHERE b.id = a.id).", node)
+        if None in pairs or any(part.find(exp.Query) for part in local):
+            return None
         return self.filtered(other, local), [pair for pair in pairs if pair is not None]
 
     def matched(
@@ -362,7 +404,7 @@ class From:
         self, found: Origin, other: Origin, pairs: Sequence[tuple[Expression, Expression]], node: exp.Expr
     ) -> None:
         if not other.schema.public:
-            self._same_people(found, other, pairs, node)
+            self.same_people(found, other, pairs, node, "WHERE")
 
     def filtered(self, found: Origin, conditions: Sequence[exp.Expr]) -> Origin:
         """Returns the rows for which all conditions are true."""
@@ -385,12 +427,31 @@ def _is_comma(join: exp.Join) -> bool:
     return not any(part for name, part in join.args.items() if name != "this")
 
 
-def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The conditions that AND joins, from left to right."""
+def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Returns the conditions that AND joins, from left to right."""
     if isinstance(node, exp.And):
-        yield from _conjuncts(node.this)
-        yield from _conjuncts(node.expression)
+        yield from conjuncts(node.this)
+        yield from conjuncts(node.expression)
     elif isinstance(node, exp.Paren) and isinstance(node.this, exp.And):
-        yield from _conjuncts(node.this)
+        yield from conjuncts(node.this)
     else:
         yield node
+
+
+def is_correlated(reader: From, tree: exp.Expr, found: Origin) -> bool:
+    """Tells whether a SELECT names columns of the rows outside of it, which it does if it has no such names itself."""
+    inner = [table for table in tree.find_all(exp.Table, exp.Subquery) if table.alias_or_name]
+    aliases = [table.alias_or_name for table in inner]
+    known = [lookup(table.name, reader.schemas) for table in inner if isinstance(table, exp.Table)]
+    own = None if len(known) < len(inner) or None in known else [n for schema in known if schema for n in schema.stored]
+    named = {output.alias for output in tree.find_all(exp.Alias)}
+    scope = found.scope(reader.source)
+
+    def is_outer(column: exp.Column) -> bool:
+        if column.table:
+            outside = any(same(column.table, alias) for alias in found.names)
+            return outside and not any(same(column.table, alias) for alias in aliases)
+        written = [*(own or ()), *named]
+        return own is not None and scope.knows(column) and not any(same(column.name, name) for name in written)
+
+    return any(is_outer(column) for column in tree.find_all(exp.Column) if isinstance(column.this, exp.Identifier))

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.measurement.aggregates import aggregation
 from discreet.plan.analysis.relation_schema import is_part_of_id, is_whole_id, leads_to_id, owns
-from discreet.plan.model.nodes import UNIT, Column, Expression, ExtremeKind, FoldKind, Output, substitute
-from discreet.plan.model.relations import Fold, PerUnit, Select, Union, Windowed
-from discreet.plan.model.types import Type
-from discreet.sql.clauses.assembly import Piece, conjunction, number, truth, typed
+from discreet.plan.model.nodes import UNIT, Column, Expression, Output, substitute
+from discreet.plan.model.relations import PerUnit, Select, Union, Windowed
+from discreet.sql.clauses.assembly import Piece, conjunction, number, truth
 from discreet.sql.clauses.from_clause import From, Origin
-from discreet.sql.clauses.in_and_exists import marked
-from discreet.sql.clauses.select_parts import distinct, keys_of, readable
-from discreet.sql.clauses.window_clause import WindowScope, steps_of
+from discreet.sql.clauses.row_columns import FoldScope, computed, everything, named
+from discreet.sql.clauses.select_parts import keys_of, puts_together
+from discreet.sql.clauses.subqueries import marked
+from discreet.sql.clauses.window_clause import WindowScope
 from discreet.sql.functions import only, read
-from discreet.sql.scope import Names, Scope, lookup, same
+from discreet.sql.scope import lookup
 
 _PARTS = ("with_", "expressions", "from_", "joins", "where", "group", "having", "distinct", "qualify")
 
@@ -37,7 +34,7 @@ def nested(reader: From, tree: exp.Expr) -> Origin:
     if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
         reader.source.refuse("FROM takes tables and SELECTs.", "For example {grouped}.", tree)
     inside = reader.within(tree)
-    only(tree, reader.blank, *_PARTS)
+    only(tree, reader.blank, *_PARTS, *(["order"] if _chosen_by(tree) else []))
     found, conditions = inside.read(tree)
     tree, found, conditions = marked(inside, tree, found, conditions)
     found = inside.filtered(found, conditions)
@@ -45,6 +42,9 @@ def nested(reader: From, tree: exp.Expr) -> Origin:
         return _rows(inside, tree, found)
     if tree.args.get("qualify") is not None:
         only(tree, reader.blank, *(part for part in _PARTS if part != "qualify"))
+    if _chosen_by(tree):
+        reason = "DISTINCT ON chooses among rows, and here they are put together."
+        reader.source.refuse(reason, "Choose in a SELECT in FROM of its own, and count then: {count}.", tree)
     return _folded(inside, tree, found)
 
 
@@ -95,9 +95,8 @@ def _is_unit(node: exp.Expr, found: Origin, reader: From) -> bool:
 
 
 def _adds(tree: exp.Select) -> bool:
-    """Whether it adds up rows; a window beside each row does not."""
-    found = (node for output in tree.expressions for node in output.find_all(exp.AggFunc))
-    return any(not isinstance(node.parent, exp.Window) for node in found)
+    """Whether it adds up rows; a window beside each row does not, nor a SELECT for each row."""
+    return any(puts_together(output) for output in tree.expressions)
 
 
 # ---------------------------------------------------------------------------------------------------------------- rows
@@ -107,16 +106,18 @@ def _rows(reader: From, tree: exp.Select, found: Origin) -> Origin:
     """Computed columns; DISTINCT keeps one of equal rows of each person."""
     row = found.scope(reader.source)
     scope = WindowScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
+    if _chosen_by(tree):
+        tree = _first_of_each(tree, scope)
     outputs: list[Output] = []
     for node in tree.expressions:
-        outputs += _everything(node, found) or [_computed(node, scope, outputs, found.names)]
+        outputs += everything(node, found) or [computed(node, scope, outputs, found.names)]
     qualify = tree.args.get("qualify")
     kept = _qualified(tree, qualify.this, scope) if qualify is not None else None
     if scope.windows:
         found = reader.made(Windowed(found.relation, tuple(scope.windows)), found.names)
     if kept is not None:
         found = reader.kept(found, kept)
-    names = _named(outputs, tree, reader)
+    names = named(outputs, tree, reader)
     columns = tuple(outputs)
     if tree.args.get("distinct") is None:
         return reader.made(Select(found.relation, columns), names)
@@ -130,8 +131,37 @@ def _rows(reader: From, tree: exp.Select, found: Origin) -> Origin:
     return _with_ids(reader, PerUnit(found.relation, others, ()), columns, found)
 
 
+def _chosen_by(tree: exp.Select) -> list[exp.Expr]:
+    """What DISTINCT ON lists."""
+    distinct = tree.args.get("distinct")
+    on = None if distinct is None else distinct.args.get("on")
+    return [] if on is None else list(on.expressions)
+
+
+def _first_of_each(tree: exp.Select, scope: WindowScope) -> exp.Select:
+    """DISTINCT ON (a) ... ORDER BY b as QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) = 1."""
+    chosen = [_meant(tree, node, scope) for node in _chosen_by(tree)]
+    if not scope.ids([read(node, scope.row) for node in chosen]):
+        reason = "DISTINCT ON without the column of ids would choose among the rows of several people."
+        scope.refuse(reason, "Put the column of ids into its brackets, or group and count: {grouped}.", tree)
+    order = tree.args.get("order")
+    if order is None or tree.args.get("qualify") is not None:
+        reason = "DISTINCT ON keeps the first row in the order that ORDER BY says, and goes without QUALIFY."
+        scope.refuse(reason, "Add ORDER BY, or write QUALIFY ROW_NUMBER() OVER (...) = 1 alone; or ask {count}.", tree)
+    place = exp.Window(this=exp.RowNumber(), partition_by=chosen, order=_meant(tree, order, scope))
+    made = tree.copy()
+    made.set("distinct", None)
+    made.set("qualify", exp.Qualify(this=exp.EQ(this=place, expression=exp.Literal.number(1))))
+    return made
+
+
 def _qualified(tree: exp.Select, node: exp.Expr, scope: WindowScope) -> Expression:
     """The condition of QUALIFY, in which a name may be that of an output."""
+    return truth(read(_meant(tree, node, scope), scope), "QUALIFY", Piece(node, scope.source))
+
+
+def _meant(tree: exp.Select, node: exp.Expr, scope: Scope) -> exp.Expr:
+    """A part of a SELECT with outputs in the place of their names, where these are not names of columns."""
     names = {output.alias: output.this for output in tree.expressions if isinstance(output, exp.Alias)}
 
     def meant(part: exp.Expr) -> exp.Expr:
@@ -140,7 +170,8 @@ def _qualified(tree: exp.Select, node: exp.Expr, scope: WindowScope) -> Expressi
         found = lookup(part.name, names)
         return part if found is None else exp.Paren(this=found.copy())
 
-    return truth(read(node.transform(meant), scope), "QUALIFY", Piece(node, scope.source))
+    made: exp.Expr = node.transform(meant)
+    return made
 
 
 def _with_ids(reader: From, relation: PerUnit, columns: Sequence[Output], found: Origin) -> Origin:
@@ -154,47 +185,6 @@ def _with_ids(reader: From, relation: PerUnit, columns: Sequence[Output], found:
 
 def _id(found: Origin) -> Column:
     return Column(UNIT, found.schema.columns[UNIT].type)
-
-
-def _everything(node: exp.Expr, found: Origin) -> list[Output]:
-    """* or alias.* as the columns it stands for."""
-    star = isinstance(node, exp.Star) and not any(node.args.values())
-    of_table = isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
-    if not star and not of_table:
-        return []
-    table = node.text("table") if of_table else ""
-    return [
-        Output(name, Column(inner, found.schema.columns[inner].type))
-        for alias, names in found.names.items()
-        if not table or same(alias, table)
-        for name, inner in names.items()
-    ]
-
-
-def _computed(node: exp.Expr, scope: Scope, before: Sequence[Output], names: Names) -> Output:
-    piece = Piece(node, scope.source)
-    if isinstance(node, exp.Alias):
-        only(node, scope, "this", "alias")
-        piece = Piece(node.this, scope.source, node.alias)
-    expression = typed(read(piece.node, scope), piece)
-    name = (
-        piece.name or _visible_name(expression, names) or distinct(readable(expression, {}), [o.name for o in before])
-    )
-    return Output(name, expression)
-
-
-def _visible_name(expression: Expression, names: Names) -> str | None:
-    if not isinstance(expression, Column):
-        return None
-    return next((name for known in names.values() for name, inner in known.items() if inner == expression.name), None)
-
-
-def _named(outputs: Sequence[Output], tree: exp.Expr, reader: From) -> Names:
-    names = [output.name for output in outputs]
-    for i, name in enumerate(names):
-        if any(same(name, other) for other in names[:i]) or name.startswith("#"):
-            reader.source.refuse(f"Two columns are called '{name[:40]}'.", "Name them apart with AS: {count}.", tree)
-    return {"": {name: name for name in names}}
 
 
 # ------------------------------------------------------------------------------------------------------------ UNION ALL
@@ -270,78 +260,6 @@ def _same_people(one: Origin, other: Origin) -> bool:
 # ----------------------------------------------------------------------------------------------------- person by person
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _FoldScope(Scope):
-    """Columns of a row, and aggregates over one person's rows."""
-
-    folds: list[Fold] = field(default_factory=list)
-
-    def aggregate(
-        self,
-        kind: str,
-        argument: Expression | None,
-        node: exp.Expr,
-        *,
-        other: Expression | None = None,
-        share: Fraction | None = None,
-        written: exp.Expr | None = None,
-    ) -> Expression:
-        """The column of a fold, made if it is new."""
-        del other, share, written
-        if kind not in _FOLDS and aggregation(kind).drawn:
-            return Scope.aggregate(self, kind, argument, node)
-        if kind not in _FOLDS:
-            self.refuse("This is not computed for one person.", "Use COUNT, SUM, AVG, MIN or MAX: {mean}.", node)
-        return self._kept(self._fold(_FOLDS[kind], argument, node))
-
-    def any_value(self, value: Expression, node: exp.Expr) -> Expression:
-        """The smallest of one person's values: one of them, the same every time."""
-        return self._kept(self._fold("min", value, node))
-
-    def extreme(self, kind: ExtremeKind, value: Expression, by: Expression | None, node: exp.Expr) -> Expression:
-        """The column of a fold that tells the value where another is smallest or largest."""
-        if by is None:
-            hint = f"Write {node.key.upper()}(x ORDER BY t) with columns of yours, or take MIN or MAX: {{count}}."
-            self.refuse(f"What is {kind} depends on an order, by one expression.", hint, node)
-        return self._kept(Fold(name=f"#f{len(self.folds)}", kind=kind, type=value.type, argument=value, by=by))
-
-    def _kept(self, fold: Fold) -> Column:
-        same_ones = [made for made in self.folds if replace(made, name=fold.name) == fold]
-        if not same_ones:
-            self.folds.append(fold)
-        return Column((same_ones or [fold])[0].name, fold.type)
-
-    def _fold(self, kind: FoldKind, argument: Expression | None, node: exp.Expr) -> Fold:
-        name = f"#f{len(self.folds)}"
-        if argument is None or kind.startswith("count"):
-            return Fold(name=name, kind=kind, type=Type.INT, argument=argument)
-        if kind in ("min", "max"):
-            return Fold(name=name, kind=kind, type=argument.type, argument=argument)
-        steps, fine = steps_of(self, argument, node)
-        result = Type.FLOAT if kind == "mean" else argument.type
-        return Fold(
-            name=name,
-            kind=kind,
-            type=result,
-            argument=argument,
-            exponent=steps.exponent,
-            low=steps.low,
-            high=steps.high,
-            fine=fine,
-        )
-
-
-_FOLDS: dict[str, FoldKind] = {
-    "count": "count",
-    "count_values": "count_values",
-    "count_distinct": "count_distinct",
-    "sum": "sum",
-    "mean": "mean",
-    "min": "min",
-    "max": "max",
-}
-
-
 def _folded(reader: From, tree: exp.Select, found: Origin) -> Origin:
     """One row for each person, or for each person and key."""
     group = tree.args.get("group")
@@ -353,11 +271,11 @@ def _folded(reader: From, tree: exp.Select, found: Origin) -> Origin:
     if group is not None:
         only(group, row, "expressions", "all")
     keys = [read(node, row) for node in nodes if not _is_unit(node, found, reader)]
-    scope = _FoldScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
+    scope = FoldScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
     outputs: list[Output] = []
     for node in tree.expressions:
-        outputs.append(_computed(node, scope, outputs, found.names))
-    names = _named(outputs, tree, reader)
+        outputs.append(computed(node, scope, outputs, found.names))
+    names = named(outputs, tree, reader)
     known: dict[Expression, Expression] = {key: Column(f"#k{i}", key.type) for i, key in enumerate(keys)}
 
     def other(column: Column) -> Expression:

@@ -49,7 +49,7 @@ class WindowScope(Scope):
         """Returns the column of a window, made if it is new."""
         if self.schema.unit is None:
             self.refuse("OVER ranks one person's rows, and here nobody has several.", "Leave it out: {count}.", node)
-        ordered = self._order(node)
+        ordered = self.ordered(node)
         whole = self._is_whole(node)
         made = replace(self._asked(node.this), partition=self._partition(node), order=ordered)
         if made.kind in _ORDERED and not ordered:
@@ -67,8 +67,7 @@ class WindowScope(Scope):
     def _partition(self, node: exp.Window) -> tuple[Expression, ...]:
         """What rows are taken together by, beside whose they are, which must be told."""
         given = [read(part, self.row) for part in node.args.get("partition_by") or []]
-        ids = [part for part in given if part in self._ids(given)]
-        if not ids:
+        if not self.ids(given):
             self.refuse(
                 "A window over several people's rows would tell one about another.",
                 "Put the column of ids into PARTITION BY.",
@@ -76,13 +75,14 @@ class WindowScope(Scope):
             )
         return tuple(part for part in given if not is_whole_id([part], self.schema))
 
-    def _ids(self, given: list[Expression]) -> list[Expression]:
-        """Those of some expressions that say whose row it is."""
+    def ids(self, given: list[Expression]) -> list[Expression]:
+        """Returns those of some expressions that say whose row it is; none if they do not say it."""
         single = [part for part in given if is_whole_id([part], self.schema)]
         parts = [part for part in given if is_part_of_id(part, self.schema)]
         return single or (parts if is_whole_id(parts, self.schema) else [])
 
-    def _order(self, node: exp.Window) -> tuple[Order, ...]:
+    def ordered(self, node: exp.Expr) -> tuple[Order, ...]:
+        """Returns what ORDER BY of a window or of a SELECT says."""
         order = node.args.get("order")
         if order is None:
             return ()

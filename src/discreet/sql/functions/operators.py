@@ -17,7 +17,7 @@ MOST_CASES = 40
 INT_LOW, INT_HIGH = -(2**63), 2**63 - 1
 FALSE = Literal(False, Type.BOOL)
 MARK = "mark"
-"""What a node of ours says in its notes: the column of the row, of truth values, that it stands for (`marks`)."""
+"""What a node of ours says in its notes: the column of the row that it stands for (`subqueries`)."""
 
 # ------------------------------------------------------------------------------------------------------ names, literals
 
@@ -25,7 +25,8 @@ MARK = "mark"
 @reads(exp.Column, "this", "table", "db", "catalog")
 def _column(node: exp.Expr, scope: Scope) -> Expression:
     if MARK in node.meta:
-        return Column(node.meta[MARK], Type.BOOL)
+        mark: Column = node.meta[MARK]
+        return mark
     if not isinstance(node.this, exp.Identifier):
         refuse_node(node.this, scope)
     return scope.column(node)  # type: ignore[arg-type]

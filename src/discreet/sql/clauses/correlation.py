@@ -1,0 +1,282 @@
+"""Rows inside a SELECT that belong to single rows outside of it: what a correlated subquery reads.
+
+A row inside belongs to a row outside if both are one person's and the conditions that name both are true. Equalities
+are what a join compares. For other conditions the rows outside are numbered person by person, the rows inside are
+joined with a second reading of the numbered ones, and each pair that satisfies the conditions keeps the number. Rows
+are numbered in the order of what the conditions read of them, so that a number means the same values in both readings,
+whatever else a row holds. All of this is made of relations that keep one person's rows together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from discreet.plan.expressions.calls import call
+from discreet.plan.model.nodes import (
+    UNIT,
+    Column,
+    Expression,
+    Literal,
+    Order,
+    Output,
+    Relation,
+    columns,
+    substitute,
+)
+from discreet.plan.model.relations import Fold, Join, PerUnit, Select, Window, Windowed, besides_units
+from discreet.plan.model.types import Type
+from discreet.sql.clauses.assembly import Piece, conjunction, truth
+from discreet.sql.clauses.from_clause import From, Origin
+from discreet.sql.clauses.row_columns import FoldScope, computed, named
+from discreet.sql.clauses.select_parts import distinct, kept_rows, puts_together
+from discreet.sql.clauses.window_clause import WindowScope
+from discreet.sql.functions import read
+from discreet.sql.functions.operators import MARK
+from discreet.sql.scope import Scope
+
+Pairs = tuple[tuple[Expression, Expression], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correlation:
+    """Rows outside, and rows inside that belong to those of the same person that are equal in all pairs.
+
+    Args:
+        rows: those outside, as they were.
+        outside: the same, with a number beside each row where pairs compare it.
+        inside: after the conditions of their SELECT.
+        pairs: expressions of a row outside and of a row inside; without what only says whose rows they are.
+    """
+
+    rows: Origin
+    outside: Origin
+    inside: Origin
+    pairs: Pairs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """The rows outside, and what to read for them a second time.
+
+    Args:
+        rows: as they are so far.
+        again: the same rows, perhaps before columns were added to them.
+    """
+
+    rows: Origin
+    again: Origin
+
+
+def correlated(
+    reader: From,
+    outside: Outside,
+    inside: Origin,
+    conditions: Sequence[exp.Expr],
+    node: exp.Expr,
+    *,
+    numbered: bool = False,
+) -> Correlation:
+    """Returns which rows inside belong to which rows outside.
+
+    Args:
+        reader: reads what stands inside.
+        outside: the rows outside.
+        inside: the rows of the SELECT before its own filter.
+        conditions: that filter, which may name columns of both.
+        node: the subquery.
+        numbered: whether rows outside are told apart, even if equalities are all there is.
+
+    Raises:
+        UnsupportedQuery: if the conditions do not say that both rows are of one person.
+    """
+    rows, scope = outside.rows, inside.scope(reader.source)
+    local = [part for part in conditions if not any(_outer(part, scope))]
+    across = [part for part in conditions if any(_outer(part, scope))]
+    equal = [(part, reader.equality(rows, inside, part)) for part in across]
+    pairs = [pair for _, pair in equal if pair is not None]
+    _check(reader, rows, inside, pairs, node)
+    kept = reader.filtered(inside, local)
+    told = besides_units(rows.relation, kept.relation, tuple(pairs), _declared(reader))
+    others = [part for part, pair in equal if pair is None]
+    if not others and not numbered and not inside.schema.public:
+        return Correlation(rows=rows, outside=rows, inside=kept, pairs=told)
+    return _numbered(reader, outside, kept, told, others)
+
+
+def _outer(node: exp.Expr, scope: Scope) -> Iterator[exp.Column]:
+    """Columns of a condition that are not those of rows inside."""
+    return (
+        column
+        for column in node.find_all(exp.Column)
+        if isinstance(column.this, exp.Identifier) and MARK not in column.meta and not scope.knows(column)
+    )
+
+
+def _declared(reader: From) -> dict[str, dict[str, Type]]:
+    return {
+        name: {column: found.type for column, found in schema.stored.items()} for name, schema in reader.schemas.items()
+    }
+
+
+def _check(
+    reader: From, rows: Origin, inside: Origin, pairs: Sequence[tuple[Expression, Expression]], node: exp.Expr
+) -> None:
+    if not inside.schema.public:
+        reader.same_people(rows, inside, pairs, node, "WHERE")
+    elif rows.schema.unit is None or not pairs:
+        reason = "A SELECT for each row reads rows of the same person, or rows of a public table that are equal to it."
+        reader.source.refuse(reason, "Join the public table: JOIN ... ON a.key = b.key; or ask {count}.", node)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PairScope(Scope):
+    """Columns of a row inside, and of the row outside that stands beside it under other names."""
+
+    outside: Scope
+    renamed: dict[Expression, Expression]
+
+    def column(self, node: exp.Column) -> Expression:
+        """Returns what a name stands for: inside first."""
+        if self.knows(node) or not self.outside.knows(node):
+            return Scope.column(self, node)
+        return self.renamed[self.outside.column(node)]
+
+
+def _numbered(reader: From, outside: Outside, inside: Origin, pairs: Pairs, others: Sequence[exp.Expr]) -> Correlation:
+    rows, source = outside.rows, reader.source
+    scope, own = inside.scope(source), rows.scope(source)
+    named_ones = [own.column(column) for part in others for column in _outer(part, scope)]
+    used = list(dict.fromkeys([*(column for a, _ in pairs for column in columns(a)), *named_ones]))
+    taken = [*rows.schema.columns, *inside.schema.columns]
+    place, copy = (distinct(name, taken) for name in ("place of row", "place outside"))
+    renamed: dict[Expression, Expression] = {c: Column(f"{copy} {i}", c.type) for i, c in enumerate(used)}
+    window = Window(name=place, kind="row_number", type=Type.INT, order=tuple(Order(column) for column in used))
+    seen = [Output(copy, Column(place, Type.INT)), *(Output(f"{copy} {i}", c) for i, c in enumerate(used))]
+    again = Select(Windowed(reader.again(outside.again).relation, (window,)), tuple(seen))
+    on = tuple((b, substitute(a, renamed, lambda column: column)) for a, b in pairs)
+    found = reader.made(_beside(inside, again, on), inside.names)
+    if others:
+        both = _PairScope(
+            source=source, schema=found.schema, alias=scope.alias, names=scope.names, outside=own, renamed=renamed
+        )
+        kept = conjunction([truth(read(part, both), "WHERE", Piece(part, source)) for part in others])
+        found = found if kept is None else reader.kept(found, kept)
+    return Correlation(
+        rows=rows,
+        outside=reader.made(Windowed(rows.relation, (window,)), rows.names),
+        inside=found,
+        pairs=((Column(place, Type.INT), Column(copy, Type.INT)),),
+    )
+
+
+def _beside(inside: Origin, again: Relation, on: Pairs) -> Relation:
+    """Rows inside with the rows outside that they belong to; people's own limits are those of the left side."""
+    if inside.schema.public:
+        return Join(left=again, right=inside.relation, on=tuple((b, a) for a, b in on))
+    return Join(left=inside.relation, right=again, on=on)
+
+
+# ----------------------------------------------------------------------------------------------------- what they become
+
+
+def attached(reader: From, found: Correlation, tree: exp.Select, prefix: str, *, outer: bool) -> Origin:
+    """Returns the rows outside with what a SELECT gives for each of them, under a prefix and the names of its outputs.
+
+    Args:
+        reader: reads what stands inside.
+        found: which rows inside belong to which rows outside.
+        tree: the SELECT.
+        prefix: of the new columns; with it, no name is one of the rows outside.
+        outer: whether a row stays for which the SELECT gives nothing. Aggregates always give something.
+    """
+    if any(puts_together(node) for node in tree.expressions):
+        right, outputs = _folded(reader, found, tree, prefix)
+        outer = True
+    else:
+        right, outputs = _first(reader, found, tree, prefix)
+    whose = Column(UNIT, found.outside.schema.columns[UNIT].type)
+    on = [(a, Column(_key(prefix, i), a.type)) for i, (a, _) in enumerate(found.pairs)]
+    join = Join(left=found.outside.relation, right=right, on=(*on, (whose, whose)), outer=outer)
+    return reader.made(Select(join, (*own_columns(found.rows), *outputs)), found.rows.names)
+
+
+def own_columns(found: Origin) -> list[Output]:
+    """Returns all columns of some rows, as they are."""
+    return [Output(name, Column(name, column.type)) for name, column in found.schema.columns.items() if name != UNIT]
+
+
+def _key(prefix: str, place: int) -> str:
+    """The name of what is compared; no output is called so."""
+    return f"{prefix}#{place}"
+
+
+def _folded(reader: From, found: Correlation, tree: exp.Select, prefix: str) -> tuple[Relation, list[Output]]:
+    """One row for each person and what is compared, and the outputs over its folds; of no rows, a count is 0."""
+    row = found.inside.scope(reader.source)
+    scope = FoldScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
+    outputs = _outputs(reader, found, tree, scope)
+    keys = tuple(Output(f"#k{i}", b) for i, (_, b) in enumerate(found.pairs))
+    names = [Output(_key(prefix, i), Column(key.name, key.expression.type)) for i, key in enumerate(keys)]
+    made = [Output(f"{prefix}{fold.name}", Column(fold.name, fold.type)) for fold in scope.folds]
+    right = Select(PerUnit(found.inside.relation, keys, tuple(scope.folds)), (*names, *made))
+    known: dict[Expression, Expression] = {
+        column.expression: _or_zero(fold, Column(column.name, fold.type))
+        for fold, column in zip(scope.folds, made, strict=True)
+    }
+
+    def other(column: Column) -> Expression:
+        reason = f"'{column.name[:60]}' is not inside an aggregate, and there may be several rows."
+        return reader.source.refuse(reason, "Put it into MIN or MAX, or ask {count}.", tree)
+
+    return right, [Output(prefix + o.name, substitute(o.expression, known, other)) for o in outputs]
+
+
+def _or_zero(fold: Fold, column: Column) -> Expression:
+    return call("coalesce", column, Literal(0, Type.INT)) if fold.kind.startswith("count") else column
+
+
+def _first(reader: From, found: Correlation, tree: exp.Select, prefix: str) -> tuple[Relation, list[Output]]:
+    """The rows themselves, or of each row outside the first ones in an order."""
+    row = found.inside.scope(reader.source)
+    scope = WindowScope(source=row.source, schema=row.schema, alias=row.alias, names=row.names)
+    outputs = _outputs(reader, found, tree, scope)
+    if scope.windows:
+        reason = "OVER has no place in a SELECT for each row."
+        reader.source.refuse(reason, "Write the window into a SELECT in FROM, and join it: {count}.", tree)
+    inside = _limited(reader, found, tree, scope)
+    keys = [Output(_key(prefix, i), b) for i, (_, b) in enumerate(found.pairs)]
+    made = [Output(prefix + o.name, o.expression) for o in outputs]
+    shown = [Output(o.name, Column(o.name, o.expression.type)) for o in made]
+    return Select(inside.relation, (*keys, *made)), shown
+
+
+def _limited(reader: From, found: Correlation, tree: exp.Select, scope: WindowScope) -> Origin:
+    limit, offset = kept_rows(tree, reader.source)
+    if limit is None and not offset and tree.args.get("order") is None:
+        return found.inside
+    order = scope.ordered(tree)
+    if limit is None or offset or not order:
+        reason = "Which rows are first depends on an order, and how many are kept on LIMIT."
+        reader.source.refuse(reason, "Write ORDER BY and LIMIT 1, or leave both out and ask {count}.", tree)
+    name = distinct("place inside", found.inside.schema.columns)
+    window = Window(
+        name=name, kind="row_number", type=Type.INT, partition=tuple(b for _, b in found.pairs), order=order
+    )
+    windowed = reader.made(Windowed(found.inside.relation, (window,)), found.inside.names)
+    return reader.kept(windowed, call("less_equal", Column(name, Type.INT), Literal(limit, Type.INT)))
+
+
+def _outputs(reader: From, found: Correlation, tree: exp.Select, scope: Scope) -> list[Output]:
+    outputs: list[Output] = []
+    outside = found.outside.scope(reader.source)
+    for node in tree.expressions:
+        for column in _outer(node, scope):
+            if outside.knows(column):
+                reason = "Inside, a column of the rows outside is compared in WHERE, and not computed with."
+                reader.source.refuse(reason, "Compute with it outside of the brackets: {count}.", column)
+        outputs.append(computed(node, scope, outputs, found.inside.names))
+    named(outputs, tree, reader)
+    return outputs

@@ -1,0 +1,200 @@
+"""Subqueries about rows: each IN, EXISTS or SELECT inside an expression becomes a column beside the rows.
+
+A SELECT in brackets that names columns of the rows outside gives a value for each of them, of rows of the same person;
+LATERAL gives several, or several rows. One that names none is a question of its own, and is left to who can ask it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
+
+from sqlglot import exp
+
+from discreet.plan.model.nodes import Column, Expression, Output
+from discreet.plan.model.relations import Marked, Select
+from discreet.plan.model.types import Type
+from discreet.sql.clauses.correlation import Correlation, Outside, attached, correlated, own_columns
+from discreet.sql.clauses.from_clause import From, Origin, conjuncts, is_correlated
+from discreet.sql.clauses.select_parts import distinct, kept_rows, puts_together
+from discreet.sql.functions import only, read
+from discreet.sql.functions.operators import MARK
+
+_CLAUSES = ("group", "having", "qualify", "order")
+_KINDS = (exp.In, exp.Exists, exp.Subquery)
+
+
+def marked(
+    reader: From, tree: exp.Select, found: Origin, conditions: Sequence[exp.Expr]
+) -> tuple[exp.Select, Origin, list[exp.Expr]]:
+    """Takes subqueries out of the expressions of a SELECT, and gives the rows a column for each of them.
+
+    Args:
+        reader: reads what stands inside.
+        tree: the SELECT, which is left as it is.
+        found: the rows before its own filter.
+        conditions: that filter.
+    """
+    parts = [*tree.expressions, *(tree.args.get(name) for name in _CLAUSES), *conditions]
+    if not any(part.find(*_KINDS) for part in parts if part is not None):
+        return tree, found, list(conditions)
+    marks = _Marks(reader, found)
+    made = tree.copy()
+    made.set("expressions", [marks.without(node) for node in tree.expressions])
+    for name in _CLAUSES:
+        if tree.args.get(name) is not None:
+            made.set(name, marks.without(tree.args[name]))
+    others = [marks.without(node) for node in conditions]
+    return made, marks.found, others
+
+
+class _Marks:
+    """Rows to which columns are added as they are asked for; what is asked for twice is one column."""
+
+    def __init__(self, reader: From, found: Origin) -> None:
+        self.reader, self.found, self._first = reader, found, found
+        self._known: dict[exp.Expr, exp.Expr] = {}
+
+    def without(self, node: exp.Expr) -> exp.Expr:
+        """The node with columns in the place of subqueries; those of SELECTs inside it stay theirs."""
+        found: exp.Expr = node.transform(lambda part: self._column(part) if _is_own(part) else part)
+        return found
+
+    def _column(self, node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, _KINDS):
+            return node
+        if node not in self._known:
+            made = self._value(node) if isinstance(node, exp.Subquery) else self._mark(node)
+            if made is None:
+                return node
+            self._known[node] = self._shown(made, node)
+        return self._known[node].copy()
+
+    def _shown(self, made: Column, node: exp.Expr) -> exp.Expr:
+        column = exp.Column(this=exp.to_identifier(f"#{made.name}", quoted=True))
+        column.meta.update({MARK: made, "start": self.reader.source.start(node)})
+        return exp.Coalesce(this=column, expressions=[exp.false()]) if isinstance(node, exp.Exists) else column
+
+    def _mark(self, node: exp.Expr) -> Column | None:
+        """The column that tells whether a row has others beside it."""
+        compared = self.reader.compared(self.found, node)
+        name = distinct("is in", self.found.schema.columns)
+        if compared is not None:
+            self.found = self.reader.marked(self.found, *compared, node, name)
+            return Column(name, Type.BOOL)
+        tree = _select(node)
+        if tree is None:
+            return None
+        found, own = self._rows(tree, node, numbered=isinstance(node, exp.In))
+        pairs = [*found.pairs, *([] if own is None else [own])]
+        mark = Marked(source=found.outside.relation, other=found.inside.relation, on=tuple(pairs), name=name)
+        columns = (*own_columns(found.rows), Output(name, Column(name, Type.BOOL)))
+        self.found = self.reader.made(Select(mark, columns), found.rows.names)
+        return Column(name, Type.BOOL)
+
+    def _rows(
+        self, tree: exp.Select, node: exp.Expr, *, numbered: bool
+    ) -> tuple[Correlation, tuple[Expression, Expression] | None]:
+        """What belongs to each row; for IN also what is compared."""
+        only(tree, self.reader.blank, "with_", "expressions", "from_", "joins", "where")
+        if any(puts_together(output) for output in tree.expressions):
+            reason = "IN and EXISTS look for rows, and an aggregate gives one row whatever there is."
+            self.reader.source.refuse(reason, "Compare the aggregate itself: WHERE (SELECT COUNT(*) ...) > 0.", node)
+        outside = Outside(rows=self.found, again=self._first)
+        tree, found = rows_for_each(self.reader, outside, tree, node, numbered=numbered)
+        if not isinstance(node, exp.In):
+            return found, None
+        if len(tree.expressions) != 1:
+            self.reader.source.refuse("IN takes a SELECT of one column.", "Name one column: {filtered}.", node)
+        source = self.reader.source
+        pair = (
+            read(node.this, found.outside.scope(source)),
+            read(tree.expressions[0].unalias(), found.inside.scope(source)),
+        )
+        return found, self.reader.alike(pair, node)
+
+    def _value(self, node: exp.Subquery) -> Column | None:
+        """The column of a SELECT that gives one value for each row; None if it names no column of theirs."""
+        tree = node.this
+        if not isinstance(tree, exp.Select) or not is_correlated(self.reader, tree, self.found):
+            return None
+        _check_value(self.reader, tree, node)
+        tree = tree.copy()
+        tree.set("expressions", [exp.alias_(tree.expressions[0].unalias(), "value", quoted=True)])
+        tree, found = rows_for_each(self.reader, Outside(rows=self.found, again=self._first), tree, node)
+        before = self.found.schema.columns
+        prefixes = (f"subquery {number}." for number in count(1))
+        prefix = next(prefix for prefix in prefixes if not any(name.startswith(prefix) for name in before))
+        self.found = attached(self.reader, found, tree, prefix, outer=True)
+        name = f"{prefix}value"
+        return Column(name, self.found.schema.columns[name].type)
+
+
+def _select(node: exp.Expr) -> exp.Select | None:
+    """The SELECT inside IN or EXISTS."""
+    inner = node.args.get("query") if isinstance(node, exp.In) else node.this
+    inner = inner.this if isinstance(inner, exp.Subquery) else inner
+    return inner if isinstance(inner, exp.Select) and inner.args.get("from_") is not None else None
+
+
+def _check_value(reader: From, tree: exp.Select, node: exp.Expr) -> None:
+    """Whether there is one value whatever the rows are: an error that depends on them would tell about them."""
+    source = reader.source
+    if len(tree.expressions) != 1 or tree.args.get("from_") is None:
+        source.refuse("A SELECT inside an expression gives one value.", "Name one column: {count}.", node)
+    parts = ["with_", "expressions", "from_", "joins", "where"]
+    if puts_together(tree.expressions[0]):
+        only(tree, reader.blank, *parts)
+        return
+    only(tree, reader.blank, *parts, "order", "limit")
+    if kept_rows(tree, source) != (1, 0) or tree.args.get("order") is None:
+        reason = "A SELECT inside an expression gives one value, and this one could find several rows."
+        hint = "Take COUNT, SUM, AVG, MIN or MAX of it, or add ORDER BY and LIMIT 1; or ask {count}."
+        source.refuse(reason, hint, node)
+
+
+def rows_for_each(
+    reader: From, outside: Outside, tree: exp.Select, node: exp.Expr, *, numbered: bool = False
+) -> tuple[exp.Select, Correlation]:
+    """Reads the rows of a SELECT that belong to each row outside; its own subqueries are columns then."""
+    inside = reader.within(tree)
+    found, conditions = inside.read(tree)
+    tree, found, conditions = marked(inside, tree, found, conditions)
+    return tree, correlated(inside, outside, found, conditions, node, numbered=numbered)
+
+
+def lateral(reader: From, left: Origin, join: exp.Join) -> tuple[Origin, list[exp.Expr]]:
+    """Reads JOIN LATERAL, LEFT JOIN LATERAL and CROSS JOIN LATERAL (SELECT ...) AS name ON ...
+
+    Returns:
+        The rows with the columns of the SELECT, and the conditions of ON that are left.
+    """
+    only(join, reader.blank, "this", "on", "side", "kind")
+    outer, kind = (join.side or "").upper() == "LEFT", (join.kind or "").upper()
+    if (join.side or "").upper() not in ("", "LEFT") or kind not in ("", "INNER", "CROSS", "OUTER"):
+        reader.source.refuse("Tables are joined by JOIN or LEFT JOIN.", "Write JOIN LATERAL ... ON TRUE.", join)
+    node = join.this
+    only(node, reader.blank, "this", "alias")
+    tree = node.this.this if isinstance(node.this, exp.Subquery) else None
+    alias = reader.free_alias(node, left)
+    if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
+        reader.source.refuse("LATERAL takes a SELECT from a table.", "For example {count}.", node)
+    only(tree, reader.blank, "with_", "expressions", "from_", "joins", "where", "order", "limit")
+    on = join.args.get("on")
+    conditions = [] if on is None else [part for part in conjuncts(on) if part != exp.true()]
+    if conditions and outer:
+        reader.source.refuse("LEFT JOIN LATERAL takes ON TRUE.", "Put the condition inside, after WHERE.", join)
+    tree, found = rows_for_each(reader, Outside(rows=left, again=left), tree, node)
+    prefix = f"{alias}."
+    made = attached(reader, found, tree, prefix, outer=outer)
+    added = [name for name in made.schema.columns if name.startswith(prefix)]
+    return replace(made, names={**left.names, alias: {name.removeprefix(prefix): name for name in added}}), conditions
+
+
+def _is_own(node: exp.Expr) -> bool:
+    """Whether a node belongs to no SELECT inside."""
+    above = node.parent
+    while above is not None and not isinstance(above, exp.Query):
+        above = above.parent
+    return above is None
