@@ -45,7 +45,7 @@ _OPERATORS = {
 _BRACKETED = {Kind.OVER, Kind.LATERAL, Kind.ROLLUP, Kind.CUBE, Kind.GROUPING_SETS}  # before a bracket, calling nothing
 _LIST = {Kind.L_BRACKET, Kind.R_BRACKET}
 _ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS | _BRACKETED | _LIST | {Kind.ROWS, Kind.INTERVAL}
-_ALLOWED |= {Kind.OFFSET, Kind.FETCH}
+_ALLOWED |= {Kind.OFFSET, Kind.FETCH, Kind.CROSS}
 _FIRST = {Kind.SELECT, Kind.WITH, Kind.FROM, Kind.L_PAREN}
 _NEVER_NAMES = _CLAUSES | _OPERATORS  # these need quotes to be names
 

@@ -16,7 +16,7 @@ from discreet.sql.clauses.select_parts import keys_of, puts_together
 from discreet.sql.clauses.subqueries import marked
 from discreet.sql.clauses.window_clause import WindowScope
 from discreet.sql.functions import only, read
-from discreet.sql.scope import lookup
+from discreet.sql.scope import Scope, lookup
 
 _PARTS = ("with_", "expressions", "from_", "joins", "where", "group", "having", "distinct", "qualify")
 
