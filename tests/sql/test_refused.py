@@ -199,7 +199,7 @@ REFUSED: list[tuple[str, str]] = [
     ("SELECT COUNT(*) FROM visits JOIN ¦rows_only ON TRUE", "what is equal"),
     ("SELECT COUNT(*) FROM visits LEFT JOIN ¦rows_only USING (ward)", "same people"),
     ("SELECT COUNT(*) FROM visits, ¦rows_only", "join"),
-    ("SELECT COUNT(*) FROM visits ¦CROSS JOIN rows_only", "second table"),
+    ("SELECT COUNT(*) FROM visits CROSS JOIN ¦rows_only", "joined by JOIN"),
     ("¦SELECT COUNT(*) FROM visits UNION SELECT COUNT(*) FROM visits", "is chance"),
     ("¦SELECT COUNT(*) FROM visits EXCEPT SELECT 1", "several questions"),
     ("WITH ¦t AS (SELECT 1) SELECT COUNT(*) FROM visits", "Nothing reads"),
