@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from discreet.curator import Curator
 from discreet.engines import Memory
-from discreet.errors import InsufficientBudget, InvalidParameter, UnknownTable
+from discreet.errors import InsufficientBudget, InvalidParameter, KeyConflict, UnknownTable
 from discreet.noise import SeededBits
-from discreet.privacy import Budget
+from discreet.plan.model.readings import Groups, Reading
+from discreet.privacy import Budget, events
 from tests.curator.clinic import DECLARED, visits
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 
 
-def clinic(**declared: Any) -> Curator:
-    curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
+class Stopping(Memory):
+    """An engine whose reader is stopped with Ctrl-C at some read."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.left = at
+
+    def read(self, reading: Reading) -> Groups:
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+        return super().read(reading)
+
+
+def clinic(
+    ledger: str | Path = ":memory:", *, engine: Memory | None = None, bits: SeededBits | None = None, **declared: Any
+) -> Curator:
+    curator = Curator.for_tests(ledger, engine=engine or Memory(), bits=bits or SeededBits(1))
     given = {"unit": "patient", "budget": Budget(epsilon=100), "max_rows": 2, **DECLARED, **declared}
     curator.protect(visits(3, patients=60, most=9), name="visits", **given)
     return curator
@@ -104,8 +124,114 @@ def test_a_question_buys_both_or_nothing() -> None:
     with pytest.raises(InsufficientBudget):
         curator.ask(COUNT, epsilon=0.7, profile=0.5)
     assert str(curator.budget("visits").spent) == "epsilon=0"
-    assert curator.ask(COUNT, epsilon=0.5, profile=0.5).coverage is not None
+    answer = curator.ask(COUNT, epsilon=0.5, profile=0.5)
+    assert answer.coverage is not None
+    assert str(answer.cost) == "epsilon=1"
     assert str(curator.budget("visits").remaining) == "epsilon=0"
+    paid = [entry for entry in curator.history("visits") if entry.kind == "charge" and "beside" not in entry.content]
+    assert len(paid) == 1
+    assert paid[0].content["event"] == events.to_json(answer.event)
+    curator.verify()
+
+
+def test_a_profile_is_bought_alone_for_an_answer_that_is_kept() -> None:
+    curator = clinic()
+    first = curator.ask(COUNT, epsilon=1)
+    again = curator.ask(COUNT, epsilon=1, profile=2)
+    assert (again.replayed, again.records) == (True, first.records)
+    assert again.coverage is not None
+    assert str(curator.budget("visits").spent) == "epsilon=3"
+    curator.ask(f"{COUNT} WHERE age > 3", epsilon=1, profile=2)
+    assert str(curator.budget("visits").spent) == "epsilon=4"
+
+
+@pytest.mark.parametrize("option", ["profile", "coverage"])
+def test_a_charge_of_both_that_was_stopped_is_run_again_for_what_it_was_made_for(tmp_path: Path, option: str) -> None:
+    """Wherever it stops: before the profile, between the two, and after."""
+    wanted: dict[str, Any] = {"epsilon": 1, "key": "mine", option: "0.25"}
+    for reads in range(1, 4):
+        ledger = tmp_path / f"{reads}.db"
+        with pytest.raises(KeyboardInterrupt):
+            clinic(ledger, engine=Stopping(reads)).ask(COUNT, **wanted)
+        curator = clinic(ledger)
+        answer = curator.ask(COUNT, **wanted)
+        assert answer.coverage is not None
+        assert curator.ask(COUNT, **wanted).records == answer.records
+        assert str(curator.budget("visits").spent) == f"epsilon={1.25 if option == 'profile' else 1:g}"
+        with pytest.raises(KeyConflict):
+            curator.ask(COUNT, **{**wanted, option: "0.5"})
+        curator.verify()
+
+
+FILTERED = f"{COUNT} WHERE age > 30"
+BY_WARD = "SELECT ward, COUNT(*) AS n FROM visits WHERE age > 10 GROUP BY ward"
+JOINED = "SELECT COUNT(*) AS n FROM visits AS a JOIN visits AS b ON a.patient = b.patient AND a.ward = b.ward"
+
+
+def truly_left(kept: Sequence[dict[str, Any]], groups: int, key: str | None) -> float:
+    """The share of rows beyond two of a person, or of a person and a group."""
+    by = Counter((row["patient"], row[key] if key else 0) for row in kept)
+    if key is None:
+        return sum(max(0, n - 2) for n in by.values()) / len(kept)
+    assert groups >= len({row[key] for row in kept})
+    return sum(max(0, n - 2) for n in by.values()) / len(kept)
+
+
+def test_coverage_of_a_question_of_its_own() -> None:
+    """Of 24 answers at most 7 may miss: more has a chance below 1e-4 if each does with 1/20."""
+    rows = visits(3, patients=60, most=9)
+    asked = {
+        FILTERED: ([row for row in rows if row["age"] is not None and row["age"] > 30], None),
+        BY_WARD: ([row for row in rows if row["age"] is not None and row["age"] > 10], "ward"),
+    }
+    misses = 0
+    for sql, (kept, key) in asked.items():
+        of_people = [row for row in kept if row["patient"] is not None]
+        nobodys = len(kept) - len(of_people)
+        truth = (truly_left(of_people, 9, key) * len(of_people) + nobodys) / len(kept)
+        for seed in range(12):
+            curator = clinic(bits=SeededBits(seed), max_groups=9, most_rows=9)
+            found = (curator.ask(sql, epsilon=20, coverage="0.8").coverage or {})["n"]
+            assert found.share is not None
+            misses += not found.low <= truth <= found.high
+            assert found.high - found.low < 0.8
+    assert misses <= 7
+
+
+def test_coverage_is_a_part_of_the_epsilon_and_is_kept() -> None:
+    curator = clinic()
+    answer = curator.ask(JOINED, epsilon=4, coverage="0.5")
+    assert answer.coverage is not None
+    assert str(curator.budget("visits").spent) == "epsilon=4"
+    again = curator.ask(JOINED, epsilon=2)
+    assert (again.replayed, again.coverage) == (True, answer.coverage)
+    assert curator.ask(f"{COUNT} WHERE age > 3", epsilon=1).coverage is None
+    for wrong in ({"coverage": 1}, {"coverage": "0.5", "profile": 1}, {"coverage": "0.5", "limits": "choose"}):
+        with pytest.raises(InvalidParameter, match="coverage"):
+            curator.ask(FILTERED, epsilon=1, **wrong)
+    with pytest.raises(InvalidParameter, match="coverage"):
+        curator.ask("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)", epsilon=1, coverage="0.5")
+
+
+def test_sums_and_means_of_the_whole_table() -> None:
+    """Of 40 numbers at most 9 may miss: more has a chance below 1e-4 if each does with 1/20."""
+    rows = visits(3, patients=60, most=9)
+    ages = [row["age"] for row in rows if row["age"] is not None]
+    truths = {"SUM(age)": sum(ages), "AVG(age)": sum(ages) / len(ages)}
+    misses = 0
+    for seed in range(20):
+        domain = {"age": (0, 120)}
+        curator = clinic(
+            bits=SeededBits(seed), most_rows=9, domain=domain, bounds={**DECLARED["bounds"], "age": (0, 60)}
+        )
+        curator.profile("visits", epsilon=8)
+        for sql, truth in truths.items():
+            answer = curator.ask(f"SELECT {sql} AS x FROM visits", epsilon=1)
+            assert answer.scope == "whole table"
+            (record,) = answer
+            misses += not record["x_low"] <= truth <= record["x_high"]
+    assert misses <= 9
+    assert curator.ask("SELECT SUM(charge) AS x FROM visits", epsilon=1).scope == "what was counted"
 
 
 def test_bad_parameters_cost_nothing() -> None:
@@ -163,5 +289,5 @@ def test_with_a_fact_a_count_is_of_the_whole_table() -> None:
         assert record["n_low"] <= record["n"] <= record["n_high"]
         misses += not record["n_low"] <= len(rows) <= record["n_high"]
     assert misses <= 6
-    assert any("added to counts" in note for note in answer.notes)
+    assert any("missing ids leave out is added" in note for note in answer.notes)
     assert curator.ask(f"{COUNT} WHERE age > 3", epsilon=1).scope == "what was counted"

@@ -28,6 +28,7 @@ from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.relations import PerUnit
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import Neighbours
+from discreet.sql.select import parse
 from tests.curator.clinic import DECLARED, TYPES, Row, neighbour, visits
 from tests.curator.nearness import check_moves
 
@@ -102,10 +103,39 @@ def sizes(rows: Sequence[Row], *keys: str) -> list[int]:
 def test_one_patient_moves_no_part_farther_than_charged(seed: int, rows: int, neighbours: Neighbours, who: int) -> None:
     found = visits(seed)
     engines = loaded(found), loaded(neighbour(found, seed, who, neighbours))
-    program = plan(schema(neighbours=neighbours, rows=rows)).program(Fraction(1, 2))
-    for part in (replace(program, beside=()), *program.beside):
-        one, other = (engine.read(part.reading) for engine in engines)
-        check_moves(part, one, other)
+    declared = schema(neighbours=neighbours, rows=rows)
+    plans = [plan(declared), *(of_question(sql, declared) for sql in QUESTIONS)]
+    for program in (each.program(Fraction(1, 2)) for each in plans):
+        for part in (replace(program, beside=()), *program.beside):
+            one, other = (engine.read(part.reading) for engine in engines)
+            check_moves(part, one, other)
+
+
+QUESTIONS = [
+    "SELECT COUNT(*) AS n, SUM(age) AS s FROM visits WHERE age > 20",
+    "SELECT ward, age // 10 AS decade, AVG(charge) AS m FROM visits WHERE kind <> 'fever' GROUP BY ward, decade",
+    "SELECT COUNT(*) AS n FROM visits AS a JOIN visits AS b ON a.patient = b.patient AND a.ward = b.ward",
+]
+
+
+def of_question(sql: str, declared: TableSchema) -> ProfilePlan:
+    schemas = {"visits": declared}
+    return ProfilePlan.of(parse(sql, schemas), declared.limits, schemas, "salt")
+
+
+def test_a_profile_of_a_question_is_of_its_own_rows() -> None:
+    rows, declared = visits(5, patients=40, most=9), schema()
+    made = of_question("SELECT ward, COUNT(*) AS n FROM visits WHERE age > 20 GROUP BY ward", declared)
+    released = run(made.program(EXACT), loaded(rows), Releaser(SeededBits(0)))
+    found = Profile.of(made, released, epsilon=EXACT, private=False)
+    kept = [row for row in rows if row["age"] is not None and row["age"] > 20]
+    own = sizes(kept)
+    assert round(found.people(RISK).value) == len(own)
+    assert round(found.rows.beyond(1, RISK).value) == pytest.approx(sum(n - 1 for n in own), abs=1)
+    groups = found.groups(("ward",))
+    assert groups is not None
+    assert round(groups.people(RISK).value) == len(own)
+    assert round(found.nobodys(RISK).value) == sum(row["patient"] is None for row in kept)
 
 
 @settings(max_examples=15)

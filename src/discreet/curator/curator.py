@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, Self
 
 from discreet import check
@@ -18,7 +17,7 @@ from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.choices import CANDIDATES, Candidate, Choices, compare, listed, terms_of
 from discreet.curator.asking.curated_frame import CuratedFrame
 from discreet.curator.asking.explanation import ROWS, Explanation, explanation, with_offers
-from discreet.curator.asking.performer import Performer, charged
+from discreet.curator.asking.performer import Performer, charged, with_profile
 from discreet.curator.asking.planner import Planner, RequestedBudget, RequestedLimits
 from discreet.curator.asking.profiler import KeySet, Profiler
 from discreet.curator.asking.rehearsal import NOTE, SALT, rehearsed
@@ -95,7 +94,7 @@ class Curator:
     ) -> Curator:
         """Returns a curator that holds everything a discreet.toml declares; again, it changes nothing in the book.
 
-        If it is not `opening`, every table must be in the book already.
+        If it is not `opening`, all tables must be in the book.
 
         Raises:
             InvalidParameter: naming the key of the file that does not fit.
@@ -137,6 +136,7 @@ class Curator:
         max_epsilon: check.Number | None = None,
         project: str = "",
         profile: check.Number | None = None,
+        coverage: check.Number | None = None,
         progress: Progress | None = None,  # noqa: ARG002 - it is told all along
     ) -> Answer:
         """Returns a private answer, charged before anything is read; a stored one that is as good is free.
@@ -151,14 +151,14 @@ class Curator:
             other: the label of one more group, of all rows whose keys are not declared, or whose groups are not shown.
             analyst: who asks, and pays from their cap.
             confidence: of each interval.
-            key: an idempotency key of the analyst's own. The same key with the same question is charged once and
-                answered with the same numbers, however often and by whichever process it is asked.
+            key: an idempotency key: the same key with the same question is charged once and answered alike, always.
             within: instead of an epsilon, how far each COUNT, SUM and AVG may be from the truth, with this confidence:
                 the smallest epsilon for that is solved from public facts and what was released before.
             max_epsilon: what that may cost at most.
             project: whose cap it counts against, beside the analyst's and the account's.
-            profile: what a profile of the table may cost, which is bought first unless one as precise is kept; nothing
-                is spent if both together cannot be paid.
+            profile: what a profile of the table may cost, bought in the same charge unless one as precise is kept.
+            coverage: which part of the epsilon is for what limits and bounds leave out of this very question: of its
+                rows as they are filtered, joined and grouped, which no profile of a table describes.
             progress: is called with the name of every stage that begins.
 
         Raises:
@@ -176,20 +176,21 @@ class Curator:
         measurement = self._planner.plan(bound, limits=limits, other=other)
         account = self._book.admit(measurement.account, analyst, project)
         terms = self._planner.terms(measurement, requested, account.budget)
-        if profile is not None:
-            self._profiler.buy_first(measurement, terms, profile, analyst=analyst, project=project)
-        portrait = self._replay.portrait(measurement)
+        terms, wanted = self._profiler.wanted(measurement, terms, profile, coverage)
         if not self._book.is_charged(analyst, key):  # a key that was charged has an answer of its own
             known = self._replay.find(measurement, terms)
             if known is not None:
+                self._profiler.buy_missing(wanted, analyst=analyst, project=project)
+                portrait = self._replay.portrait(measurement, terms)
                 return Answer.of(known, chance, Remaining.of(account.spent, account.budget), profile=portrait)
-        request = measurement.request(terms)
+        request = with_profile(measurement.request(terms), wanted)
         with charged(self._book, request, analyst=analyst, key=key, project=project) as receipt:
             if receipt.repeated:
                 kept = self._replay.of_charge(measurement, receipt)
-                return Answer.of(kept, chance, receipt.left, profile=portrait)
-            new = self._performer.read_and_add_noise(measurement, terms, receipt)
+                return Answer.of(kept, chance, receipt.left, profile=self._replay.portrait(measurement, terms))
+            new = self._performer.read_and_add_noise(measurement, terms, receipt, wanted)
             result = self._replay.store(measurement, receipt, new)
+            portrait = self._replay.portrait(measurement, terms)
             return Answer.of(result, chance, receipt.left, cost=receipt.cost, profile=portrait)
 
     def explain(
@@ -238,8 +239,7 @@ class Curator:
     ) -> Answer:
         """Returns the shape of an answer, on made-up rows: the same columns and types, nobody's numbers, free.
 
-        The rows, so many of them, follow from the declarations and the question alone, and the noise is seeded, so
-        `private` is False. It takes what `ask` takes, and refuses whom `ask` refuses.
+        The rows follow from declarations and the question alone, and the noise is seeded: `private` is False.
         """
         chance = check.probability(confidence=confidence)
         count = check.integer(rows=rows, at_least=1, at_most=10**6)
@@ -296,8 +296,8 @@ class Curator:
         is free; what `ask` refuses to pay for is refused.
         """
         plan = self._profiler.plan(table, columns, by)
-        terms = Terms(check.positive(epsilon=epsilon), Fraction(0))
-        return self._profiler.buy(plan, terms, analyst=analyst, key=key, project=project)
+        wanted = self._profiler.of_table(plan, check.positive(epsilon=epsilon))
+        return self._profiler.buy(wanted, analyst=analyst, key=key, project=project)
 
     def table(self, name: str) -> CuratedFrame:
         """Builds the same questions step by step: ``curator.table("visits").agg(n=count()).ask(epsilon=0.1)``."""

@@ -18,6 +18,7 @@ from typing import Any
 from discreet.curator.catalog.declarations import Terms, declaration
 from discreet.errors import InternalError, InvalidParameter, UnsupportedQuery
 from discreet.measurement.probes.probes import NOTHING, SHARE, Facts, Probe, Schemas, Spot, described, read_by
+from discreet.measurement.profile.parts import ProfilePlan
 from discreet.measurement.program.execution import answerable, exact_numbers
 from discreet.measurement.program.program import Edition, Program, choose
 from discreet.mechanisms.base import Law
@@ -157,6 +158,30 @@ class MeasurementPlan:
     def replay_key(self, program: Program, facts: Facts) -> str:
         """Returns the key under which releases of its program are kept, given these facts."""
         return replay_key(program, self.tables(facts))
+
+    # ----------------------------------------------------------------------------------------------------- profiles
+
+    @property
+    def table_profile(self) -> ProfilePlan:
+        """Returns a profile of the table that it is about, of nothing in particular."""
+        return ProfilePlan(table=self.plan.table, schemas=self.schemas, columns=(), by=(), salt=self.salt)
+
+    @property
+    def own_profile(self) -> ProfilePlan | None:
+        """Returns the profile of its own rows; None if they are those of several questions, or limits are not known."""
+        plan, unlimited = self.plan, any(isinstance(probe.supposed, int) for probe in self.missing)
+        if unlimited or plan.beside or plan.sets or plan.rest or plan.bands:
+            return None
+        return ProfilePlan.of(plan, self._own_limits, self.schemas, self.salt)
+
+    def profile_place(self, terms: Terms) -> str:
+        """Returns under which key profiles of its own rows are kept; the terms decide nothing."""
+        limits = self._own_limits
+        return f"coverage:{limits.groups}:{limits.rows}:{self.replay_key(self.program(terms, self.widest), NOTHING)}"
+
+    @property
+    def _own_limits(self) -> Limits:
+        return self.facts.limits(self.limits or described(self.plan, self.schemas).limits)
 
     # ------------------------------------------------------------------------------------------------------- stages
 

@@ -33,7 +33,7 @@ from discreet.report import answers, page, render
 from discreet.report.display import Display, Displayed, percent
 from discreet.report.html import element
 
-COMPLETED = "Rows that limits and missing ids leave out are added to counts, as the profile and most_rows tell."
+COMPLETED = "What limits, bounds and missing ids leave out is added, as far as the profile and declared facts tell."
 _LARGEST = (1 << 63) - 1  # of the integers that every frame can hold
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import (
@@ -24,8 +26,9 @@ from discreet.errors import DiscreetError, InternalError
 from discreet.ledger import Account, Book, Receipt
 from discreet.ledger.tallies import prices
 from discreet.measurement.probes.probes import Facts, Probe
+from discreet.measurement.profile.parts import ProfilePlan
 from discreet.measurement.program.execution import Reader, Released, run
-from discreet.measurement.program.program import Edition
+from discreet.measurement.program.program import Edition, Program
 from discreet.measurement.releases.releaser import Releaser
 from discreet.plan.canonical import canonical
 from discreet.privacy import events
@@ -98,6 +101,48 @@ def _notes(book: Book, receipt: Receipt | None, analyst: str, key: str | None) -
     return () if key is not None else (UNKNOWN,)
 
 
+@dataclass(frozen=True, kw_only=True)
+class WantedProfile:
+    """A profile that is bought with a question, in one charge: of its table, or of its own rows.
+
+    Args:
+        plan: what it counts.
+        epsilon: what it may cost.
+        place: under which key it is kept.
+        kept: whether one as precise is.
+    """
+
+    plan: ProfilePlan
+    epsilon: Fraction
+    place: str
+    kept: bool
+
+    @cached_property
+    def program(self) -> Program:
+        """Returns what is read and released for it."""
+        return self.plan.program(self.epsilon)
+
+    def without(self, event: events.Event) -> events.Event:
+        """Returns what a charge leaves for the question itself."""
+        both = isinstance(event, events.Composed) and event.events[:-1] == (self.program.event,)
+        return event.events[-1] if both and isinstance(event, events.Composed) else event
+
+    def released(self, engine: Reader, releaser: Releaser) -> str:
+        """Reads, adds noise, and returns what is kept of it."""
+        stage("Profiling the table")
+        made, private = run(self.program, engine, releaser), releaser.bits.private
+        about = {"columns": list(self.plan.columns), "by": [list(one) for one in self.plan.by]}
+        return pack(made, Terms(self.epsilon, Fraction(0)), private=private, beside={"profile": about})
+
+
+def with_profile(request: ChargeRequest, wanted: WantedProfile | None) -> ChargeRequest:
+    """Returns the one charge of a question and of a profile; under a key, it is known by what that may cost, too."""
+    if wanted is None:
+        return request
+    event = request.event if wanted.kept else events.Composed([wanted.program.event, request.event])
+    return replace(request, event=event, terms=f"{request.terms} profile {wanted.epsilon}")
+
+
 class Performer:
     """Reads for charges, stage by stage, and adds noise.
 
@@ -110,8 +155,10 @@ class Performer:
     def __init__(self, book: Book, engine: Reader, releaser: Releaser) -> None:
         self._book, self._engine, self._releaser = book, engine, releaser
 
-    def read_and_add_noise(self, measurement: MeasurementPlan, terms: Terms, receipt: Receipt) -> NewResult | None:
-        """Returns what a charge paid for, to be stored before it is shown.
+    def read_and_add_noise(
+        self, measurement: MeasurementPlan, terms: Terms, receipt: Receipt, profile: WantedProfile | None = None
+    ) -> NewResult | None:
+        """Returns what a charge paid for, to be stored before it is shown; a profile that it paid for is kept first.
 
         What a probe released is kept at once, so that nobody pays for it again, even if this question fails. A charge
         that is run again spends what it was made for, whatever was found out since: the share of its probes is spent.
@@ -122,10 +169,22 @@ class Performer:
         """
         new: NewResult | None = None
         with suppress(Exception):
-            new = self._performed(measurement, terms, receipt)
+            rest = receipt if profile is None else self._profiled(profile, receipt)
+            new = self._performed(measurement, terms, rest)
+            if profile is not None and rest.event is not receipt.event:
+                event = events.Composed([profile.program.event, new.result.event])
+                new = replace(new, result=replace(new.result, event=event))
         if new is None:
             self._book.fail(receipt)
         return new
+
+    def _profiled(self, profile: WantedProfile, receipt: Receipt) -> Receipt:
+        """Keeps a profile that a charge has paid for, and returns the receipt of the question itself."""
+        rest = profile.without(receipt.event)
+        if rest is not receipt.event and not profile.kept:
+            payload = profile.released(self._engine, self._releaser)
+            self._book.store_beside(receipt, profile.place, payload, question=canonical(profile.program.question))
+        return receipt._replace(event=rest)
 
     def _performed(self, measurement: MeasurementPlan, terms: Terms, receipt: Receipt) -> NewResult:
         paid = measurement.probes_paid(terms, receipt.event) if receipt.claim else len(measurement.missing)

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 
-from discreet.check import Number, positive
-from discreet.curator.asking.performer import charged
+from discreet.check import Number, positive, probability
+from discreet.curator.asking.performer import WantedProfile, charged
 from discreet.curator.catalog.catalog import Catalog
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import ChargeRequest, MeasurementPlan
 from discreet.curator.replay.replay import Replay, profile_key
-from discreet.curator.replay.stored_releases import pack
 from discreet.errors import InvalidParameter, QueryFailed
 from discreet.ledger import Book, Receipt
 from discreet.measurement.profile.parts import ProfilePlan, chosen
 from discreet.measurement.profile.profile import Profile
-from discreet.measurement.program.execution import Reader, run
+from discreet.measurement.program.execution import Reader
 from discreet.measurement.releases.releaser import Releaser
 from discreet.plan.canonical import canonical
 from discreet.plan.model.schema import TableSchema
-from discreet.privacy import events
 
 KeySet = str | Sequence[str]
 """A set of keys: a column, or several."""
@@ -69,73 +68,102 @@ class Profiler:
         salt = self._salt(self._catalog.account_of(table))
         return ProfilePlan(table=schema.name, schemas=self._catalog.schemas, columns=wanted, by=keys, salt=salt)
 
-    def buy(self, plan: ProfilePlan, terms: Terms, *, analyst: str, key: str | None, project: str) -> Profile:
-        """Returns a profile that was paid now, or one that is kept and as good; see `Curator.profile`."""
-        account = self._catalog.account_of(plan.table)
-        self._book.admit(account, analyst, project)
-        if not self._book.is_charged(analyst, key):
-            known = self._replay.profile(plan.schema, plan.schemas, plan.salt)
-            if known is not None and _serves(known, plan, terms):
-                return known
-        with charged(self._book, self.request(plan, terms), analyst=analyst, key=key, project=project) as receipt:
-            if not receipt.repeated:
-                self._measure(plan, terms, receipt)
-            found = self._kept(plan, receipt)
-        if found is None:
-            raise QueryFailed
-        return found
+    def of_table(self, plan: ProfilePlan, epsilon: Fraction) -> WantedProfile:
+        """Returns the profile of a table as it is wanted."""
+        place = profile_key(plan.schema)
+        known = self._replay.profile(plan, place)
+        kept = known is not None and _serves(known, plan, epsilon)
+        return WantedProfile(plan=plan, epsilon=epsilon, place=place, kept=kept)
 
-    def buy_first(
-        self, measurement: MeasurementPlan, terms: Terms, epsilon: Number, *, analyst: str, project: str
-    ) -> None:
-        """Buys a profile of the table that a question is about, if both together can be paid.
+    def of_question(self, measurement: MeasurementPlan, terms: Terms, epsilon: Fraction) -> WantedProfile:
+        """Returns the profile of a question's own rows as it is wanted.
 
         Raises:
-            InsufficientBudget, NotPermitted: if they cannot; nothing was spent.
+            InvalidParameter: if limits are still to be found, or rows are those of several questions.
         """
-        plan = self.plan(measurement.plan.table, None, None)
-        own = Terms(positive(profile=epsilon), Fraction(0))
-        both = events.Composed([self.request(plan, own).event, measurement.price(terms)])
-        known = self._replay.profile(plan.schema, plan.schemas, plan.salt)
-        if known is not None and _serves(known, plan, own):
-            return
-        refusal = self._book.refusal(measurement.account, both, analyst=analyst, project=project)
-        if refusal is not None:
-            raise refusal
-        self.buy(plan, own, analyst=analyst, key=None, project=project)
+        plan = measurement.own_profile
+        if plan is None:
+            hint = "Ask about one SELECT, with limits= given, or without coverage=."
+            raise InvalidParameter("coverage", "this question", "to be about one SELECT whose limits are known", hint)
+        place = measurement.profile_place(terms)
+        known = self._replay.profile(plan, place)
+        kept = known is not None and known.epsilon >= epsilon
+        return WantedProfile(plan=plan, epsilon=epsilon, place=place, kept=kept)
 
-    def request(self, plan: ProfilePlan, terms: Terms) -> ChargeRequest:
-        """Returns the charge of a profile."""
-        program = plan.program(terms.epsilon)
+    def wanted(
+        self, measurement: MeasurementPlan, terms: Terms, profile: Number | None, coverage: Number | None
+    ) -> tuple[Terms, WantedProfile | None]:
+        """Returns what is left for a question itself, and the profile that is bought with it.
+
+        Args:
+            measurement: the question.
+            terms: what may be spent on it.
+            profile: what a profile of its table may cost beside that.
+            coverage: which part of its epsilon is for a profile of its own rows.
+
+        Raises:
+            InvalidParameter: if both are given, or one is out of its domain.
+        """
+        if coverage is None:
+            if profile is None:
+                return terms, None
+            plan = self.plan(measurement.plan.table, None, None)
+            return terms, self.of_table(plan, positive(profile=profile))
+        if profile is not None:
+            raise InvalidParameter("coverage", coverage, "to be given without profile=", "Ask with one of the two.")
+        share = probability(coverage=coverage)
+        rest = replace(terms, epsilon=terms.epsilon * (1 - share))
+        return rest, self.of_question(measurement, rest, terms.epsilon * share)
+
+    def buy(self, wanted: WantedProfile, *, analyst: str, key: str | None, project: str) -> Profile:
+        """Returns a profile that was paid now, or one that is kept and as good; see `Curator.profile`."""
+        plan = wanted.plan
+        self._book.admit(self._catalog.account_of(plan.table), analyst, project)
+        if wanted.kept and not self._book.is_charged(analyst, key):
+            return _found(self._replay.profile(plan, wanted.place))
+        with charged(self._book, self.request(wanted), analyst=analyst, key=key, project=project) as receipt:
+            if not receipt.repeated:
+                self._measure(wanted, receipt)
+            payload = self._book.answer(receipt)
+            return _found(None if payload is None else self._replay.unpacked_profile(payload, plan))
+
+    def buy_missing(self, wanted: WantedProfile | None, *, analyst: str, project: str) -> None:
+        """Buys a profile alone that is not kept, for a question whose answer is."""
+        if wanted is not None and not wanted.kept:
+            self.buy(wanted, analyst=analyst, key=None, project=project)
+
+    def request(self, wanted: WantedProfile) -> ChargeRequest:
+        """Returns the charge of a profile alone."""
+        plan, program = wanted.plan, wanted.program
         return ChargeRequest(
             account=self._catalog.account_of(plan.table),
             event=program.event,
             question=canonical(program.question),
-            replay_key=sha256(f"{profile_key(plan.schema)} {plan.columns} {plan.by}".encode()).hexdigest(),
-            terms=terms.text,
+            replay_key=sha256(f"{wanted.place} {plan.columns} {plan.by}".encode()).hexdigest(),
+            terms=Terms(wanted.epsilon, Fraction(0)).text,
         )
 
-    def _measure(self, plan: ProfilePlan, terms: Terms, receipt: Receipt) -> None:
+    def _measure(self, wanted: WantedProfile, receipt: Receipt) -> None:
         """Reads and keeps a profile; causes of a failure can depend on data, so all of them are dropped."""
         payload: str | None = None
         with suppress(Exception):
-            released = run(plan.program(terms.epsilon), self._engine, self._releaser)
-            about = {"profile": {"columns": list(plan.columns), "by": [list(one) for one in plan.by]}}
-            payload = pack(released, terms, private=self._releaser.bits.private, beside=about)
+            payload = wanted.released(self._engine, self._releaser)
         if payload is None:
             self._book.fail(receipt)
         else:
-            self._book.store_answer(receipt, profile_key(plan.schema), payload)
-
-    def _kept(self, plan: ProfilePlan, receipt: Receipt) -> Profile | None:
-        payload = self._book.answer(receipt)
-        return None if payload is None else self._replay.unpacked_profile(payload, plan.schema, plan.schemas, plan.salt)
+            self._book.store_answer(receipt, wanted.place, payload)
 
 
-def _serves(known: Profile, wanted: ProfilePlan, terms: Terms) -> bool:
+def _found(profile: Profile | None) -> Profile:
+    if profile is None:
+        raise QueryFailed
+    return profile
+
+
+def _serves(known: Profile, wanted: ProfilePlan, epsilon: Fraction) -> bool:
     """Whether a profile is about all that is asked for, with no more noise."""
     about = set(wanted.columns) <= set(known.plan.columns) and set(wanted.by) <= set(known.plan.by)
-    return about and known.epsilon >= terms.epsilon
+    return about and known.epsilon >= epsilon
 
 
 def _check_column(option: str, name: str, schema: TableSchema) -> None:

@@ -29,7 +29,7 @@ from discreet.errors import QueryFailed, UnsupportedQuery
 from discreet.exact import root_above
 from discreet.ledger import Book, Receipt, Stored
 from discreet.ledger.serialization import at_most
-from discreet.measurement.probes.probes import NOTHING, Fact, Facts, Probe, Schemas
+from discreet.measurement.probes.probes import NOTHING, Fact, Facts, Probe
 from discreet.measurement.profile.parts import ProfilePlan
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.program.execution import Released
@@ -176,32 +176,29 @@ class Replay:
             if found is not None:
                 yield found
 
-    def profile(self, schema: TableSchema, schemas: Schemas, salt: str) -> Profile | None:
-        """Returns the most precise profile of a table, as it is declared now and in this version of the data."""
-        kept = self._book.stored(profile_key(schema))
-        found = (self.unpacked_profile(stored.payload, schema, schemas, salt) for stored in kept)
+    def profile(self, plan: ProfilePlan, place: str) -> Profile | None:
+        """Returns the most precise profile that is kept, of the same rows and in this version of the data."""
+        found = (self.unpacked_profile(stored.payload, plan) for stored in self._book.stored(place))
         return max((one for one in found if one is not None), key=lambda one: one.epsilon, default=None)
 
-    def unpacked_profile(self, payload: bytes, schema: TableSchema, schemas: Schemas, salt: str) -> Profile | None:
+    def unpacked_profile(self, payload: bytes, plan: ProfilePlan) -> Profile | None:
         """Returns a kept profile; None if this version of the library would have released something else."""
         fields = json.loads(payload)
         about = fields["profile"]
-        plan = ProfilePlan(
-            table=schema.name,
-            schemas=schemas,
-            columns=tuple(about["columns"]),
-            by=tuple(tuple(keys) for keys in about["by"]),
-            salt=salt,
-        )
-        released = unpack(payload, lambda epsilon, _: plan.program(epsilon), private=self._private)
+        kept = replace(plan, columns=tuple(about["columns"]), by=tuple(tuple(keys) for keys in about["by"]))
+        released = unpack(payload, lambda epsilon, _: kept.program(epsilon), private=self._private)
         if released is None:
             return None
-        return Profile.of(plan, released, epsilon=Fraction(fields["epsilon"]), private=self._private)
+        return Profile.of(kept, released, epsilon=Fraction(fields["epsilon"]), private=self._private)
 
-    def portrait(self, measurement: MeasurementPlan) -> Profile | None:
-        """Returns the profile of the table that a question is about, if one was bought."""
-        schema = measurement.schemas[measurement.plan.table]
-        return self.profile(schema, measurement.schemas, measurement.salt)
+    def portrait(self, measurement: MeasurementPlan, terms: Terms) -> Profile | None:
+        """Returns the profile of a question's own rows, or of the table that it is about, if one was bought."""
+        own = measurement.own_profile
+        found = None if own is None else self.profile(own, measurement.profile_place(terms))
+        if found is not None:
+            return found
+        plan = measurement.table_profile
+        return self.profile(plan, profile_key(plan.schema))
 
     def releases(self, measurement: MeasurementPlan, program: Program) -> Iterator[tuple[int, Released]]:
         """Returns the releases of a question that are kept, each with the sequence of its entry, oldest first."""

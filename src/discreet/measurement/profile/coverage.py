@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.measurement.profile.profile import Profile
-from discreet.measurement.profile.sizes import ZERO, Figure, share
+from discreet.measurement.profile.sizes import ZERO, Figure, less, share
 from discreet.measurement.program.execution import Released
 from discreet.measurement.program.program import Program
 from discreet.plan.model.nodes import Aggregate, Column, Question, columns
@@ -51,22 +51,28 @@ def coverage(program: Program, profile: Profile, confidence: Fraction) -> dict[s
 
     Each interval misses with at most one minus the confidence, over the noise of the profile.
     """
-    question = program.question
-    plain = question.source is None and not (question.beside or question.sets or question.rest or question.bands)
-    keys = tuple(key.expression.name for key in question.keys if isinstance(key.expression, Column))
-    if not plain or len(keys) < len(question.keys) or question.table != profile.table:
+    question, of_question = program.question, profile.plan.question is not None
+    keys = profile.plan.keys if of_question else _profiled(question, profile)
+    if keys is None:
         return None
     outside = (1 - confidence) / 2
     left, kept = _left(program, profile, keys, outside)
     if left is None or kept is None:
         return None
-    if question.where is not None:
+    if question.where is not None and not of_question:
         unknown = Coverage(share=None, low=0.0, high=1.0, rows=Figure(left.value, 0.0, left.high))
         return dict.fromkeys(_numbers(question), unknown)
     return {
-        name: _of_column(used, ZERO if _is_of_people(used, keys) else left, kept, profile, outside)
+        name: _of_column(ZERO if _is_of_people(used, keys) else left, kept, _clipped(used, program, profile, outside))
         for name, used in _numbers(question).items()
     }
+
+
+def _profiled(question: Question, profile: Profile) -> tuple[str, ...] | None:
+    """Returns the keys of a question, if a profile of a table describes its rows but for a filter."""
+    plain = question.source is None and not (question.beside or question.sets or question.rest or question.bands)
+    keys = tuple(key.expression.name for key in question.keys if isinstance(key.expression, Column))
+    return keys if plain and len(keys) == len(question.keys) and question.table == profile.table else None
 
 
 def _numbers(question: Question) -> dict[str, list[Aggregate]]:
@@ -92,7 +98,7 @@ def _left(
     if not keys:
         return profile.rows.beyond(limits.rows, risk) + nobodys, profile.rows.kept(limits.rows, risk)
     groups, beyond = profile.groups(keys), profile.beyond(keys)
-    if groups is None or beyond is None or limits.rows != profile.plan.schema.limits.rows:
+    if groups is None or beyond is None or limits.rows != profile.plan.limits.rows:
         return None, None
     within, dropped = beyond.beyond(0, risk), groups.beyond(limits.groups, risk)
     value = within.value + dropped.value * (1 + limits.rows) / 2
@@ -105,47 +111,130 @@ def _left(
     return left + nobodys, kept
 
 
-def _of_column(used: list[Aggregate], left: Figure, kept: Figure, profile: Profile, outside: Fraction) -> Coverage:
+def _clipped(used: list[Aggregate], program: Program, profile: Profile, outside: Fraction) -> Figure | None:
+    """Returns how many values are clipped, of all columns that were profiled; None if there are none."""
     arguments = {aggregate.argument.name for aggregate in used if isinstance(aggregate.argument, Column)}
-    counts = [profile.clipped(name, outside / max(len(arguments), 1)) for name in sorted(arguments)]
-    clipped = [count for count in counts if count is not None]
-    if not clipped:
+    limits, risk = program.contribution.limits, outside / max(len(arguments), 1)
+    most = limits.rows * (limits.groups if program.question.keys else 1)
+    counts = [profile.clipped(name, risk, most) for name in sorted(arguments)]
+    found = [count for count in counts if count is not None]
+    return sum(found, ZERO) if found else None
+
+
+def _of_column(left: Figure, kept: Figure, clipped: Figure | None) -> Coverage:
+    if clipped is None:
         found = share(left, kept)
         return Coverage(share=found.value, low=found.low, high=found.high, rows=left)
-    most = Figure(*(sum(getattr(one, part) for one in clipped) for part in ("value", "low", "high")))
     # Which of a person's rows are counted is not known: of those that are clipped, none may be, or all of them.
-    moved = Figure(left.value + most.value, left.low, left.high + most.high)
-    rest = Figure(*(max(0.0, a - b) for a, b in ((kept.value, most.value), (kept.low, most.high), (kept.high, 0.0))))
-    found, own = share(moved, rest), share(most, rest)
+    moved = Figure(left.value + clipped.value, left.low, left.high + clipped.high)
+    rest = less(kept, clipped)
+    found, own = share(moved, rest), share(clipped, rest)
     return Coverage(share=found.value, low=found.low, high=found.high, rows=left, clipped=own)
 
 
 def completed(
     released: Released, profile: Profile, confidence: Fraction, rows: Sequence[dict[str, Cell]]
 ) -> tuple[list[dict[str, Cell]], frozenset[str]]:
-    """Returns the rows of an answer with counts of all rows of a table in the place of counts within limits.
+    """Returns the rows of an answer with numbers of all rows of a table in the place of numbers within limits.
 
-    What was counted and what limits and missing ids leave out add up to the whole; the risk of an interval is divided
-    between the two. Without a declared `most_rows` nothing is completed: no finite end would be valid.
+    What was counted and what limits, bounds and missing ids leave out add up to the whole; the risk of an interval is
+    divided between the two. Without a declared `most_rows` nothing is completed, and of values nothing without a
+    declared domain: no finite end would be valid.
 
     Returns:
         The rows, and which of their columns were completed.
     """
     question = released.program.question
-    plain = question.source is None and question.where is None and not (question.keys or question.steps)
+    described = question.where is None or profile.plan.question is not None
+    plain = described and question.source is None and not (question.keys or question.steps)
     alone = not (question.beside or question.sets or question.having or profile.by_row)
-    counts = {one.name for one in question.aggregates if one.kind == "count"}
-    named = {o.name for o in question.outputs if isinstance(o.expression, Column) and o.expression.name in counts}
-    if not (plain and alone and named) or question.table != profile.table or profile.most_rows is None:
+    if not (plain and alone) or question.table != profile.table or profile.most_rows is None:
         return list(rows), frozenset()
-    risk = (1 - confidence) / 4
-    left = profile.rows.beyond(released.program.contribution.limits.rows, risk) + profile.nobodys(risk)
-    (narrow,), (row,) = released.rows(1 - 2 * risk), rows
-    return [{**row, **{name: _plus(narrow[name], left) for name in named}}], frozenset(named)
+    named = {one.name: one for one in question.aggregates}
+    asked = {o.name: named[o.expression.name] for o in question.outputs if isinstance(o.expression, Column)}
+    missed = _Missed(profile, released.program.contribution.limits.rows, (1 - confidence) / (2 * _FIGURES))
+    (narrow,), (row,) = released.rows((1 + confidence) / 2), rows
+    found = {name: missed.added(narrow[name], aggregate) for name, aggregate in asked.items()}
+    whole = {name: cell for name, cell in found.items() if cell is not None}
+    return [{**row, **whole}], frozenset(whole)
 
 
-def _plus(cell: Cell, left: Figure) -> Cell:
-    if not isinstance(cell, Noisy) or cell.value is None:
-        return cell
-    low, high = math.floor(cell.low + left.low), math.ceil(cell.high + left.high)
-    return Noisy(min(max(round(cell.value + left.value), low), high), low, high)
+_FIGURES = 5  # of a profile, that one number is completed with
+
+
+@dataclass(frozen=True)
+class _Missed:
+    """What an answer about a whole table leaves out, each figure within the same risk."""
+
+    profile: Profile
+    limit: int
+    risk: Fraction
+
+    def added(self, cell: Cell, aggregate: Aggregate) -> Cell | None:
+        """Returns a number of the whole table; None if no declared fact tells how far it can be."""
+        if not isinstance(cell, Noisy) or cell.value is None:
+            return None
+        left = self.profile.rows.beyond(self.limit, self.risk) + self.profile.nobodys(self.risk)
+        if aggregate.kind == "count":
+            low, high = math.floor(cell.low + left.low), math.ceil(cell.high + left.high)
+            return Noisy(min(max(round(cell.value + left.value), low), high), low, high)
+        values = self._values(aggregate)
+        if values is None or aggregate.kind not in ("sum", "mean"):
+            return None
+        return _sum(cell, left, values) if aggregate.kind == "sum" else _mean(cell, left, values)
+
+    def _values(self, aggregate: Aggregate) -> _Values | None:
+        """Returns what is known about the values of a column, if its domain is declared and it was profiled."""
+        if not isinstance(aggregate.argument, Column):
+            return None
+        name = aggregate.argument.name
+        column = self.profile.plan.schema.columns[name]
+        ways = self.profile.clipped, self.profile.missing
+        clipped, missing = (find(name, self.risk, self.limit) for find in ways)
+        if column.domain is None or column.bounds is None or clipped is None or missing is None:
+            return None
+        kept = self.profile.rows.kept(self.limit, self.risk)
+        ends = [float(end) for end in (column.domain.low, column.domain.high, column.bounds.low, column.bounds.high)]
+        return _Values(less(kept, missing), clipped, *ends)
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """How many values of a column are counted and how many of them are clipped, where they lie, and their bounds."""
+
+    counted: Figure
+    clipped: Figure
+    first: float
+    last: float
+    low: float
+    high: float
+
+    @property
+    def below(self) -> float:
+        """Returns by how much a clipped value can be smaller than it is counted."""
+        return max(self.low - self.first, 0.0)
+
+    @property
+    def above(self) -> float:
+        """Returns by how much it can be larger."""
+        return max(self.last - self.high, 0.0)
+
+
+def _sum(cell: Noisy, left: Figure, values: _Values) -> Noisy:
+    """Adds what every row left out, and every clipped value, can add at most."""
+    low = cell.low + left.high * min(values.first, 0.0) - values.clipped.high * values.below
+    high = cell.high + left.high * max(values.last, 0.0) + values.clipped.high * values.above
+    usual = cell.value if cell.value is not None else 0
+    value = float(usual) * (1 + left.value / max(values.counted.value, 1.0))
+    return Noisy(min(max(value, low), high), low, high)
+
+
+def _mean(cell: Noisy, left: Figure, values: _Values) -> Noisy:
+    """Mixes the mean of what was counted with values at an end of the domain, as many as were left out at most."""
+    least = max(values.counted.low, 1.0)
+    share = min(values.clipped.high / least, 1.0)
+    low, high = max(cell.low - share * values.below, values.first), min(cell.high + share * values.above, values.last)
+    weight = left.high / (least + left.high)
+    low, high = min(low, low + weight * (values.first - low)), max(high, high + weight * (values.last - high))
+    value = float(cell.value) if cell.value is not None else low
+    return Noisy(min(max(value, low), high), low, high)

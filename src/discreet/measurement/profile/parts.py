@@ -17,11 +17,12 @@ from discreet.measurement.probes.magnitudes import bucket_of, edge
 from discreet.measurement.probes.probes import LARGEST_LIMIT, ONCE, Schemas, described, read_by
 from discreet.measurement.program.execution import answerable
 from discreet.measurement.program.program import Program, choose
-from discreet.plan.analysis.relation_schema import own_rows
+from discreet.plan.analysis.relation_schema import own_rows, owned
 from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Aggregate, Column, Expression, Key, Literal, Output, Question, Relation, Value
+from discreet.plan.model.nodes import columns as columns_of
 from discreet.plan.model.relations import Fold, PerUnit, Select
-from discreet.plan.model.schema import Bounds, TableSchema
+from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import events
 
@@ -72,6 +73,8 @@ class ProfilePlan:
         columns: those whose values outside their bounds, and whose missing ones, are counted.
         by: sets of keys for which the groups of people are counted.
         salt: of the rule by which rows are kept.
+        question: whose rows are described instead of the table's: filtered, joined and grouped as it says.
+        limited: how much one person counts in it; as declared unless given.
     """
 
     table: str
@@ -79,24 +82,92 @@ class ProfilePlan:
     columns: tuple[str, ...]
     by: tuple[tuple[str, ...], ...]
     salt: str = field(repr=False)
+    question: Question | None = None
+    limited: Limits | None = None
+
+    @classmethod
+    def of(cls, question: Question, limits: Limits, schemas: Schemas, salt: str) -> ProfilePlan:
+        """Returns the profile of what a question counts: its own rows, its groups, the values it adds up."""
+        asked = owned(question, schemas)
+        stored = described(asked, schemas).columns
+        arguments = {a.argument.name for a in asked.aggregates if isinstance(a.argument, Column)}
+        used = [name for name in sorted(arguments) if stored[name].type.is_number and stored[name].bounds is not None]
+        by = (tuple(key.name for key in asked.keys),) if asked.keys else ()
+        columns = tuple(used)
+        return cls(
+            table=question.table, schemas=schemas, columns=columns, by=by, salt=salt, question=asked, limited=limits
+        )
+
+    @cached_property
+    def schema(self) -> TableSchema:
+        """Returns the declared table, or what is public about the rows of the question."""
+        return self.schemas[self.table] if self.question is None else described(self.question, self.schemas)
 
     @property
-    def schema(self) -> TableSchema:
-        """Returns the declared table."""
-        return self.schemas[self.table]
+    def keys(self) -> tuple[str, ...]:
+        """Returns the keys of the question."""
+        return next(iter(self.by), ())
+
+    def key_column(self, name: str) -> ColumnSchema | None:
+        """Returns the column that a key is; None if it is computed."""
+        keys = () if self.question is None else self.question.keys
+        expression = next((key.expression for key in keys if key.name == name), None)
+        if expression is None:
+            return self.schema.columns[name]
+        return self.schema.columns[expression.name] if isinstance(expression, Column) else None
+
+    @property
+    def limits(self) -> Limits:
+        """Returns how much one person counts."""
+        return self.limited or self.schema.limits
+
+    @property
+    def most_rows(self) -> int | None:
+        """Returns how many rows one person has at most, by a declared fact; joins can make more of them."""
+        joined = self.question is not None and self.question.source is not None
+        return None if joined else self.schema.most_rows
+
+    @property
+    def most_counted(self) -> int:
+        """Returns how many rows of one person count, in all groups of a question together."""
+        return self.limits.rows * (self.limits.groups if self.question is not None and self.question.keys else 1)
+
+    @property
+    def _where(self) -> Expression | None:
+        return None if self.question is None else self.question.where
+
+    @cached_property
+    def _rows(self) -> Relation:
+        source = None if self.question is None else self.question.source
+        rows = own_rows(self.table, self.schemas) if source is None else source
+        return rows if self._where is None else Select(rows, self._read, self._where)
+
+    @property
+    def _read(self) -> tuple[Output, ...]:
+        """The columns that are looked at in filtered rows."""
+        keys = () if self.question is None else self.question.keys
+        named = {column.name for key in keys for column in columns_of(key.expression)} | set(self.columns)
+        return tuple(Output(name, Column(name, self.schema.columns[name].type)) for name in sorted(named))
+
+    def _counted(self, condition: Expression | None = None) -> Question:
+        """Counts the rows for which a condition holds, where each row is a person."""
+        parts = [part for part in (self._where, condition) if part is not None]
+        where = call("and", *parts) if len(parts) > 1 else next(iter(parts), None)
+        source = None if self.question is None else self.question.source
+        return Question(
+            table=self.table, source=source, where=where, aggregates=(_people(),), outputs=(_output(PEOPLE),)
+        )
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """Returns everything that is counted, the rows of people first."""
         schema = self.schema
         if schema.unit is None:
-            counted = Question(table=self.table, aggregates=(_people(),), outputs=(_output(PEOPLE),))
-            first, others = Part(subject=(ROWS,), question=counted, schema=schema), []
+            first, others = Part(subject=(ROWS,), question=self._counted(), schema=schema), []
         else:
-            rows = own_rows(self.table, self.schemas)
-            first = self._sizes((ROWS,), _folded(rows, _count()))
-            others = [part for keys in self.by for part in self._groups(rows, keys)]
-            others += _of_nobody(schema)
+            first = self._sizes((ROWS,), _folded(self._rows, _count()))
+            others = [part for keys in self.by for part in self._groups(keys)]
+            others += self._of_nobody()
         values = [part for column in self.columns for part in self._values(column)]
         return (first, *others, *values)
 
@@ -118,11 +189,12 @@ class ProfilePlan:
         made = choose(part.question, part.schema, epsilon=epsilon, limits=ONCE, salt=self.salt, keys=part.keys)
         return answerable(made, self.schemas)
 
-    def _groups(self, rows: Relation, keys: tuple[str, ...]) -> tuple[Part, Part]:
+    def _groups(self, keys: tuple[str, ...]) -> tuple[Part, Part]:
         """Returns how many groups people have, and how many rows their groups have beyond the limit of rows."""
-        schema, limit = self.schema, self.schema.limits.rows
-        columns = tuple(Column(name, schema.columns[name].type) for name in keys)
-        by_group = PerUnit(rows, tuple(Output(f"k{i}", column) for i, column in enumerate(columns)), (_count(),))
+        schema, limit = self.schema, self.limits.rows
+        columns: list[Expression] = [Column(name, schema.columns[name].type) for name in keys if self.question is None]
+        columns += [key.expression for key in self.question.keys] if self.question is not None else []
+        by_group = PerUnit(self._rows, tuple(Output(f"k{i}", x) for i, x in enumerate(columns)), (_count(),))
         beyond = call("greatest", call("subtract", _SIZE, Literal(limit, Type.INT)), Literal(0, Type.INT))
         summed = Fold(name="#f0", kind="sum", type=Type.INT, argument=beyond, low=0, high=MOST)
         return (
@@ -154,10 +226,9 @@ class ProfilePlan:
     def _holding(self, subject: tuple[str, ...], condition: Expression) -> Part:
         """Returns the people who have such a row, and their rows of the kind, as a share of the limit of rows."""
         if self.schema.unit is None:
-            question = Question(table=self.table, where=condition, aggregates=(_people(),), outputs=(_output(PEOPLE),))
-            return Part(subject=subject, question=question, schema=self.schema)
-        rows = Select(own_rows(self.table, self.schemas), (), condition)
-        limit = Literal(float(self.schema.limits.rows), Type.FLOAT)
+            return Part(subject=subject, question=self._counted(condition), schema=self.schema)
+        rows = Select(self._rows, (), condition)
+        limit = Literal(float(self.most_counted), Type.FLOAT)
         share = _between_0_and_1(call("divide", _SIZE, limit))
         question = Question(
             table=self.table,
@@ -166,6 +237,20 @@ class ProfilePlan:
             outputs=(_output(PEOPLE), _output(EXCESS, Type.FLOAT)),
         )
         return Part(subject=subject, question=question, schema=described(question, self.schemas))
+
+    def _of_nobody(self) -> list[Part]:
+        """Returns the count of rows without an id, each of which is a unit of its own: they belong to no person.
+
+        A row counts only if engines take it for nobody's: where its id is NULL, or a text of nothing but spaces.
+        """
+        schema, source = self.schemas[self.table], None if self.question is None else self.question.source
+        if source is not None or schema.unit is None or schema.unit not in schema.stored:
+            return []  # rows that were joined or computed, an id made of parts, or told by another table
+        id_ = Column(schema.unit, schema.columns[schema.unit].type)
+        nobody = call("is_null", id_)
+        if id_.type is Type.TEXT:
+            nobody = call("or", nobody, call("equal", call("trim", id_), Literal("", Type.TEXT)))
+        return [Part(subject=(IDS,), question=self._counted(nobody), schema=replace(schema, unit=None))]
 
 
 def width(bucket: int) -> int:
@@ -185,21 +270,6 @@ def chosen(schema: TableSchema, columns: Sequence[str] | None, by: Sequence[tupl
 
 
 Chosen = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
-
-
-def _of_nobody(schema: TableSchema) -> list[Part]:
-    """Returns the count of rows without an id, each of which is a unit of its own: they belong to no person.
-
-    A row counts only if engines take it for nobody's: where its id is NULL, or a text of nothing but spaces.
-    """
-    if schema.unit is None or schema.unit not in schema.stored:  # an id made of parts, or told by another table
-        return []
-    id_ = Column(schema.unit, schema.columns[schema.unit].type)
-    nobody = call("is_null", id_)
-    if id_.type is Type.TEXT:
-        nobody = call("or", nobody, call("equal", call("trim", id_), Literal("", Type.TEXT)))
-    question = Question(table=schema.name, where=nobody, aggregates=(_people(),), outputs=(_output(PEOPLE),))
-    return [Part(subject=(IDS,), question=question, schema=replace(schema, unit=None))]
 
 
 def _folded(rows: Relation, fold: Fold) -> PerUnit:

@@ -44,7 +44,7 @@ class Profile(Displayed):
         """Returns the profile that a release is."""
         whole = (released, *released.beside)
         parts = {part.subject: one for part, one in zip(plan.parts, whole, strict=True)}
-        return cls(plan=plan, parts=parts, epsilon=epsilon, most_rows=plan.schema.most_rows, private=private)
+        return cls(plan=plan, parts=parts, epsilon=epsilon, most_rows=plan.most_rows, private=private)
 
     @property
     def table(self) -> str:
@@ -64,10 +64,12 @@ class Profile(Displayed):
     def groups(self, keys: tuple[str, ...]) -> Sizes | None:
         """Returns how many groups people have, if the profile is about these keys."""
         found = self.parts.get(("groups", *keys))
-        listed = [self.plan.schema.columns[name].keys for name in keys] if found is not None else []
+        if found is None:
+            return None
+        listed = [None if column is None else column.keys for column in map(self.plan.key_column, keys)]
         public = math.prod(len(values) for values in listed if values is not None) if None not in listed else None
         caps = [cap for cap in (self.most_rows, public) if cap is not None]
-        return None if found is None else Sizes(found, min(caps, default=None))
+        return Sizes(found, min(caps, default=None))
 
     def beyond(self, keys: tuple[str, ...]) -> Sizes | None:
         """Returns how many rows people's groups have beyond the table's limit of rows, if the profile is about keys."""
@@ -82,13 +84,13 @@ class Profile(Displayed):
         """Returns how many people there are."""
         return self._count((ROWS,), outside) if self.by_row else self.rows.people(outside)
 
-    def clipped(self, column: str, outside: Fraction) -> Figure | None:
-        """Returns how many values lie outside the bounds of a column, at most as many of a person as the limit says."""
-        return self._values(("outside", column), outside)
+    def clipped(self, column: str, outside: Fraction, limit: int | None = None) -> Figure | None:
+        """Returns how many values lie outside the bounds of a column, at most as many of a person as a limit says."""
+        return self._values(("outside", column), outside, limit)
 
-    def missing(self, column: str, outside: Fraction) -> Figure | None:
-        """Returns how many values of a column are missing, at most as many of a person as the limit says."""
-        return self._values(("missing", column), outside)
+    def missing(self, column: str, outside: Fraction, limit: int | None = None) -> Figure | None:
+        """Returns how many values of a column are missing, at most as many of a person as a limit says."""
+        return self._values(("missing", column), outside, limit)
 
     def share_of_values(self, subject: str, column: str, outside: Fraction = 1 - CONFIDENCE) -> Figure | None:
         """Returns which share of a column's values, under the limit of rows, is clipped ("outside") or "missing"."""
@@ -101,7 +103,7 @@ class Profile(Displayed):
 
     def counted(self, outside: Fraction) -> Figure:
         """Returns how many rows count under the table's limit of rows."""
-        return self.people(outside) if self.by_row else self.rows.kept(self.plan.schema.limits.rows, outside)
+        return self.people(outside) if self.by_row else self.rows.kept(self.plan.limits.rows, outside)
 
     def suggested(self, epsilon: float = 1.0) -> Limits:
         """Returns limits for a COUNT of everything at this epsilon: those for which rows left out and noise are least.
@@ -118,12 +120,16 @@ class Profile(Displayed):
         groups = [sizes.quantile(Fraction(19, 20)) for keys in self.plan.by if (sizes := self.groups(keys)) is not None]
         return Limits(max([1, *groups]), min(tried, key=error))
 
-    def _values(self, subject: tuple[str, ...], outside: Fraction) -> Figure | None:
+    def _values(self, subject: tuple[str, ...], outside: Fraction, limit: int | None = None) -> Figure | None:
         if subject not in self.parts:
             return None
         if self.by_row:
             return self._count(subject, outside)
-        return self._count(subject, outside, EXCESS, self.plan.schema.limits.rows)
+        usual = self.plan.most_counted
+        found = self._count(subject, outside, EXCESS, usual)
+        # Within a limit that is k times as large a person has at most k times as many, within a smaller one no more.
+        times, low = max(1.0, (limit or usual) / usual), found.low if (limit or usual) >= usual else 0.0
+        return Figure(found.value, low, found.high * times)
 
     def _count(self, subject: tuple[str, ...], outside: Fraction, name: str = PEOPLE, unit: int = 1) -> Figure:
         released = self.parts[subject]
@@ -148,7 +154,7 @@ class Profile(Displayed):
     def _of_people(self) -> list[tuple[str, Value]]:
         if self.by_row:
             return [("rows", str(self.people()))]
-        outside, limit = 1 - CONFIDENCE, self.plan.schema.limits.rows
+        outside, limit = 1 - CONFIDENCE, self.plan.limits.rows
         ends = ", ".join(f"{percent(q)} up to {self.rows.quantile(q):,}" for q in QUANTILES)
         left = share(self.rows.beyond(limit, outside / 2), self.counted(outside / 2))
         return [
@@ -159,7 +165,7 @@ class Profile(Displayed):
         ]
 
     def _of_groups(self) -> list[tuple[str, Value]]:
-        limit = self.plan.schema.limits.groups
+        limit = self.plan.limits.groups
         known = {keys: sizes for keys in self.plan.by if (sizes := self.groups(keys)) is not None}
         return [
             (f"people in more than {limit} group(s) of {', '.join(keys)}", _percents(sizes.share_above(limit)))

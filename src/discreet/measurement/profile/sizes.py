@@ -42,6 +42,12 @@ class Figure:
 ZERO = Figure(0.0, 0.0, 0.0)
 
 
+def less(every: Figure, some: Figure) -> Figure:
+    """Returns how many are left without some of them, or with all: it is not known which ones both are about."""
+    ends = (every.value, some.value), (every.low, some.high), (every.high, 0.0)
+    return Figure(*(max(0.0, a - b) for a, b in ends))
+
+
 @dataclass(frozen=True)
 class Sizes:
     """People by the bucket of a number of theirs, as they were released.
