@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -21,13 +22,15 @@ from discreet.curator.asking import performer as perform
 from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InsufficientBudget, InvalidParameter, KeyConflict, QueryFailed, UnsupportedQuery
+from discreet.measurement.probes.magnitudes import buckets
 from discreet.measurement.probes.probes import SHARE, BoundsProbe
-from discreet.measurement.program.execution import run
+from discreet.measurement.program.execution import Released, run
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.schema import Bounds, Limits
+from discreet.plan.model.types import Type
 from discreet.privacy import Budget, Loss, Neighbours, PureDP, events
 from discreet.sql.frame import mean
 from tests.curator.fuzz import Question
@@ -488,6 +491,33 @@ def test_an_empty_bucket_is_hardly_ever_taken_for_one_in_use(bits: SeededBits) -
     assert sum(each is not None for each in found) < 8
 
 
+BEYOND = [({}, 64), ({8: 22}, 128), ({9: 22, 8: 1}, 64), ({9: 30}, 256), ({40: 50}, 64)]
+
+
+@pytest.mark.parametrize(("extra", "high"), BEYOND, ids=str)
+def test_bounds_are_wider_where_a_bucket_beyond_is_too_large_for_its_distance(extra: dict[int, int], high: int) -> None:
+    """Noise of scale 5: 19 is too much one bucket beyond the last, 26 two beyond, 240 thirty-three beyond."""
+    probe = BoundsProbe(curator([])._catalog.schemas, "visits", "age", "salt")
+    keys = [(bucket,) for bucket in buckets(Type.INT)]
+    counts = {1: 500, 7: 500, **extra}
+    noisy = np.array([[counts.get(bucket, 0)] for (bucket,) in keys], dtype=object)
+    released = Released(probe.program(Fraction(1, 5)), keys, noisy)
+    assert probe.found(released) == Bounds(Fraction(0), Fraction(high))
+    assert probe.found(released, former=True) == Bounds(Fraction(0), Fraction(64))
+
+
+def test_noise_alone_hardly_ever_widens_bounds(bits: SeededBits) -> None:
+    """Each side with at most WIDER / 3: of 500 at 1/30, 32 or more have a chance below 1e-3, 4 or fewer below 1e-3."""
+    probe = BoundsProbe(curator([])._catalog.schemas, "visits", "age", "salt")
+    engine = Memory()
+    types = {name: column.type for name, column in probe.tables[0].columns.items()}
+    engine.register("visits", [{"id": i, "ward": "A", "age": 50, "charge": 1.0} for i in range(400)], types)
+    program = probe.program(Fraction(1, 5))
+    found = [probe.found(run(program, engine, Releaser(bits))) for _ in range(500)]
+    wider = sum(each != Bounds(Fraction(32), Fraction(64)) for each in found)
+    assert 4 < wider < 32
+
+
 # -------------------------------------------------------------------------------------------------------------- mutants
 
 
@@ -500,7 +530,7 @@ def test_mutant_bounds_of_the_data_themselves(monkeypatch: pytest.MonkeyPatch) -
         used: list[Any] = [key[0] for key in found if reading.public_keys and len(reading.public_keys) > 50]
         if used:
             exact = Bounds(Fraction(0), Fraction(2) ** max(used))
-            monkeypatch.setattr(BoundsProbe, "found", lambda *_: exact)
+            monkeypatch.setattr(BoundsProbe, "found", lambda *_, **__: exact)
         seen.append(reading)
         return found
 

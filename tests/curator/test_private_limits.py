@@ -17,7 +17,7 @@ from discreet.audit.queries.sensitivity import moved
 from discreet.curator import Curator
 from discreet.engines import DuckDB, Memory
 from discreet.errors import InvalidParameter, KeyConflict, UnsupportedQuery
-from discreet.measurement.probes.probes import LimitsProbe
+from discreet.measurement.probes.probes import LimitsProbe, _least_error
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget, Loss, Neighbours, PureDP
@@ -77,7 +77,21 @@ def test_limits_that_keep_most_people_are_found_paid_and_remembered() -> None:
 
 @pytest.mark.parametrize(("rows", "limit"), [(1, 1), (2, 2), (5, 8), (16, 16)])
 def test_the_limit_is_the_next_power_of_two(rows: int, limit: int) -> None:
-    assert curator(people(60, rows)).ask(COUNT, epsilon=50, limits="choose").notes[0].startswith(f"At most {limit} row")
+    assert curator(people(40, rows)).ask(COUNT, epsilon=50, limits="choose").notes[0].startswith(f"At most {limit} row")
+
+
+@pytest.mark.parametrize(("epsilon", "limit"), [(5, 4), (100, 64)])
+def test_heavy_people_are_kept_where_noise_is_smaller_than_what_they_have(epsilon: int, limit: int) -> None:
+    """196 people have 3 rows, 4 have 60: 226 rows would be left out, or the noise of a limit of 64 be borne."""
+    told = curator().ask(COUNT, epsilon=epsilon, limits="choose").notes
+    assert told[0].startswith(f"At most {limit} row")
+
+
+def test_the_limit_has_the_least_error_by_hand() -> None:
+    people = [0, 100, 0, 0, 10, *[0] * 16]  # two rows each; ten of nine to sixteen
+    assert _least_error(people, Fraction(1)) == 16  # 16 of noise, for 12.5 - 2 rows of ten people
+    assert _least_error(people, Fraction(50)) == 2
+    assert _least_error(people, Fraction(1000)) == 1
 
 
 def test_engines_agree() -> None:

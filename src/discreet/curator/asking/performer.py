@@ -6,6 +6,7 @@ earlier stages released.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -21,13 +22,13 @@ from discreet.curator.measurement_plan import (
     of_each_probe,
     replay_key,
 )
-from discreet.curator.replay.stored_releases import MeasurementResult, NewResult, pack, unpack, written
+from discreet.curator.replay.stored_releases import MeasurementResult, NewResult, edition_of, pack, unpack, written
 from discreet.errors import DiscreetError, InternalError
 from discreet.ledger import Account, Book, Receipt
 from discreet.ledger.tallies import prices
-from discreet.measurement.probes.probes import Facts, Probe
+from discreet.measurement.probes.probes import Fact, Facts, Probe
 from discreet.measurement.profile.parts import ProfilePlan
-from discreet.measurement.program.execution import Reader, Released, run
+from discreet.measurement.program.execution import Reader, run
 from discreet.measurement.program.program import Edition, Program
 from discreet.measurement.releases.releaser import Releaser
 from discreet.plan.canonical import canonical
@@ -191,7 +192,7 @@ class Performer:
         epsilon, facts = of_each_probe(terms, max(paid, 1)), measurement.facts
         for probe in measurement.missing:
             stage("Finding out bounds and limits")
-            facts = facts.having(probe, probe.found(self._probed(probe, epsilon, receipt)))
+            facts = facts.having(probe, self._probed(probe, epsilon, receipt))
         account = self._book.account(receipt.account)
         probed = [probe.program(epsilon).event for probe in measurement.probes[:paid]]
         for edition in EDITIONS if receipt.claim else EDITIONS[:1]:
@@ -211,8 +212,8 @@ class Performer:
             payload=pack(main, settled.terms, private=private, beside=written(settled, terms), edition=settled.edition),
         )
 
-    def _probed(self, probe: Probe, epsilon: Fraction, receipt: Receipt) -> Released:
-        """Returns what a probe released, kept under a key of its own; if its charge was run before, what was kept then.
+    def _probed(self, probe: Probe, epsilon: Fraction, receipt: Receipt) -> Fact | None:
+        """Returns what a probe found, kept under a key of its own; if its charge was run before, what was found then.
 
         Raises:
             InternalError: if what was kept then cannot be read.
@@ -223,11 +224,11 @@ class Performer:
         key = replay_key(released.program, probe.tables)
         kept = self._book.store_beside(receipt, key, payload, question=canonical(released.program.question))
         if kept == payload.encode():
-            return released
+            return probe.found(released)
         first = unpack(kept, lambda epsilon, _: probe.program(epsilon), private=private)
         if first is None:
             raise InternalError("What was released for a charge cannot be read.")
-        return first
+        return probe.found(first, former=edition_of(json.loads(kept)) is not Edition.NOW)
 
 
 def _settled(

@@ -33,7 +33,7 @@ from discreet.measurement.probes.probes import NOTHING, Fact, Facts, Probe
 from discreet.measurement.profile.parts import ProfilePlan
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.program.execution import Released
-from discreet.measurement.program.program import Program
+from discreet.measurement.program.program import Edition, Program
 from discreet.plan.canonical import recall
 from discreet.plan.model.schema import Limits, TableSchema
 
@@ -172,7 +172,8 @@ class Replay:
     def _found(self, place: str, probe: Probe) -> Iterator[Fact]:
         for stored in self._book.stored(place):
             released = unpack(stored.payload, lambda epsilon, _: probe.program(epsilon), private=self._private)
-            found = None if released is None else probe.found(released)
+            former = edition_of(json.loads(stored.payload)) is not Edition.NOW
+            found = None if released is None else probe.found(released, former=former)
             if found is not None:
                 yield found
 

@@ -7,7 +7,7 @@ noisy; everything that is read off it is post-processing.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -29,8 +29,14 @@ SHARE = Fraction(1, 5)
 MISTAKE = Fraction(1, 1000)
 """The chance that some bucket which is empty is taken for one in use."""
 
+WIDER = Fraction(1, 20)
+"""The chance that bounds are twice as wide as they need be, and so on: a quarter of it for twice that."""
+
 WHOLE = Fraction(19, 20)
-"""The part of all people whose rows limits should keep, by the noisy counts."""
+"""The part of all people whose groups limits should keep, by the noisy counts."""
+
+_NOISE = 3 * (SHARE / (1 - SHARE))
+"""How far the noise of a question reaches with 95 % confidence, in scales of the noise of its probe."""
 
 ONCE = Limits(1, 1)
 LARGEST_LIMIT = 20  # as a power of two
@@ -86,10 +92,7 @@ class Facts:
         if self.guessed.intersection(limits):
             told.append("Too few people for limits to be chosen: those of the table are taken.")
         elif limits:
-            share = f"{float(100 * WHOLE):g} %"
-            told.append(
-                f"Limits were chosen privately to keep all rows of about {share} of people, and are remembered."
-            )
+            told.append("Limits were chosen privately, for few rows left out and little noise, and are remembered.")
         return tuple(told)
 
 
@@ -150,8 +153,8 @@ class Probe(Protocol):
     def program(self, epsilon: Fraction) -> Program:
         """Returns what it reads, at a budget."""
 
-    def found(self, released: Released) -> Fact | None:
-        """Returns what follows from what it released; None if that tells nothing."""
+    def found(self, released: Released, *, former: bool = False) -> Fact | None:
+        """Returns what follows from what it released, or followed when it was; None if that tells nothing."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +162,13 @@ class BoundsProbe:
     """Finds bounds of a column: on the whole table, unfiltered, so that every question about it may use them.
 
     Formal guarantee: the released histogram costs what its program's event says, each unit counting once in one bucket
-    (Laplace noise of scale 1/epsilon, 2/epsilon under REPLACE). With a probability of at least 1 - MISTAKE no empty
-    bucket is taken for one in use.
+    (Laplace noise of scale 1/epsilon, 2/epsilon under REPLACE). With a probability of at least 1 - MISTAKE no bucket
+    is taken for one in use while it and all between it and others are empty, but for some next to those: of d empty
+    ones beyond the last, the farthest is with a chance of WIDER / 4^d.
+
+    Bounds aim for the least error of a sum. Values beyond them are off by half of the last bucket or more, each; bounds
+    twice as wide have twice the noise, of a few such values' size. So a bucket beyond is worth its noise as soon as it
+    can be told from noise, and what a mistake costs, 2^d times the noise, is rare enough to cost WIDER on average.
     """
 
     schemas: Schemas = field(repr=False)
@@ -211,10 +219,14 @@ class BoundsProbe:
         x = Column(self.column, self.kind)
         return owned(_histogram(self.table, None, x, f"magnitude of {self.column}"), self.schemas)
 
-    def found(self, released: Released) -> Bounds | None:
-        """Returns the smallest range of all buckets that noise alone does not explain."""
+    def found(self, released: Released, *, former: bool = False) -> Bounds | None:
+        """Returns the smallest range of all buckets that noise alone does not explain, and of those beside them."""
         least = threshold(released.program)
-        used = {key[0] for key, (count,) in zip(released.keys, released.noisy, strict=True) if count > least}
+        counts = {key[0]: count for key, (count,) in zip(released.keys, released.noisy, strict=True)}
+        used = {bucket for bucket, count in counts.items() if count > least}
+        if used and not former and not self.kind.is_time:
+            ends = ((min(used), -1), (max(used), 1))
+            used |= {_farthest(counts, last, side, released.program) for last, side in ends}
         return range_of(self.kind, used.__contains__)
 
 
@@ -223,8 +235,9 @@ class LimitsProbe:
     """Finds how many rows people have in a group, or how many groups: over all rows, unfiltered.
 
     Formal guarantee: one person's rows are folded into one number, so that each unit counts once in one bucket, and the
-    released histogram costs what its program's event says. The limit is the smallest power of two that keeps all rows
-    of `WHOLE` of the people, by the noisy counts.
+    released histogram costs what its program's event says. The limit of rows is the power of two with the least error
+    of a count by the noisy counts: rows beyond it and noise, which grows with it. That of groups is the smallest one
+    that keeps all groups of `WHOLE` of the people: what noise costs depends on how many groups there are.
 
     Args:
         counted: which of the two.
@@ -274,13 +287,15 @@ class LimitsProbe:
         asked = _histogram(plan.table, each, Column("#f0", Type.INT), self.counted[1:])
         return _by_budget(asked, _SIZES, self.schemas, self.salt)
 
-    def found(self, released: Released) -> int | None:
-        """Returns the smallest power of two that is enough for most people; None if there may be nobody."""
+    def found(self, released: Released, *, former: bool = False) -> int | None:
+        """Returns the power of two that suits most people, or a count; None if there may be nobody."""
         counts = [max(0, int(count)) for (count,) in released.noisy]
         least = threshold(released.program)
         if max(counts) <= least:
             return None
         used = [count if count > least else 0 for count in counts]
+        if self.counted == "#rows" and not former:
+            return _least_error(used, released.program.noise.scales[0] * _NOISE)
         kept = (place for place in range(len(used)) if sum(used[: place + 1]) >= WHOLE * sum(used))
         return int(edge(Type.INT, _SIZES[next(kept)]))
 
@@ -316,6 +331,35 @@ def _by_budget(asked: Question, numbered: range, schemas: Schemas, salt: str) ->
         return answerable(made, schemas)
 
     return program
+
+
+def _farthest(counts: Mapping[Value, int], last: int, side: int, program: Program) -> int:
+    """Returns the farthest bucket beyond the last one that is in use, if its count is too large for its distance."""
+    found, risk = last, WIDER
+    beyond = last + side
+    while beyond in counts:
+        risk /= 4
+        if counts[beyond] > program.noise.certain_reach(Linear.at(0), 2 * risk):  # above zero only
+            found = beyond
+        beyond += side
+    return found
+
+
+def _least_error(people: Sequence[int], noise: Fraction) -> int:
+    """Returns the limit with the fewest rows left out and noise together; of a bucket, the middle is everybody's size.
+
+    Args:
+        people: how many there are in each bucket of sizes.
+        noise: how far that of a count reaches, for a limit of one row.
+    """
+    ends = [int(edge(Type.INT, bucket)) for bucket in _SIZES]
+    sizes = [Fraction(low + 1 + high, 2) for low, high in zip([0, *ends], ends, strict=False)]
+
+    def error(limit: int) -> Fraction:
+        left = sum(count * max(size - limit, Fraction(0)) for count, size in zip(people, sizes, strict=True))
+        return left + limit * noise
+
+    return min(ends, key=error)
 
 
 def threshold(program: Program) -> Fraction:
