@@ -17,7 +17,7 @@ from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.choices import CANDIDATES, Candidate, Choices, compare, listed, terms_of
 from discreet.curator.asking.curated_frame import CuratedFrame
 from discreet.curator.asking.explanation import ROWS, Explanation, explanation, with_offers
-from discreet.curator.asking.performer import Performer, charged, with_profile
+from discreet.curator.asking.performer import Performer, WantedProfile, charged, with_profile
 from discreet.curator.asking.planner import Planner, RequestedBudget, RequestedLimits
 from discreet.curator.asking.profiler import KeySet, Profiler
 from discreet.curator.asking.rehearsal import NOTE, SALT, rehearsed
@@ -176,7 +176,9 @@ class Curator:
         measurement = self._planner.plan(bound, limits=limits, other=other)
         account = self._book.admit(measurement.account, analyst, project)
         terms = self._planner.terms(measurement, requested, account.budget)
-        terms, wanted = self._profiler.wanted(measurement, terms, profile, coverage)
+        wanted: WantedProfile | None = None
+        if profile is not None or coverage is not None:
+            terms, wanted = self._profiler.wanted(measurement, terms, profile, coverage)
         if not self._book.is_charged(analyst, key):  # a key that was charged has an answer of its own
             known = self._replay.find(measurement, terms)
             if known is not None:
@@ -211,9 +213,8 @@ class Curator:
     ) -> Explanation:
         """Explains what would be read and spent, and how wrong the answer would be; reads nothing, costs nothing.
 
-        Who may not ask is told nothing; what `ask` would refuse because of a budget is explained, and the explanation
-        says that it would be refused. It takes what `ask` takes; `confidence` is that of each error, and `rows` are
-        those of an imagined group, on which the error of a mean depends.
+        Who may not ask is told nothing; what `ask` would refuse because of a budget is explained, and said to be. It
+        takes what `ask` takes, and the `rows` of an imagined group, on which the error of a mean depends.
         """
         chance = check.probability(confidence=confidence)
         requested = RequestedBudget(epsilon, delta, within, max_epsilon, chance)
@@ -290,10 +291,9 @@ class Curator:
     ) -> Profile:
         """Returns a paid portrait of a table; from then on every answer about it says what it leaves out, for nothing.
 
-        It tells how many people there are, how many rows and groups they have, and how many rows and values limits,
-        bounds and missing ids leave out. Values are counted of `columns`, all with declared bounds unless given; groups
-        by columns, or sets of columns, in `by`, all with declared keys unless given. A kept profile that is as precise
-        is free; what `ask` refuses to pay for is refused.
+        It tells how many people there are, their rows and groups, and what limits, bounds and missing ids leave
+        out. Values are of `columns`, all with declared bounds unless given; groups by columns, or sets of columns, in
+        `by`, all with declared keys unless given. A kept profile that is as precise is free.
         """
         plan = self._profiler.plan(table, columns, by)
         wanted = self._profiler.of_table(plan, check.positive(epsilon=epsilon))

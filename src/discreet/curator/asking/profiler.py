@@ -92,7 +92,7 @@ class Profiler:
 
     def wanted(
         self, measurement: MeasurementPlan, terms: Terms, profile: Number | None, coverage: Number | None
-    ) -> tuple[Terms, WantedProfile | None]:
+    ) -> tuple[Terms, WantedProfile]:
         """Returns what is left for a question itself, and the profile that is bought with it.
 
         Args:
@@ -102,11 +102,9 @@ class Profiler:
             coverage: which part of its epsilon is for a profile of its own rows.
 
         Raises:
-            InvalidParameter: if both are given, or one is out of its domain.
+            InvalidParameter: if both are given, or the one that is lies outside its domain.
         """
         if coverage is None:
-            if profile is None:
-                return terms, None
             plan = self.plan(measurement.plan.table, None, None)
             return terms, self.of_table(plan, positive(profile=profile))
         if profile is not None:

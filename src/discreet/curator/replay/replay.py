@@ -194,12 +194,12 @@ class Replay:
 
     def portrait(self, measurement: MeasurementPlan, terms: Terms) -> Profile | None:
         """Returns the profile of a question's own rows, or of the table that it is about, if one was bought."""
-        own = measurement.own_profile
-        found = None if own is None else self.profile(own, measurement.profile_place(terms))
-        if found is not None:
-            return found
-        plan = measurement.table_profile
-        return self.profile(plan, profile_key(plan.schema))
+        of_table = profile_key(measurement.schemas[measurement.plan.table])
+        for place in (measurement.profile_place(terms), of_table):
+            if self._book.stored(place):  # rarely: most questions plan no profile
+                plan = measurement.table_profile if place is of_table else measurement.own_profile
+                return None if plan is None else self.profile(plan, place)
+        return None
 
     def releases(self, measurement: MeasurementPlan, program: Program) -> Iterator[tuple[int, Released]]:
         """Returns the releases of a question that are kept, each with the sequence of its entry, oldest first."""

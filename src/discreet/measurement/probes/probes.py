@@ -222,7 +222,7 @@ class BoundsProbe:
     def found(self, released: Released, *, former: bool = False) -> Bounds | None:
         """Returns the smallest range of all buckets that noise alone does not explain, and of those beside them."""
         least = threshold(released.program)
-        counts = {key[0]: count for key, (count,) in zip(released.keys, released.noisy, strict=True)}
+        counts: dict[int, int] = {bucket: n for (bucket,), (n,) in zip(released.keys, released.noisy, strict=True)}  # type: ignore[misc]
         used = {bucket for bucket, count in counts.items() if count > least}
         if used and not former and not self.kind.is_time:
             ends = ((min(used), -1), (max(used), 1))
@@ -333,7 +333,7 @@ def _by_budget(asked: Question, numbered: range, schemas: Schemas, salt: str) ->
     return program
 
 
-def _farthest(counts: Mapping[Value, int], last: int, side: int, program: Program) -> int:
+def _farthest(counts: Mapping[int, int], last: int, side: int, program: Program) -> int:
     """Returns the farthest bucket beyond the last one that is in use, if its count is too large for its distance."""
     found, risk = last, WIDER
     beyond = last + side
