@@ -122,6 +122,7 @@ class Author:
         ways: list[Callable[[], Rows | None]] = [
             lambda: self._looked_up(left),
             lambda: self._on_ids(left, depth) if left.ids else None,
+            lambda: self._lateral(left, depth) if left.ids else None,
             lambda: self._linked(left),
         ]
         return self.draw.one(ways)() or left
@@ -137,6 +138,33 @@ class Author:
     def _on_ids(self, left: Rows, depth: int) -> Rows | None:
         right = self.item(depth - 1, identified=True)
         return self._pair(left, right, list(zip(left.ids, right.ids, strict=True)))
+
+    def _lateral(self, left: Rows, depth: int) -> Rows | None:
+        """The first of the same person's rows, or all of them, or what they add up to, for each row before."""
+        inner, alias = self.item(depth - 1, identified=True), self.alias()
+        on = [f"{b.ref} = {a.ref}" for a, b in zip(left.ids, inner.ids, strict=True)]
+        on += self._across(left, inner)
+        word = self.draw.one(("JOIN", "LEFT JOIN"))
+        if self.draw.chance(30):
+            columns, end = self.draw.some(self._folds(inner), 2), ""
+        else:
+            columns = self._some(inner, 2)
+            order = ", ".join(c.ref + self.draw.one(("", " DESC")) for c in columns)
+            end = self.draw.one((f" ORDER BY {order} LIMIT 1", f" ORDER BY {order} LIMIT 2", ""))
+        listed = ", ".join(f"{c.ref} AS c{n}" for n, c in enumerate(columns))
+        text = f"{word} LATERAL (SELECT {listed} FROM {inner.text} WHERE {' AND '.join(on)}{end}) AS {alias} ON TRUE"
+        made = tuple(replace(c, ref=f"{alias}.c{n}", origin=None) for n, c in enumerate(columns))
+        return Rows(f"{left.text} {text}", left.columns + made, left.ids)
+
+    def _across(self, outside: Rows, inside: Rows) -> list[str]:
+        """Perhaps a condition on columns of a row outside and of a row inside."""
+        pairs = [(a, b) for a in outside.columns for b in inside.columns if a.type is b.type is not Type.BOOL]
+        if not pairs or not self.draw.chance(60):
+            return []
+        a, b = self.draw.one(pairs)
+        return [
+            f"({b.ref} {self.draw.one(('<', '>=', '<>', '='))} {a.ref}{self.draw.one(('', f' OR {a.ref} IS NULL'))})"
+        ]
 
     def _linked(self, left: Rows) -> Rows | None:
         ends = [*self.family.links, *((b, a) for a, b in self.family.links), *((a, a) for a, _ in self.family.links)]
@@ -175,7 +203,11 @@ class Author:
             where = f" WHERE {kept}" if kept else ""
             word = self.draw.one(("IN", "IN", "NOT IN"))
             return f"{mine[0].ref} {word} (SELECT {theirs[0].ref} FROM {inner.text}{where})"
-        on = " AND ".join([f"{b.ref} = {a.ref}" for a, b in zip(mine, theirs, strict=True)] + ([kept] if kept else []))
+        equal = [f"{b.ref} = {a.ref}" for a, b in zip(mine, theirs, strict=True)]
+        on = " AND ".join([*equal, *([kept] if kept else []), *self._across(rows, inner)])
+        if self.draw.chance(40) and self.world.setting.unit:
+            call = self.draw.one(("COUNT(*)", f"COUNT(DISTINCT {theirs[0].ref})", f"COUNT({theirs[0].ref})"))
+            return f"(SELECT {call} FROM {inner.text} WHERE {on}) {self.draw.one(('= 0', '= 1', '> 1', '< 3'))}"
         return f"{self.draw.one(('', '', 'NOT '))}EXISTS (SELECT 1 FROM {inner.text} WHERE {on})"
 
     def _inside(self, member: str, other: str) -> str:
@@ -190,7 +222,7 @@ class Author:
         rows, where = self.rows(depth)
         ways = [self._projected]
         if rows.ids:
-            ways += [self._folded, self._folded, self._windowed, self._once, self._qualified]
+            ways += [self._folded, self._folded, self._windowed, self._once, self._qualified, self._first_of_each]
         if len(rows.ids) == 1:
             ways += [self._in_both]
         if self._owned(rows):
@@ -265,6 +297,13 @@ class Author:
         call = f"{self.draw.one(ORDERED)} OVER (PARTITION BY {', '.join(c.ref for c in rows.ids)} ORDER BY {order})"
         end = f"QUALIFY {call} {self.draw.one(('= 1', '<= 2', '> 1', 'BETWEEN 2 AND 3'))}"
         return self._select(rows, where, self._some(rows), end=end)
+
+    def _first_of_each(self, rows: Rows, where: str) -> Rows:
+        """One row of each person, or of each person and key."""
+        keys = [*rows.ids, *(self.draw.some(rows.columns, 1) if rows.columns and self.draw.chance(30) else [])]
+        order = ", ".join(c.ref + self.draw.one(("", " DESC")) for c in [*keys, *self._some(rows, 2)])
+        word = f"SELECT DISTINCT ON ({', '.join(c.ref for c in keys)})"
+        return self._select(rows, where, self._some(rows), word=word, end=f"ORDER BY {order}")
 
     def _in_both(self, rows: Rows, where: str) -> Rows:
         """People who are here and there, or only here; no column but their id."""

@@ -133,7 +133,7 @@ WORDS = (
         "PRECEDING",
         "/ (SELECT",
     ),
-    *("MODE(", "CASE WHEN EXISTS", ")) IS NOT TRUE)"),
+    *("MODE(", "CASE WHEN EXISTS", ")) IS NOT TRUE)", "DISTINCT ON", "(SELECT COUNT(", "JOIN LATERAL", " LIMIT 1) AS"),
 )
 
 

@@ -19,7 +19,7 @@ from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import UNIT, Aggregate, Call, Column, Expression, ExtremeKind, Literal, columns, grouping
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
-from discreet.sql.examples import quoted
+from discreet.sql.examples import Examples, quoted
 from discreet.sql.refusals import Source
 
 T = TypeVar("T")
@@ -251,9 +251,19 @@ class AnswerScope(Scope):
         counted = f"SELECT {text} AS answer, COUNT(*) AS n {present} GROUP BY 1 ORDER BY n DESC LIMIT 1"
         return f"Ask the steward to declare its keys, or ask for the largest group: `{counted}`."
 
+    def _in_order(self, registered: Aggregation, value: Expression, argument: exp.Expr) -> str:
+        """What tells the first or the last of some texts: their groups in that order."""
+        simple = isinstance(value, Column) and value.name not in self.schema.ids and "`" not in argument.name
+        simple = simple and self.alias == self.schema.name
+        if not simple or registered.kind not in ("min", "max") or not Examples(self.schema).shows(value):
+            return "{grouped}"
+        down = " DESC" if registered.kind == "max" else ""
+        name, table = quoted(argument.name), quoted(self.schema.name)
+        return f"`SELECT {name} AS answer, COUNT(*) AS n FROM {table} GROUP BY 1 ORDER BY 1{down}`"
+
     def _bounded(self, registered: Aggregation, value: Expression, node: exp.Expr, text: exp.Expr) -> None:
         if not (value.type.is_number or (registered.timed and value.type.is_time)):
-            advice = "{conditional}" if value.type is Type.BOOL else "{grouped}"
+            advice = "{conditional}" if value.type is Type.BOOL else self._in_order(registered, value, text)
             self.refuse(f"{registered.word} does not take {value.type.value}.", f"Count instead: {advice}.", node)
         if bounds(value, self.schema) is None:
             self.refuse(

@@ -147,7 +147,8 @@ def _distinct(tree: exp.Select, reader: From) -> Question:
     """SELECT DISTINCT: the groups of all that it shows; of rows that are put together, those that differ anyway."""
     source, plain = reader.source, tree.copy()
     if tree.args["distinct"].args.get("on") is not None:
-        source.refuse("DISTINCT ON chooses single rows of the answer.", "Group instead: {grouped}.", tree)
+        hint = "Choose one row of each person in a SELECT in FROM, and count those; or group instead: {grouped}."
+        source.refuse("DISTINCT ON chooses single rows of the answer.", hint, tree)
     plain.set("distinct", None)
     if tree.args.get("group") is None and not any(puts_together(node) for node in tree.expressions):
         places = [exp.Literal.number(place + 1) for place in range(len(tree.expressions))]

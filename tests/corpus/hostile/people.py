@@ -170,8 +170,43 @@ KEYS = {
     "the sum of ids": "SELECT SUM(patient_id) AS s FROM visits",
 }
 
+_OWN = "FROM visits AS w WHERE w.patient_id = v.patient_id"
+EACH_REFUSED = {
+    "an error if somebody has two": f"SELECT COUNT(*) AS n FROM visits AS v WHERE (SELECT w.charge {_OWN}) > 0",
+    "one row of two": f"SELECT COUNT(*) AS n FROM visits AS v WHERE (SELECT w.charge {_OWN} LIMIT 1) > 0",
+    "for each row, the others": (
+        "SELECT SUM((SELECT COUNT(*) FROM visits AS w WHERE w.patient_id <> v.patient_id)) AS n FROM visits AS v"
+    ),
+    "for each row, one or all": (
+        "SELECT COUNT(*) AS n FROM visits AS v WHERE EXISTS (SELECT 1 FROM visits AS w WHERE w.patient_id ="
+        " v.patient_id OR w.patient_id = 7)"
+    ),
+    "the row next to mine": (
+        "SELECT COUNT(*) AS n FROM visits AS v JOIN LATERAL (SELECT w.charge FROM visits AS w WHERE w.ward = v.ward"
+        " ORDER BY w.admitted LIMIT 1) AS b ON TRUE"
+    ),
+    "one row of a ward": (
+        "SELECT COUNT(*) AS n FROM (SELECT DISTINCT ON (ward) ward, charge FROM visits ORDER BY ward, charge DESC) AS t"
+    ),
+    "a value outside as an output": f"SELECT (SELECT MAX(w.charge) {_OWN}) AS m, COUNT(*) AS n FROM visits AS v",
+}
+EACH_HARMLESS = {
+    "many rows for each row": f"SELECT SUM((SELECT COUNT(*) {_OWN})) AS n FROM visits AS v",
+    "rows before mine": f"SELECT SUM((SELECT COUNT(*) {_OWN} AND w.admitted < v.admitted)) AS n FROM visits AS v",
+    "one person among the rows": (
+        f"SELECT COUNT(*) AS n FROM visits AS v WHERE EXISTS (SELECT 1 {_OWN} AND w.charge > v.charge"
+        " AND w.patient_id = 7)"
+    ),
+    "all pairs of rows": (f"SELECT COUNT(*) AS n FROM visits AS v JOIN LATERAL (SELECT w.charge {_OWN}) AS b ON TRUE"),
+    "divided by what may be none": f"SELECT SUM(1 / (SELECT COUNT(*) {_OWN} AND w.charge < 0)) AS n FROM visits AS v",
+    "the dearest row of each": (
+        "SELECT ward, COUNT(*) AS n FROM (SELECT DISTINCT ON (patient_id) patient_id, ward FROM visits ORDER BY"
+        " patient_id, charge DESC) AS t GROUP BY ward"
+    ),
+}
+
 CASES: tuple[Case, ...] = (
-    *refused(ROWS | LISTS | OTHERS),
+    *refused(ROWS | LISTS | OTHERS | EACH_REFUSED),
     *refused(ACCOUNTS, world="school"),
-    *harmless(NAMED | KEYS),
+    *harmless(NAMED | KEYS | EACH_HARMLESS),
 )
