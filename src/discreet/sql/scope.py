@@ -216,7 +216,8 @@ class AnswerScope(Scope):
         )
         name = f"#{len(self.aggregates) + 1}"
         wanted = Aggregate(name=name, kind=kind, argument=about, other=second, quantile=share)
-        same = [made for made in self.aggregates if replace(made, name=wanted.name) == wanted]
+        alike = (made for made in self.aggregates if made.argument == about)  # which costs less than to replace
+        same = [made for made in alike if replace(made, name=name) == wanted]
         if not same:
             same = [wanted]
             self.aggregates.extend(same)

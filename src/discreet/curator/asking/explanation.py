@@ -195,8 +195,8 @@ def forecast(
 ) -> tuple[Program, dict[str, float]]:
     """Returns the program of a question, and its errors: infinite where they depend on facts still to be found."""
     program = measurement.supposed(terms) if measurement.missing else measurement.program(terms, measurement.facts)
-    found = errors(program, confidence=confidence, rows=rows)
-    return program, {name: math.inf if name in measurement.unknown else error for name, error in found.items()}
+    found, unknown = errors(program, confidence=confidence, rows=rows), measurement.unknown
+    return program, {name: math.inf if name in unknown else error for name, error in found.items()}
 
 
 def errors(program: Program, *, confidence: Fraction, rows: int) -> dict[str, float]:

@@ -44,6 +44,7 @@ _UNREADABLE = "Its type cannot be read, or not whatever is stored in it: convert
 class _Table:
     source: Source
     columns: Mapping[str, Column]
+    is_costly: bool
 
     @property
     def stored(self) -> dict[str, tuple[Type, str]]:
@@ -113,7 +114,7 @@ class DuckDB(Engine):
                 raise InvalidParameter("column", column, f"to be a readable column of {name!r}", _UNREADABLE)
             read_as(column, known[column].type, declared)
         with self._lock:
-            self._tables[name] = _Table(kind, {column: known[column] for column in columns})
+            self._tables[name] = _Table(kind, {column: known[column] for column in columns}, _is_costly(kind))
             if self._open is not None:  # the open database is locked; the next question opens another
                 self._open.close()
             self._open = None
@@ -125,8 +126,8 @@ class DuckDB(Engine):
         }
         if reading.source is None:
             own = stored[reading.table]
-            costly = _is_costly(self._tables[reading.table].source)
-            printer, likely = Printer(self.dialect, own.sql, own.stored, own.declared, is_costly=costly), None
+            is_costly = self._tables[reading.table].is_costly
+            printer, likely = Printer(self.dialect, own.sql, own.stored, own.declared, is_costly=is_costly), None
         else:
             rows = RelationPrinter(self.dialect, stored)
             printer, likely = rows.printer(reading.source), heavy(rows, reading)

@@ -141,12 +141,13 @@ class Bounded:
     def _chosen(self) -> tuple[str, str]:
         """Rows below the ceilings of their units, with v where there is more to choose; and the condition for it."""
         parts = self._parts
-        columns = [f"b.{name}" for name in (*parts.k, *parts.t)]
+        columns = [f"b.{name}" for name in (*parts.k, *parts.columns)]
         columns += ["s.ceiling", "s.h" if self._carried else "b.u", "CASE WHEN NOT s.apart THEN b.u END AS v"]
         source = nested(select(*columns, source="base AS b LEFT JOIN suspects AS s ON b.u = s.u"))
         if self._ceiled:
             number = "h" if self._carried else self._rank.number("u")
-            source = self._rank.of(number, source, [*parts.k, *parts.t, "v", "ceiling"], only="ceiling IS NOT NULL")
+            names = [*parts.k, *parts.columns, "v", "ceiling"]
+            source = self._rank.of(number, source, names, only="ceiling IS NOT NULL")
         return source, "ceiling IS NULL OR r < ceiling" if self._ceiled else ""
 
     def _pairs(self) -> str:
@@ -187,7 +188,7 @@ class Bounded:
     def _picked(self) -> str:
         """First the crowded units' rows, which a database finds quickly; of those kept, those of crowded groups."""
         parts, rows = self._parts, self._limits.rows
-        own = [*parts.k, *parts.t]
+        own = [*parts.k, *parts.columns]
         among = nested(select("u", *own, source="base", where="u IN (SELECT v FROM crowded)"))
         ranked = self._rank.of(self._rank.number("u"), among, ["u", *own])
         group = f"PARTITION BY {', '.join(['u', *parts.k])}"
@@ -202,9 +203,14 @@ class Bounded:
         return select(*own, source=nested(kept, "p"), where=f"EXISTS (SELECT 1 FROM crowded AS c WHERE {same})")
 
     def _order(self) -> str:
-        kinds = (kind for kind, _ in self._parts.terms)
-        pairs = zip(self._parts.t, kinds, strict=True)
-        return ", ".join(_present(t) if kind == "values" else f"{t} NULLS FIRST" for t, kind in pairs)
+        """Each term in turn; whether one is there need not be asked of rows that are in its order already."""
+        order: list[str] = []
+        told: set[str] = set()
+        for t, (kind, _) in zip(self._parts.t, self._parts.terms, strict=True):
+            by = _present(t) if kind == "values" else f"{t} NULLS FIRST"
+            order += [] if by in told else [by]
+            told |= {by, _present(t)}
+        return ", ".join(order)
 
     def _result(self) -> str:
         parts = self._parts
@@ -229,7 +235,7 @@ class Bounded:
         A value that several units have counts once, so that it is no sum over pairs.
         """
         parts = self._parts
-        kept = nested(self.kept([*parts.k, *(f"t{i}" for i in parts.distinct)]))
+        kept = nested(self.kept([*parts.k, *dict.fromkeys(parts.t[i] for i in parts.distinct)]))
         totals = [parts.aggregate(i, t) if i in parts.distinct else "0" for i, t in enumerate(parts.t)]
         return select(*parts.k, "0", "0", *totals, source=kept, group=parts.k)
 

@@ -279,8 +279,14 @@ class Parts:
 
     @property
     def t(self) -> list[str]:
-        """The names of the terms."""
-        return [f"t{i}" for i in range(len(self.terms))]
+        """The name of each term; terms of the same value share one."""
+        names: dict[str, str] = {}
+        return [names.setdefault(term.sql, f"t{len(names)}") for _, term in self.terms]
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the terms, each once."""
+        return list(dict.fromkeys(self.t))
 
     @property
     def a(self) -> list[str]:
@@ -295,7 +301,8 @@ class Parts:
     @property
     def termed(self) -> list[str]:
         """The terms under their names."""
-        return [f"{term.sql} AS t{i}" for i, (_, term) in enumerate(self.terms)]
+        named = {t: term.sql for t, (_, term) in zip(self.t, self.terms, strict=True)}
+        return [f"{sql} AS {t}" for t, sql in named.items()]
 
     @property
     def distinct(self) -> list[int]:

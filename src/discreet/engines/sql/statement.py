@@ -34,7 +34,7 @@ def split_sql(reading: Reading, split: Split, printer: Printer) -> str:
     if reading.bounding is None:
         return _listed(parts, split, _rows(parts))
     bounded = Bounded(parts, reading.bounding)
-    return f"{bounded.tables()} {_listed(parts, split, nested(bounded.kept([*parts.k, *parts.t])))}"
+    return f"{bounded.tables()} {_listed(parts, split, nested(bounded.kept([*parts.k, *parts.columns])))}"
 
 
 def _rows(parts: Parts) -> str:
@@ -110,12 +110,10 @@ class _Columns:
     `rows` and `units` are always the first two.
     """
 
-    terms: list[tuple[TermKind, Term]] = field(default_factory=list)
+    terms: dict[tuple[TermKind, Term], int] = field(default_factory=dict)
 
     def add(self, kind: TermKind, term: Term) -> int:
-        if (kind, term) not in self.terms:
-            self.terms.append((kind, term))
-        return self.terms.index((kind, term)) + 2
+        return self.terms.setdefault((kind, term), len(self.terms) + 2)
 
 
 def statement(reading: Reading, printer: Printer, heavy: str | None = None) -> Statement:
@@ -176,7 +174,7 @@ def _sum(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:
     total = columns.add("distinct_sum" if is_distinct else "sum", term)
     if shift == 0:
         return lambda numbers: times * int(numbers[total] or 0)
-    count = columns.add("distinct", term) if is_distinct else columns.add("values", _argument(printer, statistic)[1])
+    count = columns.add("distinct" if is_distinct else "values", term)  # which is NULL where its argument is
     return lambda numbers: times * (int(numbers[total] or 0) - shift * int(numbers[count]))
 
 

@@ -142,7 +142,8 @@ def bounds(expression: Expression, schema: TableSchema, *, floored: bool = True)
     """
     if expression.type not in _MEASURED:
         return None
-    known = {name: _declared(column.bounds) for name, column in schema.columns.items()}
+    read = {column.name for column in named(expression)} & schema.columns.keys()  # of a wide table, few
+    known = {name: _declared(schema.columns[name].bounds) for name in read}
     found = span(expression, known)
     if floored and not found.is_bounded:
         found = span(floors(expression, known), known)

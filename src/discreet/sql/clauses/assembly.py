@@ -5,7 +5,7 @@ SQL and the fluent front both end here, so equal questions are equal objects.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import accumulate
@@ -390,16 +390,19 @@ def named(pieces: Sequence[Piece], found: Sequence[Expression], aggregates: Sequ
     given = [piece.name for piece in pieces if piece.name]
     made = {aggregate.name: aggregate for aggregate in aggregates}
     names: list[str] = []
+    taken: set[str] = set()
     for piece, expression in zip(pieces, found, strict=True):
         name = piece.name or readable(expression, made)
         if not piece.name and not isinstance(piece.node, exp.Column):
             name = distinct(name, [*given, *names])
-        _may_be_name(name, piece, names)
+        _may_be_name(name, piece, taken)
         names.append(name)
+        taken.add(name.casefold())
     return names
 
 
-def _may_be_name(name: str, piece: Piece, taken: Sequence[str]) -> None:
+def _may_be_name(name: str, piece: Piece, taken: Collection[str]) -> None:
+    """Refuses a name that cannot be shown, or that another column has, of which those taken are in lower case."""
     source = piece.source
     if not may_be_shown(name) or len(name) > 200:
         ends = " or ".join(RESERVED_ENDS)
@@ -409,7 +412,7 @@ def _may_be_name(name: str, piece: Piece, taken: Sequence[str]) -> None:
             "{grouped}.",
             piece.node,
         )
-    if any(same(name, other) for other in taken):
+    if name.casefold() in taken:
         source.refuse(f"Two columns are called {quoted(name[:40])}.", "Name them apart with AS: {grouped}.", piece.node)
 
 
