@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from discreet.cli import output
+from discreet import attacks
+from discreet.cli import audits, output
 from discreet.curator import Curator
 from discreet.learn import LogisticRegression
 from discreet.noise import SeededBits
 from discreet.privacy import Budget
 from discreet.progress import stage, telling, told_to
 from discreet.sql.frame import count
+from tests.cli.clinic import COUNT, write
 
 _READ = ["Reading visits", "Adding noise"]
 QUESTIONS = {
@@ -68,6 +70,34 @@ def test_fits_and_profiles_tell_their_stages(tmp_path: Path) -> None:
     told.clear()
     asked.table("visits").where("charge > 3").agg(n=count()).ask(epsilon=1, progress=told.append)
     assert told[-1] == _AFTER[0]
+
+
+def test_explanations_tell_their_stages(tmp_path: Path) -> None:
+    asked, told = curator(tmp_path, 3), list[str]()
+    with told_to(told.append):
+        asked.explain("SELECT COUNT(*) AS n FROM visits", epsilon=1)
+    assert told == _BEFORE[:2]
+
+
+def test_audits_tell_their_stages_and_not_those_of_every_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = list[str]()
+    write(tmp_path)
+    monkeypatch.setattr(audits, "stages", lambda first: told_to(told.append))  # noqa: ARG005 - in place of a terminal
+    audits.audited(tmp_path / "discreet.toml", None, [COUNT], epsilon="1", delta=None, neighbours=2, rows=20)
+    asking = "Asking about neighbouring tables"
+    assert told[:2] == ["Auditing visits", "Copying tables"]
+    assert told[told.index(asking) :] == [asking, "Auditing visits: 1 of 2 pairs", "Auditing visits: 2 of 2 pairs"]
+
+
+def test_attacks_tell_what_they_do() -> None:
+    told = list[str]()
+    people = [{"age": i % 5, "ward": "AB"[i % 2], "ill": str(i % 3)} for i in range(40)]
+    with told_to(told.append):
+        attacks.uniqueness(people, ["age", "ward"])
+        attacks.uniqueness.compare(people, ["age", "ward"], sensitive="ill", epsilons=["1"])
+    assert [told[0], told[1]] == ["Attacking by uniqueness", "Comparing defences against uniqueness"]
 
 
 def test_a_listener_that_fails_costs_nothing(tmp_path: Path) -> None:

@@ -34,6 +34,11 @@ def stage(name: str) -> None:
             listener(name)
 
 
+def unheard(name: str) -> None:
+    """A listener that says nothing, for what is done hundreds of times inside of one stage."""
+    del name
+
+
 @contextmanager
 def told_to(listener: Progress | None) -> Iterator[None]:
     """Has stages of this thread told to a listener; None leaves it to whoever listens already."""

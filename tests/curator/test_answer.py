@@ -16,6 +16,8 @@ import pyarrow as pa
 import pytest
 
 from discreet.curator import Answer
+from discreet.measurement.profile.coverage import Coverage
+from discreet.measurement.profile.sizes import Figure
 from discreet.privacy import Budget, events
 from tests.report.reader import Page
 
@@ -81,6 +83,14 @@ def test_a_chart_is_altairs_if_it_is_there() -> None:
 
 
 _FETCHED = re.compile(r"""(src|href|url)\s*[=(]\s*["']?https?:""")
+
+
+def test_a_chart_says_what_was_left_out() -> None:
+    left = Coverage(share=0.25, low=0.2, high=0.3, rows=Figure(25.0, 20.0, 30.0))
+    first, second = answer(ROW, EMPTY, coverage={"n": left}).chart().to_dict()["vconcat"]
+    assert " ".join(first["title"]["text"]) == str(left)
+    assert "title" not in second
+    assert "title" not in str(answer(ROW, coverage=None).chart().to_dict()["vconcat"][0].keys())
 
 
 def test_a_chart_needs_no_network(tmp_path: Path) -> None:

@@ -99,6 +99,15 @@ def test_an_answer_without_keys_has_one_point_for_each_number() -> None:
     assert [row["label"] for panel in spec["vconcat"] for row in rows(panel)] == ["n", "cost"]
 
 
+def test_a_panel_says_what_is_remarked_of_its_column() -> None:
+    record = {"n": 3, "n_low": 1, "n_high": 5, "cost": 2.5, "cost_low": 2.0, "cost_high": 3.0}
+    counted, paid = valid(answers.spec([record], remarks={"n": "4 % of rows left out " * 9}))["vconcat"]
+    assert " ".join(counted["title"]["text"]) == ("4 % of rows left out " * 9).strip()
+    assert max(map(len, counted["title"]["text"])) < 70
+    assert "title" not in paid
+    assert "title" not in valid(answers.spec([record]))["vconcat"][0]
+
+
 def test_no_rows_are_a_chart_too() -> None:
     assert rows(valid(answers.spec([]))) == []
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from functools import update_wrapper
+from functools import update_wrapper, wraps
 from typing import Generic, ParamSpec, TypeVar
 
 import numpy as np
 
 from discreet.lazy import special
+from discreet.progress import stage
 from discreet.report.finding import Comparison, Finding, Trial
 
 Given = ParamSpec("Given")
@@ -31,11 +32,23 @@ class Attack(Generic[Given, Found, Raw]):
 
     def __init__(self, run: Callable[Given, Found], compare: Callable[Raw, Comparison]) -> None:
         update_wrapper(self, run)
-        self._run, self.compare = run, compare
+        self._run = run
+
+        @wraps(compare)
+        def told(*given: Raw.args, **named: Raw.kwargs) -> Comparison:
+            stage(f"Comparing defences against {self._words}")
+            return compare(*given, **named)
+
+        self.compare = told
 
     def __call__(self, *given: Given.args, **named: Given.kwargs) -> Found:
         """Attacks one release."""
+        stage(f"Attacking by {self._words}")
         return self._run(*given, **named)
+
+    @property
+    def _words(self) -> str:
+        return self._run.__name__.replace("_", " ")
 
 
 def beside(compare: Callable[Raw, Comparison]) -> Callable[[Callable[Given, Found]], Attack[Given, Found, Raw]]:

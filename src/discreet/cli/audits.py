@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
 from discreet.audit import QueryAudit, protected
 from discreet.audit.queries.finding import CANNOT_SHOW, audit_page
 from discreet.cli.declarations import HERE, ConfigFile
-from discreet.cli.output import FAILED, Json, json_text, write_page
+from discreet.cli.output import FAILED, Json, json_text, stages, write_page
 from discreet.curator.config.toml_file import Config, load
 from discreet.errors import InvalidParameter
+from discreet.progress import stage
 from discreet.report.display import amount, percent, printable
 
 
@@ -53,29 +54,18 @@ def audit(
 def audited(
     config: Path, table: str | None, sql: Sequence[str], *, epsilon: str, delta: str | None, neighbours: int, rows: int
 ) -> list[QueryAudit]:
-    """Audits one table, or all that are declared, with a bar that shows how many pairs are done."""
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    """Audits one table, or all that are declared, and tells on a terminal how many of the pairs asked for are done."""
+    tried = partial(protected, config, sql=sql, epsilon=epsilon, delta=delta, neighbours=neighbours, rows=rows)
     found = []
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with stages("Auditing"):
         for name in _chosen(load(config), table, sql):
-            task = bar.add_task(f"Auditing {printable(name)}", total=neighbours)
-
-            def advance(done: int, total: int, task: object = task) -> None:
-                bar.update(task, completed=done, total=total)  # type: ignore[arg-type]
-
-            found.append(
-                protected(
-                    config,
-                    name,
-                    sql=sql,
-                    epsilon=epsilon,
-                    delta=delta,
-                    neighbours=neighbours,
-                    rows=rows,
-                    progress=advance,
-                )
-            )
+            stage(f"Auditing {name}")
+            found.append(tried(name, progress=partial(_told, name)))
     return found
+
+
+def _told(name: str, done: int, wanted: int) -> None:
+    stage(f"Auditing {name}: {done} of {wanted} pairs")
 
 
 def _chosen(config: Config, table: str | None, sql: Sequence[str]) -> list[str]:

@@ -3,44 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from discreet.cli.output import json_text, write_page
+from discreet.cli.output import json_text, stages, write_page
 from discreet.report.finding import Comparison, Finding, finding_page
 
 Outcome = Finding | Comparison
 
 
 def attacked(run: Callable[[], Outcome], *, as_json: bool, html: Path | None) -> None:
-    """Runs an attack under a progress bar, and prints what it found.
+    """Runs an attack, naming its stages on a terminal, and prints what it found.
 
     Args:
         run: the attack.
         as_json: print JSON.
         html: also write a page.
     """
-    with _working():
+    with stages("Attacking"):
         found = run()
     if html is not None:
         write_page(finding_page(found), html, "html")
     typer.echo(json_text(_plain(found)) if as_json else str(found))
-
-
-@contextmanager
-def _working() -> Iterator[None]:
-    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task("Attacking", total=None)
-        yield
 
 
 def _plain(value: Any) -> Any:

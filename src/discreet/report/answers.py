@@ -10,6 +10,7 @@ import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 from discreet.report.charts import Point, Spec, along_time, dots, panels
@@ -20,6 +21,7 @@ Record = Mapping[str, Any]
 
 _LOW, _HIGH = "_low", "_high"
 _WIDTH, _HEIGHT = 96, 12
+_WRAP = 64  # letters of a remark in one line
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +65,25 @@ def points(records: Sequence[Record], name: str) -> list[Point]:
     ]
 
 
-def spec(records: Sequence[Record]) -> Spec:
+def spec(records: Sequence[Record], *, remarks: Mapping[str, str] | None = None) -> Spec:
     """Returns a chart of all released numbers with their intervals.
 
     One panel, with a scale of its own, for each column.
+
+    Args:
+        records: the rows.
+        remarks: on columns, each written above its panel, such as what was left out of it.
     """
     drawn = [(name, dots(points(records, name), title=name)) for name in shape(records).numbers]
-    charts = [along_time(chart) if _is_time(records, name) else chart for name, chart in drawn]
+    charts = [
+        (along_time(chart) if _is_time(records, name) else chart) | _remark((remarks or {}).get(name, ""))
+        for name, chart in drawn
+    ]
     return panels(charts or [dots([], title="no rows")])
+
+
+def _remark(text: str) -> Spec:
+    return {"title": {"text": wrap(text, _WRAP), "fontWeight": "normal", "fontSize": 12}} if text else {}
 
 
 def table(records: Sequence[Record], *, caption: str) -> Html:

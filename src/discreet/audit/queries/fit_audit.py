@@ -32,6 +32,7 @@ from discreet.errors import InvalidParameter
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import Bits, SeededBits
 from discreet.plan.model.relations import tables
+from discreet.progress import stage, told_to, unheard
 
 Rows = tuple[NDArray[np.float64], NDArray[Any] | None]
 """Features and target, as a learner is given them."""
@@ -88,9 +89,11 @@ def fit(
         source_rows = training.reading.source
         given.check_read({training.table, *(tables(source_rows) if source_rows is not None else ())})
     noise = SeededBits(source.integer(64))
+    stage("Fitting to neighbouring tables")
     tried = _Trial(given.sample(most, source), asked, noise)
     for done, pair in enumerate(tried.given.pairs(wanted, source), 1):
-        tried.take(*pair)
+        with told_to(unheard):
+            tried.take(*pair)
         if progress is not None:
             progress(done, wanted)
     return tried.verdict()

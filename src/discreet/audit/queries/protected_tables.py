@@ -27,6 +27,7 @@ from discreet.noise import SeededBits
 from discreet.plan.model.schema import ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import ZCDP, ApproxDP, Budget, Loss
+from discreet.progress import stage
 
 MOST = 2
 """Columns of a kind that are asked about, so that a wide table is not asked for ever."""
@@ -144,8 +145,10 @@ def protected(
     chosen = _chosen(declared, table, asked=bool(questions))
     tables = [each for each in declared.tables if each.account == chosen.account]
     factory = _factory(declared, tables)
+    stage("Copying tables")
     whole = {each.name: copy_of(str(each.source), each.declared.get("types")).changed() for each in tables}
     if not questions:
+        stage("Choosing questions")
         with factory(whole) as curator:
             asked = Terms.of(epsilon, delta, curator.budget(chosen.name).total)
             questions = standard(curator, schemas_of(curator)[chosen.name], asked)

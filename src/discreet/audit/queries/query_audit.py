@@ -47,6 +47,7 @@ from discreet.measurement.releases.additive import Measure
 from discreet.mechanisms.base import Law
 from discreet.noise import Bits, SeededBits
 from discreet.plan.model.nodes import Value
+from discreet.progress import stage, told_to, unheard
 
 LARGEST_SIGMA, REACH = 20_000, 20
 
@@ -182,9 +183,11 @@ def query(
         for text in listed
     ]
     noise = SeededBits(source.integer(64))  # independent from pair to pair, as the curators' own need not be
+    stage("Asking about neighbouring tables")
     tried = _Trial(given.sample(most, source), questions, noise)
     for done, pair in enumerate(tried.given.pairs(wanted, source), 1):
-        tried.take(*pair)
+        with told_to(unheard):
+            tried.take(*pair)
         if progress is not None:
             progress(done, wanted)
     return tried.verdict()

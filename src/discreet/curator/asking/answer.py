@@ -164,12 +164,12 @@ class Answer(Displayed):
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def chart(self) -> Any:
-        """Draws the released numbers with their intervals, by group.
+        """Draws the released numbers with their intervals, by group; above each, what its coverage says is left out.
 
         Returns:
             An Altair chart; without Altair, the same chart as a dictionary of Vega-Lite.
         """
-        return render.chart(answers.spec(self.records))
+        return render.chart(answers.spec(self.records, remarks={n: str(c) for n, c in (self.coverage or {}).items()}))
 
     def _repr_html_(self) -> str:
         caption = f"Released numbers with {percent(self.confidence)} intervals"
