@@ -107,13 +107,18 @@ class Statement:
 class _Columns:
     """The aggregates of a statement, each once: what it sums per row, and where it comes in the result.
 
-    `rows` and `units` are always the first two.
+    `rows` and `units` are always the first two. A value is counted by a term that is NULL where it is, its own or that
+    of a sum, so that few columns are needed.
     """
 
     terms: dict[tuple[TermKind, Term], int] = field(default_factory=dict)
+    counted: dict[Term, Term] = field(default_factory=dict)
 
     def add(self, kind: TermKind, term: Term) -> int:
         return self.terms.setdefault((kind, term), len(self.terms) + 2)
+
+    def count(self, value: Term, term: Term) -> int:
+        return self.add("values", self.counted.setdefault(value, term))
 
 
 def statement(reading: Reading, printer: Printer, heavy: str | None = None) -> Statement:
@@ -150,7 +155,8 @@ def _finish(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish
         return _sum(printer, columns, statistic)
     if statistic.kind == "distinct":
         return _distinct(printer, columns, statistic)
-    values = columns.add("values", _argument(printer, statistic)[1])
+    argument = _argument(printer, statistic)[1]
+    values = columns.count(argument, argument)
     if statistic.kind == "values":
         return lambda numbers: times * int(numbers[values])
     return lambda numbers: times * (int(numbers[0]) - int(numbers[values]))
@@ -163,7 +169,7 @@ def _argument(printer: Printer, statistic: Statistic) -> tuple[Expression, Term]
 
 
 def _term(printer: Printer, statistic: Statistic) -> Term:
-    """What a row adds to a sum, before its shift."""
+    """What a row adds to a sum, before its shift; NULL where the argument is."""
     argument, term = _argument(printer, statistic)
     return grid_steps(printer, statistic, term, argument.type)
 
@@ -172,9 +178,11 @@ def _sum(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:
     times, shift, term = statistic.times, statistic.shift, _term(printer, statistic)
     is_distinct = statistic.kind == "distinct_sum"
     total = columns.add("distinct_sum" if is_distinct else "sum", term)
+    if not is_distinct:
+        columns.counted.setdefault(_argument(printer, statistic)[1], term)
     if shift == 0:
         return lambda numbers: times * int(numbers[total] or 0)
-    count = columns.add("distinct" if is_distinct else "values", term)  # which is NULL where its argument is
+    count = columns.add("distinct", term) if is_distinct else columns.count(_argument(printer, statistic)[1], term)
     return lambda numbers: times * (int(numbers[total] or 0) - shift * int(numbers[count]))
 
 
