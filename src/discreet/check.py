@@ -8,6 +8,7 @@ one tenth); where a float must be taken as the binary number it is, such as the 
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import numbers
 import re
@@ -183,6 +184,18 @@ def instance(kind: type[T], **parameter: object) -> T:
     if not isinstance(value, kind):
         raise InvalidParameter(name, value, f"to be a {kind.__name__}")
     return value
+
+
+def day(**parameter: object) -> dt.date | None:
+    """Returns the parameter, if it is a date without a time, or None.
+
+    >>> day(today=dt.date(2026, 1, 31))
+    datetime.date(2026, 1, 31)
+    """
+    name, value = _only(parameter)
+    if value is None or (isinstance(value, dt.date) and not isinstance(value, dt.datetime)):
+        return value
+    raise InvalidParameter(name, value, "to be a date", "Pass datetime.date(2026, 1, 31), without a time.")
 
 
 def _only(parameter: dict[str, object]) -> tuple[str, object]:

@@ -108,7 +108,7 @@ class World:
     def curator(self, engine: Engine | None = None, *, budget: Loss = LARGE, **declared: Any) -> Curator:
         """A curator of all tables, over DuckDB unless another engine is given, with seeded noise."""
         made = engine if engine is not None else DuckDB(threads=1)
-        curator = Curator.for_tests(engine=made, bits=SeededBits(17))
+        curator = Curator.for_tests(engine=made, bits=SeededBits(17), today=dt.date(2025, 12, 31))
         for table in self.tables:
             source: Any = table.arrow() if isinstance(made, DuckDB) else list(table.rows)
             if table.unit is None:

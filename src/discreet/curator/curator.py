@@ -21,12 +21,12 @@ from discreet.curator.asking.performer import Performer, WantedProfile, charged,
 from discreet.curator.asking.planner import Planner, RequestedBudget, RequestedLimits
 from discreet.curator.asking.profiler import KeySet, Profiler
 from discreet.curator.asking.rehearsal import NOTE, SALT, rehearsed
-from discreet.curator.catalog.catalog import Catalog
+from discreet.curator.catalog.catalog import Catalog, Day
 from discreet.curator.catalog.declarations import End, Terms
 from discreet.curator.catalog.public_tables import Keys
 from discreet.curator.catalog.unit_of_privacy import UnitLike
 from discreet.curator.config.enrolment import declared_in, enrol
-from discreet.curator.config.toml_file import FILE
+from discreet.curator.config.toml_file import FILE, File
 from discreet.curator.replay.replay import Replay
 from discreet.curator.training.trainer import FitPlan, Trainer
 from discreet.engines.base import Engine
@@ -52,6 +52,7 @@ class Curator:
     Args:
         ledger: a file of the book of accounts; ":memory:" for play.
         engine: where tables are read; DuckDB, embedded, unless another is given.
+        today: the day that CURRENT_DATE stands for, as if it were written: a question of another day is another one.
 
     >>> from discreet.engines import Memory
     >>> from discreet.privacy import Budget
@@ -63,10 +64,11 @@ class Curator:
     (('n', 'n_low', 'n_high'), 'epsilon=0.9')
     """
 
-    def __init__(self, ledger: str | os.PathLike[str] = ":memory:", *, engine: Engine | None = None) -> None:
+    def __init__(self, ledger: File = ":memory:", *, engine: Engine | None = None, today: Day = None) -> None:
+        day = check.day(today=today)
         self._book = Book(os.fspath(ledger))
         self._engine = engine if engine is not None else DuckDB()
-        self._catalog = Catalog(self._book, self._engine)
+        self._catalog = Catalog(self._book, self._engine, day)
         self._measure_with(self._engine, Releaser(source_of(None)), salt=None)
 
     def _measure_with(self, engine: Engine, releaser: Releaser, *, salt: str | None) -> None:
@@ -81,17 +83,15 @@ class Curator:
 
     @classmethod
     def for_tests(
-        cls, ledger: str | os.PathLike[str] = ":memory:", *, engine: Engine | None = None, bits: Bits
+        cls, ledger: File = ":memory:", *, engine: Engine | None = None, bits: Bits, today: Day = None
     ) -> Curator:
         """Returns a curator with a given source of randomness; if it is seeded, every answer says it is not private."""
-        curator = cls(ledger, engine=engine)
+        curator = cls(ledger, engine=engine, today=today)
         curator._measure_with(curator._engine, Releaser(source_of(bits)), salt=None)
         return curator
 
     @classmethod
-    def from_config(
-        cls, path: str | os.PathLike[str] = FILE, *, engine: Engine | None = None, opening: bool = True
-    ) -> Curator:
+    def from_config(cls, path: File = FILE, *, engine: Engine | None = None, opening: bool = True) -> Curator:
         """Returns a curator that holds everything a discreet.toml declares; again, it changes nothing in the book.
 
         If it is not `opening`, all tables must be in the book.
@@ -100,7 +100,7 @@ class Curator:
             InvalidParameter: naming the key of the file that does not fit.
         """
         declared = declared_in(path, opening=opening)
-        curator = cls(declared.ledger, engine=engine)
+        curator = cls(declared.ledger, engine=engine, today=declared.today)
         try:
             enrol(declared, curator._catalog, curator._book)
         except BaseException:

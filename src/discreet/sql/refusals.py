@@ -6,6 +6,7 @@ is refused whether or not it has an entry here.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,7 +79,7 @@ _FAMILIES: tuple[tuple[str, Refusal], ...] = (
         "SNIFF_CSV PG_READ_FILE LO_IMPORT PARQUET_METADATA PARQUET_SCHEMA DBLINK POSTGRES_SCAN SQLITE_SCAN ARROW_SCAN",
         _FILE,
     ),
-    ("NOW TODAY CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_DATETIME LOCALTIME LOCALTIMESTAMP", _NOW),
+    ("CURRENT_TIME CURRENT_DATETIME LOCALTIME LOCALTIMESTAMP", _NOW),
     ("TRANSACTION_TIMESTAMP GETDATE SYSDATE CLOCK_TIMESTAMP CURRENT_LOCALTIMESTAMP", _NOW),
     ("RANDOM RAND UUID GEN_RANDOM_UUID SETSEED NEXTVAL CURRVAL HASH MD5 SHA256 SHA1", _CHANCE),
     ("ERROR RAISE_ERROR ASSERT_TRUE STRPTIME JSON JSON_EXTRACT TO_JSON REGEXP_REPLACE", _RAISES),
@@ -118,7 +119,6 @@ _SINGLE: dict[str, Refusal] = {
     "INTERVAL": Refusal("An INTERVAL is added to a date or subtracted from it.", "Or compare with a date: {since}."),
     "APPROX_COUNT_DISTINCT": Refusal("A sketch's error depends on the data.", "Count units exactly: {units}."),
     "COLUMNS": Refusal("COLUMNS stands for columns by pattern.", "Name them one by one: {grouped}."),
-    "AGE": Refusal("{word} is no number.", "Count with DATE_DIFF('year', a, b), or compare dates: {since}."),
     "INITCAP": Refusal(
         "What a word is differs from engine to engine.",
         "Write UPPER(LEFT(x, 1)) || LOWER(SUBSTR(x, 2)), or compare in one case: {pattern}.",
@@ -148,12 +148,14 @@ class Source:
         schemas: the declared tables by name.
         before: how many leading characters we added ourselves; positions do not count them.
         parameters: the values of its parameters.
+        today: the public day that CURRENT_DATE stands for.
     """
 
     text: str
     schemas: Mapping[str, TableSchema]
     before: int = 0
     parameters: Parameters = None
+    today: dt.date | None = None
 
     @property
     def examples(self) -> Examples | None:

@@ -13,6 +13,7 @@ the list of IN and NOT IN it counts for nothing.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -45,13 +46,16 @@ CLAUSES = (
 )
 
 
-def parse(text: str, schemas: Mapping[str, TableSchema], parameters: Parameters = None) -> Question:
+def parse(
+    text: str, schemas: Mapping[str, TableSchema], parameters: Parameters = None, today: dt.date | None = None
+) -> Question:
     """Parses a question into its plan.
 
     Args:
         text: one SELECT.
         schemas: the declared tables by name.
         parameters: the values of `?` and `$1` as a list, those of `:name` and `$name` as a dictionary.
+        today: the public day that CURRENT_DATE stands for.
 
     Raises:
         UnsupportedQuery: with reason, hint and position, if anything in the text is not understood.
@@ -68,7 +72,7 @@ def parse(text: str, schemas: Mapping[str, TableSchema], parameters: Parameters 
     >>> [output.name for output in asked.outputs], asked.aggregates[0].kind
     (['ward', 'n'], 'count')
     """
-    source = Source(check.instance(str, text=text), schemas, parameters=parameters)
+    source = Source(check.instance(str, text=text), schemas, parameters=parameters, today=today)
     tree = parsed(source)
     reader = From(source, nested, lateral)
     return _whole(tree, reader)

@@ -6,6 +6,7 @@ of rows of which each person has one.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -100,12 +101,13 @@ class TrainingRows:
     whole: bool
 
 
-def training_rows(text: str, schemas: Mapping[str, TableSchema]) -> TrainingRows:
+def training_rows(text: str, schemas: Mapping[str, TableSchema], today: dt.date | None = None) -> TrainingRows:
     """Parses a text into the rows that it selects.
 
     Args:
         text: one SELECT of columns and expressions over rows of a protected table.
         schemas: the declared tables by name.
+        today: the public day that CURRENT_DATE stands for.
 
     Raises:
         UnsupportedQuery: with reason, hint and position, if anything in the text is not understood.
@@ -123,7 +125,7 @@ def training_rows(text: str, schemas: Mapping[str, TableSchema]) -> TrainingRows
     ... ]
     ['age', 'older']
     """
-    source = RowSource(check.instance(str, text=text), schemas)
+    source = RowSource(check.instance(str, text=text), schemas, today=today)
     tree = select(source)
     reader = From(source, nested, lateral)
     for clause, reason in _REFUSED.items():

@@ -5,6 +5,7 @@ A question is bound to the catalog: parsed with what is declared about its table
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,6 +35,9 @@ from discreet.sql.select import parse
 from discreet.sql.training_rows import TrainingRows, training_rows
 
 _ID = "id"
+
+Day = dt.date | None
+"""The public day that CURRENT_DATE stands for; None if the word is refused."""
 
 
 def _folds(relation: Relation) -> Iterator[PerUnit | Windowed]:
@@ -78,10 +82,11 @@ class Catalog:
     Args:
         book: where accounts are.
         engine: where tables are read.
+        today: what CURRENT_DATE stands for.
     """
 
-    def __init__(self, book: Book, engine: Engine) -> None:
-        self._book, self._engine = book, engine
+    def __init__(self, book: Book, engine: Engine, today: Day = None) -> None:
+        self._book, self._engine, self._today = book, engine, today
         self._protected: dict[str, TableSchema] = {}
         self._public: dict[str, TableSchema] = {}
         self._sources: dict[str, tuple[Any, dict[str, Type]]] = {}
@@ -259,7 +264,7 @@ class Catalog:
                 raise InvalidParameter("parameters", type(parameters).__name__, "to accompany a text", hint)
             return self._owned(question)
         try:
-            return parse(question, self.schemas, parameters)
+            return parse(question, self.schemas, parameters, self._today)
         except UnknownTable as unknown:
             self.schema(unknown.name)  # a public one is refused in other words
             raise
@@ -274,7 +279,7 @@ class Catalog:
             UnknownTable: if it names a table that is not here.
         """
         try:
-            return training_rows(question, self.schemas)
+            return training_rows(question, self.schemas, self._today)
         except UnknownTable as unknown:
             self.schema(unknown.name)
             raise
@@ -322,7 +327,8 @@ class Catalog:
                 for the plan of a fold is made of them.
         """
         try:
-            plan = parse(question, {name: supposing(schema) for name, schema in self.schemas.items()}, parameters)
+            widest = {name: supposing(schema) for name, schema in self.schemas.items()}
+            plan = parse(question, widest, parameters, self._today)
         except UnsupportedQuery:
             raise refused from None
         sources = [one.source for one in (plan, *plan.beside) if one.source is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from discreet.errors import InvalidParameter
 from discreet.privacy import Budget, Loss
 
 FILE = "discreet.toml"
+File = str | os.PathLike[str]
 EACH_ROW = ""  # as a unit: every row is one person
 
 Read = Callable[[str, Any], Any]
@@ -63,7 +65,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """A discreet.toml: where the ledger is, the tables, the budget of each account, who may ask, and for what."""
+    """A discreet.toml: the ledger, the tables, the budget of each account, who may ask, for what, and on which day."""
 
     ledger: Path
     tables: tuple[Table, ...]
@@ -71,6 +73,7 @@ class Config:
     budgets: Mapping[str, Loss]
     analysts: tuple[Analyst, ...]
     projects: tuple[Project, ...] = ()
+    today: dt.date | None = None
 
 
 def load(path: str | os.PathLike[str]) -> Config:
@@ -123,7 +126,15 @@ def parse(text: str, folder: Path) -> Config:
         for account, cap in _tables(f"projects.{name}", caps).items()
     )
     ledger = folder / fields.get("ledger", "discreet.ledger")
-    return Config(ledger=ledger, tables=tables, public=public, budgets=budgets, analysts=analysts, projects=projects)
+    return Config(
+        ledger=ledger,
+        tables=tables,
+        public=public,
+        budgets=budgets,
+        analysts=analysts,
+        projects=projects,
+        today=fields.get("today"),
+    )
 
 
 def _table(name: str, given: Mapping[str, Any], folder: Path) -> Table:
@@ -286,8 +297,13 @@ def _amount(place: str, value: Any) -> Any:
     return value
 
 
+def _day(place: str, value: Any) -> dt.date | None:
+    return check.day(**{place: value})
+
+
 _TOP: Mapping[str, Read] = {
     "ledger": _text,
+    "today": _day,
     **dict.fromkeys(("tables", "public", "budgets", "analysts", "projects"), _tables),
 }
 _AMOUNTS: Mapping[str, Read] = dict.fromkeys(("epsilon", "delta", "rho"), _amount)

@@ -259,6 +259,8 @@ def _shared(dialect: Dialect) -> dict[str | tuple[str, Type], Template]:
         "to_text": Template(dialect.cast("{0}", Type.TEXT)),
         ("to_date", Type.DATE): Template("{0}"),
         ("to_date", Type.TIMESTAMP): Template(dialect.cast("{0}", Type.DATE)),
+        ("to_timestamp", Type.DATE): Template(dialect.cast("{0}", Type.TIMESTAMP)),
+        ("to_timestamp", Type.TIMESTAMP): Template("{0}"),
         "upper": Template(f"translate({{0}}, '{_SMALL}', '{_LARGE}')"),
         "lower": Template(f"translate({{0}}, '{_LARGE}', '{_SMALL}')"),
         "upper_case": Template(_translated(UPPER)),

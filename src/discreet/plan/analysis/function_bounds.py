@@ -84,6 +84,7 @@ def _months_later(spans: Sequence[Span]) -> Span:
 
 DAY_RULES: Mapping[str, Rule] = {
     "to_date": lambda spans: spans[0].map(math.floor),
+    "to_timestamp": lambda spans: spans[0],
     **{f"start_of_{part}": _of_day(DAYS[f"start_of_{part}"]) for part in ("year", "quarter", "month", "week")},
     "end_of_month": _of_day(DAYS["end_of_month"]),
     "year": _of_day(DAYS["year"]),

@@ -282,7 +282,8 @@ _PRESENT = frozenset(
     (
         *("and", "or", "not", "like", "starts_with", "ends_with", "contains", "to_text", "length", "position"),
         *("year", "quarter", "month", "day", "day_of_week", "day_of_year", "week", "hour", "day_name", "month_name"),
-        *("days_between", "start_of_year", "start_of_quarter", "start_of_month", "end_of_month"),
+        *("days_between", "microseconds_between", "to_timestamp"),
+        *("start_of_year", "start_of_quarter", "start_of_month", "end_of_month"),
         *("upper", "lower", "upper_case", "lower_case", "strip", "strip_left", "strip_right"),
         *("trim", "trim_left", "trim_right", "substring", "split_part"),
     )

@@ -1,8 +1,8 @@
 """Typed calls: the only way an expression is made, so that every argument has exactly the type its function takes.
 
-An INT serves where a FLOAT is asked for, a text literal beside a date is that date, a DATE literal beside a TIMESTAMP
-is its midnight, NULL takes the type of its place. Each of these is written into the plan as a literal or a `to_float`;
-nothing is converted later, and nothing else is converted at all.
+An INT serves where a FLOAT is asked for, a text literal beside a date is that date, one that is compared with a number
+the number it spells, a DATE literal beside a TIMESTAMP is its midnight, NULL takes the type of its place. Each of these
+is written into the plan as a literal or a `to_float`; nothing is converted later, and nothing else is converted at all.
 """
 
 from __future__ import annotations
@@ -78,7 +78,33 @@ def _placed(function: str, arguments: Sequence[Expression]) -> list[Expression]:
     """Arguments with literals in the types of their places."""
     if function == "if":
         return [*_first_kind(function, arguments[:1]), *alike(arguments[1:])]
+    if function in _COMPARISONS or function == "in":
+        arguments = _unquoted(arguments)
     return alike(arguments) if function in _ALIKE else _first_kind(function, arguments)
+
+
+def _unquoted(arguments: Sequence[Expression]) -> Sequence[Expression]:
+    """Arguments in which texts that are written beside numbers are the numbers they spell."""
+    numbers = {argument.type for argument in arguments if argument.type.is_number}
+    others = [argument for argument in arguments if not argument.type.is_number]
+    texts = all(isinstance(other, Literal) and isinstance(other.value, str) for other in others)
+    if not numbers or not others or not texts:
+        return arguments
+    kind = Type.FLOAT if Type.FLOAT in numbers else Type.INT
+    return [argument if argument.type.is_number else _spelt(kind, argument) for argument in arguments]
+
+
+def _spelt(kind: Type, literal: Expression) -> Literal:
+    """The number that a text spells, exactly as if it stood there without quotes."""
+    text = str(literal.value) if isinstance(literal, Literal) else ""
+    value = evaluate(Call(f"to_{kind.value}", (Literal(text, Type.TEXT),), kind), {})
+    if value is None or len(text) > _LONGEST_NUMBER:
+        whole = "whole number" if kind is Type.INT else "number"
+        raise Mismatch(f"'{text[:40]}' is not a {whole}.", "Write numbers without quotes: {filtered}.")
+    return Literal(value + 0, kind)  # + 0: there is one zero
+
+
+_LONGEST_NUMBER = 40
 
 
 def _first_kind(function: str, arguments: Sequence[Expression]) -> list[Expression]:

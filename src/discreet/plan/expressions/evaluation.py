@@ -251,6 +251,10 @@ def _to_date(value: Any) -> dt.date | None:
         return None
 
 
+def _to_timestamp(value: dt.date) -> dt.datetime:
+    return value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time())
+
+
 _STRICT: dict[str, Callable[..., Any]] = {
     "add": add,
     "subtract": sub,
@@ -275,6 +279,7 @@ _STRICT: dict[str, Callable[..., Any]] = {
     "to_float": _to_float,
     "to_text": _to_text,
     "to_date": _to_date,
+    "to_timestamp": _to_timestamp,
     "square_root": lambda a: math.sqrt(a) if a >= 0 else None,
     **ELEMENTARY,
     **DAYS,

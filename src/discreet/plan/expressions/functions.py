@@ -147,6 +147,7 @@ _TABLE = (
         "TIMESTAMP: its day; TEXT: YYYY-MM-DD of an existing day from 0001 to 9999, else NULL",
         tuple(Signature((kind,), D) for kind in (D, S, T)),
     ),
+    Function("to_timestamp", "DATE: its midnight", tuple(Signature((kind,), S) for kind in (D, S))),
     Function("year", "the year", _each(1, (D, S), N)),
     Function("quarter", "the quarter of the year, 1 to 4", _each(1, (D, S), N)),
     Function("month", "the month, 1 to 12", _each(1, (D, S), N)),

@@ -7,6 +7,7 @@ from sqlglot import exp
 from discreet.plan.expressions.calls import NULL, call, dated
 from discreet.plan.model.nodes import Expression, ExtremeKind, Literal
 from discreet.plan.model.types import Type
+from discreet.sql.functions.durations import moment, now, today
 from discreet.sql.functions.grammar import Read, only, read, reads
 from discreet.sql.scope import Scope
 
@@ -28,7 +29,7 @@ def _cast(node: exp.Expr, scope: Scope) -> Expression:
     if target is None:
         word = kind.sql(dialect="duckdb")[:40]
         scope.refuse(f"{word} is not a type of ours.", "Cast to INT, DOUBLE, TEXT or DATE: {bands}.", node)
-    value = read(node.this, scope)
+    value = today(scope, node) if target is Type.DATE and now(node.this) else read(node.this, scope)
     return _converted(target, value, node, scope)
 
 
@@ -40,7 +41,9 @@ def _converted(target: Type, value: Expression, node: exp.Expr, scope: Scope) ->
     if value.type is target:
         return value
     if target is Type.TIMESTAMP:
-        scope.refuse("Only a written timestamp is cast to TIMESTAMP.", "Compare dates instead: {since}.", node)
+        if value.type is Type.DATE:
+            return moment(value)
+        scope.refuse("Only dates and written moments become TIMESTAMP.", "Compare dates instead: {since}.", node)
     return call(f"to_{target.value}", value)
 
 

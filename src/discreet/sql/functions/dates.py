@@ -6,9 +6,21 @@ import re
 
 from sqlglot import exp
 
-from discreet.plan.expressions.calls import NULL, call, dated
+from discreet.plan.expressions.calls import call
 from discreet.plan.model.nodes import Expression, Literal
 from discreet.plan.model.types import Type
+from discreet.sql.functions.durations import (
+    MINUTE,
+    SECOND,
+    Age,
+    Elapsed,
+    age,
+    boundaries,
+    moment,
+    now,
+    today,
+    written_time,
+)
 from discreet.sql.functions.grammar import Read, names, only, read, reads, refuse_node
 from discreet.sql.scope import Scope
 
@@ -41,12 +53,32 @@ def _date_part(node: exp.Expr, scope: Scope) -> Expression:
 
 def _part(unit: exp.Expr, value: exp.Expr, node: exp.Expr, scope: Scope) -> Expression:
     name = unit.name.upper() if isinstance(unit, exp.Literal | exp.Var | exp.Column) else ""
+    found = _operand(value, scope)
+    if name == "EPOCH" and isinstance(found, Expression):
+        found = Elapsed.since_1970(found)
+    if not isinstance(found, Expression):
+        hint = "Use EPOCH, DAY, HOUR or MINUTE of a - b, YEAR or MONTH of AGE(a, b), or DATE_DIFF: {since}."
+        return found.part(name) or scope.refuse(f"{name[:40]} is not a part of a duration in the list.", hint, node)
     if name in _FROM_SUNDAY:
-        return _from_sunday(read(value, scope))
+        return _from_sunday(found)
     if name not in _PARTS:
-        names = "YEAR, QUARTER, MONTH, WEEK, DAY, DOW (Sunday 0), ISODOW (Monday 1), DOY or HOUR"
+        names = "YEAR, QUARTER, MONTH, WEEK, DAY, DOW (Sunday 0), ISODOW (Monday 1), DOY, HOUR or EPOCH"
         scope.refuse(f"{name[:40] or 'This'} is not a part of a date in the list.", f"Use {names}: {{weekdays}}.", node)
-    return call(_PARTS[name], read(value, scope))
+    return call(_PARTS[name], found)
+
+
+def _operand(node: exp.Expr, scope: Scope) -> Expression | Elapsed | Age:
+    """What a part is taken of: a day or moment, or a duration, which no other place takes."""
+    node = node.unnest()
+    if not isinstance(node, exp.Sub) or isinstance(node.expression, exp.Interval):
+        return age(node, scope) or read(node, scope)
+    one, other = read(node.this, scope), read(node.expression, scope)
+    return Elapsed.of(one, other) or _less(one, other, node, scope)
+
+
+@reads(exp.TimeToUnix, "this")
+def _epoch(node: exp.Expr, scope: Scope) -> Expression:
+    return _part(exp.var("EPOCH"), node.this, node, scope)
 
 
 def _from_sunday(value: Expression) -> Expression:
@@ -63,7 +95,7 @@ def _truncate(node: exp.Expr, scope: Scope) -> Expression:
     if name not in _STARTS:
         names = "'year', 'quarter', 'month', 'week' or 'day'"
         scope.refuse(f"Dates are not cut to {name[:40]}.", f"Use {names}: {{months}}.", node)
-    value = read(node.this, scope)
+    value = today(scope, node) if now(node.this) else read(node.this, scope)
     return value if name == "DAY" and value.type is Type.DATE else call(_STARTS[name], value)
 
 
@@ -92,6 +124,7 @@ def _days(one: Expression, other: Expression) -> Expression:
 
 
 def _hours(one: Expression, other: Expression) -> Expression:
+    one, other = moment(one), moment(other)
     return call("add", call("multiply", _days(one, other), Literal(24, Type.INT)), _apart("hour", one, other))
 
 
@@ -102,26 +135,23 @@ _DIFFERENCES = {
     "QUARTER": lambda one, other: _boundaries("quarter", 4, one, other),
     "YEAR": lambda one, other: _apart("year", one, other),
     "HOUR": _hours,
+    "MINUTE": lambda one, other: boundaries(MINUTE, one, other),
+    "SECOND": lambda one, other: boundaries(SECOND, one, other),
+    "MILLISECOND": lambda one, other: boundaries(1000, one, other),
+    "MICROSECOND": lambda one, other: boundaries(1, one, other),
 }
 
 
 @reads(exp.DateDiff, "this", "expression", "unit", "date_part_boundary")
 def _difference(node: exp.Expr, scope: Scope) -> Expression:
-    """DATE_DIFF(unit, a, b): days from a to b, weeks of seven of them, or hours, months, quarters or years begun."""
+    """DATE_DIFF(unit, a, b): days from a to b, weeks of seven of them, or other units begun."""
     unit = node.args.get("unit")
     made = _DIFFERENCES.get("" if unit is None else unit.name.upper().removesuffix("S"))
     if made is None:
-        names = "'day', 'week', 'month', 'quarter', 'year' or 'hour'"
-        scope.refuse("DATE_DIFF counts days or longer units, or hours.", f"Use {names}: {{since}}.", node)
-    one, other = (_time(read(node.args[part], scope)) for part in ("expression", "this"))
+        names = "'day', 'week', 'month', 'quarter', 'year', 'hour', 'minute' or 'second'"
+        scope.refuse("DATE_DIFF counts units from years to microseconds.", f"Use {names}: {{since}}.", node)
+    one, other = (written_time(read(node.args[part], scope)) for part in ("expression", "this"))
     return made(one, other)
-
-
-def _time(value: Expression) -> Expression:
-    """A date that is written as a text."""
-    if isinstance(value, Literal) and isinstance(value.value, str):
-        return dated(Type.DATE if len(value.value) <= 10 else Type.TIMESTAMP, value.value)
-    return Literal(None, Type.DATE) if value is NULL else value
 
 
 # ----------------------------------------------------------------------------------------------------------- intervals
@@ -144,7 +174,7 @@ def _moved(value: Expression, interval: exp.Expr, scope: Scope, sign: int) -> Ex
         reason = "An INTERVAL is a number of days, weeks, months, quarters or years."
         scope.refuse(reason, "Write it like INTERVAL 7 DAY: {since}.", interval)
     function, size = found
-    return call(function, _time(value), _times(_length(interval, scope), sign * size))
+    return call(function, written_time(value), _times(_length(interval, scope), sign * size))
 
 
 def _length(interval: exp.Expr, scope: Scope) -> Expression:
@@ -195,16 +225,19 @@ def _subtract(node: exp.Expr, scope: Scope) -> Expression:
     """A day less a day is a number of days; less a number, a day."""
     if isinstance(node.expression, exp.Interval):
         return _moved(read(node.this, scope), node.expression, scope, -1)
-    one, other = read(node.this, scope), read(node.expression, scope)
+    return _less(read(node.this, scope), read(node.expression, scope), node, scope)
+
+
+def _less(one: Expression, other: Expression, node: exp.Expr, scope: Scope) -> Expression:
     if one.type is Type.DATE and other.type is Type.INT:
         return call("add_days", one, _times(other, -1))
     if Type.DATE in (one.type, other.type):
-        one, other = (_time(part) for part in (one, other))
+        one, other = (written_time(part) for part in (one, other))
         if one.type is other.type is Type.DATE:
             return call("days_between", other, one)
     if one.type in _TIMES and other.type in _TIMES:
         reason = "The difference of moments is no number."
-        scope.refuse(reason, "Count days or hours: DATE_DIFF('day', a, b). For example {count}.", node)
+        scope.refuse(reason, "Count seconds, EPOCH(a - b), or days, DATE_DIFF('day', b, a): {count}.", node)
     return call("subtract", one, other)
 
 

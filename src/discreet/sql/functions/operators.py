@@ -137,7 +137,7 @@ def _in(node: exp.Expr, scope: Scope) -> Expression:
     members = [read(member, scope) for member in node.expressions]
     if not members or not all(isinstance(member, Literal) and member.value is not None for member in members):
         scope.refuse("IN takes a list of values, without NULL.", "Write the values out: {filtered}.", node)
-    return call("in", *alike([read(node.this, scope), *members]))
+    return call("in", read(node.this, scope), *members)
 
 
 @reads(exp.Is, "this", "expression")
