@@ -93,13 +93,15 @@ _RULES: dict[str, str] = {
     "CASE WHEN {B} THEN {N} WHEN {B} THEN {N} ELSE {N} END|CASE {N} WHEN {N} THEN {N} WHEN {N} THEN {N} END|"
     "({N} DIV {N})|({D} - {D})|DATE_DIFF('day', {D}, {S})|DATE_DIFF('month', {D}, {D})|DATEDIFF('year', {S}, {D})|"
     "WEEK({D})|EXTRACT(DOW FROM {S})|DAYOFYEAR({D})|STRPOS({T}, {T})|SIGN({F})|DATE_DIFF('week', {D}, {D})|"
-    "DATE_DIFF('hour', {S}, {S})",
+    "DATE_DIFF('hour', {S}, {S})|DATE_DIFF('minute', {D}, {S})|EXTRACT(DAY FROM {S} - {S})|"
+    "EXTRACT(YEAR FROM AGE({D}, {S}))|DATE_PART('month', AGE({D}, {D}))",
     "F": "({F} + {F})|({F} - {N})|({F} * {F})|({F} / {F})|({N} / {N})|-({F})|ABS({F})|ROUND({F})|ROUND({F}, 2)|"
     "ROUND({F}, -1)|FLOOR({F})|CEIL({N} / {F})|CEILING({F})|GREATEST({F}, {N})|LEAST({F}, {F}, {F})|"
     "COALESCE({F}, {N}, {F})|NULLIF({F}, {F})|CAST({N} AS DOUBLE)|CAST({T} AS DECIMAL(18, 3))|TRY_CAST({T} AS FLOAT)|"
     "CASE WHEN {B} THEN {F} ELSE {N} END|CASE WHEN {B} THEN {F} END|IF({B}, {F}, {F})|SQRT({F})|POWER({F}, 2)|"
     "({N} ^ 3)|POW({F}, -1)|TRUNC({F})|POWER({N}, 0)|({N} / NULLIF({N}, 0))|"
-    "LN({F})|LOG({N})|LOG(2, {F})|EXP({F})|POWER({F}, {N})|POWER({F}, 0.3)|SIN({F})|ACOS({F})|ATAN2({F}, {N})",
+    "LN({F})|LOG({N})|LOG(2, {F})|EXP({F})|POWER({F}, {N})|POWER({F}, 0.3)|SIN({F})|ACOS({F})|ATAN2({F}, {N})|"
+    "EPOCH({S} - {S})|EXTRACT(EPOCH FROM {D})",
     "B": "({N} = {N})|({N} < {F})|({F} >= {N})|({F} <> {F})|({T} = {T})|({T} < {T})|({D} <= {D})|({D} > {r})|"
     "({S} > {S})|({S} <> {s})|({B} AND {B})|({B} OR {B})|(NOT {B})|({B} = {B})|({N} IS NULL)|({F} IS NOT NULL)|"
     "({T} IS NULL)|({D} IS NOT NULL)|({S} IS NULL)|({B} IS TRUE)|({B} IS NOT FALSE)|({B} IS NULL)|"
@@ -107,7 +109,8 @@ _RULES: dict[str, str] = {
     "({N} IN ({l}, {l}, {l}))|({T} NOT IN ({t}, {t}))|({D} IN ({r}, {r}))|({T} LIKE {p})|({T} NOT LIKE {p})|"
     "COALESCE({B}, FALSE)|IF({B}, {B}, {B})|NULLIF({B}, {B})|({T} ILIKE {p})|({T} NOT ILIKE {p})|"
     "({T} ~ '^[a-c][0-9]?')|({T} !~* 'B+$')|({T} SIMILAR TO '[ab]%')|({T} LIKE '!%_' ESCAPE '!')|"
-    "STARTS_WITH({T}, {T})|ENDS_WITH({T}, {t})|CONTAINS({T}, {T})|({D} < {D} + INTERVAL 7 DAY)",
+    "STARTS_WITH({T}, {T})|ENDS_WITH({T}, {t})|CONTAINS({T}, {T})|({D} < {D} + INTERVAL 7 DAY)|"
+    "({N} > '40')|('2.5' <= {F})",
     "T": "UPPER({T})|LOWER({T})|TRIM({T})|SUBSTRING({T}, {N}, {N})|SUBSTRING({T} FROM {N} FOR {N})|SUBSTR({T}, {N})|"
     "CAST({N} AS TEXT)|CAST({B} AS VARCHAR)|CAST({D} AS TEXT)|COALESCE({T}, {T})|GREATEST({T}, {T})|LEAST({T}, {T})|"
     "NULLIF({T}, {T})|CASE WHEN {B} THEN {T} ELSE {T} END|CASE {T} WHEN {T} THEN {T} END|IF({B}, {T}, {T})|"
@@ -119,7 +122,7 @@ _RULES: dict[str, str] = {
     "DATE_TRUNC('day', {S})|CAST({S} AS DATE)|CAST({c} AS DATE)|({c})::DATE|LEAST({D}, {D})|GREATEST({D}, {D})|"
     "COALESCE({D}, {D})|NULLIF({D}, {D})|CASE WHEN {B} THEN {D} END|({D} + {N})|({D} - {N})|({D} + INTERVAL 1 MONTH)|"
     "({D} - INTERVAL '2 weeks')|DATE_ADD({D}, INTERVAL 3 YEAR)|LAST_DAY({D})|({D} + INTERVAL ({N}) DAY)",
-    "S": "({S} + INTERVAL 1 QUARTER)|({S} - INTERVAL 30 DAYS)|"
+    "S": "({S} + INTERVAL 1 QUARTER)|CAST({D} AS TIMESTAMP)|({S} - INTERVAL 30 DAYS)|"
     "COALESCE({S}, {S})|GREATEST({S}, {S})|LEAST({S}, {S})|NULLIF({S}, {S})|CASE WHEN {B} THEN {S} ELSE {S} END",
     "c": "TRIM({c})|SUBSTRING({c}, {N}, {N})|UPPER({c})|COALESCE({c}, {t})",
     "b": "ABS({b})|({b} + {q})|({b} * {q})|({b} / 8)|({b} - {b})|-({b})|ROUND({b})|ROUND({b}, 1)|FLOOR({b})|CEIL({b})|"

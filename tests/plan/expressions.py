@@ -83,7 +83,7 @@ _PREFIX = {
     "cube_root": "CBRT",
     **{name: name.upper() for name in ELEMENTARY - {"cube_root"}},
 }
-_CASTS = {"to_int": "INT", "to_float": "DOUBLE", "to_text": "TEXT", "to_date": "DATE"}
+_CASTS = {"to_int": "INT", "to_float": "DOUBLE", "to_text": "TEXT", "to_date": "DATE", "to_timestamp": "TIMESTAMP"}
 
 
 def sql(expression: Expression) -> str:
@@ -135,6 +135,7 @@ def _call(function: str, parts: list[str]) -> str:
         "negate": "-({0})",
         "not": "NOT ({0})",
         "days_between": "DATE_DIFF('day', {0}, {1})",
+        "microseconds_between": "DATE_DIFF('microsecond', {0}, {1})",
         "add_days": "{0} + INTERVAL ({1}) DAY",
         "add_months": "{0} + INTERVAL ({1}) MONTH",
         "is_null": "({0}) IS NULL",
@@ -152,6 +153,7 @@ _PLANS: dict[Type, Sequence[tuple[str, tuple[Type, ...]]]] = {
         *((("to_int"), (kind,)) for kind in (F, T, B)),
         *((name, (D,)) for name in ("year", "quarter", "month", "week", "day", "day_of_week", "day_of_year")),
         ("days_between", (D, D)),
+        ("microseconds_between", (S, S)),
         ("position", (T, T)),
         ("hour", (S,)),
         ("length", (T,)),
@@ -195,7 +197,10 @@ _PLANS: dict[Type, Sequence[tuple[str, tuple[Type, ...]]]] = {
         ("add_months", (D, N)),
         ("end_of_month", (D,)),
     ],
-    S: [("coalesce", (S, S)), ("if", (B, S, S)), ("add_days", (S, N)), ("add_months", (S, N))],
+    S: [
+        *(("coalesce", (S, S)), ("if", (B, S, S)), ("add_days", (S, N)), ("add_months", (S, N))),
+        ("to_timestamp", (D,)),
+    ],
 }
 
 
@@ -214,6 +219,8 @@ def expressions(draw: st.DrawFn, kind: Type, depth: int = 3) -> Expression:
     arguments = [draw(expressions(part, depth - 1)) for part in kinds]
     if function == "to_date" and isinstance(arguments[0], Literal):
         arguments = [Column("ward", T) if kinds == (T,) else Column("seen", S)]
+    if function == "to_timestamp" and isinstance(arguments[0], Literal):
+        arguments = [Column("day", D)]
     try:
         return call(function, *arguments)
     except Mismatch:

@@ -54,6 +54,9 @@ NUMBERS = (
     *("EXTRACT(DOW FROM a)", "(a - INTERVAL 2 YEAR) - (a + INTERVAL (n) MONTH)", "GREATEST(a, DATE '2020-02-02') - a"),
     *("SQRT(x)", "POWER(x, 3)", "(x - 50) ^ 2", "x / NULLIF(n, 0)", "TRUNC(x - 50)", "SIGN(n)", "POWER(n, -1)"),
     *("FLOOR(x / 10) * 10", "n / FLOOR(x / 30)", "SQRT(x - 50)"),
+    *("DATE_DIFF('minute', a, b)", "DATE_DIFF('second', b, b + INTERVAL (n) DAY)", "DATE_DIFF('hour', a, b)"),
+    *("EPOCH(b - a)", "EXTRACT(EPOCH FROM a)", "EXTRACT(HOUR FROM (b - CAST(a AS TIMESTAMP)))"),
+    *("EXTRACT(DAY FROM (a - b))", "EXTRACT(YEAR FROM AGE(a, b))", "DATE_PART('month', AGE(b, a))"),
 )
 
 

@@ -390,6 +390,18 @@ def test_accepted(text: str, aggregates: str, keys: str, outputs: str) -> None:
 
 
 SAME = [
+    (
+        "SELECT COUNT(*) FROM visits WHERE age > '40' AND '7' <> age AND charge <= '12.5' AND age IN ('1', 2, '-3')",
+        "SELECT COUNT(*) FROM visits WHERE age > 40 AND 7 <> age AND charge <= 12.5 AND age IN (1, 2, -3)",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE age BETWEEN '1' AND '2' AND debt = '-0' AND CASE age WHEN '3' THEN TRUE END",
+        "SELECT COUNT(*) FROM visits WHERE age BETWEEN 1 AND 2 AND debt = 0 AND CASE age WHEN 3 THEN TRUE END",
+    ),
+    (
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > '10'",
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 10",
+    ),
     ("SELECT COUNT(*) FROM visits WHERE age >= 40", 'select  count( * )\nfrom "Visits" where "AGE">=40 ;'),
     ("SELECT AVG(charge) AS c FROM visits", "SELECT AVG(v.charge) AS c FROM visits AS v"),
     ("SELECT COUNT(*) FROM visits WHERE charge > 10", "SELECT COUNT(*) FROM visits WHERE charge > 10.0"),

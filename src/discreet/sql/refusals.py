@@ -193,9 +193,17 @@ class Source:
         if "start" in node.meta:
             return int(node.meta["start"])
         first = min((int(part.meta["start"]) for part in node.walk() if "start" in part.meta), default=-1)
-        if first < 0:  # NULL, TRUE and FALSE do not know their places
-            return max(self.text.upper().find(node.sql()), self.before)
+        if first < 0:  # NULL, TRUE, FALSE and the words for today do not know their places
+            return max(*(self.text.upper().find(word, self.before) for word in _spellings(node)), self.before)
         names = node.sql_names() if isinstance(node, exp.Func) else ["SELECT"] if isinstance(node, exp.Query) else []
         before = rf"\b({'|'.join(names)})\b\s*(\([^()]*|WHEN)?[\s(]*$"
         opened = re.search(before, self.text[:first], re.IGNORECASE) if names else None
         return opened.start() if opened else first
+
+
+def _spellings(node: exp.Expr) -> tuple[str, str]:
+    """How a node without parts may be written, in capitals."""
+    if isinstance(node, exp.CurrentDate):
+        return "CURRENT_DATE", "TODAY"
+    word = node.name.upper() if isinstance(node, exp.Anonymous) else node.sql().upper().removesuffix("()")
+    return word, word

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from sqlglot import exp
 
@@ -128,7 +129,7 @@ def _hours(one: Expression, other: Expression) -> Expression:
     return call("add", call("multiply", _days(one, other), Literal(24, Type.INT)), _apart("hour", one, other))
 
 
-_DIFFERENCES = {
+_DIFFERENCES: dict[str, Callable[[Expression, Expression], Expression]] = {
     "DAY": _days,
     "WEEK": lambda one, other: call("integer_divide", _days(one, other), Literal(7, Type.INT)),
     "MONTH": lambda one, other: _boundaries("month", 12, one, other),
