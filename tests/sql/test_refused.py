@@ -304,6 +304,8 @@ REFUSED: list[tuple[str, str]] = [
     ("SELECT ¦SUM(EXP(EXP(EXP(age)))) AS x FROM visits", "no bounds"),
     ("SELECT ¦AVG(LN(weight)) AS x FROM visits", "no bounds"),
     ("SELECT ¦LN(age) AS x, COUNT(*) FROM visits GROUP BY 1", "rounding errors"),
+    ("SELECT ¦age / 10 * 10 AS x, COUNT(*) FROM visits GROUP BY 1", "/ divides to a double"),
+    ("SELECT ¦charge / 10 AS x, COUNT(*) FROM visits GROUP BY 1", "A key of type float"),
     ("SELECT COUNT(*) FROM visits WHERE ¦LN(ward) > 2", "LN does not take text"),
     ("SELECT COUNT(*) FROM visits WHERE ¦GAMMA(age) > 2", "list of functions"),
     ("SELECT COUNT(*) FROM visits WHERE ¦EXTRACT(century FROM seen) = 1", "CENTURY"),

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from sqlglot import exp
 
+from discreet.errors import UnsupportedQuery
 from discreet.plan.analysis.group_keys import from_whole, whole_key
 from discreet.plan.analysis.key_dependencies import told_by_public
 from discreet.plan.expressions.calls import NULL, call
@@ -336,6 +337,7 @@ def _may_be_key(expression: Expression, piece: Piece, asked: QuestionParts) -> N
     if not read_columns:
         source.refuse("A key depends on the row; this one is constant.", "Group by a column: {grouped}.", piece.node)
     if expression.type is Type.FLOAT:  # what is not even whole
+        _divided_to_a_key(piece, asked)
         text = piece.node.sql(dialect="duckdb")
         whole = text if isinstance(piece.node, exp.Floor | exp.Ceil | exp.Round) else f"FLOOR(({text}) / 10)"
         banded = f"`{examples.grouped_by(f'CAST({whole} AS INT)', 'band')}`"
@@ -343,6 +345,23 @@ def _may_be_key(expression: Expression, piece: Piece, asked: QuestionParts) -> N
         simple = simple and asked.is_plain and examples.shows(band(expression))
         reason = "A key of type float makes groups out of rounding errors."
         source.refuse(reason, f"Group by whole numbers, texts or dates: {banded if simple else '{bands}'}.", piece.node)
+
+
+def _divided_to_a_key(piece: Piece, asked: QuestionParts) -> None:
+    """Refuses a key that is whole if whole numbers are divided as PostgreSQL does, and proposes it with //."""
+    whole = piece.node.transform(
+        lambda node: exp.IntDiv(this=node.this, expression=node.expression) if isinstance(node, exp.Div) else node
+    )
+    text = whole.sql(dialect="duckdb")
+    try:
+        key = read(whole, asked.scope(piece.source))
+    except UnsupportedQuery:
+        return
+    examples = Examples(asked.schema)
+    simple = asked.alias == asked.schema.name and "`" not in text and len(text) <= 200 and asked.is_plain
+    if key.type is Type.INT and simple and examples.shows(key):
+        hint = f"// divides whole numbers: `{examples.grouped_by(text, 'band')}`."
+        piece.source.refuse("/ divides to a double, which makes groups out of rounding errors.", hint, piece.node)
 
 
 def _not_released(column: Column, piece: Piece, asked: QuestionParts) -> NoReturn:
