@@ -6,6 +6,7 @@ of `test_realistic`: nothing is left but the grid.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -27,6 +28,8 @@ from tests.corpus.worlds.every import WORLDS
 EPSILON, DELTA = 10**12, Fraction(1, 10**4)
 ANSWERED = 104
 """How many are answered; it only grows."""
+TODAY = dt.date(2025, 12, 31)
+"""What CURRENT_DATE stands for in the truths."""
 PLACES = WORLDS | {"bikes": bikes.world()}
 NOT_YET = (DiscreetError, AssertionError, pytest.fail.Exception)
 _PROPOSED = re.compile(r"`((?:SELECT|FROM|WITH)\b[^`]+)`", re.IGNORECASE)
@@ -34,7 +37,7 @@ _PROPOSED = re.compile(r"`((?:SELECT|FROM|WITH)\b[^`]+)`", re.IGNORECASE)
 
 @pytest.fixture(scope="module")
 def curators() -> Iterator[dict[str, Curator]]:
-    made = {name: world.curator() for name, world in PLACES.items()}
+    made = {name: world.curator(today=TODAY) for name, world in PLACES.items()}
     yield made
     for curator in made.values():
         curator.close()

@@ -105,10 +105,12 @@ class World:
     max_groups: int
     max_rows: int
 
-    def curator(self, engine: Engine | None = None, *, budget: Loss = LARGE, **declared: Any) -> Curator:
+    def curator(
+        self, engine: Engine | None = None, *, budget: Loss = LARGE, today: dt.date | None = None, **declared: Any
+    ) -> Curator:
         """A curator of all tables, over DuckDB unless another engine is given, with seeded noise."""
         made = engine if engine is not None else DuckDB(threads=1)
-        curator = Curator.for_tests(engine=made, bits=SeededBits(17), today=dt.date(2025, 12, 31))
+        curator = Curator.for_tests(engine=made, bits=SeededBits(17), today=today)
         for table in self.tables:
             source: Any = table.arrow() if isinstance(made, DuckDB) else list(table.rows)
             if table.unit is None:
