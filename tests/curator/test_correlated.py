@@ -272,6 +272,7 @@ OWN = "WHERE w.patient = v.patient"
         (LATERAL.format("LEFT ", OWN, "b", "b.age > 3"), "ON TRUE"),
         (LATERAL.format("RIGHT ", OWN, "b", "TRUE"), "RIGHT"),
         (LATERAL.format("", OWN, "v", "TRUE"), "Two tables"),
+        (LATERAL.format('JOIN labs AS "b.x" ON "b.x".person = v.patient ', OWN, "b", "TRUE"), "begin alike"),
         ("SELECT COUNT(*) AS n FROM visits AS v CROSS JOIN labs AS l", "JOIN or LEFT JOIN"),
     ],
 )

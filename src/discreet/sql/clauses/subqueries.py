@@ -185,8 +185,10 @@ def lateral(reader: From, left: Origin, join: exp.Join) -> tuple[Origin, list[ex
     conditions = [] if on is None else [part for part in conjuncts(on) if part != exp.true()]
     if conditions and outer:
         reader.source.refuse("LEFT JOIN LATERAL takes ON TRUE.", "Put the condition inside, after WHERE.", join)
-    tree, found = rows_for_each(reader, Outside(rows=left, again=left), tree, node)
     prefix = f"{alias}."
+    if any(name.startswith(prefix) for name in left.schema.columns):  # of a table whose own name has a point
+        reader.source.refuse("The names of two tables begin alike.", "Choose names without a point with AS.", node)
+    tree, found = rows_for_each(reader, Outside(rows=left, again=left), tree, node)
     made = attached(reader, found, tree, prefix, outer=outer)
     added = [name for name in made.schema.columns if name.startswith(prefix)]
     return replace(made, names={**left.names, alias: {name.removeprefix(prefix): name for name in added}}), conditions
