@@ -4,7 +4,8 @@ The table is a frame, then a Parquet file; each row is a person, or people have 
 measured: reading the text, planning, the first opening of the table, reading, noise and intervals. So is the
 explanation of 600 SUMs, which reads nothing.
 
-The target is at most 5 seconds for a question over 200,000 rows; ratios to plain DuckDB are printed beside.
+The target is at most 5 seconds for a question over 200,000 rows. Seconds on the clock depend on what else the machine
+does; processor time, which adds up over threads, and its ratio to plain DuckDB's are printed beside.
 
     python bench/wide.py [rows, default 200000]
 """
@@ -50,20 +51,20 @@ def curator(source: Any, columns: int, unit: str | None) -> Curator:
     return found
 
 
-def once(work: Callable[[], object]) -> float:
-    """Seconds of processor time of something that is not repeated."""
-    start = time.process_time()
+def once(work: Callable[[], object]) -> tuple[float, float]:
+    """Seconds on the clock and of processor time of something that is not repeated."""
+    clock, processor = time.perf_counter(), time.process_time()
     work()
-    return time.process_time() - start
+    return time.perf_counter() - clock, time.process_time() - processor
 
 
-def asked(source: Any, unit: str | None) -> float:
+def asked(source: Any, unit: str | None) -> tuple[float, float]:
     """Seconds of the first question."""
     with curator(source, COLUMNS, unit) as found:
         return once(lambda: found.ask(question("AVG", COLUMNS), epsilon=100))
 
 
-def explained() -> float:
+def explained() -> tuple[float, float]:
     """Seconds until a question is explained."""
     with curator(made(2, EXPLAINED), EXPLAINED, "id") as found:
         return once(lambda: str(found.explain(question("SUM", EXPLAINED), epsilon=100)))
@@ -90,12 +91,15 @@ def main() -> None:
         for kind, source in (("frame", frame), ("Parquet", path)):
             peer = plain(source)
             for unit in (None, "id"):
-                what, ours = f"{COLUMNS} AVGs, {kind}, {'people' if unit else 'rows'}", asked(source, unit)
-                seconds.append(Row(what, ours, 1.0, MOST))
-                beside.append(Row(what, ours, peer, None))
-    seconds.append(Row(f"explain {EXPLAINED} SUMs", explained(), 1.0, MOST))
-    show(f"Wide questions, {rows:,} rows, beside one second", seconds, "s", 1.0)
-    show("The same beside plain DuckDB", beside, "s", 1.0)
+                what, (clock, processor) = (
+                    f"{COLUMNS} AVGs, {kind}, {'people' if unit else 'rows'}",
+                    asked(source, unit),
+                )
+                seconds.append(Row(what, clock, 1.0, MOST))
+                beside.append(Row(what, processor, peer, None))
+    seconds.append(Row(f"explain {EXPLAINED} SUMs", explained()[0], 1.0, MOST))
+    show(f"Wide questions, {rows:,} rows, on the clock, beside one second", seconds, "s", 1.0)
+    show("The same, processor time beside plain DuckDB's", beside, "s", 1.0)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import duckdb
 from discreet import check
 from discreet.engines.base import Engine, read_as
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
-from discreet.engines.duckdb.sources import PACKED, Column, Csv, Frame, Source, source_of
+from discreet.engines.duckdb.sources import Column, Csv, Frame, Source, source_of
 from discreet.engines.duckdb.tables import FATAL, Readable, described, fetched, hardened, paths_of, put
 from discreet.engines.row_choice import id_text
 from discreet.engines.sql.dialect import Dialect
@@ -36,7 +36,6 @@ from discreet.plan.model.relations import tables
 from discreet.plan.model.types import Type
 
 _FEW, _MANY, _BYTES_A_PLACE = 12, 22, 64
-_MOST_KEPT, _PACKED = 1 << 30, 8  # bytes of text whose rows are kept, and how many a packed byte may stand for
 _UNREADABLE = "Its type cannot be read, or not whatever is stored in it: convert the column, or see schema_of."
 
 
@@ -44,7 +43,6 @@ _UNREADABLE = "Its type cannot be read, or not whatever is stored in it: convert
 class _Table:
     source: Source
     columns: Mapping[str, Column]
-    is_costly: bool
 
     @property
     def stored(self) -> dict[str, tuple[Type, str]]:
@@ -114,7 +112,7 @@ class DuckDB(Engine):
                 raise InvalidParameter("column", column, f"to be a readable column of {name!r}", _UNREADABLE)
             read_as(column, known[column].type, declared)
         with self._lock:
-            self._tables[name] = _Table(kind, {column: known[column] for column in columns}, _is_costly(kind))
+            self._tables[name] = _Table(kind, {column: known[column] for column in columns})
             if self._open is not None:  # the open database is locked; the next question opens another
                 self._open.close()
             self._open = None
@@ -126,8 +124,7 @@ class DuckDB(Engine):
         }
         if reading.source is None:
             own = stored[reading.table]
-            is_costly = self._tables[reading.table].is_costly
-            printer, likely = Printer(self.dialect, own.sql, own.stored, own.declared, is_costly=is_costly), None
+            printer, likely = Printer(self.dialect, own.sql, own.stored, own.declared), None
         else:
             rows = RelationPrinter(self.dialect, stored)
             printer, likely = rows.printer(reading.source), heavy(rows, reading)
@@ -183,12 +180,6 @@ class DuckDB(Engine):
             put(connection, (table.source, table.columns), f"t{place}")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
-
-
-def _is_costly(source: Source) -> bool:
-    """Whether rows are better kept than read again: those of text, which is parsed, as long as memory holds them."""
-    sizes = (path.stat().st_size * (_PACKED if path.name.endswith(PACKED) else 1) for path in paths_of(source))
-    return isinstance(source, Csv) and sum(sizes) <= _MOST_KEPT
 
 
 def _bits(source: Source) -> int:

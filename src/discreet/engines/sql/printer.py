@@ -48,7 +48,6 @@ class Printer:
         declared: the declared types.
         parameters: of the statement.
         is_finite: whether the source's numbers are known to be finite; else those that are not are NULL.
-        is_costly: whether rows of the source are better kept than read again.
     """
 
     dialect: Dialect
@@ -57,7 +56,6 @@ class Printer:
     declared: Mapping[str, Type]
     parameters: dict[str, Any] = field(default_factory=dict)
     is_finite: bool = False
-    is_costly: bool = False
     _raw: dict[str, str] = field(default_factory=dict)
     _named: dict[str, Term] = field(default_factory=dict)
     _layers: list[list[str]] = field(default_factory=list)
@@ -253,8 +251,7 @@ class Parts:
 
     The aggregates a0 and a1 are the numbers of rows and of units; a2, a3, ... belong to the terms, which are counted
     where they are not NULL (*values*), summed, or counted or summed without repetition (*distinct*, *distinct_sum*).
-    Rows are *made* if they are not simply those of a table, or if that is costly: then they are worth keeping between
-    one look and the next.
+    Rows are *made* if they are not simply those of a table: then they are worth keeping between one look and the next.
     If `heavy` is given, it is a query for units u without which nobody exceeds the limits.
     """
 

@@ -29,7 +29,7 @@ def split_sql(reading: Reading, split: Split, printer: Printer) -> str:
         terms=(("sum", grid_steps(printer, split.term, argument, split.argument.type)),),
         public_keys=reading.public_keys,
         counts_units=False,
-        made=reading.source is not None or printer.is_costly,
+        made=reading.source is not None,
     )
     if reading.bounding is None:
         return _listed(parts, split, _rows(parts))
@@ -137,7 +137,7 @@ def statement(reading: Reading, printer: Printer, heavy: str | None = None) -> S
         terms=tuple(columns.terms),
         public_keys=reading.public_keys,
         counts_units=any(statistic.kind == "units" for statistic in reading.statistics),
-        made=reading.source is not None or printer.is_costly,
+        made=reading.source is not None,
         heavy=heavy,
     )
     sql = _by_row(parts) if reading.bounding is None else Bounded(parts, reading.bounding).sql()
