@@ -34,6 +34,7 @@ from discreet.report.display import Display, Displayed, percent
 from discreet.report.html import element
 
 COMPLETED = "What limits, bounds and missing ids leave out is added, as far as the profile and declared facts tell."
+UNPROFILED = "What limits and bounds leave out is unknown without a profile (curator.profile, or discreet profile)."
 _LARGEST = (1 << 63) - 1  # of the integers that every frame can hold
 
 
@@ -90,18 +91,21 @@ class Answer(Displayed):
         program, rows, more = result.released.program, result.released.rows(confidence), frozenset[str]()
         if profile is not None:
             rows, more = completed(result.released, profile, confidence, rows)
+        names, labelled = columns(program.question), whole(program) | more
+        unknown = profile is None and not set(answers.Shape.of(names).numbers) <= labelled
+        own = (*notes(program), *([UNPROFILED] if unknown else []), *result.facts.remarks)
         return cls(
-            columns=columns(program.question),
+            columns=names,
             records=records(rows),
             cost=remaining.loss * 0 if cost is None else cost,
             remaining=remaining,
             event=result.event,
             replayed=cost is None,
-            notes=(*notes(program), *result.facts.remarks, *result.released.notes, *([COMPLETED] if more else [])),
+            notes=(*own, *result.released.notes, *([COMPLETED] if more else [])),
             confidence=confidence,
             private=result.private,
             released=result.released.unsalted,
-            whole=whole(program) | more,
+            whole=labelled,
             coverage=None if profile is None else coverage(program, profile, confidence),
         )
 

@@ -123,7 +123,7 @@ def _mend(bare: ColumnForms, found: ColumnForms, cells: int) -> tuple[Mend | Non
 
 
 def _told(found: ColumnForms, forms: tuple[Form, ...]) -> str:
-    return ", ".join(f"{found.count(form)} times {form.value}" for form in forms if found.count(form))
+    return ", ".join(f"{form.value}: {found.count(form)} values" for form in forms if found.count(form))
 
 
 def _mended_numbers(bare: ColumnForms, told: str) -> tuple[Mend | None, tuple[str, ...]]:

@@ -91,8 +91,8 @@ def _of_extreme(draw: RankDraw) -> str:
     name, word = ("MAX", "largest") if draw.need.share else ("MIN", "smallest")
     return (
         f"{name} is a private quantile near the extreme, not the extreme itself: it aims at the value "
-        f"{abs(draw.point.target.offset):,} ranks inside the {word} one, and the extreme may lie anywhere between it "
-        "and the public bound."
+        f"{abs(draw.point.target.offset):,} ranks inside the {word} one. The extreme may lie anywhere between it and "
+        "the bound of the column, and beyond that if values were clipped to it."
     )
 
 
