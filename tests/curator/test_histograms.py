@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -78,8 +79,10 @@ def test_bands_between_written_edges(value: str, edges: list[float]) -> None:
     written = ", ".join(map(repr, edges))
     answer = ample().ask(f"SELECT HISTOGRAM({value}, {written}) FROM t", epsilon=10**9, delta=0)
     assert answer.columns == ("low", "high", "count", "count_low", "count_high")
-    assert [(row["low"], row["high"]) for row in answer] == list(pairwise(edges))
-    assert [row["count"] for row in answer] == plain(value, edges, clipped=False)
+    bands = [(low, high) for low, high in pairwise(edges) if value != "k" or math.ceil(low) < high]
+    assert [(row["low"], row["high"]) for row in answer] == bands
+    counts = dict(zip(pairwise(edges), plain(value, edges, clipped=False), strict=True))
+    assert [row["count"] for row in answer] == [counts[band] for band in bands]
 
 
 def test_it_is_a_grouping_by_bands_and_nothing_else() -> None:
@@ -87,7 +90,7 @@ def test_it_is_a_grouping_by_bands_and_nothing_else() -> None:
     curator = clinic(Budget(epsilon=4))
     asked = "SELECT HISTOGRAM(age, 6) AS n FROM visits WHERE ward = 'A'"
     explained = curator.explain(asked, epsilon=1)
-    assert explained.facts["groups"] == "public"
+    assert explained.facts["groups"] == "public, 6 of them"
     assert set(explained.errors) == {"n"}
     first = curator.ask(asked, epsilon=1)
     assert len(first) == 6
@@ -130,7 +133,7 @@ def test_edges_are_paid_for_where_nobody_declared_bounds() -> None:
         "Bounds of w will be chosen privately for epsilon 4" in note
         for note in curator.explain(asked, epsilon=20).notes
     )
-    assert len(curator.rehearse(asked)) == 5
+    assert len(curator.rehearse(asked)) >= 1  # those of imagined bounds that reach ten
     first = curator.ask(asked, epsilon=20)
     assert getattr(first.cost, "epsilon", None) == 20
     assert [row["low"] for row in first] == [64 * i / 5 for i in range(5)]
@@ -163,7 +166,8 @@ def test_limits_are_not_chosen_for_bands_that_are_still_to_be_found() -> None:
     with pytest.raises(UnsupportedQuery, match="before the edges"):
         curator.ask("SELECT HISTOGRAM(age, 5) AS n FROM visits", epsilon=1, limits="choose")
     assert len(curator.ask("SELECT HISTOGRAM(age, 0, 40, 80) AS n FROM visits", epsilon=1, limits="choose")) == 2
-    assert len(curator.ask("SELECT HISTOGRAM(age, 5) AS n FROM visits", epsilon=1, limits=Limits(2, 2))) == 5
+    found = curator.ask("SELECT HISTOGRAM(age, 5) AS n FROM visits", epsilon=1, limits=Limits(2, 2))
+    assert [row["low"] for row in found] == [-1, -0.2, 0.6]  # of five bands from -1 to 1, those with a whole number
 
 
 def test_without_bounds_the_parser_proposes_edges() -> None:
