@@ -91,11 +91,10 @@ class Answer(Displayed):
         program, rows, more = result.released.program, result.released.rows(confidence), frozenset[str]()
         if profile is not None:
             rows, more = completed(result.released, profile, confidence, rows)
-        names, labelled = columns(program.question), whole(program) | more
-        unknown = profile is None and not set(answers.Shape.of(names).numbers) <= labelled
+        unknown = profile is None and not {one.name for one in program.question.aggregates} <= program.whole
         own = (*notes(program), *([UNPROFILED] if unknown else []), *result.facts.remarks)
         return cls(
-            columns=names,
+            columns=columns(program.question),
             records=records(rows),
             cost=remaining.loss * 0 if cost is None else cost,
             remaining=remaining,
@@ -105,7 +104,7 @@ class Answer(Displayed):
             confidence=confidence,
             private=result.private,
             released=result.released.unsalted,
-            whole=labelled,
+            whole=whole(program) | more,
             coverage=None if profile is None else coverage(program, profile, confidence),
         )
 
