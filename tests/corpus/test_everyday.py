@@ -26,7 +26,7 @@ from tests.corpus.worlds import bikes
 from tests.corpus.worlds.every import WORLDS
 
 EPSILON, DELTA = 10**12, Fraction(1, 10**4)
-ANSWERED = 104
+ANSWERED = 107
 """How many are answered; it only grows."""
 TODAY = dt.date(2025, 12, 31)
 """What CURRENT_DATE stands for in the truths."""

@@ -55,7 +55,7 @@ _MATH = Refusal(
 )
 _SAMPLE = Refusal("{word} reads a random part of the rows.", "Ask about all of them: {count}.")
 _ROLL = Refusal("{word} makes several groupings at once.", "Ask for one grouping: {grouped}.")
-_TURN = Refusal("{word} reshapes the table by its values.", "Group by the column instead: {grouped}.")
+_TURN = Refusal("{word} reshapes the table by its values.", "Ask about its columns, or group by one: {grouped}.")
 
 _FAMILIES: tuple[tuple[str, Refusal], ...] = (
     ("JOIN INNER CROSS NATURAL ASOF SEMI ANTI USING ON LATERAL POSITIONAL LEFT RIGHT FULL OUTER STRAIGHT_JOIN", _JOIN),
@@ -63,7 +63,7 @@ _FAMILIES: tuple[tuple[str, Refusal], ...] = (
     ("OVER WINDOW PARTITION ROWS RANGE ROW_NUMBER RANK DENSE_RANK NTILE LAG LEAD PERCENT_RANK CUME_DIST", _WINDOW),
     ("FIRST_VALUE LAST_VALUE NTH_VALUE", _WINDOW),
     ("TABLESAMPLE SAMPLE RESERVOIR_SAMPLE", _SAMPLE),
-    ("PIVOT UNPIVOT PIVOT_WIDER", _TURN),
+    ("UNPIVOT PIVOT_LONGER PIVOT", _TURN),
     ("ROLLUP CUBE GROUPING TOTALS", _ROLL),
     (
         "ATTACH DETACH COPY EXPORT IMPORT INSTALL LOAD PRAGMA SET RESET CREATE DROP ALTER INSERT UPDATE DELETE",

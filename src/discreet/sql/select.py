@@ -29,6 +29,7 @@ from discreet.sql.clauses.assembly import Piece, QuestionParts, question, typed
 from discreet.sql.clauses.from_clause import From, Origin
 from discreet.sql.clauses.histograms import banded, counted
 from discreet.sql.clauses.outer_select import Columns, Parts, everything, join_blocks, of_numbers, over
+from discreet.sql.clauses.pivot_clause import alias_of, as_cells, as_rows
 from discreet.sql.clauses.row_selects import nested, releases
 from discreet.sql.clauses.select_parts import Subqueries, groupings, histogram, kept_rows, keys_of, puts_together
 from discreet.sql.clauses.subqueries import lateral, marked
@@ -184,12 +185,16 @@ def _released(tree: exp.Select, reader: From) -> _Inner | None:
 def _select_of(node: exp.Expr, reader: From) -> _Inner | None:
     alias = node.alias_or_name
     given = reader
-    if isinstance(node, exp.Subquery):
+    if node.args.get("pivots"):
+        alias = alias_of(node)
+    elif isinstance(node, exp.Subquery):
         only(node, reader.blank, "this", "alias")
         node = node.this
     elif isinstance(node, exp.Table) and (defined := lookup(node.name, reader.defined)) is not None:
         only(node, reader.blank, "this", "alias")
         node, given = defined.tree, defined.reader
+    rows = as_rows(node, given)
+    node = as_cells(node, given) if rows is not node and releases(given, rows) else rows
     if not isinstance(node, exp.Select | exp.Union) or not _is_released(node, given):
         return None
     return _Inner(node, alias, given, reader)

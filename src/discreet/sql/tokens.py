@@ -7,6 +7,7 @@ parser fall over, and so that a refusal points at the very word it means.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import ClassVar
 
@@ -42,11 +43,11 @@ _OPERATORS = {
     *(Kind.ILIKE, Kind.DPIPE, Kind.CARET, Kind.DSTAR, Kind.ESCAPE, Kind.SIMILAR_TO, Kind.TILDE, Kind.IRLIKE),
     *(Kind.CASE, Kind.WHEN, Kind.THEN, Kind.ELSE, Kind.END),
 }
-_BRACKETED = {Kind.OVER, Kind.LATERAL, Kind.ROLLUP, Kind.CUBE, Kind.GROUPING_SETS}  # before a bracket, calling nothing
+_BRACKETED = {Kind.OVER, Kind.LATERAL, Kind.ROLLUP, Kind.CUBE, Kind.GROUPING_SETS, Kind.PIVOT}  # these call nothing
 _LIST = {Kind.L_BRACKET, Kind.R_BRACKET}
 _ALLOWED = _OPERANDS | _TYPES | _CLAUSES | _OPERATORS | _BRACKETED | _LIST | {Kind.ROWS, Kind.INTERVAL}
 _ALLOWED |= {Kind.OFFSET, Kind.FETCH, Kind.CROSS, Kind.CURRENT_DATE, Kind.CURRENT_TIMESTAMP}
-_FIRST = {Kind.SELECT, Kind.WITH, Kind.FROM, Kind.L_PAREN}
+_FIRST = {Kind.SELECT, Kind.WITH, Kind.FROM, Kind.L_PAREN, Kind.PIVOT}
 _NEVER_NAMES = _CLAUSES | _OPERATORS  # these need quotes to be names
 
 FUNCTIONS = {
@@ -109,7 +110,7 @@ def tokens(source: Source) -> list[Token]:
     for before, token, after in _neighbours(found):
         _word(source, before, token, after)
     _files(source, found)
-    return [_known(token, after) for _, token, after in _neighbours(found)]
+    return [_known(token, after) for _, token, after in _neighbours(_as_table(found))]
 
 
 def _known(token: Token, after: Token | None) -> Token:
@@ -270,6 +271,36 @@ def _as_in(found: list[Token]) -> list[Token]:
         made += [] if end is None else found[place + listed + 1 : end]
         place = place + 3 if end is None else end + 1
     return made
+
+
+def _as_table(found: list[Token]) -> list[Token]:
+    """Writes the statement PIVOT ... ORDER BY ... as FROM (PIVOT ...) ORDER BY ..., which the parser knows."""
+    outer = [token for token, depth in _depths(found) if not depth]
+    first = next((token for token in outer if token.token_type in _BEGINS), None)
+    if first is None or first.token_type is not Kind.PIVOT:
+        return found
+    begin = found.index(first)
+    last = next((token for token in outer if token.start > first.start and token.token_type in _ENDS), None)
+    end = len(found) if last is None else found.index(last)
+    opened = [_sign(first, Kind.FROM, "FROM"), _sign(first, Kind.L_PAREN, "(")]
+    return [*found[:begin], *opened, *found[begin:end], _sign(found[end - 1], Kind.R_PAREN, ")"), *found[end:]]
+
+
+_BEGINS = {Kind.SELECT, Kind.FROM, Kind.PIVOT}
+_ENDS = {Kind.ORDER_BY, Kind.LIMIT, Kind.OFFSET, Kind.FETCH}
+
+
+def _depths(found: list[Token]) -> Iterator[tuple[Token, int]]:
+    """Each token, and how many brackets are open around it."""
+    depth = 0
+    for token in found:
+        depth -= token.token_type is Kind.R_PAREN
+        yield token, depth
+        depth += token.token_type is Kind.L_PAREN
+
+
+def _sign(near: Token, kind: Kind, text: str) -> Token:
+    return Token(kind, text, near.line, near.col, near.start, near.end, [])
 
 
 _IN_WORDS: dict[tuple[Kind, ...], tuple[Kind, ...]] = {

@@ -19,10 +19,11 @@ from discreet.ledger.tallies import prices
 from discreet.measurement.program.execution import Released, notes
 from discreet.measurement.program.program import Edition, Program
 from discreet.measurement.releases.additive import Measure
+from discreet.plan.model.nodes import Call, Expression, Step
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.schema import Limits
 from discreet.plan.post.outputs import Cell, Measured, NoisyTime
-from discreet.plan.post.steps import AttachQuestion, FilterGroups
+from discreet.plan.post.steps import AttachQuestion, FilterGroups, Regroup
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 from discreet.report.display import Display, Displayed, error, percent
@@ -214,13 +215,28 @@ def imagined(program: Program, *, confidence: Fraction, rows: int) -> dict[str, 
 def _imagined(program: Program, rows: int) -> Released:
     """One group, with one of each question beside."""
     steps = [step for step in program.question.steps if not isinstance(step, FilterGroups)]
-    joined = tuple(replace(step, on=()) if isinstance(step, AttachQuestion) else step for step in steps)
-    question = replace(program.question, having=None, order=(), limit=None, offset=0, steps=joined)
+    alone = tuple(map(_of_one_group, steps))
+    question = replace(program.question, having=None, order=(), limit=None, offset=0, steps=alone)
     statistics = [number for measure in program.measures for number in _in_the_middle(measure, rows)]
     key = (None,) * len(question.labels)
     statistics += [number for draws in program.draws for number in draws.imagined(rows)]
     beside = [_imagined(one, rows) for one in program.beside]
     return Released(replace(program, question=question), [key], np.array([statistics], dtype=object), beside)
+
+
+def _of_one_group(step: Step) -> Step:
+    """The step as it works if the one group is what it looks for: of equal keys, and of those that a FILTER takes."""
+    if isinstance(step, AttachQuestion):
+        return replace(step, on=())
+    if not isinstance(step, Regroup):
+        return step
+    return replace(step, folds=tuple(replace(fold, argument=_taken(fold.argument)) for fold in step.folds))
+
+
+def _taken(argument: Expression | None) -> Expression | None:
+    """What an aggregate takes of groups that satisfy its FILTER, which is CASE WHEN it holds."""
+    filtered = isinstance(argument, Call) and argument.function == "if"
+    return argument.arguments[1] if filtered else argument
 
 
 def _in_the_middle(measure: Measure, rows: int) -> list[int]:

@@ -72,12 +72,14 @@ def aggregated(kind: str, result: Type, given: Sequence[Member], law: Law | None
     """Computes an aggregate of members, plain if no noise decides it.
 
     Args:
-        kind: count, count_values, sum, mean, min or max.
+        kind: count, count_values, sum, mean, min, max or any.
         result: the type of the aggregate.
         given: its members, with those that only might be there.
         law: the noise of the members' values, if sums are told together.
     """
     members = present(kind, given)
+    if kind == "any":
+        return _first(result, members)
     values = [member.value for member in members if member.shown and (kind == "count" or member.value is not None)]
     value = of_values(kind, result, values)
     if not is_measured(result, members) or all(member.is_exact for member in members):
@@ -88,6 +90,14 @@ def aggregated(kind: str, result: Type, given: Sequence[Member], law: Law | None
         reach = law.reach(len(members))
         return as_noisy(value, summed_span(kind, result, (low - reach, high + reach), len(members)))
     return as_noisy(value, _span(kind, members), result)
+
+
+def _first(result: Type, members: Sequence[Member]) -> Cell:
+    """The value of the first group that has one; noise has no part in which it is, unless groups are unsure."""
+    if not members or members[0].is_sure:
+        return members[0].part if members else None
+    value = next((member.value for member in members if member.shown), None)
+    return as_noisy(value, hull_of(members), result) if is_measured(result, members) else plain(value)
 
 
 def is_measured(result: Type, members: Sequence[Member]) -> bool:

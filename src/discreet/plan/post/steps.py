@@ -28,7 +28,7 @@ from discreet.plan.model.nodes import (
 from discreet.plan.model.types import Type
 from discreet.plan.post.outputs import has_interval
 
-GatherKind = Choice["count", "count_values", "sum", "mean", "min", "max"]
+GatherKind = Choice["count", "count_values", "sum", "mean", "min", "max", "any"]
 
 PLACES = ("row_number", "rank", "dense_rank")
 """Windows that tell a place among the groups."""
@@ -79,7 +79,7 @@ class GroupWindows(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupAggregate:
-    """An aggregate of released values."""
+    """An aggregate of released values; any of them is that of the first group that has one."""
 
     name: str
     kind: GatherKind
@@ -370,7 +370,7 @@ def _rests(
         return None
     if each.kind in ("sum", "mean") and summed(each.argument) in summable:
         return 1
-    if each.kind not in NEIGHBOURS or each.argument is None:
+    if each.kind not in (*NEIGHBOURS, "any") or each.argument is None:
         return None
     return rests(each.argument, known, noisy)
 

@@ -120,7 +120,9 @@ class From:
     def item(self, node: exp.Expr, *, prefixed: bool = False) -> Origin:
         """Reads a table, or a SELECT in brackets or under a name of WITH."""
         self._count_read(node)
-        if isinstance(node, exp.Subquery):
+        if node.args.get("pivots"):
+            found, alias = self.nested(self, node), str(node.args["pivots"][0].alias)
+        elif isinstance(node, exp.Subquery):
             only(node, self.blank, "this", "alias")
             found, alias = self.nested(self, node.this), self._alias(node) or ""
         else:

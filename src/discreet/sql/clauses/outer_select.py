@@ -122,10 +122,20 @@ class Columns(Scope):
         asked = GroupAggregate(
             name="", kind=_KINDS[kind], type=Type.FLOAT if kind == "mean" else result, argument=argument
         )
-        same = [known for known in self.folds if replace(known, name="") == asked]
+        return self._folded(asked, self.folds)
+
+    def any_value(self, value: Expression, node: exp.Expr) -> Expression:
+        """Returns the value of the first group that has one."""
+        if self.folds is None:
+            return Scope.any_value(self, value, node)
+        return self._folded(GroupAggregate(name="", kind="any", type=value.type, argument=value), self.folds)
+
+    def _folded(self, asked: GroupAggregate, folds: list[GroupAggregate]) -> Column:
+        """The column of an aggregate, made if it is new."""
+        same = [known for known in folds if replace(known, name="") == asked]
         if not same:
-            same = [replace(asked, name=f"#f{self.before + len(self.folds)}")]
-            self.folds.extend(same)
+            same = [replace(asked, name=f"#f{self.before + len(folds)}")]
+            folds.extend(same)
         return Column(same[0].name, asked.type)
 
     def window(self, node: exp.Window) -> Expression:

@@ -11,6 +11,7 @@ from discreet.plan.model.nodes import UNIT, Column, Expression, Output, substitu
 from discreet.plan.model.relations import PerUnit, Select, Union, Windowed
 from discreet.sql.clauses.assembly import Piece, conjunction, number, truth
 from discreet.sql.clauses.from_clause import From, Origin
+from discreet.sql.clauses.pivot_clause import as_rows
 from discreet.sql.clauses.row_columns import FoldScope, computed, everything, named
 from discreet.sql.clauses.select_parts import keys_of, puts_together
 from discreet.sql.clauses.subqueries import marked
@@ -27,6 +28,7 @@ def nested(reader: From, tree: exp.Expr) -> Origin:
     Raises:
         UnsupportedQuery: if it counts or adds across people: that is a release, and stands in FROM alone.
     """
+    tree = as_rows(tree, reader)
     if isinstance(tree, exp.Union):
         return _union(reader, tree)
     if isinstance(tree, exp.Intersect | exp.Except):

@@ -226,6 +226,8 @@ def _ignore_nulls(node: exp.Expr, scope: Scope) -> Expression:
 @reads(exp.Filter, "this", "expression")
 def _filter(node: exp.Expr, scope: Scope) -> Expression:
     inner, where = node.this, node.expression
+    if isinstance(inner, exp.IgnoreNulls) and isinstance(inner.this, exp.AnyValue):
+        inner = inner.this
     if not isinstance(inner, exp.AggFunc) or not isinstance(where, exp.Where):
         scope.refuse("FILTER belongs to an aggregate.", "Write it like {conditional}.", node)
     only(where, scope, "this")
