@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import duckdb
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -200,6 +202,53 @@ def test_one_charge_replayed_explained_and_rehearsed() -> None:
     assert sum(entry.kind == "charge" for entry in made.history("visits")) == 2
     assert made.rehearse(PUBLIC[0]).columns == made.ask(PUBLIC[0], epsilon="0.25").columns
     assert "of each grouping" in made.explain(PUBLIC[0], epsilon="0.25").notes[0]
+
+
+def test_totals_are_told_from_groups_of_null() -> None:
+    """Both are None; what is printed differs, and a note names GROUPING unless it was asked for."""
+    rows = [{"g": g, "h": h} for g in (1, 2, None) for h in ("(all)", None)] * 9
+    made = Curator.for_tests(bits=SeededBits(1), engine=Memory())
+    made.protect(rows, name="t", types={"g": "int", "h": "text"}, budget=Budget(epsilon=10**8, delta="1e-3"))
+    asked = "SELECT h AS part, g, COUNT(*) AS n FROM t GROUP BY CUBE (g, h)"
+    answer = made.ask(f"{asked} HAVING n > 0 ORDER BY n DESC, part, g", epsilon=10**6, delta="1e-6")
+    assert [sorted(left) for left in answer.totals[:4]] == [["g", "part"], ["g"], ["g"], ["part"]]
+    assert [(row["part"], row["g"]) for row in answer[:4]] == [(None, None), ("(all)", None), (None, None), (None, 1)]
+    assert [line.split()[:2] for line in str(answer).splitlines()[3:6]] == [
+        ["(all)", "(all)"],
+        ["(all)", "(all)"],
+        ["NULL", "(all)"],
+    ]
+    assert answer._repr_html_().count("(all)") > 6
+    assert "NULL · (all)" in str(answer.chart().to_dict() if hasattr(answer.chart(), "to_dict") else answer.chart())
+    assert [row["g"] for row in answer.to_arrow().to_pylist()[:2]] == [None, None]
+    (note,) = [note for note in answer.notes if "GROUPING" in note]
+    assert note in made.explain(asked, epsilon=1).notes
+    told = made.ask(asked.replace(", COUNT", ", GROUPING(g) AS t, COUNT"), epsilon=10**6, delta="1e-6")
+    assert not any("GROUPING" in note for note in told.notes)
+    assert [("g" in left) == row["t"] for left, row in zip(told.totals, told, strict=True)]
+    assert made.ask("SELECT g, COUNT(*) AS n FROM t GROUP BY g", epsilon=1, delta="1e-6").totals == ()
+    keys = made.ask("SELECT g, GROUPING(g) AS t FROM t GROUP BY ROLLUP (g)", epsilon=10**6, delta="1e-6")
+    assert [(row["g"], row["t"]) for row in keys] == [(1, 0), (2, 0), (None, 0), (None, 1)]
+
+
+def test_private_groups_come_in_the_order_of_their_type() -> None:
+    days = [dt.date(2026, 2, 3), dt.date(2026, 10, 1), dt.date(2025, 12, 31)]
+    keys = {"i": [10, 2, 1, -5, None], "d": [*days, None], "s": ["b", "B", "a b", "a", "é", "it's", None]}
+    for name, values in keys.items():
+        rows = [{"i": None, "d": None, "s": None} | {name: value} for value in values for _ in range(20)]
+        for made in (Curator.for_tests(bits=SeededBits(1), engine=engine()) for engine in (Memory, DuckDB)):
+            source = (
+                rows
+                if isinstance(made._engine, Memory)
+                else pl.DataFrame(rows, schema={"i": pl.Int64, "d": pl.Date, "s": pl.Utf8})
+            )
+            types = {"i": "int", "d": "date", "s": "text"}
+            made.protect(source, name="t", types=types, budget=Budget(epsilon=10**8, delta="1e-3"))
+            answer = made.ask(f"SELECT {name} AS k, COUNT(*) AS n FROM t GROUP BY ALL", epsilon=10**6, delta="1e-6")
+            present = sorted(value for value in values if value is not None)  # type: ignore[type-var]
+            assert [row["k"] for row in answer] == [*present, None]
+            assert answer.to_pandas()["k"].tolist()[:3] == present[:3]
+            made.close()
 
 
 def test_several_groupings_are_not_recalled_as_one() -> None:

@@ -20,7 +20,7 @@ from discreet.ledger import Remaining
 from discreet.measurement.aggregates import aggregation
 from discreet.measurement.profile.coverage import Coverage, completed, coverage
 from discreet.measurement.profile.profile import Profile
-from discreet.measurement.program.execution import Released, notes
+from discreet.measurement.program.execution import TOTAL, Released, notes
 from discreet.measurement.program.program import Program
 from discreet.plan.model.nodes import Output, Question
 from discreet.plan.model.nodes import columns as columns_of
@@ -60,6 +60,8 @@ class Answer(Displayed):
         whole: the columns whose intervals are about the whole table; all others are about what was counted.
         coverage: what limits and bounds leave out of each column, by a profile of the table; None without one, or where
             it does not describe the rows.
+        totals: for each row the keys that its grouping leaves out, by ROLLUP, CUBE or GROUPING SETS; they are None, as
+            NULL is, and printed as (all). Empty if there is one grouping.
     """
 
     columns: tuple[str, ...]
@@ -75,6 +77,7 @@ class Answer(Displayed):
     raw: Answer | None = field(default=None, repr=False)
     whole: frozenset[str] = frozenset()
     coverage: Mapping[str, Coverage] | None = None
+    totals: tuple[frozenset[str], ...] = ()
 
     @classmethod
     def of(
@@ -106,6 +109,7 @@ class Answer(Displayed):
             released=result.released.unsalted,
             whole=whole(program) | more,
             coverage=None if profile is None else coverage(program, profile, confidence),
+            totals=tuple(result.released.totals(confidence)),
         )
 
     @property
@@ -132,6 +136,7 @@ class Answer(Displayed):
             notes=(*self.notes, "Numbers were adjusted to fit each other after they were released; see raw."),
             released=fitting,
             raw=self.raw or self,
+            totals=tuple(fitting.totals(self.confidence)),
         )
 
     def __len__(self) -> int:
@@ -172,7 +177,7 @@ class Answer(Displayed):
         Returns:
             An Altair chart; without Altair, the same chart as a dictionary of Vega-Lite.
         """
-        return render.chart(answers.spec(self.records, remarks={n: str(c) for n, c in (self.coverage or {}).items()}))
+        return render.chart(answers.spec(self._printed, remarks={n: str(c) for n, c in (self.coverage or {}).items()}))
 
     def _repr_html_(self) -> str:
         caption = f"Released numbers with {percent(self.confidence)} intervals"
@@ -180,7 +185,7 @@ class Answer(Displayed):
         warning = [] if self.private else [element("strong", "Not private: the noise was seeded, for tests.")]
         return element(
             "div",
-            answers.table(self.records, caption=caption),
+            answers.table(self._printed, caption=caption),
             *warning,
             page.paragraph(f"{cost} Remaining: {self.remaining}. Intervals are about: {self.scope}."),
             *(page.paragraph(f"{name}: {found}.") for name, found in (self.coverage or {}).items()),
@@ -194,7 +199,7 @@ class Answer(Displayed):
         return Display(
             title=" ".join(filter(None, [seeded, "" if self.records else "No group was large enough to be shown."])),
             columns=heads,
-            rows=[[answers.cell(record, name) for name in names] for record in self.records],
+            rows=[[answers.cell(record, name) for name in names] for record in self._printed],
             numbers=[head for head, name in zip(heads, names, strict=True) if name in numbers],
             facts={
                 **({"Replayed": "a stored answer, free"} if self.replayed else {"Cost": str(self.cost)}),
@@ -204,6 +209,12 @@ class Answer(Displayed):
             },
             notes=self.notes,
         )
+
+    @property
+    def _printed(self) -> list[dict[str, Any]]:
+        """The rows with totals told from groups of NULL."""
+        totals = self.totals or (frozenset[str](),) * len(self.records)
+        return [record | dict.fromkeys(left, TOTAL) for record, left in zip(self.records, totals, strict=True)]
 
     def _by_column(self) -> dict[str, list[Any]]:
         return {name: _alike([record[name] for record in self.records]) for name in self.columns}

@@ -26,6 +26,7 @@ from discreet.measurement.intervals.estimators import Estimator, Ratio, summed
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.program.execution import Key, Released
 from discreet.measurement.program.program import Program
+from discreet.plan.analysis.group_keys import in_order
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.model.nodes import Aggregate, Call, Column, Expression, Question, substitute
 from discreet.plan.post.outputs import Noisy
@@ -223,7 +224,7 @@ def _grouped(wanted: Program, release: Released) -> tuple[tuple[Key, ...], Parts
         return None
     keys = wanted.reading.public_keys
     if keys is None:
-        keys = tuple(sorted(assigned, key=repr)) if wanted.question.keys else ((),)
+        keys = tuple(in_order(assigned)) if wanted.question.keys else ((),)
     if not all(key in assigned and len(assigned[key]) <= MOST_PARTS for key in keys):
         return None
     parts = tuple(tuple(assigned[key]) for key in keys)

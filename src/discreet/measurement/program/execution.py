@@ -19,8 +19,8 @@ from discreet.measurement.program.group_steps import Finishing, same_values, wor
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.additive import Integers
 from discreet.measurement.releases.releaser import Releaser
-from discreet.plan.analysis.group_keys import rest_of
-from discreet.plan.model.nodes import Expression, Value, columns
+from discreet.plan.analysis.group_keys import in_order, rest_of
+from discreet.plan.model.nodes import Column, Expression, Output, Value, columns, grouping, is_grouping
 from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
@@ -30,6 +30,8 @@ from discreet.progress import stage
 
 Key = tuple[Value, ...]
 
+TOTAL = "(all)"
+"""How a key is printed that a grouping leaves out."""
 
 _OF_A_GRID = ("exponent", "factor", "high", "less", "low", "shift", "times")
 
@@ -87,6 +89,18 @@ class Released:
             row: dict[str, Cell] = dict(zip(names, key, strict=True))
             yield row | {name: cells[index] for name, cells in finished.items()}
 
+    def totals(self, confidence: Fraction) -> list[frozenset[str]]:
+        """Returns for each row of the answer the columns of keys that its grouping leaves out; nothing after steps."""
+        question = self.program.question
+        if not question.sets or question.steps:
+            return []
+        places = {Column(key.name, key.expression.type): place for place, key in enumerate(question.keys)}
+        shown = {o.name: o.expression for o in question.outputs if isinstance(o.expression, Column)}
+        keys = {name: places[column] for name, column in shown.items() if column in places}
+        marks = tuple(Output(name, Column(grouping(place), Type.INT)) for name, place in keys.items())
+        rows = finish(replace(question, outputs=marks), list(self.groups(1 - confidence)))
+        return [frozenset(name for name, absent in row.items() if absent) for row in rows]
+
     def _finished(self, outside: Fraction) -> Mapping[str, Sequence[Cell]]:
         """Each aggregate of all groups."""
         noise, estimators = self.program.noise, self.program.estimators.items()
@@ -124,7 +138,7 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
     groups = engine.read(program.reading) if program.reading.statistics else {}
     stage("Adding noise")
     keys = program.reading.public_keys
-    shown: Sequence[Key] = keys if keys is not None else _ordered(program, groups)
+    shown: Sequence[Key] = keys if keys is not None else in_order(groups) if program.question.keys else [()]
     nothing = (0,) * len(program.reading.statistics)
     exact = np.empty((len(shown), len(nothing)), dtype=object)
     for index, key in enumerate(shown):
@@ -164,10 +178,6 @@ def _together(program: Program, parts: Sequence[Released]) -> Released:
             known = dict(zip(places, key, strict=True))
             keys.append((*(known.get(place) for place in range(len(absent))), *absent))
     return Released(program, keys, np.concatenate([part.noisy for part in parts], axis=0))
-
-
-def _ordered(program: Program, groups: Groups) -> list[Key]:
-    return sorted(groups, key=repr) if program.question.keys else [()]
 
 
 def _noisy(program: Program, exact: Integers, releaser: Releaser) -> Integers:
@@ -218,6 +228,10 @@ def _notes(program: Program) -> tuple[str, ...]:
         said.append(
             f"Groups are those of public keys, empty ones included; rows with other keys are {_elsewhere(program)}."
         )
+    if program.groupings and not any(_is_told(output.expression) for output in program.question.outputs):
+        said.append(
+            f"Totals have no value for the keys they leave out, and are printed as {TOTAL}; GROUPING tells them."
+        )
     if program.selection is not None:
         said.append(str(program.selection))
     if program.contribution.gathers and program.question.rest is not None:
@@ -226,6 +240,11 @@ def _notes(program: Program) -> tuple[str, ...]:
         law = "Laplace" if program.noise.law == "laplace" else "Gaussian"
         said.append(f"Noise is exact discrete {law} noise; a count can come out negative.")
     return tuple(said)
+
+
+def _is_told(expression: Expression) -> bool:
+    """Whether a column of the answer tells what is a total."""
+    return any(is_grouping(column.name) for column in columns(expression))
 
 
 def _leaves_out_groups(program: Program) -> bool:

@@ -30,9 +30,14 @@ def grouping(place: int) -> str:
     return f"{_GROUPING}{place}"
 
 
+def is_grouping(name: str) -> bool:
+    """Tells whether a column of released groups tells which keys a grouping leaves out."""
+    return name.startswith(_GROUPING)
+
+
 def is_aggregate(name: str) -> bool:
     """Tells whether a column of released groups is that of an aggregate."""
-    return name.startswith("#") and not name.startswith(_GROUPING)
+    return name.startswith("#") and not is_grouping(name)
 
 
 class Expression:
