@@ -23,7 +23,7 @@ from discreet.curator.asking.profiler import KeySet, Profiler
 from discreet.curator.asking.rehearsal import NOTE, SALT, rehearsed
 from discreet.curator.catalog.catalog import Catalog, Day
 from discreet.curator.catalog.declarations import End, Terms
-from discreet.curator.catalog.public_tables import Keys
+from discreet.curator.catalog.public_tables import Keys, Unique
 from discreet.curator.catalog.unit_of_privacy import UnitLike
 from discreet.curator.config.enrolment import declared_in, enrol
 from discreet.curator.config.toml_file import FILE, File
@@ -359,12 +359,12 @@ class Curator:
         training = self._trainer.plan(estimator, question, target, rows_per_unit)
         return self._trainer.explain(training, analyst=analyst, project=project)
 
-    def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None) -> None:
+    def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None, unique: Unique = ()) -> None:
         """Registers a table that anybody may know: it has no account, and gives group keys to protected tables.
 
-        Types are of columns whose type the format does not carry. What is protected, by name or data, is refused.
+        Types are those that the format does not carry; no two rows agree in `unique` columns. The protected is refused.
         """
-        self._catalog.public(source, name=name, types=types)
+        self._catalog.public(source, name=name, types=types, unique=unique)
 
     def protect(
         self,

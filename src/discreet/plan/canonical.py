@@ -169,7 +169,8 @@ def _(relation: Windowed) -> list[Any]:
 
 @_rows.register
 def _(relation: Join) -> list[Any]:
-    return ["join", _rows(relation.left), _rows(relation.right), _pairs(relation.on), relation.outer]
+    single = ["single"] if relation.single else []
+    return ["join", _rows(relation.left), _rows(relation.right), _pairs(relation.on), relation.outer, *single]
 
 
 @_rows.register

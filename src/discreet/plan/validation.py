@@ -136,6 +136,8 @@ def check_relation(relation: Relation, declared: Declared) -> None:
     elif isinstance(relation, Join | Matched | Marked):
         _check_pairs(relation)
         _check_people(*shapes)
+        if isinstance(relation, Join) and relation.single and any(UNIT in one for one in shapes):
+            raise InvalidParameter("join", "single", "to pair rows that are units of their own with public ones")
         if isinstance(relation, Marked) and relation.name in shapes[0]:
             raise InvalidParameter("relation", relation.name, "to be a name of its own")
 

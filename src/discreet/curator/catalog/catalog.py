@@ -12,7 +12,7 @@ from typing import Any
 
 from discreet import check
 from discreet.curator.catalog.declarations import End, Terms, columns_of, declaration, declare
-from discreet.curator.catalog.public_tables import Keys, listed, public_schema
+from discreet.curator.catalog.public_tables import Keys, Unique, listed, public_schema
 from discreet.curator.catalog.unit_of_privacy import UnitLike, account_of, owner, relation_of
 from discreet.engines.base import Engine
 from discreet.engines.duckdb.sources import files_of
@@ -95,7 +95,7 @@ class Catalog:
 
     # ------------------------------------------------------------------------------------------------- declarations
 
-    def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None) -> None:
+    def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None, unique: Unique = ()) -> None:
         """Registers a table that anybody may know; see `Curator.public`."""
         self._check_name(name, others=self._protected)
         if name in self._book.tables():
@@ -103,7 +103,8 @@ class Catalog:
         columns = columns_of(self._engine, source, types)
         origin = self._origin_that_is_public(source)
         self._engine.register(name, source, columns)
-        self._public[name], self._published[name] = public_schema(name, columns, self._engine), (source, origin)
+        schema = public_schema(name, columns, self._engine, unique)
+        self._public[name], self._published[name] = schema, (source, origin)
 
     def protect(
         self,

@@ -28,12 +28,18 @@ Keys = Mapping[str, Sequence[Value] | str]
 """For each column its public keys: a list, or "table.column" of a public table."""
 
 
-def public_schema(name: str, columns: Mapping[str, Type], engine: Engine | None = None) -> TableSchema:
+Unique = Sequence[str | Sequence[str]]
+"""Columns in which no two rows agree: one by one, or several that do so together."""
+
+
+def public_schema(
+    name: str, columns: Mapping[str, Type], engine: Engine | None = None, unique: Unique = ()
+) -> TableSchema:
     """Returns the schema of a public table; with an engine that holds it, its numbers have the bounds they keep to now.
 
     Whoever joins the table computes with values within these bounds; privacy does not rest on it, since every argument
     of an aggregate is clipped. They are no list of keys, as another state of the table may have others. Doubles that
-    have few decimals now may be grouped by.
+    have few decimals now may be grouped by. Rows that are people of their own are joined by columns that are `unique`.
 
     >>> public_schema("wards", {"ward": Type.TEXT}).public
     True
@@ -49,7 +55,26 @@ def public_schema(name: str, columns: Mapping[str, Type], engine: Engine | None 
         for column, kind in columns.items()
     }
     looks_up = None if engine is None else partial(_combinations, engine, name, described)
-    return TableSchema(name=name, columns=described, public=True, lookup=looks_up)
+    apart = tuple((one,) if isinstance(one, str) else tuple(one) for one in unique)
+    for one in apart:
+        _check_unique(name, one, columns, engine)
+    return TableSchema(name=name, columns=described, public=True, lookup=looks_up, unique=apart)
+
+
+def _check_unique(table: str, names: tuple[str, ...], columns: Mapping[str, Type], engine: Engine | None) -> None:
+    """Anybody may know the table, and so whether this is true of it now. NULL equals nothing."""
+    unknown = next((name for name in names if name not in columns), None)
+    if unknown is not None or not names:
+        raise InvalidParameter("unique", unknown or "[]", f"to name columns of {table!r}")
+    keys = tuple(Column(name, columns[name]) for name in names)
+    if any(key.type is Type.FLOAT for key in keys):
+        raise InvalidParameter(
+            "unique", ", ".join(names), "not to be of type float", "Use whole numbers, texts or days."
+        )
+    found = {} if engine is None else engine.read(Reading(table=table, keys=keys, statistics=(Statistic(kind="rows"),)))
+    if any(count > 1 for key, (count, *_) in found.items() if None not in key):
+        hint = "Leave it out, or make the rows unique first."
+        raise InvalidParameter("unique", ", ".join(names), f"to tell the rows of {table!r} apart", hint)
 
 
 def _combinations(

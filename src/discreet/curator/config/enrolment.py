@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from discreet.curator.catalog.catalog import Catalog
+from discreet.curator.catalog.public_tables import Unique
 from discreet.curator.config.toml_file import Analyst, Config, PublicTable, Table, load
 from discreet.engines.duckdb.sources import Csv, source_of
 from discreet.errors import InvalidParameter
@@ -99,14 +100,14 @@ def enrol(config: Config, catalog: Catalog, book: Book) -> None:
 class Registry(Protocol):
     """What takes public tables: a catalog, or a curator."""
 
-    def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None) -> None:
+    def public(self, source: Any, *, name: str, types: Mapping[str, str] | None = None, unique: Unique = ()) -> None:
         """Registers a table that anybody may know."""
 
 
 def register(registry: Registry, public: PublicTable) -> None:
     """Registers a public table of a file."""
     with _naming(f"public.{public.name}"):
-        registry.public(str(public.source), name=public.name, types=public.types)
+        registry.public(str(public.source), name=public.name, types=public.types, unique=public.unique)
 
 
 def _protect(catalog: Catalog, table: Table, config: Config) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from discreet import check
 from discreet.check import Number
+from discreet.curator.catalog.public_tables import Unique
 from discreet.curator.catalog.unit_of_privacy import target_of
 from discreet.errors import InvalidParameter
 from discreet.privacy import Budget, Loss
@@ -43,6 +44,7 @@ class PublicTable:
     name: str
     source: Path
     types: Mapping[str, str] | None
+    unique: Unique = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +169,9 @@ def _on_their_ways(tables: Sequence[Table]) -> tuple[Table, ...]:
 
 def _public(name: str, given: Mapping[str, Any], folder: Path) -> PublicTable:
     fields = _required(f"public.{name}", _fields(f"public.{name}", given, _PUBLIC), "source")
-    return PublicTable(name=name, source=folder / fields["source"], types=fields.get("types"))
+    return PublicTable(
+        name=name, source=folder / fields["source"], types=fields.get("types"), unique=fields.get("unique", ())
+    )
 
 
 def _required(place: str, fields: dict[str, Any], *keys: str) -> dict[str, Any]:
@@ -258,6 +262,11 @@ def _unit(place: str, value: Any) -> str | tuple[str, ...]:
     return _text(place, value)
 
 
+def _unique(place: str, value: Any) -> list[str | tuple[str, ...]]:
+    """Columns one by one, or lists of those that tell rows apart together."""
+    return [_unit(f"{place}[{i}]", part) for i, part in enumerate(_list(place, value))]
+
+
 def _mapping(place: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidParameter(place, value, "to be a table", 'Write it like { age = "int" } or as a [section].')
@@ -315,7 +324,7 @@ _TABLE: Mapping[str, Read] = {
     **dict.fromkeys(("bounds", "domain"), _lists),
     "keys": _keys,
 }
-_PUBLIC: Mapping[str, Read] = {"source": _text, "types": _texts}
+_PUBLIC: Mapping[str, Read] = {"source": _text, "types": _texts, "unique": _unique}
 _REQUIRED = {
     "source": 'Name the file, like source = "visits.csv".',
     "unit": 'Name the column of ids of those who are protected, or write unit = "" if each row is one person.',

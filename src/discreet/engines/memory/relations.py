@@ -154,10 +154,17 @@ def _(relation: Join, tables: Tables, declared: Declared) -> list[Row]:
     pairs: list[Row] = []
     for row in left:
         partners = _partners(row, [a for a, _ in on], found)
+        if relation.single:
+            partners = _smallest(partners)
         pairs += [_merged(row, partner) for partner in partners]
         if relation.outer and not partners:
             pairs.append({**row, **empty})
     return pairs
+
+
+def _smallest(rows: Sequence[Row]) -> Sequence[Row]:
+    """The smallest of equal rows by all columns, NULL last; none of none."""
+    return sorted(rows, key=lambda row: [(value is None, value) for value in row.values()])[:1]
 
 
 def _merged(row: Row, partner: Row) -> Row:

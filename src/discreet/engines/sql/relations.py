@@ -224,7 +224,15 @@ class RelationPrinter:
         columns += [f"a.{left.unit}"] if left.unit else []
         word = "LEFT JOIN" if relation.outer else "JOIN"
         listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
-        return f"SELECT {listed} FROM ({left.sql}) AS a {word} ({right.sql}) AS b ON {_same(left, right)}"
+        paired = self._first(right) if relation.single else right.sql
+        return f"SELECT {listed} FROM ({left.sql}) AS a {word} ({paired}) AS b ON {_same(left, right)}"
+
+    def _first(self, side: Side) -> str:
+        """The smallest of the rows that are equal in all that is compared."""
+        compared = ", ".join(f"j{i}" for i in range(side.pairs))
+        order = ", ".join(f"{name} NULLS LAST" for name in side.columns)
+        ranked = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY {compared} ORDER BY {order}) AS r FROM ({side.sql}) AS c"
+        return f"SELECT * FROM {self.dialect.derived(ranked)} WHERE r = 1"
 
     def _matched(self, relation: Matched) -> str:
         left, right = self._sides(relation.source, relation.other, relation.on)

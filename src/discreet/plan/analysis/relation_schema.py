@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatch
@@ -154,6 +155,21 @@ def public_origin(relation: Relation, name: str, schemas: Schemas) -> tuple[tupl
     return None
 
 
+def is_unique(relation: Relation, names: AbstractSet[str], schemas: Schemas) -> bool:
+    """Tells whether somebody declared that no two rows of a public relation agree in columns.
+
+    Nothing about privacy rests on it: see `Join.single`.
+    """
+    if isinstance(relation, Table):
+        return any(set(one) <= names for one in schemas[relation.name].unique)
+    if isinstance(relation, Matched | Marked):
+        return is_unique(relation.source, names, schemas)
+    if not isinstance(relation, Select):
+        return False
+    inner = {o.expression.name for o in relation.columns if o.name in names and isinstance(o.expression, Column)}
+    return is_unique(relation.source, inner, schemas)
+
+
 def _step(place: int, inner: Relation, name: str, schemas: Schemas) -> tuple[tuple[int, ...], str, str] | None:
     found = public_origin(inner, name, schemas)
     return None if found is None else ((place, *found[0]), *found[1:])
@@ -216,7 +232,9 @@ def _(relation: PerUnit, schemas: Schemas) -> TableSchema:
 @describe.register
 def _(relation: Join, schemas: Schemas) -> TableSchema:
     left, right = describe(relation.left, schemas), describe(relation.right, schemas)
-    _require(left.public or left.unit is not None, "A join could repeat rows that are people of their own.")
+    alone = not left.public and left.unit is None
+    _require(not alone or relation.single, "A join could repeat rows that are people of their own.")
+    _require(not relation.single or right.public, "One row of several is taken of public tables only.")
     _require(right.public or _same_people(left, right), _TOGETHER)
     others = right.columns
     if relation.outer:

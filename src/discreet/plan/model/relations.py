@@ -32,8 +32,8 @@ class Table(Relation):
     """A declared table; `unit` is its column of ids, None if it is public or its rows are units of their own.
 
     Several columns make an id together: the texts of their values, each after its length and a colon, in a row; NULL if
-    one of them is. Rows that are units of their own may be computed and filtered, not joined, put together or folded:
-    each stays one.
+    one of them is. Rows that are units of their own may be computed, filtered and joined with one public row each, not
+    put together or folded: each stays one.
     """
 
     name: str
@@ -157,12 +157,15 @@ class Join(Relation):
         right: the other; public, or of the same people.
         on: expressions of the left and of the right row that must be equal.
         outer: whether a left row without a pair stays, with NULL on the right.
+        single: whether a left row has one pair at most, that of the smallest public row: so that rows which are units
+            of their own stay one, whatever the public table holds. Nothing rests on what is declared of it.
     """
 
     left: Relation
     right: Relation
     on: tuple[tuple[Expression, Expression], ...]
     outer: bool = False
+    single: bool = False
 
 
 @dataclass(frozen=True, slots=True)

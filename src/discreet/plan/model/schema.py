@@ -116,6 +116,7 @@ class TableSchema:
         reach: the way to the unit, if another table tells whose rows they are.
         lookup: of a public table, what its rows hold.
         most_rows: a public fact, where one was declared: nobody has more rows. It labels answers, and bounds nothing.
+        unique: of a public table, columns in which no two rows agree, as was declared.
         private_groups: whether groups may be shown whose keys are not public: its account has a delta to pay with.
     """
 
@@ -134,6 +135,7 @@ class TableSchema:
     private_groups: bool = True
     lookup: Lookup | None = field(default=None, repr=False, compare=False)
     most_rows: int | None = None
+    unique: tuple[tuple[str, ...], ...] = ()
 
     @property
     def stored(self) -> dict[str, ColumnSchema]:

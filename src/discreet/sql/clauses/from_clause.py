@@ -9,7 +9,7 @@ from itertools import count
 from sqlglot import exp
 
 from discreet.errors import UnknownTable
-from discreet.plan.analysis.relation_schema import Schemas, describe, own_rows, same_id
+from discreet.plan.analysis.relation_schema import Schemas, describe, is_unique, own_rows, same_id
 from discreet.plan.expressions.calls import Mismatch, alike
 from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Relation
 from discreet.plan.model.relations import Join, Marked, Matched, Select, tables
@@ -298,13 +298,28 @@ class From:
             left, right, pairs = right, left, [(b, a) for a, b in pairs]
         if not right.schema.public:
             self.same_people(left, right, pairs, node, "ON")
-        if not left.schema.public and left.schema.unit is None:
-            self.source.refuse(
-                "A join could repeat rows, and here each row is a person of its own.",
-                "Filter with IN, or ask the steward to declare a column of ids as unit: {count}.",
-                node,
-            )
-        return self.made(Join(left=left.relation, right=right.relation, on=tuple(pairs), outer=outer), names)
+        alone = not left.schema.public and left.schema.unit is None
+        if alone:
+            self._check_single(right, [other for _, other in pairs], node)
+        join = Join(left=left.relation, right=right.relation, on=tuple(pairs), outer=outer, single=alone)
+        return self.made(join, names)
+
+    def _check_single(self, right: Origin, on: Sequence[Expression], node: exp.Expr) -> None:
+        """Rows that are people of their own take one public row each: by columns in which no two agree."""
+        names = {part.name for part in on if isinstance(part, Column)}
+        if is_unique(right.relation, names, self.schemas):
+            return
+        table = next(iter(tables(right.relation)))
+        known = [name for each in right.names.values() for name, inner in each.items() if inner in names]
+        columns = [name for name in known if name in self.schemas[table].columns]
+        listed = ", ".join(repr(name) for name in columns)
+        unique = f"unique=[{listed}]" if len(columns) == 1 else f"unique=[({listed})]"
+        declare = (
+            f"If no two rows of {table} agree in it, the steward declares it: public(..., name={table!r}, {unique})"
+        )
+        hint = declare if columns else "Join on columns of a public table in which no two rows agree"
+        reason = "A join could repeat rows, and here each row is a person of its own."
+        self.source.refuse(reason, f"{hint}; or count without it: {{grouped}}.", node)
 
     def same_people(
         self,
