@@ -212,7 +212,12 @@ def test_totals_are_told_from_groups_of_null() -> None:
     asked = "SELECT h AS part, g, COUNT(*) AS n FROM t GROUP BY CUBE (g, h)"
     answer = made.ask(f"{asked} HAVING n > 0 ORDER BY n DESC, part, g", epsilon=10**6, delta="1e-6")
     assert [sorted(left) for left in answer.totals[:4]] == [["g", "part"], ["g"], ["g"], ["part"]]
-    assert [(row["part"], row["g"]) for row in answer[:4]] == [(None, None), ("(all)", None), (None, None), (None, 1)]
+    assert [(row["part"], row["g"]) for row in answer.records[:4]] == [
+        (None, None),
+        ("(all)", None),
+        (None, None),
+        (None, 1),
+    ]
     assert [line.split()[:2] for line in str(answer).splitlines()[3:6]] == [
         ["(all)", "(all)"],
         ["(all)", "(all)"],
@@ -233,7 +238,11 @@ def test_totals_are_told_from_groups_of_null() -> None:
 
 def test_private_groups_come_in_the_order_of_their_type() -> None:
     days = [dt.date(2026, 2, 3), dt.date(2026, 10, 1), dt.date(2025, 12, 31)]
-    keys = {"i": [10, 2, 1, -5, None], "d": [*days, None], "s": ["b", "B", "a b", "a", "é", "it's", None]}
+    keys: dict[str, list[Any]] = {
+        "i": [10, 2, 1, -5, None],
+        "d": [*days, None],
+        "s": ["b", "B", "a b", "a", "é", "it's", None],
+    }
     for name, values in keys.items():
         rows = [{"i": None, "d": None, "s": None} | {name: value} for value in values for _ in range(20)]
         for made in (Curator.for_tests(bits=SeededBits(1), engine=engine()) for engine in (Memory, DuckDB)):
@@ -245,7 +254,7 @@ def test_private_groups_come_in_the_order_of_their_type() -> None:
             types = {"i": "int", "d": "date", "s": "text"}
             made.protect(source, name="t", types=types, budget=Budget(epsilon=10**8, delta="1e-3"))
             answer = made.ask(f"SELECT {name} AS k, COUNT(*) AS n FROM t GROUP BY ALL", epsilon=10**6, delta="1e-6")
-            present = sorted(value for value in values if value is not None)  # type: ignore[type-var]
+            present = sorted(value for value in values if value is not None)
             assert [row["k"] for row in answer] == [*present, None]
             assert answer.to_pandas()["k"].tolist()[:3] == present[:3]
             made.close()

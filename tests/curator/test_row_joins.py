@@ -58,7 +58,7 @@ def _curator(rows: Any, *, engine: Any = Memory, neighbours: Any = None, **decla
     def given(name: str, listed: Any) -> Any:
         return list(listed) if engine is Memory else pl.DataFrame(list(listed), schema=FRAMES[name])
 
-    unique = {"wards": ["ward"], "sites": [("place", "year")]} | declared
+    unique: dict[str, Any] = {"wards": ["ward"], "sites": [("place", "year")]} | declared
     for name, listed in (("wards", WARDS), ("sites", SITES)):
         types = {"ward": "text", "site": "text", "beds": "int", "place": "text", "year": "int", "cost": "int"}
         own = {column: types[column] for column in FRAMES[name]}

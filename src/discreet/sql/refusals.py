@@ -112,6 +112,10 @@ _SINGLE: dict[str, Refusal] = {
     "TOP": Refusal("TOP is not accepted.", "Write LIMIT: {top}."),
     "INTO": Refusal("INTO writes a table.", "Take the answer as a frame: {grouped}."),
     "LOCKS": Refusal("A question does not lock rows.", "Leave FOR out: {count}."),
+    "GENERATE_SERIES": Refusal(
+        "{word} makes rows that are nobody's.",
+        "Groups of listed values, and of days and numbers between declared bounds, are shown even if empty: {months}.",
+    ),
     "HISTOGRAM": Refusal(
         "HISTOGRAM is many rows: it stands alone in SELECT, without GROUP BY, HAVING, ORDER BY and LIMIT.",
         "Group by bands beside other keys and aggregates: {buckets}.",

@@ -235,8 +235,7 @@ def _of_one_group(step: Step) -> Step:
 
 def _taken(argument: Expression | None) -> Expression | None:
     """What an aggregate takes of groups that satisfy its FILTER, which is CASE WHEN it holds."""
-    filtered = isinstance(argument, Call) and argument.function == "if"
-    return argument.arguments[1] if filtered else argument
+    return argument.arguments[1] if isinstance(argument, Call) and argument.function == "if" else argument
 
 
 def _in_the_middle(measure: Measure, rows: int) -> list[int]:

@@ -162,7 +162,7 @@ def _(relation: Join, tables: Tables, declared: Declared) -> list[Row]:
     return pairs
 
 
-def _smallest(rows: Sequence[Row]) -> Sequence[Row]:
+def _smallest(rows: Sequence[Row]) -> list[Row]:
     """The smallest of equal rows by all columns, NULL last; none of none."""
     return sorted(rows, key=lambda row: [(value is None, value) for value in row.values()])[:1]
 
