@@ -130,6 +130,10 @@ def test_remedies_are_followed_word_for_word() -> None:
         assert (name, unique) == ("sites", [("place", "year")])
         curator.public(list(SITES), name=name, types={"place": "text", "year": "int", "cost": "int"}, unique=unique)
         assert len(curator.ask(undeclared, epsilon=1)) == 1
+        both = "(SELECT w.ward AS ward, s.cost AS cost FROM wards w JOIN sites s ON s.place = w.site) AS t"
+        with pytest.raises(UnsupportedQuery, match="could repeat rows") as refused:  # no declaration would help
+            curator.ask(f"SELECT SUM(cost) AS c FROM visits v JOIN {both} ON t.ward = v.ward", epsilon=1)
+        assert "unique=" not in refused.value.hint
 
 
 def test_what_is_not_unique_is_not_declared() -> None:

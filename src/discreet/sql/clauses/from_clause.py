@@ -309,15 +309,14 @@ class From:
         names = {part.name for part in on if isinstance(part, Column)}
         if is_unique(right.relation, names, self.schemas):
             return
-        table = next(iter(tables(right.relation)))
-        known = [name for each in right.names.values() for name, inner in each.items() if inner in names]
-        columns = [name for name in known if name in self.schemas[table].columns]
-        listed = ", ".join(repr(name) for name in columns)
-        unique = f"unique=[{listed}]" if len(columns) == 1 else f"unique=[({listed})]"
-        declare = (
-            f"If no two rows of {table} agree in it, the steward declares it: public(..., name={table!r}, {unique})"
-        )
-        hint = declare if columns else "Join on columns of a public table in which no two rows agree"
+        table = self.schemas[next(iter(tables(right.relation)))]
+        columns = [name for each in right.names.values() for name, inner in each.items() if inner in names]
+        supposed = {**self.schemas, table.name: replace(table, unique=(tuple(columns),))}
+        unique = columns if len(columns) == 1 else [tuple(columns)]
+        hint = "Join on columns of one public table in which no two rows agree"
+        if columns and is_unique(right.relation, names, supposed):
+            declared = f"public(..., name={table.name!r}, unique={unique})"
+            hint = f"If no two rows of {table.name} agree in that, the steward declares it: {declared}"
         reason = "A join could repeat rows, and here each row is a person of its own."
         self.source.refuse(reason, f"{hint}; or count without it: {{grouped}}.", node)
 
