@@ -28,6 +28,7 @@ from discreet.mechanisms.quantile_tree import QuantileTree
 from discreet.mechanisms.ranks import Aim, Pick
 from discreet.mechanisms.value_counts import Histogram, Look
 from discreet.noise import Bits
+from discreet.plan.analysis.group_keys import in_order
 from discreet.plan.model.nodes import Value
 from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.types import Type
@@ -253,7 +254,7 @@ class Recorder(Releaser):
             return list(reading.public_keys)
         if self._is_private() and self.beside is not None:
             self.quiet = set(groups) ^ set(self.beside.inner.read(reading))
-        return sorted(groups, key=repr) if reading.keys else [()]
+        return in_order(groups) if reading.keys else [()]
 
 
 def ask(
