@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,9 +17,9 @@ from typer.core import TyperGroup
 from discreet import attacks
 from discreet.attacks.linkage.tables import Column, Columns, chosen, columns_of
 from discreet.attacks.reconstruction.linear_reconstruction import Method
-from discreet.cli.findings import attacked
-from discreet.cli.output import Html, Json
+from discreet.cli.output import Html, Json, json_text, stages, write_page
 from discreet.errors import InvalidParameter
+from discreet.report.finding import Comparison, Finding, finding_page
 
 
 class Named(TyperGroup):
@@ -298,3 +301,40 @@ def _needed(given: str | None, name: str) -> str:
     if given is None:
         raise InvalidParameter(f"--{name}", None, "to name a column", f"Add --{name} COLUMN.")
     return given
+
+
+# ------------------------------------------------------------------------------------------------- what was found
+
+Outcome = Finding | Comparison
+
+
+def attacked(run: Callable[[], Outcome], *, as_json: bool, html: Path | None) -> None:
+    """Runs an attack, naming its stages on a terminal, and prints what it found.
+
+    Args:
+        run: the attack.
+        as_json: print JSON.
+        html: also write a page.
+    """
+    with stages("Attacking"):
+        found = run()
+    if html is not None:
+        write_page(finding_page(found), html, "html")
+    typer.echo(json_text(_plain(found)) if as_json else str(found))
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value as JSON has it: dataclasses as objects, arrays as lists, what is not finite as null."""
+    if isinstance(value, Comparison):
+        value = {"trials": value.trials, "ceiling": value.ceiling}
+    elif hasattr(value, "__dataclass_fields__"):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    elif isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(part) for part in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)

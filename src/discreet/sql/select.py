@@ -193,8 +193,9 @@ def _select_of(node: exp.Expr, reader: From) -> _Inner | None:
     elif isinstance(node, exp.Table) and (defined := lookup(node.name, reader.defined)) is not None:
         only(node, reader.blank, "this", "alias")
         node, given = defined.tree, defined.reader
-    rows = as_rows(node, given)
-    node = as_cells(node, given) if rows is not node and releases(given, rows) else rows
+    if isinstance(node, exp.Pivot) or node.args.get("pivots"):
+        rows = as_rows(node, given)
+        node = as_cells(node, given) if releases(given, rows) else rows
     if not isinstance(node, exp.Select | exp.Union) or not _is_released(node, given):
         return None
     return _Inner(node, alias, given, reader)

@@ -245,7 +245,7 @@ def _fields(place: str, given: Any, readers: Mapping[str, Read]) -> dict[str, An
 
 
 def _near(name: str, known: Mapping[str, object]) -> str:
-    close = get_close_matches(name, known, n=1)
+    close = get_close_matches(name, known, n=1, cutoff=0.7)
     return f"Did you mean {close[0]}?" if close else f"Known here: {', '.join(known) or 'none'}."
 
 
