@@ -65,6 +65,10 @@ def ask(
     analyst: Analyst = OWNER,
     project: Project = "",
     key: Annotated[str | None, typer.Option(help="A word of yours: asked again with it, it is charged once.")] = None,
+    profile: Annotated[str | None, typer.Option(help="Buy a profile of the table with it, for this epsilon.")] = None,
+    coverage: Annotated[
+        str | None, typer.Option(help="The part of epsilon that tells what limits leave out of this question.")
+    ] = None,
     confidence: Confidence = "0.95",
     json: Json = False,
     csv: Csv = False,
@@ -97,6 +101,8 @@ def ask(
             within=within,
             max_epsilon=max_epsilon,
             project=project,
+            profile=profile,
+            coverage=coverage,
         )
     if chosen is Form.CSV:
         typer.echo(csv_text(answer.columns, answer.records), nl=False)

@@ -59,6 +59,8 @@ class CuratedFrame(TableFrame):
         within: Number | None = None,
         max_epsilon: Number | None = None,
         project: str = "",
+        profile: Number | None = None,
+        coverage: Number | None = None,
         progress: Progress | None = None,
     ) -> Answer:
         """Asks the question; see `Curator.ask`."""
@@ -74,6 +76,8 @@ class CuratedFrame(TableFrame):
             within=within,
             max_epsilon=max_epsilon,
             project=project,
+            profile=profile,
+            coverage=coverage,
             progress=progress,
         )
 
