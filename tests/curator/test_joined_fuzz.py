@@ -231,12 +231,12 @@ def along_links(word: str) -> Callable[[Joined, str], bool]:
 
 def test_mutant_exists_over_other_peoples_rows() -> None:
     with replaced(Matched, across_people(lambda relation: not relation.negated)):
-        noticed(along_links("(?<!NOT )(EXISTS|IN)"))
+        noticed(along_links("(?<!NOT )(EXISTS|IN)"), first=4 * FIRST)
 
 
 def test_mutant_not_in_over_other_peoples_rows() -> None:
     with replaced(Matched, across_people(lambda relation: relation.negated)):
-        noticed(along_links("NOT (EXISTS|IN)"))
+        noticed(along_links("NOT (EXISTS|IN)"), first=4 * FIRST)
 
 
 def test_mutant_in_inside_an_expression_over_other_peoples_rows() -> None:

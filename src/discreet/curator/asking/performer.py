@@ -130,7 +130,6 @@ class WantedProfile:
 
     def released(self, engine: Reader, releaser: Releaser) -> str:
         """Reads, adds noise, and returns what is kept of it."""
-        stage("Profiling the table")
         made, private = run(self.program, engine, releaser), releaser.bits.private
         about = {"columns": list(self.plan.columns), "by": [list(one) for one in self.plan.by]}
         return pack(made, Terms(self.epsilon, Fraction(0)), private=private, beside={"profile": about})

@@ -113,7 +113,8 @@ def _left(
 
 def _clipped(used: list[Aggregate], program: Program, profile: Profile, outside: Fraction) -> Figure | None:
     """Returns how many values are clipped, of all columns that were profiled; None if there are none."""
-    arguments = {aggregate.argument.name for aggregate in used if isinstance(aggregate.argument, Column)}
+    added = (one.argument for one in used if not one.kind.startswith("count"))  # a count takes any value for one
+    arguments = {argument.name for argument in added if isinstance(argument, Column)}
     limits, risk = program.contribution.limits, outside / max(len(arguments), 1)
     most = limits.rows * (limits.groups if program.question.keys else 1)
     counts = [profile.clipped(name, risk, most) for name in sorted(arguments)]
@@ -139,7 +140,8 @@ def completed(
 
     What was counted and what limits, bounds and missing ids leave out add up to the whole; the risk of an interval is
     divided between the two. Without a declared `most_rows` nothing is completed, and of values nothing without a
-    declared domain: no finite end would be valid.
+    declared domain: no finite end would be valid. Sums and means are completed only if an interval is left that tells
+    something, no wider than the number itself: else it is more to know the mean of what was counted.
 
     Returns:
         The rows, and which of their columns were completed.
@@ -181,7 +183,8 @@ class _Missed:
         values = self._values(aggregate)
         if values is None or aggregate.kind not in ("sum", "mean"):
             return None
-        return _sum(cell, left, values) if aggregate.kind == "sum" else _mean(cell, left, values)
+        found = _sum(cell, left, values) if aggregate.kind == "sum" else _mean(cell, left, values)
+        return found if found.high - found.low <= abs(found.value or 0) else None
 
     def _values(self, aggregate: Aggregate) -> _Values | None:
         """Returns what is known about the values of a column, if its domain is declared and it was profiled."""
