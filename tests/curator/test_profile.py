@@ -220,7 +220,7 @@ def test_sums_and_means_of_the_whole_table() -> None:
     truths = {"SUM(age)": sum(ages), "AVG(age)": sum(ages) / len(ages)}
     misses = 0
     for seed in range(20):
-        declared = {"domain": {"age": (0, 300)}, "bounds": {**DECLARED["bounds"], "age": (0, 250)}}
+        declared: dict[str, Any] = {"domain": {"age": (0, 300)}, "bounds": {**DECLARED["bounds"], "age": (0, 250)}}
         curator = clinic(bits=SeededBits(seed), most_rows=9, max_rows=8, **declared)
         curator.profile("visits", epsilon=50)
         for sql, truth in truths.items():

@@ -184,7 +184,7 @@ class _Missed:
         if values is None or aggregate.kind not in ("sum", "mean"):
             return None
         found = _sum(cell, left, values) if aggregate.kind == "sum" else _mean(cell, left, values)
-        return found if found.high - found.low <= abs(found.value or 0) else None
+        return found if float(found.high - found.low) <= abs(float(found.value or 0)) else None
 
     def _values(self, aggregate: Aggregate) -> _Values | None:
         """Returns what is known about the values of a column, if its domain is declared and it was profiled."""
