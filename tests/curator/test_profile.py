@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,29 @@ def clinic(
     given = {"unit": "patient", "budget": Budget(epsilon=100), "max_rows": 2, **DECLARED, **declared}
     curator.protect(visits(3, patients=60, most=9), name="visits", **given)
     return curator
+
+
+class Remembering(Memory):
+    """An engine that reads everything once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[Reading, Groups] = {}
+
+    def read(self, reading: Reading) -> Groups:
+        if reading not in self.kept:
+            self.kept[reading] = super().read(reading)
+        return self.kept[reading]
+
+
+def clinics(folder: Path, seeds: range, **declared: Any) -> Iterator[Curator]:
+    """Curators of copies of one account, which keep the same rows of everybody: they differ in their noise alone."""
+    opened, engine = folder / "opened.db", Remembering()
+    clinic(opened, **declared).close()
+    for seed in seeds:
+        copied = folder / f"{seed}.db"
+        copied.write_bytes(opened.read_bytes())
+        yield clinic(copied, engine=engine, bits=SeededBits(seed), **declared)
 
 
 def test_a_profile_is_paid_once_and_kept() -> None:
@@ -177,7 +200,7 @@ def truly_left(kept: Sequence[dict[str, Any]], groups: int, key: str | None) -> 
     return sum(max(0, n - 2) for n in by.values()) / len(kept)
 
 
-def test_coverage_of_a_question_of_its_own() -> None:
+def test_coverage_of_a_question_of_its_own(tmp_path: Path) -> None:
     """Of 24 answers at most 7 may miss: more has a chance below 1e-4 if each does with 1/20."""
     rows = visits(3, patients=60, most=9)
     asked = {
@@ -185,12 +208,13 @@ def test_coverage_of_a_question_of_its_own() -> None:
         BY_WARD: ([row for row in rows if row["age"] is not None and row["age"] > 10], "ward"),
     }
     misses = 0
+    truths = {}
     for sql, (kept, key) in asked.items():
         of_people = [row for row in kept if row["patient"] is not None]
         nobodys = len(kept) - len(of_people)
-        truth = (truly_left(of_people, 9, key) * len(of_people) + nobodys) / len(kept)
-        for seed in range(12):
-            curator = clinic(bits=SeededBits(seed), max_groups=9, most_rows=9)
+        truths[sql] = (truly_left(of_people, 9, key) * len(of_people) + nobodys) / len(kept)
+    for curator in clinics(tmp_path, range(12), max_groups=9, most_rows=9):
+        for sql, truth in truths.items():
             found = (curator.ask(sql, epsilon=20, coverage="0.8").coverage or {})["n"]
             assert found.share is not None
             misses += not found.low <= truth <= found.high
@@ -213,15 +237,14 @@ def test_coverage_is_a_part_of_the_epsilon_and_is_kept() -> None:
         curator.ask("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)", epsilon=1, coverage="0.5")
 
 
-def test_sums_and_means_of_the_whole_table() -> None:
+def test_sums_and_means_of_the_whole_table(tmp_path: Path) -> None:
     """Of 40 numbers at most 9 may miss: more has a chance below 1e-4 if each does with 1/20."""
     rows = visits(3, patients=60, most=9)
     ages = [row["age"] for row in rows if row["age"] is not None]
     truths = {"SUM(age)": sum(ages), "AVG(age)": sum(ages) / len(ages)}
     misses = 0
-    for seed in range(20):
-        declared: dict[str, Any] = {"domain": {"age": (0, 300)}, "bounds": {**DECLARED["bounds"], "age": (0, 250)}}
-        curator = clinic(bits=SeededBits(seed), most_rows=9, max_rows=8, **declared)
+    declared: dict[str, Any] = {"domain": {"age": (0, 300)}, "bounds": {**DECLARED["bounds"], "age": (0, 250)}}
+    for curator in clinics(tmp_path, range(20), most_rows=9, max_rows=8, **declared):
         curator.profile("visits", epsilon=50)
         for sql, truth in truths.items():
             answer = curator.ask(f"SELECT {sql} AS x FROM visits", epsilon=10)
@@ -278,14 +301,11 @@ def test_facts_change_no_declaration_and_no_number() -> None:
         clinic(domain={"ward": (0, 1)})
 
 
-def test_with_a_fact_a_count_is_of_the_whole_table() -> None:
+def test_with_a_fact_a_count_is_of_the_whole_table(tmp_path: Path) -> None:
     """Of 20 curators at most 6 may miss: more has a chance below 1e-4 if each does with 1/20."""
     rows = visits(3, patients=60, most=9)
     misses = 0
-    for seed in range(20):
-        curator = Curator.for_tests(engine=Memory(), bits=SeededBits(seed))
-        given = {"unit": "patient", "budget": Budget(epsilon=100), "max_rows": 2, "most_rows": 9, **DECLARED}
-        curator.protect(rows, name="visits", **given)
+    for curator in clinics(tmp_path, range(20), most_rows=9):
         answer = curator.ask(COUNT, epsilon=1, profile=8)
         assert answer.scope == "whole table"
         (record,) = answer

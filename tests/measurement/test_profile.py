@@ -20,6 +20,7 @@ from discreet.measurement.profile.parts import ProfilePlan, chosen, width
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.profile.sizes import Figure, share
 from discreet.measurement.program.execution import run
+from discreet.measurement.program.program import Program
 from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
 from discreet.plan.analysis.relation_schema import own_rows
@@ -50,8 +51,12 @@ def schema(unit: str | None = "patient", neighbours: Neighbours = Neighbours.ADD
 
 
 @lru_cache(maxsize=64)
-def by_limits(unit: str | None, neighbours: Neighbours, rows: int, most: int | None) -> ProfilePlan:
-    return plan(replace(schema(unit, neighbours, rows), most_rows=most))
+def by_limits(
+    unit: str | None, neighbours: Neighbours, rows: int, most: int | None
+) -> tuple[ProfilePlan, Program, Program]:
+    """A plan, and its programs with noise and without."""
+    made = plan(replace(schema(unit, neighbours, rows), most_rows=most))
+    return made, made.program(Fraction(1, 2)), made.program(EXACT)
 
 
 def plan(declared: TableSchema) -> ProfilePlan:
@@ -66,9 +71,9 @@ def loaded(rows: Sequence[Row]) -> Memory:
 
 
 def profile(rows: Sequence[Row], declared: TableSchema) -> Profile:
-    made = by_limits(declared.unit, declared.neighbours, declared.limits.rows, declared.most_rows)
-    released = run(made.program(EXACT), loaded(rows), Releaser(SeededBits(0)))
-    return Profile.of(made, released, epsilon=EXACT, private=False)
+    made, _, exact = by_limits(declared.unit, declared.neighbours, declared.limits.rows, declared.most_rows)
+    found = run(exact, loaded(rows), Releaser(SeededBits(0)))
+    return Profile.of(made, found, epsilon=EXACT, private=False)
 
 
 def drawn(rows: Sequence[Row], declared: TableSchema, epsilon: Fraction, seeds: range) -> list[Profile]:
@@ -83,7 +88,7 @@ def drawn(rows: Sequence[Row], declared: TableSchema, epsilon: Fraction, seeds: 
             return read[reading]
 
     noisy = (run(program, Once(), Releaser(SeededBits(seed))) for seed in seeds)
-    return [Profile.of(made, released, epsilon=epsilon, private=False) for released in noisy]
+    return [Profile.of(made, found, epsilon=epsilon, private=False) for found in noisy]
 
 
 def sizes(rows: Sequence[Row], *keys: str) -> list[int]:
@@ -103,12 +108,17 @@ def sizes(rows: Sequence[Row], *keys: str) -> list[int]:
 def test_one_patient_moves_no_part_farther_than_charged(seed: int, rows: int, neighbours: Neighbours, who: int) -> None:
     found = visits(seed)
     engines = loaded(found), loaded(neighbour(found, seed, who, neighbours))
+    for part in released(neighbours, rows):
+        one, other = (engine.read(part.reading) for engine in engines)
+        check_moves(part, one, other)
+
+
+@lru_cache(maxsize=64)
+def released(neighbours: Neighbours, rows: int) -> list[Program]:
+    """Every part of the profiles of a table and of questions about it."""
     declared = schema(neighbours=neighbours, rows=rows)
     plans = [plan(declared), *(of_question(sql, declared) for sql in QUESTIONS)]
-    for program in (each.program(Fraction(1, 2)) for each in plans):
-        for part in (replace(program, beside=()), *program.beside):
-            one, other = (engine.read(part.reading) for engine in engines)
-            check_moves(part, one, other)
+    return [part for each in plans for part in each.program(Fraction(1, 2)).released]
 
 
 QUESTIONS = [
@@ -126,8 +136,8 @@ def of_question(sql: str, declared: TableSchema) -> ProfilePlan:
 def test_a_profile_of_a_question_is_of_its_own_rows() -> None:
     rows, declared = visits(5, patients=40, most=9), schema()
     made = of_question("SELECT ward, COUNT(*) AS n FROM visits WHERE age > 20 GROUP BY ward", declared)
-    released = run(made.program(EXACT), loaded(rows), Releaser(SeededBits(0)))
-    found = Profile.of(made, released, epsilon=EXACT, private=False)
+    noiseless = run(made.program(EXACT), loaded(rows), Releaser(SeededBits(0)))
+    found = Profile.of(made, noiseless, epsilon=EXACT, private=False)
     kept = [row for row in rows if row["age"] is not None and row["age"] > 20]
     own = sizes(kept)
     assert round(found.people(RISK).value) == len(own)
@@ -142,9 +152,9 @@ def test_a_profile_of_a_question_is_of_its_own_rows() -> None:
 @given(seed=st.integers(0, 10**6))
 def test_one_row_moves_no_part_farther_than_charged(seed: int) -> None:
     found = visits(seed)
-    program = by_limits(None, Neighbours.ADD_REMOVE, 1, None).program(Fraction(1, 2))
-    for part in (replace(program, beside=()), *program.beside):
-        check_moves(part, loaded(found).read(part.reading), loaded(found[1:]).read(part.reading))
+    one, other = loaded(found), loaded(found[1:])
+    for part in by_limits(None, Neighbours.ADD_REMOVE, 1, None)[1].released:
+        check_moves(part, one.read(part.reading), other.read(part.reading))
 
 
 def test_rows_of_somebody_are_never_counted_as_nobodys() -> None:

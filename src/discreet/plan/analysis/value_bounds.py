@@ -10,7 +10,7 @@ import datetime as dt
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 from operator import add, mul, sub, truediv
 from typing import Any
 
@@ -143,10 +143,7 @@ def bounds(expression: Expression, schema: TableSchema, *, floored: bool = True)
     if expression.type not in _MEASURED:
         return None
     read = {column.name for column in named(expression)} & schema.columns.keys()  # of a wide table, few
-    known = {name: _declared(schema.columns[name].bounds) for name in read}
-    found = span(expression, known)
-    if floored and not found.is_bounded:
-        found = span(floors(expression, known), known)
+    found = _spanned(expression, frozenset((name, _declared(schema.columns[name].bounds)) for name in read), floored)
     if found.is_empty:
         return Bounds(Fraction(0), Fraction(1))
     if not found.is_bounded:
@@ -155,6 +152,15 @@ def bounds(expression: Expression, schema: TableSchema, *, floored: bool = True)
     if low < high:
         return Bounds(low, high)
     return Bounds(min(low, Fraction(0)), max(high, Fraction(0))) if low else Bounds(Fraction(0), Fraction(1))
+
+
+@lru_cache(maxsize=256)  # a question is planned several times, and a profile asks the same of many tables
+def _spanned(expression: Expression, columns: frozenset[tuple[str, Span]], floored: bool) -> Span:
+    """The interval of an expression; with floors under its logarithms if it has none else."""
+    if not floored:
+        return span(expression, dict(columns))
+    found = _spanned(expression, columns, False)
+    return found if found.is_bounded else span(floors(expression, dict(columns)), dict(columns))
 
 
 SMALLEST = Fraction(1, 1 << 30)

@@ -107,36 +107,39 @@ def evaluate(expression: Expression, values: Values) -> Any:
     >>> evaluate(half, {"n": 3.0}) is None
     True
     """
-    if isinstance(expression, Column):
-        return values[expression.name]
-    if isinstance(expression, Literal):
-        return expression.value
     if isinstance(expression, Call):
         return _called(expression, values)
+    if isinstance(expression, Literal):
+        return expression.value
+    if isinstance(expression, Column):
+        return values[expression.name]
     raise InternalError(f"A {type(expression).__name__} has no value.")
 
 
 def _called(expression: Call, values: Values) -> Any:
-    kinds = _wanted(expression.function, tuple([part.type for part in expression.arguments]), expression.type)
-    if expression.function == "if":  # every expression is total: the other branch has a value that nobody needs
-        place = 1 if evaluate(expression.arguments[0], values) is True else 2
-        return _argument(evaluate(expression.arguments[place], values), kinds[place])
-    parts = zip(expression.arguments, kinds, strict=True)
-    arguments = [_argument(evaluate(part, values), kind) for part, kind in parts]
-    lenient = _LENIENT.get(expression.function)
+    function, parts = expression.function, expression.arguments
+    kinds, as_given = _wanted(function, tuple([part.type for part in parts]), expression.type)
+    if function == "if":  # every expression is total: the other branch has a value that nobody needs
+        place = 1 if evaluate(parts[0], values) is True else 2
+        return _argument(evaluate(parts[place], values), kinds[place])
+    arguments = [evaluate(part, values) for part in parts]
+    if not as_given:
+        arguments = [_argument(value, kind) for value, kind in zip(arguments, kinds, strict=True)]
+    lenient = _LENIENT.get(function)
     if lenient is not None:
         return lenient(arguments)
     if None in arguments:
         return None
-    return _RESULTS[expression.type](_STRICT[expression.function](*arguments))
+    return _RESULTS[expression.type](_STRICT[function](*arguments))
 
 
 @cache
-def _wanted(function: str, given: tuple[Type, ...], result: Type) -> tuple[Type, ...]:
-    """The types that the function takes these arguments as."""
+def _wanted(function: str, given: tuple[Type, ...], result: Type) -> tuple[tuple[Type, ...], bool]:
+    """The types that the function takes these arguments as, and whether none of them is a double."""
     fitting = (signature for signature in FUNCTIONS[function].signatures if signature.accepts(given))
     signature = next((signature for signature in fitting if signature.result is result), None)
-    return given if signature is None else taken(signature, len(given))
+    kinds = given if signature is None else taken(signature, len(given))
+    return kinds, Type.FLOAT not in kinds
 
 
 def taken(signature: Signature, count: int) -> tuple[Type, ...]:
