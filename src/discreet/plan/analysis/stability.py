@@ -44,10 +44,11 @@ neighbours of small worlds.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
+from itertools import combinations
 from typing import Self
 
 from discreet.plan.model.schema import Limits
@@ -111,24 +112,26 @@ class Contribution:
         A group of what is not shown comes in addition, since which groups these are follows from released numbers of
         all of them. All rows of a unit may be in it, those of several groups added up.
         """
+        whole, unit = _whole(weights)
         if self.gathers:
-            gathered = self._in_all_groups(once) * max(_length(move, weights) for move in self._moves(corners))
-            return replace(self, gathers=False).l1(corners, weights, once=once) + gathered
+            gathered = self._in_all_groups(once) * max(_length(move, whole) for move in self._moves(corners))
+            return replace(self, gathers=False).l1(corners, weights, once=once) + gathered * unit
         rows = 1 if once else self.limits.rows
-        return rows * self._farthest(corners, lambda move: _length(move, weights))
+        return rows * self._farthest(corners, lambda move: _length(move, whole)) * unit
 
     def l2_squared(self, corners: Sequence[Corner], weights: Sequence[Fraction], *, once: bool = False) -> Fraction:
         """Computes the largest square of the weighted L2 distance; weights are inverse standard deviations.
 
         Rows of one unit in one group add up before squaring, groups after.
         """
+        whole, unit = _whole(weights)
         if self.gathers:
-            gathered = self._in_all_groups(once) ** 2 * max(_square(move, weights) for move in self._moves(corners))
-            return replace(self, gathers=False).l2_squared(corners, weights, once=once) + gathered
+            gathered = self._in_all_groups(once) ** 2 * max(_square(move, whole) for move in self._moves(corners))
+            return replace(self, gathers=False).l2_squared(corners, weights, once=once) + gathered * unit**2
         rows = 1 if once else self.limits.rows
-        return rows**2 * self._farthest(corners, lambda move: _square(move, weights))
+        return rows**2 * self._farthest(corners, lambda move: _square(move, whole)) * unit**2
 
-    def _farthest(self, corners: Sequence[Corner], size: Callable[[Corner], Fraction]) -> Fraction:
+    def _farthest(self, corners: Sequence[Corner], size: Callable[[Corner], int]) -> int:
         """The largest distance in all groups of units with one row in each."""
         alone = max(map(size, corners))
         if self.neighbours is Neighbours.ADD_REMOVE:
@@ -146,13 +149,20 @@ class Contribution:
 
 
 def _differences(corners: Sequence[Corner]) -> list[Corner]:
+    """What a row that becomes another one changes; opposite changes are of one size, and one of them is enough."""
     points = [*corners, (0,) * len(corners[0])]
-    return [tuple(a - b for a, b in zip(new, old, strict=True)) for new, old in product(points, points)]
+    return [tuple([a - b for a, b in zip(new, old, strict=True)]) for new, old in combinations(points, 2)]
 
 
-def _length(vector: Corner, weights: Sequence[Fraction]) -> Fraction:
-    return sum((abs(x) * w for x, w in zip(vector, weights, strict=True)), Fraction(0))
+def _whole(weights: Sequence[Fraction]) -> tuple[list[int], Fraction]:
+    """Weights as multiples of a unit that they have in common: sums of fractions would take most of the planning."""
+    bottom = math.lcm(*(weight.denominator for weight in weights))
+    return [weight.numerator * (bottom // weight.denominator) for weight in weights], Fraction(1, bottom)
 
 
-def _square(vector: Corner, weights: Sequence[Fraction]) -> Fraction:
-    return sum(((x * w) ** 2 for x, w in zip(vector, weights, strict=True)), Fraction(0))
+def _length(vector: Corner, weights: Sequence[int]) -> int:
+    return sum([abs(x) * w for x, w in zip(vector, weights, strict=True)])
+
+
+def _square(vector: Corner, weights: Sequence[int]) -> int:
+    return sum([(x * w) ** 2 for x, w in zip(vector, weights, strict=True)])
