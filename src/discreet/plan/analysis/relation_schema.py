@@ -140,8 +140,28 @@ def public_origin(relation: Relation, name: str, schemas: Schemas) -> tuple[tupl
         The way to the table through the relation, by which two readings of one table differ, its name, and the
         column's name there; None if the column is computed, or private.
     """
-    if isinstance(relation, Table):
-        return ((), relation.name, name) if schemas[relation.name].public else None
+    found = _origin(relation, name, schemas)
+    if found is None or not schemas[found[1].name].public:
+        return None
+    way, table, column = found
+    return way, table.name, column
+
+
+def is_present(expression: Expression, relation: Relation, schemas: Schemas) -> bool:
+    """Tells whether an expression is NULL in no row that is somebody's: an id, or what leads from a row to one."""
+    schema = describe(relation, schemas)
+    if schema.unit is None or not isinstance(expression, Column):
+        return False
+    if _is_id(expression, schema) or is_part_of_id(expression, schema):
+        return True
+    found = _origin(relation, expression.name, schemas) if leads_to_id(expression, schema) else None
+    return found is not None and isinstance(found[1], Reached) and found[1].column == found[2]
+
+
+def _origin(relation: Relation, name: str, schemas: Schemas) -> tuple[tuple[int, ...], Table | Reached, str] | None:
+    """The way to the declared rows that a column comes from as it is, those rows, and the column's name there."""
+    if isinstance(relation, Table | Reached):
+        return (), relation, name
     if isinstance(relation, Select):
         known = {column.name: column.expression for column in relation.columns}
         inner = known.get(name)
@@ -170,8 +190,10 @@ def is_unique(relation: Relation, names: AbstractSet[str], schemas: Schemas) -> 
     return is_unique(relation.source, inner, schemas)
 
 
-def _step(place: int, inner: Relation, name: str, schemas: Schemas) -> tuple[tuple[int, ...], str, str] | None:
-    found = public_origin(inner, name, schemas)
+def _step(
+    place: int, inner: Relation, name: str, schemas: Schemas
+) -> tuple[tuple[int, ...], Table | Reached, str] | None:
+    found = _origin(inner, name, schemas)
     return None if found is None else ((place, *found[0]), *found[1:])
 
 

@@ -9,12 +9,13 @@ from itertools import count
 from sqlglot import exp
 
 from discreet.errors import UnknownTable
-from discreet.plan.analysis.relation_schema import Schemas, describe, is_unique, own_rows, same_id
+from discreet.plan.analysis.relation_schema import Schemas, describe, is_present, is_unique, own_rows, same_id
 from discreet.plan.expressions.calls import Mismatch, alike
 from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Relation
 from discreet.plan.model.relations import Join, Marked, Matched, Select, tables
 from discreet.plan.model.schema import TableSchema
 from discreet.sql.clauses.assembly import Piece, conjunction, truth
+from discreet.sql.clauses.select_parts import puts_together
 from discreet.sql.functions import only, read
 from discreet.sql.refusals import Source
 from discreet.sql.scope import Names, Scope, lookup, same
@@ -350,7 +351,20 @@ class From:
         while isinstance(node, exp.Not | exp.Paren):
             negated, node = negated ^ isinstance(node, exp.Not), node.this
         compared = self.compared(found, node)
-        return None if compared is None else self.matched(found, *compared, node, negated=negated)
+        if compared is None or (negated and not self._is_known(found, *compared, node)):
+            return None
+        return self.matched(found, *compared, node, negated=negated)
+
+    def _is_known(
+        self, found: Origin, other: Origin, pairs: Sequence[tuple[Expression, Expression]], node: exp.Expr
+    ) -> bool:
+        """Whether nothing that is compared is NULL, which NOT IN and NOT EXISTS take for different things.
+
+        IN compares with a protected table's ids; rows without one count nowhere.
+        """
+        if isinstance(node, exp.In):
+            return not other.schema.public
+        return all(is_present(one, found.relation, self.schemas) for one, _ in pairs)
 
     def compared(self, found: Origin, node: exp.Expr) -> tuple[Origin, list[tuple[Expression, Expression]]] | None:
         """Reads the rows inside IN or EXISTS, and what is equal in rows outside and inside.
@@ -380,6 +394,10 @@ class From:
         tree = node.this
         if not isinstance(tree, exp.Select) or tree.args.get("from_") is None:
             self.source.refuse("EXISTS takes a SELECT from a table.", "For example {filtered}.", node)
+        if any(puts_together(output) for output in tree.expressions):
+            reason = "EXISTS looks for rows, and an aggregate gives one row whatever there is: this is always TRUE."
+            hint = "Write SELECT 1 in its place, or compare the aggregate: WHERE (SELECT COUNT(*) ...) > 0."
+            self.source.refuse(reason, hint, node)
         if tree.args.get("joins") or tree.args.get("with_"):
             return None
         only(tree, self.blank, "expressions", "from_", "where")

@@ -12,7 +12,8 @@ from itertools import count
 
 from sqlglot import exp
 
-from discreet.plan.model.nodes import Column, Expression, Output
+from discreet.plan.expressions.calls import call
+from discreet.plan.model.nodes import Column, Expression, Literal, Output
 from discreet.plan.model.relations import Marked, Select
 from discreet.plan.model.types import Type
 from discreet.sql.clauses.correlation import Correlation, Outside, attached, correlated, own_columns
@@ -45,7 +46,7 @@ def marked(
     for name in _CLAUSES:
         if tree.args.get(name) is not None:
             made.set(name, marks.without(tree.args[name]))
-    others = [marks.without(node) for node in conditions]
+    others = [marks.without(node, condition=True) for node in conditions]
     return made, marks.found, others
 
 
@@ -54,53 +55,102 @@ class _Marks:
 
     def __init__(self, reader: From, found: Origin) -> None:
         self.reader, self.found, self._first = reader, found, found
-        self._known: dict[exp.Expr, exp.Expr] = {}
+        self._known: dict[tuple[exp.Expr, bool], exp.Expr] = {}
 
-    def without(self, node: exp.Expr) -> exp.Expr:
-        """The node with columns in the place of subqueries; those of SELECTs inside it stay theirs."""
-        found: exp.Expr = node.transform(lambda part: self._column(part) if _is_own(part) else part)
+    def without(self, node: exp.Expr, *, condition: bool = False) -> exp.Expr:
+        """The node with columns in the place of subqueries; those of SELECTs inside it stay theirs.
+
+        Args:
+            node: an expression, or a clause.
+            condition: whether rows count for which it is TRUE, so that FALSE and NULL are one.
+        """
+        found: exp.Expr = node.transform(lambda part: self._column(part, condition) if _is_own(part) else part)
         return found
 
-    def _column(self, node: exp.Expr) -> exp.Expr:
+    def _column(self, node: exp.Expr, condition: bool) -> exp.Expr:
         if not isinstance(node, _KINDS):
             return node
-        if node not in self._known:
-            made = self._value(node) if isinstance(node, exp.Subquery) else self._mark(node)
+        exact = isinstance(node, exp.In) and not _is_tested(node, condition)
+        if (node, exact) not in self._known:
+            made = self._equal(node) or self._made(node, exact=exact)
             if made is None:
                 return node
-            self._known[node] = self._shown(made, node)
-        return self._known[node].copy()
+            self._known[node, exact] = made
+        return self._known[node, exact].copy()
+
+    def _equal(self, node: exp.Expr) -> exp.Expr | None:
+        """IN an aggregate for each row, which is one value: equality; None for everything else."""
+        tree = _select(node) if isinstance(node, exp.In) else None
+        if tree is None or not any(puts_together(output) for output in tree.expressions):
+            return None
+        if not is_correlated(self.reader, tree, self.found):
+            return None
+        value = self.without(exp.Subquery(this=tree.copy()))
+        return exp.Paren(this=exp.EQ(this=self.without(node.this), expression=value))
+
+    def _made(self, node: exp.Expr, *, exact: bool) -> exp.Expr | None:
+        made = self._value(node) if isinstance(node, exp.Subquery) else self._mark(node, exact=exact)
+        return None if made is None else self._shown(made, node)
 
     def _shown(self, made: Column, node: exp.Expr) -> exp.Expr:
         column = exp.Column(this=exp.to_identifier(f"#{made.name}", quoted=True))
         column.meta.update({MARK: made, "start": self.reader.source.start(node)})
         return exp.Coalesce(this=column, expressions=[exp.false()]) if isinstance(node, exp.Exists) else column
 
-    def _mark(self, node: exp.Expr) -> Column | None:
-        """The column that tells whether a row has others beside it."""
+    def _mark(self, node: exp.Expr, *, exact: bool) -> Column | None:
+        """The column that tells whether a row has others beside it.
+
+        Args:
+            node: IN or EXISTS.
+            exact: whether it is NULL where SQL says so; else it may be NULL in the place of FALSE, or the reverse.
+        """
         compared = self.reader.compared(self.found, node)
         name = distinct("is in", self.found.schema.columns)
         if compared is not None:
-            self.found = self.reader.marked(self.found, *compared, node, name)
+            other, pairs = compared
+            if exact and other.schema.public:  # of other tables, ids are compared
+                self._membership(_everywhere(self.found, other), pairs[0], name)
+            else:
+                self.found = self.reader.marked(self.found, other, pairs, node, name)
             return Column(name, Type.BOOL)
         tree = _select(node)
         if tree is None:
             return None
         found, own = self._rows(tree, node, numbered=isinstance(node, exp.In))
+        if exact and own is not None:
+            self._membership(found, own, name)
+            return Column(name, Type.BOOL)
         pairs = [*found.pairs, *([] if own is None else [own])]
         mark = Marked(source=found.outside.relation, other=found.inside.relation, on=tuple(pairs), name=name)
         columns = (*own_columns(found.rows), Output(name, Column(name, Type.BOOL)))
         self.found = self.reader.made(Select(mark, columns), found.rows.names)
         return Column(name, Type.BOOL)
 
+    def _membership(self, found: Correlation, own: tuple[Expression, Expression], name: str) -> None:
+        """Adds what IN is in SQL.
+
+        That is TRUE if a value inside is equal, else NULL if one of them is NULL or the value outside is, and FALSE if
+        not, or if there are none.
+        """
+        inside, taken = found.inside, [*found.outside.schema.columns, name]
+        unknown = self.reader.kept(inside, call("is_null", own[1]))
+        relation, marks = found.outside.relation, []
+        for label, other, more in (("equal", inside, (own,)), ("unknown", unknown, ()), ("any", inside, ())):
+            mark = Column(distinct(label, taken), Type.BOOL)
+            relation = Marked(source=relation, other=other.relation, on=(*found.pairs, *more), name=mark.name)
+            marks.append(mark)
+        equal, missing, some = marks
+        unsure = call("or", missing, call("and", call("is_null", own[0]), some))
+        false, true = Literal(False, Type.BOOL), Literal(True, Type.BOOL)
+        value = call("if", equal, true, call("if", unsure, Literal(None, Type.BOOL), false))
+        columns = (*own_columns(found.rows), Output(name, value))
+        self.found = self.reader.made(Select(relation, columns), found.rows.names)
+
     def _rows(
         self, tree: exp.Select, node: exp.Expr, *, numbered: bool
     ) -> tuple[Correlation, tuple[Expression, Expression] | None]:
         """What belongs to each row; for IN also what is compared."""
         only(tree, self.reader.blank, "with_", "expressions", "from_", "joins", "where")
-        if any(puts_together(output) for output in tree.expressions):
-            reason = "IN and EXISTS look for rows, and an aggregate gives one row whatever there is."
-            self.reader.source.refuse(reason, "Compare the aggregate itself: WHERE (SELECT COUNT(*) ...) > 0.", node)
         outside = Outside(rows=self.found, again=self._first)
         tree, found = rows_for_each(self.reader, outside, tree, node, numbered=numbered)
         if not isinstance(node, exp.In):
@@ -129,6 +179,22 @@ class _Marks:
         self.found = attached(self.reader, found, tree, prefix, outer=True)
         name = f"{prefix}value"
         return Column(name, self.found.schema.columns[name].type)
+
+
+def _everywhere(found: Origin, other: Origin) -> Correlation:
+    """Rows of a public table, all of which belong to each row outside."""
+    one = Literal(1, Type.INT)
+    return Correlation(rows=found, outside=found, inside=other, pairs=((one, one),))
+
+
+def _is_tested(node: exp.Expr, condition: bool) -> bool:
+    """Whether all that counts of a node is whether it is TRUE: it stands in a condition, below AND and OR alone."""
+    part, above = node, node.parent
+    while isinstance(above, exp.And | exp.Or | exp.Paren):
+        part, above = above, above.parent
+    if isinstance(above, exp.If):  # IF, or a branch of CASE; CASE x WHEN compares
+        return above.this is part and not (isinstance(above.parent, exp.Case) and above.parent.this)
+    return condition if above is None else isinstance(above, exp.Where | exp.Having | exp.Qualify | exp.CountIf)
 
 
 def _select(node: exp.Expr) -> exp.Select | None:
