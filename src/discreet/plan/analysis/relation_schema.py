@@ -175,6 +175,13 @@ def _origin(relation: Relation, name: str, schemas: Schemas) -> tuple[tuple[int,
     return None
 
 
+def _step(
+    place: int, inner: Relation, name: str, schemas: Schemas
+) -> tuple[tuple[int, ...], Table | Reached, str] | None:
+    found = _origin(inner, name, schemas)
+    return None if found is None else ((place, *found[0]), *found[1:])
+
+
 def is_unique(relation: Relation, names: AbstractSet[str], schemas: Schemas) -> bool:
     """Tells whether somebody declared that no two rows of a public relation agree in columns.
 
@@ -188,13 +195,6 @@ def is_unique(relation: Relation, names: AbstractSet[str], schemas: Schemas) -> 
         return False
     inner = {o.expression.name for o in relation.columns if o.name in names and isinstance(o.expression, Column)}
     return is_unique(relation.source, inner, schemas)
-
-
-def _step(
-    place: int, inner: Relation, name: str, schemas: Schemas
-) -> tuple[tuple[int, ...], Table | Reached, str] | None:
-    found = _origin(inner, name, schemas)
-    return None if found is None else ((place, *found[0]), *found[1:])
 
 
 @singledispatch
