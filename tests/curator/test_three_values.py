@@ -209,6 +209,16 @@ def test_where_null_makes_no_difference_rows_are_read_as_before() -> None:
     assert isinstance(parse(filtered, declared).source, Marked)
 
 
+def test_selects_that_triple_end_soon() -> None:
+    """Each level reads the one inside it three times: thirty would be millions of millions of tables."""
+    text = "SELECT ward FROM wards"
+    for _ in range(6):
+        text = f"SELECT ward FROM wards WHERE ward NOT IN ({text})"
+    with pytest.raises(UnsupportedQuery) as refused:
+        parse(COUNT.format(f"v.ward IN ({text})"), schemas(Limits(1, 1)))
+    assert "reads more than" in refused.value.reason
+
+
 @pytest.mark.parametrize("word", ["EXISTS", "NOT EXISTS", "v.age > 5 OR EXISTS"])
 @pytest.mark.parametrize("value", ["MAX(l.result)", "COUNT(*)", "1 + COUNT(l.test)"])
 @pytest.mark.parametrize("more", ["", " AND l.result > v.age"])

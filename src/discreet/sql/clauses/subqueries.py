@@ -133,9 +133,10 @@ class _Marks:
         not, or if there are none.
         """
         inside, taken = found.inside, [*found.outside.schema.columns, name]
-        unknown = self.reader.kept(inside, call("is_null", own[1]))
+        again = self.reader.again
+        unknown = self.reader.kept(again(inside), call("is_null", own[1]))
         relation, marks = found.outside.relation, []
-        for label, other, more in (("equal", inside, (own,)), ("unknown", unknown, ()), ("any", inside, ())):
+        for label, other, more in (("equal", inside, (own,)), ("unknown", unknown, ()), ("any", again(inside), ())):
             mark = Column(distinct(label, taken), Type.BOOL)
             relation = Marked(source=relation, other=other.relation, on=(*found.pairs, *more), name=mark.name)
             marks.append(mark)
