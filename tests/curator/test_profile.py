@@ -314,3 +314,13 @@ def test_with_a_fact_a_count_is_of_the_whole_table(tmp_path: Path) -> None:
     assert misses <= 6
     assert any("missing ids leave out is added" in note for note in answer.notes)
     assert curator.ask(f"{COUNT} WHERE age > 3", epsilon=1).scope == "what was counted"
+
+
+def test_columns_of_the_whole_table_are_named_where_others_are_not() -> None:
+    rows = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
+    rows.protect(visits(3), name="visits", budget=Budget(epsilon=100), **DECLARED)
+    answer = rows.ask("SELECT COUNT(*) AS n, SUM(age) AS s FROM visits", epsilon=1)
+    for shown in (str(answer), answer._repr_html_()):
+        assert "what was counted; of n: whole table" in shown
+    assert answer.descriptions["n"].endswith("interval about the whole table")
+    assert b"about what was counted" in answer.to_arrow().schema.field("s").metadata[b"description"]

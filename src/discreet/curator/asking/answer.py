@@ -117,6 +117,23 @@ class Answer(Displayed):
         """Returns what the intervals are about: the "whole table", or "what was counted" within limits and bounds."""
         return "whole table" if set(answers.Shape.of(self.columns).numbers) <= self.whole else "what was counted"
 
+    @property
+    def _about(self) -> str:
+        """What intervals are about, and which columns are about the whole table where not all of them are."""
+        some = [name for name in answers.Shape.of(self.columns).numbers if name in self.whole]
+        more = f"; of {', '.join(some)}: whole table" if some and self.scope != "whole table" else ""
+        return f"{self.scope}{more}"
+
+    @property
+    def descriptions(self) -> dict[str, str]:
+        """Returns for each number what it is: its interval, what that is about, and what is left out of it."""
+        told = {}
+        for name in answers.Shape.of(self.columns).numbers:
+            about = "the whole table" if name in self.whole else "what was counted"
+            more = f"; {self.coverage[name]}" if self.coverage is not None and name in self.coverage else ""
+            told[name] = f"released with a {percent(self.confidence)} interval about {about}{more}"
+        return told
+
     def adjusted(self, *, consistent: bool = True, nonnegative: bool = True) -> Answer:
         """Returns the same answer with numbers that fit each other; the answer as it was released stays in its `raw`.
 
@@ -149,8 +166,10 @@ class Answer(Displayed):
         return self.records[index]
 
     def to_arrow(self) -> Any:
-        """Returns the rows as a pyarrow table."""
-        return pa.table(self._by_column())
+        """Returns the rows as a pyarrow table; the metadata of each number describe what its interval is about."""
+        made, told = pa.table(self._by_column()), self.descriptions
+        fields = [f.with_metadata({"description": told[f.name]}) if f.name in told else f for f in made.schema]
+        return made.cast(pa.schema(fields))
 
     def to_pandas(self) -> Any:
         """Returns the rows as a pandas frame.
@@ -187,7 +206,7 @@ class Answer(Displayed):
             "div",
             answers.table(self._printed, caption=caption),
             *warning,
-            page.paragraph(f"{cost} Remaining: {self.remaining}. Intervals are about: {self.scope}."),
+            page.paragraph(f"{cost} Remaining: {self.remaining}. Intervals are about: {self._about}."),
             *(page.paragraph(f"{name}: {found}.") for name, found in (self.coverage or {}).items()),
             page.bullets(*self.notes),
         )
@@ -204,7 +223,7 @@ class Answer(Displayed):
             facts={
                 **({"Replayed": "a stored answer, free"} if self.replayed else {"Cost": str(self.cost)}),
                 "Remaining": str(self.remaining),
-                "Intervals are about": self.scope,
+                "Intervals are about": self._about,
                 **{f"Coverage of {name}": str(found) for name, found in (self.coverage or {}).items()},
             },
             notes=self.notes,
