@@ -7,7 +7,7 @@ parser fall over, and so that a refusal points at the very word it means.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import ClassVar
 
@@ -246,12 +246,21 @@ def _fetches(before: Token | None, token: Token, after: Token | None) -> bool:
 
 
 def _files(source: Source, found: list[Token]) -> None:
-    """No text stands after FROM, but for that of IS DISTINCT FROM."""
+    """No text stands after FROM, but for that of IS DISTINCT FROM and of TRIM(' ' FROM 'text')."""
     kinds = [token.token_type for token in found]
     for place, token in enumerate(found):
         compared = place > 2 and kinds[place - 2] is Kind.DISTINCT and kinds[place - 3] in (Kind.IS, Kind.NOT)
-        if token.token_type is Kind.STRING and place and kinds[place - 1] is Kind.FROM and not compared:
+        named = token.token_type is Kind.STRING and place > 0 and kinds[place - 1] is Kind.FROM
+        if named and not compared and not _trims(found[max(place - 5, 0) : place - 1]):
             source.refuse("A table is a declared name, not a file.", "Name a declared table: {count}.", token.start)
+
+
+def _trims(before: Sequence[Token]) -> bool:
+    """Whether TRIM( stands before a FROM, with a side and a text between them at most."""
+    words = [token.text.upper() if token.token_type is not Kind.STRING else "'" for token in before]
+    start = len(words) - 1 - words[::-1].index("(") if "(" in words else 0
+    between = [word for word in words[start + 1 :] if word not in ("BOTH", "LEADING", "TRAILING", "'")]
+    return start > 0 and words[start - 1] == "TRIM" and not between
 
 
 def _as_in(found: list[Token]) -> list[Token]:
