@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -26,11 +27,21 @@ CLIPPED = (3, 30, 41, 55, 120)
 TRUTH = {"n": Fraction(6), "k": Fraction(5), "s": Fraction(sum(CLIPPED)), "m": Fraction(sum(CLIPPED), 5)}
 
 
+@cache  # frames never change
+def table(ages: tuple[int | None, ...]) -> pl.DataFrame:
+    columns = {
+        "id": [f"{g}-{i}" for g in range(GROUPS) for i in range(len(ages))],
+        "g": [g for g in range(GROUPS) for _ in ages],
+        "age": ages * GROUPS,
+        "one": [1] * len(ages) * GROUPS,
+    }
+    return pl.DataFrame(columns, schema={"id": pl.String, "g": pl.Int64, "age": pl.Int64, "one": pl.Int64})
+
+
 def curator(ages: tuple[int | None, ...] = AGES, bounds: tuple[int, int] = (0, 120), **declared: Any) -> Curator:
-    rows = [{"id": f"{g}-{i}", "g": g, "age": age, "one": 1} for g in range(GROUPS) for i, age in enumerate(ages)]
     made = Curator.for_tests(engine=DuckDB(threads=1), bits=SeededBits(29))
     made.protect(
-        pl.DataFrame(rows, schema={"id": pl.String, "g": pl.Int64, "age": pl.Int64, "one": pl.Int64}),
+        table(ages),
         name="t",
         bounds={"age": bounds, "one": (0, 1)},
         keys={"g": list(range(GROUPS))},

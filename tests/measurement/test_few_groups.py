@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -22,7 +23,7 @@ from discreet.measurement.program.program import Edition, Program, choose
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.quantiles import RankDraws
 from discreet.plan.analysis.stability import Contribution
-from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.readings import Reading
 from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Neighbours, events
@@ -68,25 +69,26 @@ def owned(shown: int, rows: int) -> Iterator[list[Row]]:
             yield [{"unit": 1, "g": g, "h": "u", "w": "p", "x": x} for g, own in each for x in own]
 
 
-def read(reading: Reading, rows: Sequence[Row]) -> Groups:
+def inputs(readings: Sequence[Reading], rows: Sequence[Row]) -> NDArray[np.int64]:
+    """The statistics that meet noise, of all groups of all groupings one after the other."""
     engine = Memory()
     engine.register("t", rows, TYPES)
-    return engine.read(reading)
-
-
-def inputs(program: Program, rows: Sequence[Row]) -> NDArray[np.int64]:
-    """The statistics that meet noise, of all groups of all groupings one after the other."""
     found = []
-    for one in program.groupings or (program,):
-        groups = read(one.reading, rows)
-        nothing = (0,) * len(one.reading.statistics)
-        found += [groups.get(key, nothing) for key in one.reading.public_keys or ((),)]
+    for reading in readings:
+        groups = engine.read(reading)
+        nothing = (0,) * len(reading.statistics)
+        found += [groups.get(key, nothing) for key in reading.public_keys or ((),)]
     return np.array(found, dtype=np.int64)
 
 
-def moved(program: Program, tables: Sequence[Sequence[Row]], neighbours: Neighbours) -> list[Fraction]:
+@cache  # both relations read the same, and so do all limits that are no fewer than the groups
+def owned_inputs(readings: tuple[Reading, ...], shown: int, rows: int) -> list[NDArray[np.int64]]:
+    return [inputs(readings, own) for own in owned(shown, rows)]
+
+
+def moved(program: Program, tables: Sequence[NDArray[np.int64]], neighbours: Neighbours) -> list[Fraction]:
     """For each measure the largest share of its price that neighbours use up."""
-    every = np.unique(np.array([inputs(program, rows) for rows in tables]), axis=0)
+    every = np.unique(np.array(tables), axis=0)
     moves = every[:, None] - every if neighbours is SWAP else every[:, None]
     starts = np.cumsum([0, *(len(measure.scales) for measure in program.measures)])
     return [
@@ -106,7 +108,7 @@ def used(measure: Measure, moves: NDArray[np.int64]) -> Fraction:
 def check(sql: str, shown: int, limits: Limits, neighbours: Neighbours, delta: str = "0") -> None:
     """Each measure is moved as far as was paid for, and no farther; standard deviations are rounded up."""
     program = plan(sql, schema(shown, limits, neighbours), delta=delta)
-    for share in moved(program, list(owned(shown, limits.rows)), neighbours):
+    for share in moved(program, owned_inputs(program.readings, shown, limits.rows), neighbours):
         assert share <= 1 if program.noise.law == "laplace" else share < 1 + 1e-9
         assert share > 1 - 1e-6 or (shown == 4 and len(program.measures) > 1)  # where nothing is missing
 
@@ -142,14 +144,14 @@ def test_groupings() -> None:
         away = min(2 * entered, shown) if neighbours is SWAP else entered
         assert isinstance(measure.event, events.DiscreteLaplace)
         assert measure.event.sensitivity == away + 1
-        assert max(moved(program, list(owned(shown, 1)), neighbours)) <= 1
+        assert max(moved(program, owned_inputs(program.readings, shown, 1), neighbours)) <= 1
     both = "SELECT g, h, COUNT(*) AS n FROM t GROUP BY CUBE (g, h)"
     tables = [
         [{"unit": 1, "g": g, "h": h, "w": "p", "x": 1} for g, h in own] for own in subsets(list(product("ab", "uv")))
     ]
     for groups, neighbours in product((1, 2, 3, 9), Neighbours):
         program = plan(both, schema(2, Limits(groups, 1), neighbours))
-        assert max(moved(program, tables, neighbours)) <= 1
+        assert max(moved(program, [inputs(program.readings, own) for own in tables], neighbours)) <= 1
         assert program.contribution.groups == min(groups, 4) + 2 * min(groups, 2) + 1
 
 

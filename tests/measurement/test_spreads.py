@@ -188,10 +188,15 @@ JOINT_SQL = (
 
 
 def paired_curator(pairs: Any, **declared: Any) -> Curator:
-    rows = [{"id": f"{g}-{i}", "g": g, "x": x, "y": y} for g in range(GROUPS) for i, (x, y) in enumerate(pairs)]
+    columns = {
+        "id": [f"{g}-{i}" for g in range(GROUPS) for i in range(len(pairs))],
+        "g": [g for g in range(GROUPS) for _ in pairs],
+        "x": [x for x, _ in pairs] * GROUPS,
+        "y": [y for _, y in pairs] * GROUPS,
+    }
     made = Curator.for_tests(engine=DuckDB(threads=1), bits=SeededBits(31))
     made.protect(
-        pl.DataFrame(rows, schema={"id": pl.String, "g": pl.Int64, "x": pl.Int64, "y": pl.Float64}),
+        pl.DataFrame(columns, schema={"id": pl.String, "g": pl.Int64, "x": pl.Int64, "y": pl.Float64}),
         name="t",
         bounds={"x": (0, 120), "y": (0, 10)},
         keys={"g": list(range(GROUPS))},

@@ -65,7 +65,11 @@ class Linear:
         """Numerators for many rows of statistics, and their common denominator."""
         bottom = math.lcm(*(weight.denominator for _, weight in self.weights))
         whole = [(place, int(weight * bottom)) for place, weight in self.weights]
-        return [sum(weight * row[place] for place, weight in whole) for row in rows], bottom
+        listed = list(rows)
+        totals = [0] * len(listed)
+        for place, weight in whole:  # one place of all rows after the other takes a third of the time
+            totals = [total + weight * row[place] for total, row in zip(totals, listed, strict=True)]
+        return totals, bottom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
