@@ -35,6 +35,7 @@ from discreet.privacy import Budget, Loss, Neighbours, PureDP, events
 from discreet.sql.frame import mean
 from tests.curator.fuzz import Question
 from tests.curator.spies import Spy, planned
+from tests.measurement.read_once import ReadOnce
 from tests.redteam.judge import same_answers
 from tests.redteam.salts import same_salt
 
@@ -487,7 +488,8 @@ def test_an_empty_bucket_is_hardly_ever_taken_for_one_in_use(bits: SeededBits) -
     engine = Memory()
     engine.register("visits", [], {name: column.type for name, column in probe.tables[0].columns.items()})
     program = probe.program(Fraction(1, 10))
-    found = [probe.found(run(program, engine, Releaser(bits))) for _ in range(600)]
+    once = ReadOnce(engine)
+    found = [probe.found(run(program, once, Releaser(bits))) for _ in range(600)]
     assert sum(each is not None for each in found) < 8
 
 
@@ -513,7 +515,8 @@ def test_noise_alone_hardly_ever_widens_bounds(bits: SeededBits) -> None:
     types = {name: column.type for name, column in probe.tables[0].columns.items()}
     engine.register("visits", [{"id": i, "ward": "A", "age": 50, "charge": 1.0} for i in range(400)], types)
     program = probe.program(Fraction(1, 5))
-    found = [probe.found(run(program, engine, Releaser(bits))) for _ in range(500)]
+    once = ReadOnce(engine)
+    found = [probe.found(run(program, once, Releaser(bits))) for _ in range(500)]
     wider = sum(each != Bounds(Fraction(32), Fraction(64)) for each in found)
     assert 4 < wider < 32
 

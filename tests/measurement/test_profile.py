@@ -25,13 +25,13 @@ from discreet.measurement.releases.releaser import Releaser
 from discreet.noise import SeededBits
 from discreet.plan.analysis.relation_schema import own_rows
 from discreet.plan.model.nodes import Column, Output
-from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.relations import PerUnit
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.privacy import Neighbours
 from discreet.sql.select import parse
 from tests.curator.clinic import DECLARED, TYPES, Row, neighbour, visits
 from tests.curator.nearness import check_moves
+from tests.measurement.read_once import ReadOnce
 
 EXACT = Fraction(10**9)
 RISK = Fraction(1, 20)
@@ -78,16 +78,9 @@ def profile(rows: Sequence[Row], declared: TableSchema) -> Profile:
 
 def drawn(rows: Sequence[Row], declared: TableSchema, epsilon: Fraction, seeds: range) -> list[Profile]:
     """Profiles that differ in their noise alone: what they read is read once."""
-    made, engine = plan(declared), loaded(rows)
-    program, read = made.program(epsilon), {}
-
-    class Once:
-        def read(self, reading: Reading) -> Groups:
-            if reading not in read:
-                read[reading] = engine.read(reading)
-            return read[reading]
-
-    noisy = (run(program, Once(), Releaser(SeededBits(seed))) for seed in seeds)
+    made, engine = plan(declared), ReadOnce(loaded(rows))
+    program = made.program(epsilon)
+    noisy = (run(program, engine, Releaser(SeededBits(seed))) for seed in seeds)
     return [Profile.of(made, found, epsilon=epsilon, private=False) for found in noisy]
 
 

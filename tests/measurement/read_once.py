@@ -1,0 +1,18 @@
+"""An engine that reads everything once: releases that differ in their noise alone."""
+
+from __future__ import annotations
+
+from discreet.measurement.program.execution import Reader
+from discreet.plan.model.readings import Groups, Reading
+
+
+class ReadOnce:
+    """Reads through another engine, and remembers what it read."""
+
+    def __init__(self, engine: Reader) -> None:
+        self._engine, self._read = engine, dict[Reading, Groups]()
+
+    def read(self, reading: Reading) -> Groups:
+        if reading not in self._read:
+            self._read[reading] = self._engine.read(reading)
+        return self._read[reading]
