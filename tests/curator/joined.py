@@ -204,7 +204,8 @@ class Author:
             word = self.draw.one(("IN", "IN", "NOT IN"))
             return f"{mine[0].ref} {word} (SELECT {theirs[0].ref} FROM {inner.text}{where})"
         equal = [f"{b.ref} = {a.ref}" for a, b in zip(mine, theirs, strict=True)]
-        on = " AND ".join([*equal, *([kept] if kept else []), *self._across(rows, inner)])
+        across = self._across(rows, inner) if self.world.setting.unit else []  # a row that is a person has no others
+        on = " AND ".join([*equal, *([kept] if kept else []), *across])
         if self.draw.chance(40) and self.world.setting.unit:
             call = self.draw.one(("COUNT(*)", f"COUNT(DISTINCT {theirs[0].ref})", f"COUNT({theirs[0].ref})"))
             return f"(SELECT {call} FROM {inner.text} WHERE {on}) {self.draw.one(('= 0', '= 1', '> 1', '< 3'))}"

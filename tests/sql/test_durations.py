@@ -21,8 +21,10 @@ from discreet.plan.canonical import canonical
 from discreet.plan.expressions.calls import call
 from discreet.plan.expressions.evaluation import day_number, evaluate
 from discreet.plan.model.nodes import Column, Expression, Literal
+from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.schema import Bounds, ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
+from discreet.plan.validation import check_reading
 from discreet.privacy import Budget
 from discreet.sql.functions import dates, durations
 from discreet.sql.functions.grammar import read
@@ -92,6 +94,16 @@ def test_durations_of_moments_are_as_in_duckdb() -> None:
 
 def test_durations_of_days_are_as_in_duckdb() -> None:
     try_all(OF_DAYS, lambda text: as_in_duckdb(text, Type.DATE, DAYS))
+
+
+def test_days_that_no_number_has_are_no_days() -> None:
+    """A number of days whose negative is no number of 64 bits leads to no day, and is no error."""
+    for text in ("a - (-9223372036854775808)", "a - 9223372036854775807", "a + 9223372036854775807"):
+        found = parse(f"SELECT COUNT({text}) AS n FROM stays", table(Type.DATE)).aggregates[0].argument
+        assert found is not None
+        counted = Reading(table="stays", statistics=(Statistic(kind="values", argument=found),))
+        check_reading(counted, {"stays": {"a": Type.DATE}})
+        assert evaluate(found, {"a": DAYS[2]}) is None, text
 
 
 def test_mutant_an_age_begins_with_the_month(monkeypatch: pytest.MonkeyPatch) -> None:

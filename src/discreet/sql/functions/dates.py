@@ -8,6 +8,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from discreet.plan.expressions.calls import call
+from discreet.plan.expressions.interval_arithmetic import INT_HIGH
 from discreet.plan.model.nodes import Expression, Literal
 from discreet.plan.model.types import Type
 from discreet.sql.functions.durations import (
@@ -188,7 +189,7 @@ def _length(interval: exp.Expr, scope: Scope) -> Expression:
 
 
 def _times(length: Expression, factor: int) -> Expression:
-    if isinstance(length, Literal) and isinstance(length.value, int):
+    if isinstance(length, Literal) and isinstance(length.value, int) and abs(length.value * factor) <= INT_HIGH:
         return Literal(length.value * factor, Type.INT)
     if factor == 1:
         return length
