@@ -39,7 +39,7 @@ SHARED = {
 }
 """Names that several rooms use, and their one meaning."""
 
-NOUNS = {"boosting", "finding", "rounding"}
+NOUNS = {"boosting", "finding", "local_hashing", "rounding", "unary_encoding"}
 """Modules that end like a verb and are none."""
 
 

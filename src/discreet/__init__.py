@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         exact,
         learn,
         ledger,
+        local,
         mechanisms,
         noise,
         plan,
@@ -62,7 +63,19 @@ _NAMES = {
 
 __all__ = ["Answer", "Budget", "Curator", "Limits"]
 __all__ += ["accounting", "attacks", "audit", "choose_epsilon", "correlation", "count", "count_distinct", "count_units"]
-__all__ += ["covariance", "engines", "errors", "exact", "learn", "ledger", "maximum", "mean", "mechanisms", "median"]
+__all__ += [
+    "covariance",
+    "engines",
+    "errors",
+    "exact",
+    "learn",
+    "ledger",
+    "local",
+    "maximum",
+    "mean",
+    "mechanisms",
+    "median",
+]
 __all__ += ["minimum", "mode", "noise", "plan", "privacy", "quantile", "statistics", "stddev", "sum", "variance"]
 
 

@@ -1,0 +1,19 @@
+"""The local model: nobody is trusted, and every person randomizes their own answer before it leaves them.
+
+A client and an aggregator share public parameters only. `privatize` is what a client does, `estimate` what an aggregator
+does with all the reports; intervals are on every number, and reports of another survey are refused.
+"""
+
+from discreet.local.oracles.best_oracle import best
+from discreet.local.oracles.direct_response import GeneralizedRandomizedResponse, RandomizedResponse
+from discreet.local.oracles.domain import Domain
+from discreet.local.oracles.frequencies import Frequencies
+from discreet.local.oracles.hadamard_response import HadamardResponse
+from discreet.local.oracles.local_hashing import LocalHashing
+from discreet.local.oracles.oracle import FrequencyOracle
+from discreet.local.oracles.reports import Reports
+from discreet.local.oracles.subset_selection import SubsetSelection
+from discreet.local.oracles.unary_encoding import UnaryEncoding
+
+__all__ = ["Domain", "Frequencies", "FrequencyOracle", "GeneralizedRandomizedResponse", "HadamardResponse"]
+__all__ += ["LocalHashing", "RandomizedResponse", "Reports", "SubsetSelection", "UnaryEncoding", "best"]
