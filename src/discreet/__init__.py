@@ -63,20 +63,20 @@ _NAMES = {
 
 __all__ = ["Answer", "Budget", "Curator", "Limits"]
 __all__ += ["accounting", "attacks", "audit", "choose_epsilon", "correlation", "count", "count_distinct", "count_units"]
+__all__ += ["covariance", "engines", "errors", "exact", "learn", "ledger", "local", "maximum", "mean", "mechanisms"]
 __all__ += [
-    "covariance",
-    "engines",
-    "errors",
-    "exact",
-    "learn",
-    "ledger",
-    "local",
-    "maximum",
-    "mean",
-    "mechanisms",
     "median",
+    "minimum",
+    "mode",
+    "noise",
+    "plan",
+    "privacy",
+    "quantile",
+    "statistics",
+    "stddev",
+    "sum",
+    "variance",
 ]
-__all__ += ["minimum", "mode", "noise", "plan", "privacy", "quantile", "statistics", "stddev", "sum", "variance"]
 
 
 def __getattr__(name: str) -> object:

@@ -1,7 +1,7 @@
 """The local model: nobody is trusted, and every person randomizes their own answer before it leaves them.
 
-A client and an aggregator share public parameters only. `privatize` is what a client does, `estimate` what an aggregator
-does with all the reports; intervals are on every number, and reports of another survey are refused.
+A client and an aggregator share public parameters only. `privatize` is what a client does, `estimate` what an
+aggregator does with all the reports; intervals are on every number, and reports of another survey are refused.
 """
 
 from discreet.local.oracles.best_oracle import best

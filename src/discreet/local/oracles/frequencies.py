@@ -51,8 +51,8 @@ class Frequencies(Displayed):
 
     def __getitem__(self, code: int) -> Estimate:
         """Returns the estimate of the value with this number, in the order of the domain."""
-        ends = (float(part[code]) for part in (self.value, self.low, self.high))
-        return Estimate(*ends, self.event, confidence=self.confidence, private=self.private)
+        value, low, high = (float(part[code]) for part in (self.value, self.low, self.high))
+        return Estimate(value, low, high, self.event, confidence=self.confidence, private=self.private)
 
     def __iter__(self) -> Iterator[Estimate]:
         return (self[code] for code in range(len(self)))

@@ -22,7 +22,7 @@ from discreet.noise import Bits, uniform_below
 from discreet.privacy.events import Event
 
 MOST_HASHES = 1 << 12
-"""Numbers a hash may have; from an epsilon of 8 on more would help, where the value itself is reported nearly always."""
+"""Numbers a hash may have; more would help from an epsilon of 8 on only, where reports are nearly always true."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -37,8 +37,8 @@ class LocalHashing(FrequencyOracle):
     Args:
         epsilon: above 0.
         domain: how many values there are, or the list of them.
-        hashes: g, a power of two; None is the best one. Against the best of all numbers, e^epsilon + 1, it costs at most
-            8 % of variance at an epsilon near 0.5, 5 % from 0.8 on, and 1 % at 1.
+        hashes: g, a power of two; None is the best one. Against the best of all numbers, e^epsilon + 1, it costs at
+            most 8 % of variance at an epsilon near 0.5, 5 % from 0.8 on, and 1 % at 1.
 
     Raises:
         InvalidParameter: outside these domains.
@@ -124,8 +124,8 @@ def checked_hashes(epsilon: Fraction, hashes: int | None) -> int:
     """
     if hashes is None:
         odds = math.exp(min(float(epsilon), 16.0))
-        powers = [2**k for k in range(1, MOST_HASHES.bit_length())]
-        return min(powers, key=lambda g: (odds + g - 1) ** 2 / (g - 1))
+        powers = [1 << k for k in range(1, MOST_HASHES.bit_length())]
+        return min(powers, key=lambda g: float((odds + g - 1) ** 2 / (g - 1)))
     found = check.integer(hashes=hashes, at_least=2, at_most=MOST_HASHES)
     if found & (found - 1):
         raise InvalidParameter("hashes", hashes, "to be a power of two", f"Pass hashes={1 << found.bit_length()}.")

@@ -30,4 +30,4 @@ def transformed(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def parity(words: NDArray[Any]) -> NDArray[np.int64]:
     """Returns whether each word has an odd number of ones."""
-    return np.bitwise_count(words).astype(np.int64) & 1
+    return np.asarray(np.bitwise_count(words).astype(np.int64) & 1)
