@@ -2,9 +2,9 @@
 
 Each report *supports* some values of the domain: the true one with probability p, any other with probability q,
 whatever the true value is. The count of a value among n reports is thus a sum of independent coins,
-(count / n - q) / (p - q) is its frequency without bias, and m (1 - m) / (n (p - q)^2) with m = q + frequency (p - q) its
-variance (Wang, Blocki, Li, Jha 2017, "pure" protocols). Everything that decides privacy is an exact coin or an exact
-uniform number; p and q are floats only where counts are turned into estimates.
+(count / n - q) / (p - q) is its frequency without bias, and m (1 - m) / (n (p - q)^2) with m = q + frequency (p - q)
+its variance (Wang, Blocki, Li, Jha 2017, "pure" protocols). Everything that decides privacy is an exact coin or
+an exact uniform number; p and q are floats only where counts are turned into estimates.
 """
 
 from __future__ import annotations
