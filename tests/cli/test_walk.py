@@ -55,6 +55,29 @@ def test_from_an_empty_folder_to_a_verified_book(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.usefixtures("clinic")
+def test_several_questions_are_one_charge() -> None:
+    both = run("ask", COUNT, BY_WARD, "--epsilon", "0.5", "--key", "k")
+    assert both.code == 0
+    assert both.out.count("Cost: epsilon=0.5") == 2
+    assert json.loads(run("budget", "--json").out)["patients"]["spent"]["epsilon"] == "1/2"
+    Path("questions.sql").write_text(f"{COUNT};\n-- and by ward\n{BY_WARD};\n")
+    again = run("ask", "--file", "questions.sql", "--epsilon", "0.5", "--key", "k", "--json")
+    found = json.loads(again.out)
+    assert [one["replayed"] for one in found] == [True, True]
+    assert [len(one["rows"]) for one in found] == [1, 3]
+    assert run("ask", COUNT, BY_WARD, "--epsilon", "0.5", "--csv").out.count("n_low") == 2
+    assert "2 questions: visits: n; visits: ward, n, cost" in run("history").out
+    wrong = run("ask", COUNT, "SELECT age FROM visits", "--epsilon", "0.5")
+    assert (wrong.code, "Question 2: " in wrong.err) == (4, True)
+    for more in (["--within", "3"], ["--coverage", "0.1"], ["--limits-rows", "2"], ["--file", "questions.sql"]):
+        assert run("ask", COUNT, BY_WARD, "--epsilon", "0.5", *more).code == 2
+    for few in (["ask", "--epsilon", "1"], ["ask", COUNT, BY_WARD], ["ask", "--file", "nowhere.sql"]):
+        assert run(*few).code == 2
+    limited = ("--limits-rows", "1", "--limits-groups", "1")
+    assert run("ask", COUNT, BY_WARD, "--epsilon", "0.25", *limited).code == 0
+
+
+@pytest.mark.usefixtures("clinic")
 def test_protecting_again_changes_nothing() -> None:
     before = run("verify").out
     assert run("protect").code == 0

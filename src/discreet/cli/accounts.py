@@ -189,6 +189,12 @@ def _budget(content: dict[str, Any]) -> str:
 def _question(text: str) -> str:
     """Returns the table and the columns of the answer; a filter, which may be sensitive, is only mentioned."""
     asked = json_format.loads(text)
+    if "batch" in asked:
+        return f"{len(asked['batch'])} questions: {'; '.join(_asked(one) for one in asked['batch'])}"
+    return _asked(asked)
+
+
+def _asked(asked: dict[str, Any]) -> str:
     outputs = ", ".join(name for name, *_ in asked.get("outputs", []))
     if "fit" in asked:
         return f"{asked.get('table', '')}: {asked['fit']['class']} fitted to {outputs}"

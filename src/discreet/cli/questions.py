@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import math
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -26,8 +27,12 @@ from discreet.noise import system_bits
 from discreet.plan.model.schema import Limits
 from discreet.report import page
 from discreet.sql.parameters import Parameters
+from discreet.sql.tokens import statements
 
 Question = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, e.g. 'SELECT COUNT(*) AS n FROM visits'.")]
+Questions = Annotated[
+    list[str] | None, typer.Argument(metavar="SQL", help="One SELECT, or several that share the epsilon of one charge.")
+]
 Epsilon = Annotated[str | None, typer.Option(help="What the answer may cost; kept exactly, e.g. 0.2 or 1/3.")]
 Within = Annotated[str | None, typer.Option(help="Instead of --epsilon: how far each number may be from the truth.")]
 MaxEpsilon = Annotated[str | None, typer.Option(help="What --within may cost at most.")]
@@ -51,8 +56,9 @@ _KEY_BITS = 64
 
 
 def ask(
-    question: Question,
+    question: Questions = None,
     *,
+    file: Annotated[Path | None, typer.Option(help="Questions in a file, with a semicolon after each.")] = None,
     parameter: Given = None,
     epsilon: Epsilon = None,
     within: Within = None,
@@ -75,39 +81,118 @@ def ask(
     config: ConfigFile = HERE,
 ) -> None:
     """Ask a question and pay for it; the same question again is answered from the book for free."""
-    chosen, parameters = form(as_json=json, as_csv=csv), _parameters(parameter)
+    chosen, parameters, texts = form(as_json=json, as_csv=csv), _parameters(parameter), _texts(question, file)
+    alone = {
+        "--parameter": parameter,
+        "--within": within,
+        "--max-epsilon": max_epsilon,
+        "--other": other,
+        "--profile": profile,
+        "--coverage": coverage,
+    }
     with stages("Answering"), _keyed(key) as word:
         curator = Curator.from_config(config, opening=False)
-        limits = _limits(
-            curator,
-            question,
-            parameters,
-            delta=delta,
-            groups=limits_groups,
-            rows=limits_rows,
-            analyst=analyst,
-            choosing=choose_limits,
-        )
-        answer = curator.ask(
-            question,
-            parameters=parameters,
-            epsilon=epsilon,
-            delta=delta,
-            limits=limits,
-            other=other,
-            analyst=analyst,
-            confidence=confidence,
-            key=word,
-            within=within,
-            max_epsilon=max_epsilon,
-            project=project,
-            profile=profile,
-            coverage=coverage,
-        )
-    if chosen is Form.CSV:
-        typer.echo(csv_text(answer.columns, answer.records), nl=False)
+        if len(texts) > 1:
+            limits = _limits_of_all(alone, groups=limits_groups, rows=limits_rows, choosing=choose_limits)
+            answers = curator.ask_many(
+                texts,
+                epsilon=_given(epsilon),
+                delta=delta,
+                limits=limits,
+                analyst=analyst,
+                confidence=confidence,
+                key=word,
+                project=project,
+            )
+        else:
+            limits = _limits(
+                curator,
+                texts[0],
+                parameters,
+                delta=delta,
+                groups=limits_groups,
+                rows=limits_rows,
+                analyst=analyst,
+                choosing=choose_limits,
+            )
+            answer = curator.ask(
+                texts[0],
+                parameters=parameters,
+                epsilon=epsilon,
+                delta=delta,
+                limits=limits,
+                other=other,
+                analyst=analyst,
+                confidence=confidence,
+                key=word,
+                within=within,
+                max_epsilon=max_epsilon,
+                project=project,
+                profile=profile,
+                coverage=coverage,
+            )
+            answers = [answer]
+    _print(answers, chosen, several=len(texts) > 1)
+
+
+def _print(answers: Sequence[Answer], chosen: Form, *, several: bool) -> None:
+    """Prints answers one after the other; several as one list of JSON, or with an empty line between them."""
+    if chosen is Form.JSON:
+        found = [_answer_fields(answer) for answer in answers]
+        typer.echo(json_text(found if several else found[0]))
+        return
+    texts = [csv_text(one.columns, one.records) if chosen is Form.CSV else f"{one}\n" for one in answers]
+    typer.echo("\n".join(texts), nl=False)
+
+
+def _texts(questions: list[str] | None, file: Path | None) -> list[str]:
+    """Returns the questions: those that are written, or those in a file.
+
+    Raises:
+        InvalidParameter: if there are none, both are given, or the file cannot be read.
+    """
+    if file is None:
+        found = list(questions or ())
+    elif questions:
+        raise InvalidParameter("--file", str(file), "without questions beside it", "Write them into the file.")
     else:
-        typer.echo(str(answer) if chosen is Form.TABLE else _answer_json(answer))
+        try:
+            found = statements(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            raise InvalidParameter("--file", str(file), "to be a file of text", "Name another.") from None
+    if not found:
+        raise InvalidParameter("SQL", "nothing", "to be one SELECT or more", "Write a question, or --file with some.")
+    return found
+
+
+def _given(epsilon: str | None) -> str:
+    """Returns what several questions may cost together.
+
+    Raises:
+        InvalidParameter: if nothing is said.
+    """
+    if epsilon is None:
+        raise InvalidParameter("--epsilon", None, "to be given", "It is what all answers may cost together.")
+    return epsilon
+
+
+def _limits_of_all(
+    alone: Mapping[str, object], *, groups: int | None, rows: int | None, choosing: bool
+) -> RequestedLimits:
+    """Returns the limits of several questions.
+
+    Raises:
+        InvalidParameter: if something is given that is for one question alone, or one limit of two.
+    """
+    for option, value in alone.items():
+        if value is not None:
+            raise InvalidParameter(option, value, "with one question alone", "Ask that one by itself.")
+    if (groups is None) != (rows is None) or (choosing and groups is not None):
+        hint = "Name both limits, or have them chosen, or leave both to the tables."
+        raise InvalidParameter("--limits-groups", groups, "to come with --limits-rows alone", hint)
+    if choosing:
+        return "choose"
+    return None if groups is None or rows is None else Limits(groups, rows)
 
 
 def explain(
@@ -296,22 +381,20 @@ def _keyed(key: str | None) -> Iterator[str]:
         raise
 
 
-def _answer_json(answer: Answer) -> str:
-    """Returns the whole answer as one JSON object; amounts are exact fractions, unbounded ends are null."""
-    return json_text(
-        {
-            "columns": list(answer.columns),
-            "rows": [{name: _plain(value) for name, value in record.items()} for record in answer],
-            "confidence": float(answer.confidence),
-            "cost": write_loss(answer.cost),
-            "remaining": write_loss(answer.remaining.loss),
-            "replayed": answer.replayed,
-            "private": answer.private,
-            "notes": list(answer.notes),
-            "scope": answer.scope,
-            "coverage": {name: _covered(found) for name, found in (answer.coverage or {}).items()} or None,
-        }
-    )
+def _answer_fields(answer: Answer) -> dict[str, Any]:
+    """Returns the whole answer as fields of JSON; amounts are exact fractions, unbounded ends are null."""
+    return {
+        "columns": list(answer.columns),
+        "rows": [{name: _plain(value) for name, value in record.items()} for record in answer],
+        "confidence": float(answer.confidence),
+        "cost": write_loss(answer.cost),
+        "remaining": write_loss(answer.remaining.loss),
+        "replayed": answer.replayed,
+        "private": answer.private,
+        "notes": list(answer.notes),
+        "scope": answer.scope,
+        "coverage": {name: _covered(found) for name, found in (answer.coverage or {}).items()} or None,
+    }
 
 
 def _covered(found: Coverage) -> dict[str, float | None]:

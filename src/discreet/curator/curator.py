@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from discreet import check
 from discreet.curator.asking.answer import Answer
+from discreet.curator.asking.batch import BatchAsker, RequestedBatch
 from discreet.curator.asking.choices import CANDIDATES, Candidate, Choices, compare, listed, terms_of
 from discreet.curator.asking.curated_frame import CuratedFrame
 from discreet.curator.asking.explanation import ROWS, Explanation, explanation, with_offers
@@ -77,6 +78,7 @@ class Curator:
         self._replay = Replay(self._book, private=releaser.bits.private)
         self._planner = Planner(self._book, self._replay, salt=salt)
         self._performer = Performer(self._book, engine, releaser)
+        self._batches = BatchAsker(self._catalog, self._book, self._replay, self._planner, self._performer)
         parts, salt_of = (self._catalog, self._book, engine, releaser), self._planner.salt
         self._trainer = Trainer(*parts, salt=salt_of)
         self._profiler = Profiler(*parts, replay=self._replay, salt=salt_of)
@@ -92,13 +94,7 @@ class Curator:
 
     @classmethod
     def from_config(cls, path: File = FILE, *, engine: Engine | None = None, opening: bool = True) -> Curator:
-        """Returns a curator that holds everything a discreet.toml declares; again, it changes nothing in the book.
-
-        If it is not `opening`, all tables must be in the book.
-
-        Raises:
-            InvalidParameter: naming the key of the file that does not fit.
-        """
+        """Returns a curator of what a discreet.toml declares; if not `opening`, all tables must be in the book."""
         declared = declared_in(path, opening=opening)
         curator = cls(declared.ledger, engine=engine, today=declared.today)
         try:
@@ -146,19 +142,16 @@ class Curator:
             parameters: the values of `?` and `$1` as a list, of `:name` and `$name` as a dictionary, as if written out.
             epsilon: what the answer may cost.
             delta: its chance of more; a hundredth of the account's delta unless it is given.
-            limits: how much one unit may count, instead of the table's own limits; "choose" finds out privately, with
-                a fifth of the epsilon, what keeps most people's rows, and remembers it.
+            limits: how much one unit may count, instead of the table's own; "choose" finds out for a fifth of epsilon.
             other: the label of one more group, of all rows whose keys are not declared, or whose groups are not shown.
             analyst: who asks, and pays from their cap.
             confidence: of each interval.
             key: an idempotency key: the same key with the same question is charged once and answered alike, always.
-            within: instead of an epsilon, how far each COUNT, SUM and AVG may be from the truth, with this confidence:
-                the smallest epsilon for that is solved from public facts and what was released before.
+            within: instead of an epsilon, how far each COUNT, SUM and AVG may be from the truth, with this confidence.
             max_epsilon: what that may cost at most.
             project: whose cap it counts against, beside the analyst's and the account's.
             profile: what a profile of the table may cost, bought in the same charge unless one as precise is kept.
-            coverage: which part of the epsilon is for what limits and bounds leave out of this very question: of its
-                rows as they are filtered, joined and grouped, which no profile of a table describes.
+            coverage: which part of the epsilon is for what limits and bounds leave out of this very question.
             progress: is called with the name of every stage that begins.
 
         Raises:
@@ -195,6 +188,28 @@ class Curator:
             portrait = self._replay.portrait(measurement, terms)
             return Answer.of(result, chance, receipt.left, cost=receipt.cost, profile=portrait)
 
+    @telling
+    def ask_many(
+        self,
+        questions: Sequence[str | Question],
+        *,
+        epsilon: check.Number,
+        delta: check.Number | None = None,
+        limits: RequestedLimits = None,
+        analyst: str = OWNER,
+        confidence: check.Number = CONFIDENCE,
+        key: str | None = None,
+        project: str = "",
+        progress: Progress | None = None,  # noqa: ARG002 - it is told all along
+    ) -> list[Answer]:
+        """Returns an answer to each question, for one charge of this epsilon: all of them, or an error.
+
+        Equal questions are measured once. What is kept, or follows from others with no more noise, takes no share of
+        the budget. All are about one account's people. Arguments and errors are those of `ask`; errors name a place.
+        """
+        asked = RequestedBatch(questions, epsilon, delta, limits, check.probability(confidence=confidence))
+        return self._batches.ask(asked, analyst=analyst, key=key, project=project)
+
     def explain(
         self,
         question: str | Question,
@@ -213,8 +228,8 @@ class Curator:
     ) -> Explanation:
         """Explains what would be read and spent, and how wrong the answer would be; reads nothing, costs nothing.
 
-        Who may not ask is told nothing; what `ask` would refuse because of a budget is explained, and said to be. It
-        takes what `ask` takes, and the `rows` of an imagined group, on which the error of a mean depends.
+        What `ask` would refuse because of a budget is explained, and said to be. It takes what `ask` takes, and the
+        `rows` of an imagined group, on which the error of a mean depends.
         """
         chance = check.probability(confidence=confidence)
         requested = RequestedBudget(epsilon, delta, within, max_epsilon, chance)
@@ -238,10 +253,7 @@ class Curator:
         confidence: check.Number = CONFIDENCE,
         rows: int = 1000,
     ) -> Answer:
-        """Returns the shape of an answer, on made-up rows: the same columns and types, nobody's numbers, free.
-
-        The rows follow from declarations and the question alone, and the noise is seeded: `private` is False.
-        """
+        """Returns the shape of an answer, on rows made up from declarations: nobody's numbers, seeded noise, free."""
         chance = check.probability(confidence=confidence)
         count = check.integer(rows=rows, at_least=1, at_most=10**6)
         bound = self._catalog.read(question, parameters)
@@ -266,8 +278,7 @@ class Curator:
     ) -> Choices:
         """Compares budgets for a question: its error, and what an attacker learns; reads nothing, costs nothing.
 
-        It takes what `explain` takes, and refuses whom `ask` refuses. Candidates are epsilons, with this `delta`, or
-        budgets.
+        It takes what `explain` takes. Candidates are epsilons, with this `delta`, or budgets.
         """
         chance = check.probability(confidence=confidence)
         imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
@@ -291,9 +302,8 @@ class Curator:
     ) -> Profile:
         """Returns a paid portrait of a table; from then on every answer about it says what it leaves out, for nothing.
 
-        It tells how many people there are, their rows and groups, and what limits, bounds and missing ids leave
-        out. Values are of `columns`, all with declared bounds unless given; groups by columns, or sets of columns, in
-        `by`, all with declared keys unless given. A kept profile that is as precise is free.
+        It tells of people, their rows and groups, and what limits, bounds and missing ids leave out: values of
+        `columns`, all with declared bounds unless given, groups by `by`, all with declared keys. A kept one is free.
         """
         plan = self._profiler.plan(table, columns, by)
         wanted = self._profiler.of_table(plan, check.positive(epsilon=epsilon))
@@ -318,29 +328,18 @@ class Curator:
     ) -> Any:
         """Returns a private learner, trained on rows that one SELECT names; charged before anything is read.
 
-        Features are the columns in the order written; numbers are clipped to declared bounds, and texts with declared
-        keys become one feature for each key. A copy of the estimator is fitted, with ``bounds``, ``classes``,
-        ``label_bounds`` and ``neighbours`` as declared. The same fit again gives the stored model for nothing.
-
-        Args:
-            estimator: a learner of `discreet.learn`, whose epsilon and delta are what the fit may cost.
-            question: one SELECT of columns and expressions, without aggregates.
-            target: the column that is learned; None for learners without one.
-            analyst: as for `ask`.
-            key: as for `ask`.
-            project: as for `ask`.
-            rows_per_unit: how many rows one unit may have; more than 1 only for learners that account for it.
-            progress: as for `ask`.
-
-        Returns:
-            The fitted learner, with the names of its features in `columns_`, and of this call `cost_`, `remaining_`,
-            `replayed_` and `notes_`.
+        Features are the columns in the order written, but for the `target`, which is learned; numbers are clipped to
+        declared bounds, and texts with declared keys become one feature for each key. A copy of the estimator, a
+        learner of `discreet.learn`, is fitted for its own epsilon and delta, with ``bounds``, ``classes``,
+        ``label_bounds`` and ``neighbours`` as declared. The same fit again gives the stored model for nothing. It has
+        the names of its features in `columns_`, and of this call `cost_`, `remaining_`, `replayed_` and `notes_`.
 
         Raises:
             UnsupportedQuery: if the rows cannot be learned from privately; all else as for `ask`.
 
-        Formal guarantee: all that is returned is described by the event that was charged, for units as the account has
-        them: each has `rows_per_unit` rows of the learner's input, chosen from its own rows alone.
+        Formal guarantee: the event that was charged describes all that is returned, for units as the account has them:
+        each has `rows_per_unit` rows of the learner's input (more than 1 only for learners that account for it), chosen
+        from its own rows alone.
         """
         training = self._trainer.plan(estimator, question, target, rows_per_unit)
         return self._trainer.fit(training, analyst=analyst, key=key, project=project)
@@ -387,33 +386,29 @@ class Curator:
     ) -> None:
         """Puts a table under an account; doing it again with the same declarations changes nothing.
 
-        The same file, or the same object, in another account is refused, since its people would get a second budget.
-        A copy is not recognised: the content is not looked at.
+        The same file, or object, in another account is refused: its people would get a second budget. A copy is not
+        recognised: the content is not looked at.
 
         Args:
             source: what the engine can read: a path, a frame.
             name: how questions call it.
-            unit: the column of ids of those who are protected; several columns that make an id together, such as
-                ``("person", "day")``; a way to a protected table that tells whose rows they are, such as
-                ``"order_id -> orders.id"``; None if each row is one person.
-            account: whose budget it shares; a lone table opens one of its own name, one on a way shares that of the
-                table it leads to.
+            unit: the column of ids of those who are protected; several, such as ``("person", "day")``; a way to a table
+                that tells whose rows they are, such as ``"order_id -> orders.id"``; None if each row is one person.
+            account: whose budget it shares; a lone table opens one, one on a way shares that of the table it leads to.
             budget: of the account, given once.
             types: of columns whose type the format does not carry.
-            bounds: public limits of numbers and dates, never read from the data.
+            bounds: public limits of numbers and dates.
             keys: public group keys: a list, or "table.column" of a public table for the values that are there now.
             max_groups: how many groups one unit may enter.
             max_rows: with how many rows each.
             neighbours: the relation of the account; add/remove unless it is given, or that of the table on the way.
             version: what the steward says about the state of the data.
-            identity: a name for the data themselves, which the steward answers for. Tables of one identity share an
-                account, copies too; a file that once held other people's data may come under another identity.
-            most_rows: a public fact: nobody has more rows. If it is false, labels are wrong, and nobody's privacy is.
-            domain: facts of the same kind: all values of a column lie in it, so that bounds around it clip nothing.
+            identity: a name for the data themselves: tables of one identity share an account, copies too.
+            most_rows: a public fact: nobody has more rows. If it is false, labels are wrong, nobody's privacy is.
+            domain: a fact of the same kind: all values of a column lie in it; bounds around it clip nothing.
 
         Raises:
-            InvalidParameter: if a declaration does not fit, or the data have a budget in another account; nothing was
-                opened.
+            InvalidParameter: if a declaration does not fit, or the data have a budget in another account.
         """
         self._catalog.protect(
             source,

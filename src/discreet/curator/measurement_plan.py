@@ -225,17 +225,21 @@ class MeasurementPlan:
         For an idempotency key it is the same request whatever was found out in between: where facts must be found, the
         widest ones stand for them in the replay key.
         """
-        key = self.replay_key(self.program(terms, self.widest), NOTHING)
-        if self.probes:
-            about = " ".join(f"{table}.{what}" for table, what in (probe.spot for probe in self.probes))
-            key = sha256(f"{key} {terms.text} {about}".encode()).hexdigest()
         return ChargeRequest(
             account=self.account,
             event=self.price(terms),
             question=canonical(self.plan),
-            replay_key=key,
+            replay_key=self.request_key(terms),
             terms=terms.text,
         )
+
+    def request_key(self, terms: Terms) -> str:
+        """Returns what stands for the replay key in a request, whatever was found out in between."""
+        key = self.replay_key(self.program(terms, self.widest), NOTHING)
+        if not self.probes:
+            return key
+        about = " ".join(f"{table}.{what}" for table, what in (probe.spot for probe in self.probes))
+        return sha256(f"{key} {terms.text} {about}".encode()).hexdigest()
 
     def settled(
         self, terms: Terms, facts: Facts, covered: Callable[[events.Event, events.Event], bool], edition: Edition

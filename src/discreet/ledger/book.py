@@ -260,6 +260,11 @@ class Book:
         with self._journal.acting(free.places) as rows:
             return outcomes.store_beside(rows, receipt, free, text(replay_key=replay_key), payload.encode())
 
+    def beside(self, receipt: Receipt, replay_key: str) -> bytes | None:
+        """Returns what `store_beside` keeps for a charge under a replay key; None if nothing is kept yet."""
+        with self._journal.reading() as rows:
+            return outcomes.beside(rows, receipt, replay_key)
+
     def stored(self, replay_key: str) -> tuple[Stored, ...]:
         """Returns the answers kept under a replay key, oldest first; giving one again costs nothing.
 

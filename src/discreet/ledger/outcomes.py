@@ -56,14 +56,22 @@ def store_beside(rows: Transaction, receipt: Receipt, free: Request, replay_key:
         drawn a second time for one charge must not be used.
     """
     own_charge(rows, receipt)
+    kept = beside(rows, receipt, replay_key)
+    if kept is not None:
+        return kept
+    (written,) = charges.charge(rows, free)
+    store_answer(rows, written, replay_key, payload)
+    return payload
+
+
+def beside(rows: Transaction, receipt: Receipt, replay_key: str) -> bytes | None:
+    """Returns what a charge has released on the way to its answer, under a replay key; None if it has not yet."""
     for kept in rows.answers(replay_key):
         entry = rows.entry(kept.charge)
         if entry is not None and entry.content.get("beside") == receipt.sequence:
             _check(rows, kept)
             return kept.payload
-    (written,) = charges.charge(rows, free)
-    store_answer(rows, written, replay_key, payload)
-    return payload
+    return None
 
 
 def fail(rows: Transaction, receipt: Receipt) -> None:

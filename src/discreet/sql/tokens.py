@@ -113,6 +113,25 @@ def tokens(source: Source) -> list[Token]:
     return [_known(token, after) for _, token, after in _neighbours(_as_table(found))]
 
 
+def statements(text: str) -> list[str]:
+    """Returns the questions of a text that has several, with a semicolon after each; one inside quotes is a text.
+
+    >>> statements("SELECT COUNT(*) FROM a; SELECT ';' AS x, COUNT(*) FROM b; -- that is all")
+    ['SELECT COUNT(*) FROM a', "SELECT ';' AS x, COUNT(*) FROM b"]
+    """
+    try:
+        found = _Tokenizer(dialect=DIALECT).tokenize(text)
+    except SqlglotError:
+        return [text]  # whoever reads it says what is wrong
+    ends = [token.start for token in found if token.token_type is Kind.SEMICOLON] + [len(text)]
+    parts, start = [], 0
+    for end in ends:
+        if any(start <= token.start < end for token in found):
+            parts.append(text[start:end].strip())
+        start = end + 1
+    return parts
+
+
 def _known(token: Token, after: Token | None) -> Token:
     """The token, or that of the function which the parser knows instead."""
     name = _SYNONYMS.get(token.text.upper()) if _is(after, Kind.L_PAREN) else None

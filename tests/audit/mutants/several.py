@@ -10,10 +10,14 @@ from typing import Any
 import pytest
 
 from discreet import audit
+from discreet.accounting.composition import compose as basic
+from discreet.accounting.composition import terms as listed
+from discreet.curator.asking import batch_plan
 from discreet.curator.catalog.catalog import Catalog
+from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.engines.memory import engine as memory
 from discreet.engines.memory import relations as gather_module
-from discreet.errors import UnsupportedQuery
+from discreet.errors import QueryFailed, UnsupportedQuery
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.nodes import UNIT
 from discreet.plan.model.relations import Reached
@@ -53,6 +57,21 @@ def people_of_each_account_are_paid_for() -> None:
     with suppress(UnsupportedQuery):
         found = audit.query(of_family(THE_HOSPITAL, budget=PURE), BOTH, wards(), neighbours=6)
         assert found.passed, found.summary()
+
+
+@catcher("charges of a batch")
+def a_batch_costs_what_it_releases() -> None:
+    """The charge is the epsilon that was asked for, it covers the events of all releases, and none is another's."""
+    curator = clinic(CROWD, budget=APPROXIMATE)
+    texts = ["SELECT COUNT(*) AS n FROM visits", ROLLUP, "SELECT COUNT(*) AS n FROM visits WHERE age > 3"]
+    try:
+        answers = curator.ask_many(texts, epsilon="0.5", delta=0)
+    except QueryFailed:
+        raise AssertionError("a charge that does not pay for its releases") from None
+    parts = {id(answer.event): answer.event for answer in answers}.values()
+    assert sum((basic(listed(part)).epsilon for part in parts), Fraction(0)) == Fraction(1, 2)
+    assert curator.budget("visits").spent.epsilon == Fraction(1, 2)  # type: ignore[attr-defined]
+    assert len({str(answer.records) for answer in answers}) == len(texts)
 
 
 # ------------------------------------------------------------------------------------------------------------- mistakes
@@ -111,6 +130,24 @@ MUTANTS = [
         "Items are limited for each order that they are in, and not for the customer who has the orders.",
         by_order,
         one_person_is_one_person_on_a_way,
+    ),
+    Mutant(
+        "every question the whole budget",
+        "Each question of a batch has the epsilon that was to be shared.",
+        setting(batch_plan, "shared", lambda terms, *_: terms),
+        a_batch_costs_what_it_releases,
+    ),
+    Mutant(
+        "a batch for the price of one",
+        "A batch is charged with the event of its first question.",
+        setting(batch_plan.BatchPlan, "event", property(lambda self: self._price(self.layout.measured[0]))),
+        a_batch_costs_what_it_releases,
+    ),
+    Mutant(
+        "questions alike by their table",
+        "Questions of a batch about the same table are taken for the same question.",
+        setting(MeasurementPlan, "request_key", lambda self, _: self.plan.table),
+        a_batch_costs_what_it_releases,
     ),
     Mutant(
         "another account's people for nothing",

@@ -7,12 +7,13 @@ earlier stages released.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+from discreet.curator.asking.batch_plan import BatchLayout, BatchPlan, probe_key
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import (
     EDITIONS,
@@ -201,15 +202,82 @@ class Performer:
                 break
         else:
             raise InternalError("A question that is run again would cost more than it was charged with.")
-        main = run(settled.program, self._engine, self._releaser)
-        private = self._releaser.bits.private
+        return self._run(measurement, settled, terms, event)
+
+    def _run(
+        self, measurement: MeasurementPlan, settled: SettledProgram, bought: Terms, event: events.Event
+    ) -> NewResult:
+        main, private = run(settled.program, self._engine, self._releaser), self.private
+        beside = written(settled, bought)
         return NewResult(
             result=MeasurementResult(
                 released=main, facts=settled.facts, event=event, private=private, edition=settled.edition
             ),
             replay_key=measurement.replay_key(settled.program, settled.facts),
-            payload=pack(main, settled.terms, private=private, beside=written(settled, terms), edition=settled.edition),
+            payload=pack(main, settled.terms, private=private, beside=beside, edition=settled.edition),
         )
+
+    # ---------------------------------------------------------------------------------------------------------- batches
+
+    def read_all_and_add_noise(self, batch: BatchPlan, receipt: Receipt) -> None:
+        """Keeps all that a batch has paid for, and how the batch is answered: its outcome. The first that is kept wins.
+
+        How the budget is shared is kept before anything is read, and each release as soon as it is made. Whoever runs
+        the charge again takes what is there, and draws the rest only. If anything goes wrong, the outcome is a failure,
+        which uses up one credit; releases that are kept were paid and stay.
+        """
+        outcome: str | None = None
+        with suppress(Exception):
+            text = json.dumps({"batch": batch.layout.fields})
+            kept = self._book.store_beside(receipt, batch.place, text, question=batch.request.question)
+            layout = BatchLayout.read(json.loads(kept)["batch"])
+            keys = self._measured(replace(batch, layout=layout), receipt)
+            outcome = json.dumps({"batch": {**layout.fields, "keys": keys}})
+        if outcome is None:
+            self._book.fail(receipt)
+        else:
+            self._book.store_answer(receipt, batch.place, outcome)
+
+    def _measured(self, batch: BatchPlan, receipt: Receipt) -> list[str]:
+        """Measures a batch, and returns under which keys its releases are kept.
+
+        Raises:
+            InternalError: if it would cost more than was charged.
+        """
+        found = {}
+        for key, probe in batch.missing.items():
+            stage("Finding out bounds and limits")
+            found[key] = self._probed(probe, batch.of_each_probe, receipt)
+        account = self._book.account(receipt.account)
+        settled = [self._settled(batch, place, found, account) for place in batch.layout.measured]
+        event = events.Composed([*batch.probe_events, *(one.program.event for one in settled)])
+        if not costs_no_more(event, receipt.event, account):
+            raise InternalError("A batch would cost more than it was charged with.")
+        keys = []
+        for place, one in zip(batch.layout.measured, settled, strict=True):
+            measurement = batch.measurements[place]
+            keys.append(measurement.replay_key(one.program, one.facts))
+            if self._book.beside(receipt, keys[-1]) is None:
+                new = self._run(measurement, one, batch.share, one.program.event)
+                self._book.store_beside(receipt, keys[-1], new.payload, question=canonical(measurement.plan))
+        return keys
+
+    def _settled(
+        self, batch: BatchPlan, place: int, found: Mapping[str, Fact | None], account: Account
+    ) -> SettledProgram:
+        """The program of a question of a batch, at what was found out."""
+        measurement, facts = batch.measurements[place], batch.measurements[place].facts
+        for probe in measurement.missing:
+            facts = facts.having(probe, found[probe_key(probe)])
+        if place in batch.layout.probed:
+            return _settled(measurement, batch.share, facts, account, batch.layout.edition, probed=True)
+        program, edition = batch.program(place), batch.layout.edition
+        return SettledProgram(program=program, terms=batch.share, facts=facts, law=batch.law, edition=edition)
+
+    @property
+    def private(self) -> bool:
+        """Tells whether its noise protects somebody, or is seeded for a test."""
+        return self._releaser.bits.private
 
     def _probed(self, probe: Probe, epsilon: Fraction, receipt: Receipt) -> Fact | None:
         """Returns what a probe found, kept under a key of its own; if its charge was run before, what was found then.
@@ -217,7 +285,7 @@ class Performer:
         Raises:
             InternalError: if what was kept then cannot be read.
         """
-        private = self._releaser.bits.private
+        private = self.private
         released = run(probe.program(epsilon), self._engine, self._releaser)
         payload = pack(released, Terms(epsilon, Fraction(0)), private=private)
         key = replay_key(released.program, probe.tables)

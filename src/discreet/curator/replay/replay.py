@@ -34,6 +34,7 @@ from discreet.measurement.profile.parts import ProfilePlan
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.program.execution import Released
 from discreet.measurement.program.program import Edition, Program
+from discreet.mechanisms.base import Law
 from discreet.plan.canonical import recall
 from discreet.plan.model.schema import Limits, TableSchema
 
@@ -77,19 +78,25 @@ class Replay:
             QueryFailed: if it ended without a release.
         """
         payload = self._book.answer(receipt)
-        found = None if payload is None else self._unpacked(measurement, payload)
+        found = None if payload is None else self.unpacked(measurement, payload)
         if found is None:
             raise QueryFailed
         return found
 
     # --------------------------------------------------------------------------------------------------- free answers
 
-    def find(self, measurement: MeasurementPlan, terms: Terms) -> MeasurementResult | None:
-        """Returns what was released before, or follows from it, if it is as good as what is asked for."""
-        known = self._same(measurement, terms)
+    def find(self, measurement: MeasurementPlan, terms: Terms, law: Law | None = None) -> MeasurementResult | None:
+        """Returns what was released before, or follows from it, if it is as good as what is asked for.
+
+        Args:
+            measurement: the question.
+            terms: what it may cost.
+            law: of the noise it would have, unless that is chosen.
+        """
+        known = self._same(measurement, terms, law)
         if known is not None:
             return known
-        derived = self._derived(measurement, terms)
+        derived = self._derived(measurement, terms, law)
         if derived is None or derived.excess > 1:
             return None
         return MeasurementResult(released=derived, facts=measurement.facts, event=derived.event, private=self._private)
@@ -109,7 +116,7 @@ class Replay:
                 return f"Earlier answers tell this with {told}: ask with epsilon={at_most(largest * part)} or less."
         return None
 
-    def _same(self, measurement: MeasurementPlan, terms: Terms) -> MeasurementResult | None:
+    def _same(self, measurement: MeasurementPlan, terms: Terms, law: Law | None) -> MeasurementResult | None:
         """Returns a stored release of the same question that is as good as the one asked for, or was paid as much."""
         facts = measurement.facts
         for probe in measurement.missing:  # where nothing was found, a fixed range was taken
@@ -121,20 +128,20 @@ class Replay:
                 return None
             raise
         for stored in reversed(self._book.stored(measurement.replay_key(program, facts))):
-            found = self._unpacked(measurement, stored.payload)
+            found = self.unpacked(measurement, stored.payload)
             if found is None:
                 continue
-            wanted = measurement.program(terms, facts, edition=found.edition)
+            wanted = measurement.program(terms, facts, law, edition=found.edition)
             if serves(found.released, wanted) or was_bought_for(stored.payload, terms):
                 return found
         return None
 
-    def _derived(self, measurement: MeasurementPlan, terms: Terms) -> Derived | None:
+    def _derived(self, measurement: MeasurementPlan, terms: Terms, law: Law | None = None) -> Derived | None:
         """Returns the answer as it follows from releases about the same rows, however much noise it has."""
         plan = measurement.plan
         if measurement.missing or plan.sets or plan.beside or plan.rest or plan.bands:
             return None
-        wanted = measurement.program(terms, measurement.facts)
+        wanted = measurement.program(terms, measurement.facts, law)
         start = area(wanted, measurement.tables(measurement.facts))
         found = (self._of_other(measurement, *kept) for kept in self._book.related(start))
         return derive(wanted.unsalted, [released.unsalted for released in found if released is not None])
@@ -149,7 +156,7 @@ class Replay:
             return None
         limited = replace(measurement.about(other), limits=Limits(*groups_and_rows))
         try:
-            found = self._unpacked(limited, stored.payload)
+            found = self.unpacked(limited, stored.payload)
         except UnsupportedQuery:  # this version would refuse the question
             return None
         return None if found is None else found.released
@@ -204,11 +211,11 @@ class Replay:
     def releases(self, measurement: MeasurementPlan, program: Program) -> Iterator[tuple[int, Released]]:
         """Returns the releases of a question that are kept, each with the sequence of its entry, oldest first."""
         for stored in self._book.stored(measurement.replay_key(program, measurement.facts)):
-            found = self._unpacked(measurement, stored.payload)
+            found = self.unpacked(measurement, stored.payload)
             if found is not None:
                 yield stored.sequence, found.released
 
-    def _unpacked(self, measurement: MeasurementPlan, payload: bytes) -> MeasurementResult | None:
+    def unpacked(self, measurement: MeasurementPlan, payload: bytes) -> MeasurementResult | None:
         """Returns a stored release, by the facts that are written beside it."""
         fields = json.loads(payload)
         facts, edition = facts_of(fields), edition_of(fields)

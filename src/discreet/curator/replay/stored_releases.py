@@ -125,9 +125,9 @@ def _read(value: Any) -> Any:
 
 
 def written(settled: SettledProgram, bought: Terms) -> dict[str, Any]:
-    """Writes the facts of a program, and what was paid for it with its probes, as JSON fields."""
+    """Writes the facts of a program, the law it is held to, and what was paid with its probes, as JSON fields."""
     if not settled.facts.known:
-        return {}
+        return {} if settled.law is None else {"law": settled.law}
     guessed = settled.facts.guessed
     chosen = [[*spot, _written_fact(fact), spot not in guessed] for spot, fact in settled.facts.known.items()]
     days = {"times": sorted(settled.facts.times)} if settled.facts.times else {}

@@ -1,0 +1,322 @@
+"""Several questions before their one charge: which are measured, and which follow from those or are kept already.
+
+Equal releases are measured once. What is kept and as good as a share of the budget would make it takes no share. A
+question that follows from others of the batch takes none either, if it then has no more noise than it would have had:
+everybody else's share is larger for it. All of that follows from declarations, the budget and what was released before;
+nothing is read and nothing is spent.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from hashlib import sha256
+from itertools import islice
+from typing import Any, Self
+
+import numpy as np
+
+from discreet.accounting.composition import terms as listed
+from discreet.accounting.zcdp import compose, rho_for, zcdp_epsilon
+from discreet.curator.catalog.declarations import Terms
+from discreet.curator.measurement_plan import ChargeRequest, MeasurementPlan, promised, replay_key
+from discreet.curator.replay.derivation import Derived, derive, may_follow
+from discreet.curator.replay.stored_releases import MeasurementResult
+from discreet.errors import UnsupportedEvent
+from discreet.exact import float_below
+from discreet.measurement.probes.probes import SHARE, Probe
+from discreet.measurement.program.execution import Released
+from discreet.measurement.program.program import Edition, Program
+from discreet.mechanisms.base import Law
+from discreet.plan.canonical import canonical
+from discreet.privacy import events
+
+Find = Callable[[MeasurementPlan, Terms, Law | None], MeasurementResult | None]
+"""What was released before and is as good as a question on these terms, with noise of this law."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchLayout:
+    """How a batch is answered. It is decided before the charge and kept with it: whoever runs it again runs the same.
+
+    Args:
+        first: for each question the place of the first that asks for the same release.
+        measured: the places that are measured.
+        derived: those that follow from the measured ones. All others are kept from before.
+        considered: among how many the budget was shared when it was decided what is as good.
+        probed: the measured ones for which facts were missing.
+        probes: how many probes their shares pay for.
+        law: of all noise, if the questions share a rho; None if they share an epsilon and a delta.
+        edition: by whose rules.
+    """
+
+    first: tuple[int, ...]
+    measured: tuple[int, ...]
+    derived: tuple[int, ...]
+    considered: int
+    probed: tuple[int, ...] = ()
+    probes: int = 0
+    law: Law | None = None
+    edition: Edition = Edition.NOW
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Returns the layout as JSON fields."""
+        return {
+            "version": int(self.edition),
+            "first": list(self.first),
+            "measured": list(self.measured),
+            "derived": list(self.derived),
+            "considered": self.considered,
+            "probed": list(self.probed),
+            "probes": self.probes,
+            "law": self.law,
+        }
+
+    @classmethod
+    def read(cls, fields: Mapping[str, Any]) -> Self:
+        """Returns the layout that `fields` wrote."""
+        return cls(
+            first=tuple(fields["first"]),
+            measured=tuple(fields["measured"]),
+            derived=tuple(fields["derived"]),
+            considered=fields["considered"],
+            probed=tuple(fields["probed"]),
+            probes=fields["probes"],
+            law=fields["law"],
+            edition=Edition(fields["version"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchPlan:
+    """Questions with the budget that they share, and how it is shared.
+
+    Formal guarantee: `event` is all that is released for the batch. Shares of an epsilon and a delta add up to them;
+    shares of a rho add up to one that implies them (see `shared`).
+
+    Args:
+        measurements: the questions, in order.
+        terms: of all together.
+        layout: how they are answered.
+    """
+
+    measurements: tuple[MeasurementPlan, ...]
+    terms: Terms
+    layout: BatchLayout
+
+    @classmethod
+    def of(cls, measurements: Sequence[MeasurementPlan], terms: Terms, find: Find) -> Self:
+        """Returns the plan of a batch, given what was released before."""
+        keys = [one.request_key(terms) for one in measurements]
+        first = tuple(keys.index(key) for key in keys)
+        distinct = tuple(dict.fromkeys(first))
+        layout = BatchLayout(first=first, measured=distinct, derived=(), considered=len(distinct))
+        draft = cls(measurements=tuple(measurements), terms=terms, layout=layout)
+        draft = draft._having(law=draft._law())
+        kept = [
+            place for place in distinct if find(measurements[place], draft.considered, draft.considered_law) is not None
+        ]
+        return draft._having(measured=tuple(place for place in distinct if place not in kept))._derived()._probed()
+
+    def _having(self, **changes: Any) -> Self:
+        return replace(self, layout=replace(self.layout, **changes))
+
+    # ----------------------------------------------------------------------------------------------------------- shares
+
+    @property
+    def considered(self) -> Terms:
+        """Returns the share of each question, if nothing were kept and nothing followed."""
+        return shared(self.terms, self.layout.considered, self.layout.law)
+
+    @property
+    def considered_law(self) -> Law | None:
+        """Returns the law of its noise, then."""
+        return self.layout.law if self.layout.considered > 1 else None
+
+    @property
+    def share(self) -> Terms:
+        """Returns the share of each question that is measured."""
+        return shared(self.terms, max(len(self.layout.measured), 1), self.layout.law)
+
+    @property
+    def law(self) -> Law | None:
+        """Returns the law that noise is held to; one question alone has the quieter one."""
+        return self.layout.law if len(self.layout.measured) > 1 else None
+
+    def program(self, place: int) -> Program:
+        """Returns the program of a question at its share, where no facts are missing."""
+        one = self.measurements[place]
+        return one.program(self.share, one.facts, self.law, edition=self.layout.edition)
+
+    @property
+    def of_each_probe(self) -> Fraction:
+        """Returns what each probe may spend: those that need facts give the usual part of their shares."""
+        return self.share.epsilon * SHARE * len(self.layout.probed) / max(self.layout.probes, 1)
+
+    # -------------------------------------------------------------------------------------------------------- decisions
+
+    def _law(self) -> Law | None:
+        """Gaussian noise for shares of one rho, where all can have it and it is quieter on the whole.
+
+        Shares of a rho have noise that grows with the root of their number, shares of an epsilon with the number.
+        """
+        places = self.layout.measured
+        if not self.terms.delta or len(places) == 1 or any(self.measurements[place].missing for place in places):
+            return None
+        joint = self._having(law="gaussian")
+        whole = Fraction(rho_for(float_below(self.terms.epsilon), float_below(self.terms.delta)))
+        apart, together = ([plan.program(place) for place in places] for plan in (self, joint))
+        rho = _rho([program.event for program in together])
+        if rho is None or rho > whole or _badness(together) > _badness(apart):
+            return None
+        return "gaussian"
+
+    def _derived(self) -> Self:
+        """With questions taken out one by one that follow from the others, the one with the fewest groups first."""
+        usual = {place: self.program(place) for place in self.layout.measured if self._may_follow(place)}
+        best = self
+        for place in sorted(usual, key=lambda place: len(usual[place].reading.public_keys or ())):
+            layout = best.layout
+            fewer = best._having(
+                measured=tuple(other for other in layout.measured if other != place),
+                derived=tuple(sorted([*layout.derived, place])),
+            )
+            if fewer.layout.measured and all(fewer._is_as_good(other, usual[other]) for other in fewer.layout.derived):
+                best = fewer
+        return best
+
+    def _may_follow(self, place: int) -> bool:
+        """Whether a question may follow from another measured one, by its text alone."""
+        one = self.measurements[place]
+        if one.missing or _is_manifold(one):
+            return False
+        others = (self.measurements[other] for other in self.layout.measured if other != place)
+        return any(
+            not other.missing and not _is_manifold(other) and may_follow(one.plan, other.plan) for other in others
+        )
+
+    def _is_as_good(self, place: int, usual: Program) -> bool:
+        """Whether a question follows from the measured ones with no more noise than it would have by itself."""
+        sources = [
+            _silent(self.program(other))
+            for other in self.layout.measured
+            if not self.measurements[other].missing
+            and not _is_manifold(self.measurements[other])
+            and may_follow(self.measurements[place].plan, self.measurements[other].plan)
+        ]
+        found = derive(usual.unsalted, [source for source in sources if source is not None])
+        return found is not None and found.excess <= 1
+
+    def follows(self, place: int, released: Sequence[Released]) -> Derived | None:
+        """Returns the answer to a question that was to follow from the releases of the batch."""
+        return derive(self.program(place).unsalted, [one.unsalted for one in released])
+
+    def _probed(self) -> Self:
+        probed = tuple(place for place in self.layout.measured if self.measurements[place].missing)
+        return self._having(probed=probed, probes=len(self.missing))
+
+    @property
+    def missing(self) -> dict[str, Probe]:
+        """What must be found out first: each fact once, whoever needs it, by the key under which it is kept."""
+        probes = (probe for place in self.layout.measured for probe in self.measurements[place].missing)
+        return {probe_key(probe): probe for probe in probes}
+
+    # ------------------------------------------------------------------------------------------------------------ price
+
+    @property
+    def event(self) -> events.Event:
+        """Returns the whole price; of one release alone, its own."""
+        parts = [*self.probe_events, *(self._price(place) for place in self.layout.measured)]
+        return parts[0] if len(parts) == 1 else events.Composed(parts)
+
+    @property
+    def probe_events(self) -> list[events.Event]:
+        """Returns what is paid for probes, also for those whose facts are known by now; they all cost the same."""
+        probes = (probe for place in self.layout.probed for probe in self.measurements[place].probes)
+        return [probe.program(self.of_each_probe).event for probe in islice(probes, self.layout.probes)]
+
+    def _price(self, place: int) -> events.Event:
+        if place in self.layout.probed:
+            return promised(self.measurements[place].supposed(self.share, self.layout.edition).event)
+        return self.program(place).event
+
+    @property
+    def request(self) -> ChargeRequest:
+        """Returns the charge of the whole batch; under an idempotency key it is known by its questions and terms."""
+        questions = ",".join(canonical(one.plan) for one in self.measurements)
+        return ChargeRequest(
+            account=self.measurements[0].account,
+            event=self.event,
+            question=f'{{"batch":[{questions}]}}',
+            replay_key=self.place,
+            terms=self.terms.text,
+        )
+
+    @property
+    def place(self) -> str:
+        """Returns under which key the layout of the batch is kept."""
+        keys = [one.request_key(self.terms) for one in self.measurements]
+        return f"batch:{sha256(json.dumps(keys).encode()).hexdigest()}"
+
+
+@lru_cache(maxsize=256)
+def shared(terms: Terms, count: int, law: Law | None) -> Terms:
+    """Returns the terms of each of so many questions that share a budget.
+
+    Without a law, epsilon and delta are divided (basic composition). Gaussian noise is rho-zCDP, and rho adds up
+    (Bun, Steinke 2016, Lemma 1.7): then each gets an epsilon that its part of the largest rho of the whole implies.
+
+    >>> shared(Terms(Fraction(1), Fraction(0)), 4, None)
+    Terms(epsilon=Fraction(1, 4), delta=Fraction(0, 1))
+    >>> float(shared(Terms(Fraction(1), Fraction(1, 10**6)), 4, "gaussian").epsilon) > 0.49
+    True
+    """
+    if law is None or count == 1:
+        return Terms(terms.epsilon / count, terms.delta / count)
+    delta = float_below(terms.delta)
+    part = Fraction(rho_for(float_below(terms.epsilon), delta)) / count
+    epsilon, less = zcdp_epsilon(float_below(part), delta), 2.0**-48
+    while Fraction(rho_for(epsilon, delta)) > part:
+        epsilon, less = epsilon * (1 - less), 2 * less
+    return Terms(Fraction(epsilon), terms.delta)
+
+
+def probe_key(probe: Probe) -> str:
+    """Returns under which key a probe's release is kept, whatever its budget."""
+    return replay_key(probe.program(Fraction(1)), probe.tables)
+
+
+def _rho(parts: Sequence[events.Event]) -> Fraction | None:
+    """The rho of all of it; None if there is a delta in it, or something else than concentrated noise."""
+    try:
+        total = compose(listed(events.Composed(list(parts))))
+    except UnsupportedEvent:
+        return None
+    return None if total.delta else total.rho
+
+
+def _badness(programs: Sequence[Program]) -> Fraction:
+    """The product of the variances of all aggregates: smaller is better, whatever the units."""
+    parts = [part for program in programs for part in (program, *program.beside)]
+    return math.prod((e.variance(part.noise) for part in parts for e in part.estimators.values()), start=Fraction(1))
+
+
+def _is_manifold(one: MeasurementPlan) -> bool:
+    """Whether a question has several groupings or parts, or groups that nothing else tells."""
+    plan = one.plan
+    return bool(plan.sets or plan.beside or plan.rest or plan.bands)
+
+
+def _silent(program: Program) -> Released | None:
+    """A release with the noise of a program and numbers of nobody; None if its groups are private."""
+    if program.selection is not None:
+        return None
+    keys = program.reading.public_keys if program.question.keys else ((),)
+    if keys is None:
+        return None
+    return Released(program.unsalted, keys, np.zeros((len(keys), program.width), dtype=object))
