@@ -161,7 +161,7 @@ def test_gaussian_shares_grow_with_the_root() -> None:
         share = shared(terms, count, "gaussian")
         assert whole * Fraction(999, 1000) < Fraction(rho_for(float(share.epsilon), 1e-6)) * count <= whole
     wards = [f"SELECT ward, COUNT(*) AS n FROM visits WHERE age > {age} GROUP BY ward" for age in range(8)]
-    declared = {"max_groups": 3, "max_rows": 1}
+    declared: dict[str, Any] = {"max_groups": 3, "max_rows": 1}
     curator = clinic(Budget(epsilon=10, delta="1e-4"), **declared)
     answers = curator.ask_many(wards, epsilon=1, delta="1e-6")
     total = compose(listed(charged_event(curator)))
