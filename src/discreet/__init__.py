@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         plan,
         privacy,
         statistics,
+        workload,
     )
     from discreet.curator import Answer, Curator
     from discreet.curator.asking.choices import choose_epsilon
@@ -76,6 +77,7 @@ __all__ += [
     "stddev",
     "sum",
     "variance",
+    "workload",
 ]
 
 

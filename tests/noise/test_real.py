@@ -161,7 +161,7 @@ def exact_from(points: NDArray[np.uint64], sigma: Fraction, offset: Fraction, bi
 
 @pytest.mark.parametrize("sigma", [Fraction(3), Fraction(1 << 12), Fraction(1 << 20)])
 def test_floats_never_contradict_enclosures(sigma: Fraction, bits: SeededBits) -> None:
-    disc = rounding._Disc.draw(400, bits)
+    disc = rounding.Disc.draw(400, bits)
     quick = rounding_of(disc, sigma, 0.375)
     slow = exact_from(disc.words, sigma, Fraction(3, 8), bits)
     assert [a for a in quick if a is not None] == [b for a, b in zip(quick, slow, strict=True) if a is not None]
@@ -170,20 +170,20 @@ def test_floats_never_contradict_enclosures(sigma: Fraction, bits: SeededBits) -
 
 def rounding_of(disc: Any, sigma: Fraction, offset: float) -> list[int | None]:
     """What floats say, None where they are not sure; the arithmetic of `rounded_gaussians`."""
-    scaled = offset + float(sigma) * rounding._normals(disc.words)
+    scaled = offset + float(sigma) * rounding.float_normals(disc.words)
     nearest = np.floor(scaled + 0.5)
-    margin = float(sigma) * (rounding._NORMAL_ERROR + 2.0**-49) + 2.0**-49
+    margin = float(sigma) * (rounding.NORMAL_ERROR + 2.0**-49) + 2.0**-49
     sure = np.abs(scaled - nearest) < 0.5 - margin
     return [int(n) if s else None for n, s in zip(nearest, sure, strict=True)]
 
 
 def test_the_error_of_float_normals_is_as_small_as_claimed(bits: SeededBits) -> None:
-    disc = rounding._Disc.draw(300, bits)
-    floats = rounding._normals(disc.words)
+    disc = rounding.Disc.draw(300, bits)
+    floats = rounding.float_normals(disc.words)
     for (x, y), value in zip(disc.words.T.tolist(), floats.tolist(), strict=True):
         if not math.isnan(value):
             low, high = real.polar(LazyUniform(bits, x), LazyUniform(bits, y))(40).fractions()
-            assert low - Fraction(rounding._NORMAL_ERROR) < Fraction(value) < high + Fraction(rounding._NORMAL_ERROR)
+            assert low - Fraction(rounding.NORMAL_ERROR) < Fraction(value) < high + Fraction(rounding.NORMAL_ERROR)
 
 
 def test_points_on_the_rim_are_decided_by_more_bits() -> None:
@@ -209,7 +209,7 @@ FAR = prefix(Fraction(99, 100)), prefix(Fraction(99, 100))
 
 
 def square(points: list[tuple[int, int]], lanes: int = 1 << 14) -> Tape:
-    """A tape with one batch of points, as `_Disc.draw` reads it for a single draw, and lanes to go on with."""
+    """A tape with one batch of points, as `Disc.draw` reads it for a single draw, and lanes to go on with."""
     batch = points + [FAR] * (17 - len(points))
     words = [x for x, _ in batch] + [y for _, y in batch]
     return Tape([lane for word in words for lane in spread(word, 64)] + [0x1234] * lanes)
@@ -229,7 +229,7 @@ def test_points_on_the_rim_keep_their_own_bits() -> None:
         ([OUTSIDE, FAR, INSIDE], {0: INSIDE}),
         ([INSIDE, OUTSIDE], {0: INSIDE}),
     ):
-        disc = rounding._Disc.draw(1, square(points))
+        disc = rounding.Disc.draw(1, square(points))
         assert {index: tuple(map(leading, pair)) for index, pair in disc.continued.items()} == kept
 
 
@@ -239,7 +239,7 @@ def leading(uniform: LazyUniform) -> int:
 
 def judge_continued(bits: Bits) -> None:
     """Wherever more bits of a point were drawn, they are the point's own; a wide rim makes this happen often."""
-    disc = rounding._Disc.draw(300, bits)
+    disc = rounding.Disc.draw(300, bits)
     assert len(disc.continued) > 20
     for index, pair in disc.continued.items():
         assert index < 300
@@ -331,14 +331,14 @@ def test_a_choice_needs_a_best_option(steps: list[int], weights: list[int] | Non
 
 # -------------------------------------------------------------------------------------------------------------- mutants
 def test_a_smaller_error_claim_is_caught(monkeypatch: pytest.MonkeyPatch, bits: SeededBits) -> None:
-    monkeypatch.setattr(rounding, "_NORMAL_ERROR", 2.0**-60)
+    monkeypatch.setattr(rounding, "NORMAL_ERROR", 2.0**-60)
     with pytest.raises(AssertionError):
         test_the_error_of_float_normals_is_as_small_as_claimed(bits)
 
 
 def test_a_wrong_normal_is_caught(monkeypatch: pytest.MonkeyPatch, bits: SeededBits) -> None:
-    right = rounding._normals
-    monkeypatch.setattr(rounding, "_normals", lambda words: right(words) * (1 + 2.0**-20))
+    right = rounding.float_normals
+    monkeypatch.setattr(rounding, "float_normals", lambda words: right(words) * (1 + 2.0**-20))
     with pytest.raises(AssertionError):
         test_floats_never_contradict_enclosures(Fraction(1 << 20), bits)
 

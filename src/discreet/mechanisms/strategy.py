@@ -20,7 +20,7 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Grid, root_above
 from discreet.mechanisms.base import add
 from discreet.mechanisms.gaussian import Gaussian
-from discreet.mechanisms.laplace import DiscreteLaplace, calibrated
+from discreet.mechanisms.laplace import DiscreteLaplace, calibrated, draw_variance
 from discreet.noise import Bits, discrete_laplace, source_of
 from discreet.privacy import Neighbours, events
 
@@ -28,6 +28,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 LARGEST_ENTRY = 1 << 24  # of a strategy: relative to it, rounding is below what any error shows
+STEPS = 1 << 16  # of the grid of normal noise, per sigma: a sum of thousands of roundings stays small beside it
 _LARGEST_SQUARE = 1 << 62  # of a column, so that sums of squares stay in int64
 _LIMB = 16  # bits of a part of a count: times 2^24 and 2^20 cells it stays in int64
 _PAIRS = 1 << 28  # rows times pairs of cells whose L1 distances are computed one by one
@@ -259,9 +260,10 @@ class StrategyMechanism:
     ) -> StrategyMechanism:
         """Returns the mechanism with normal noise of so many sensitivities."""
         move = root_above(Fraction(strategy.l2_squared(contribution, neighbours)))
-        return cls(
-            strategy=strategy, noise=Gaussian.with_multiplier(noise_multiplier=noise_multiplier, sensitivity=move)
-        )
+        multiplier = check.positive(noise_multiplier=noise_multiplier, floats="exact")
+        grid = Grid.finer_than(multiplier * move / STEPS)
+        noise = Gaussian.with_multiplier(noise_multiplier=multiplier, sensitivity=move, grid=grid)
+        return cls(strategy=strategy, noise=noise)
 
     @classmethod
     def laplace(
@@ -285,14 +287,12 @@ class StrategyMechanism:
     def variance(self) -> float:
         """Returns the variance of the noise of each measurement, in units of the strategy.
 
-        A discrete Laplace draw of scale s has 2 r / (1 - r)^2 with r = e^(-1/s); rounding to a grid of 1,024 steps to
-        sigma adds a twelfth of a step squared.
+        Rounding normal noise to its grid adds a twelfth of a step squared.
         """
         unit = float(self.strategy.grid.step) ** 2
         if isinstance(self.noise, Gaussian):
             return unit * (float(self.noise.sigma) ** 2 + float(self.noise.grid.step) ** 2 / 12)
-        half = float(1 / (2 * self.noise.scale))
-        return unit / (2 * math.sinh(half) ** 2)
+        return unit * draw_variance(self.noise.scale)
 
     def release(self, counts: Any, *, bits: Bits | None = None) -> Floats:
         """Releases the measurements of private counts, in units of the strategy.

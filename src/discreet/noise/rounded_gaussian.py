@@ -21,7 +21,7 @@ from discreet.noise.rng import TURNS, Bits, endless
 # In the part of the disc with 2^-24 <= s <= 1 - 2^-12 the float s = x^2 + y^2 is off by less than 2^-50, hence ln s by
 # less than 2^-37 relative, trusting the library's logarithm and root for 40 of their 53 bits, and |x| sqrt(-2 ln s / s)
 # is below 6. Together the normal variable is off by less than 2^-33. Points outside are left to the enclosures.
-_NORMAL_ERROR = 2.0**-32
+NORMAL_ERROR = 2.0**-32
 _INNER, _OUTER = 2.0**-24, 1 - 2.0**-12
 _LARGEST_RATIO = Fraction(1 << 20)  # of sigma and the grid step: above, too many entries would be undecided
 _RIM = 2.0**-46  # far above the error of the float radius, far below what would cost time
@@ -45,11 +45,11 @@ def rounded_gaussians(sigma: Fraction, offsets: NDArray[np.float64], bits: Bits)
         flat = [rounded_gaussian(sigma, Fraction(offset), bits) for offset in offsets.ravel().tolist()]
         return np.array(flat, dtype=np.int64).reshape(offsets.shape)
     values = offsets.ravel()
-    disc = _Disc.draw(values.size, bits)
+    disc = Disc.draw(values.size, bits)
     whole = np.floor(values)
-    scaled = values - whole + float(sigma) * _normals(disc.words)  # the first difference is exact
+    scaled = values - whole + float(sigma) * float_normals(disc.words)  # the first difference is exact
     nearest = np.floor(scaled + 0.5)
-    margin = float(sigma) * (_NORMAL_ERROR + 2.0**-49) + 2.0**-49
+    margin = float(sigma) * (NORMAL_ERROR + 2.0**-49) + 2.0**-49
     sure = np.abs(scaled - nearest) < 0.5 - margin  # NaN, for points near the rim or the centre, is not sure
     result = whole.astype(np.int64) + np.where(sure, nearest, 0).astype(np.int64)
     for index in np.flatnonzero(~sure):
@@ -66,14 +66,14 @@ def _shifted(normal: Real, sigma: Fraction, offset: Fraction) -> Real:
 
 
 @dataclass(frozen=True, slots=True)
-class _Disc:
+class Disc:
     """Uniform points of the unit disc: 64-bit prefixes of both coordinates, and the few of which more was drawn."""
 
     words: NDArray[np.uint64]
     continued: dict[int, _Point]
 
     @classmethod
-    def draw(cls, count: int, bits: Bits) -> _Disc:
+    def draw(cls, count: int, bits: Bits) -> Disc:
         """Draws points of the square, kept if they lie inside the circle; near the circle more bits decide."""
         words = np.empty((2, count), dtype=np.uint64)
         continued: dict[int, _Point] = {}
@@ -120,7 +120,8 @@ def _signed(words: NDArray[np.uint64]) -> NDArray[np.float64]:
     return (centred.astype(np.float64) + 0.5) * 2.0**-63
 
 
-def _normals(points: NDArray[np.uint64]) -> NDArray[np.float64]:
+def float_normals(points: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Returns the normals of points of the disc, off by at most `NORMAL_ERROR`; NaN near its rim and its centre."""
     square = _squares(points)
     square[(square < _INNER) | (square > _OUTER)] = np.nan
     return np.asarray(_signed(points)[0] * np.sqrt(-2 * np.log(square) / square))
