@@ -271,7 +271,7 @@ SPECIMENS: list[Specimen] = [
                 "neighbours": [*RELATIONS, "replace"],
             },
         )
-        for method in ("optimal", "laplace", "gaussian")
+        for method in ("optimal", "truncated", "laplace", "gaussian")
     ),
     Specimen(
         mechanisms.Quantile,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from discreet.measurement.program.program import Program, choose
+from discreet.measurement.program.program import Edition, Program, choose
 from discreet.measurement.selection import Optimal, Threshold
 from discreet.plan.model.schema import Bounds, ColumnSchema, Limits, TableSchema
 from discreet.plan.model.types import Type
@@ -36,13 +37,18 @@ def program(sql: str, *, limits: Limits, neighbours: Neighbours = Neighbours.ADD
 
 
 def chance(program: Program, threshold: Threshold) -> float:
-    """The exact probability that the largest group of one person alone is shown, by convolution of the noise's law."""
+    """The exact probability that the largest group of one person alone is shown, by convolution of the noise's law.
+
+    Of noise that is cut, with the cut that the threshold has.
+    """
     law, unit = np.ones(1), math.lcm(*(weight.denominator for _, weight in threshold.size.linear.weights))
     reach = 4_000
     z = np.arange(-reach, reach + 1)
     for place, weight in threshold.size.linear.weights:
         scale = float(program.noise.scales[place])
         one = np.exp(-np.abs(z) / scale if program.noise.law == "laplace" else -(z**2) / (2 * scale**2))
+        if threshold.cut is not None:
+            one[np.abs(z) > threshold.cut] = 0
         step = abs(int(weight * unit))
         spread = np.zeros(2 * reach * step + 1)
         spread[::step] = one / one.sum()
@@ -60,18 +66,25 @@ def test_a_group_of_one_person_is_shown_with_at_most_its_share_of_delta(
     made = program(sql, limits=limits, neighbours=neighbours)
     if not isinstance(made.selection, Threshold):
         return
-    share = made.selection.delta / limits.groups
+    twice = made.selection.cut is not None and neighbours is Neighbours.REPLACE
+    share = made.selection.delta / (limits.groups * (2 if twice else 1))
     shown = chance(made, made.selection)
     assert shown <= share * (1 + 1e-6)
     assert shown >= share / (3 if sql == COUNT else 10)  # whole thresholds, and the slack of continuous noise
-    lower = Threshold(made.selection.size, made.selection.smallest - 3, made.selection.delta)
+    lower = replace(made.selection, smallest=made.selection.smallest - 3)
     assert chance(made, lower) > shown
 
 
 def test_the_threshold_of_a_plain_count_is_the_published_one() -> None:
     made = program(COUNT, limits=Limits())
     assert isinstance(made.selection, Threshold)
-    assert made.selection.smallest == 13  # 1 + ceil(ln(1 / ((1 + 1/e) 1e-5)))
+    assert made.selection.smallest == 12  # 1 + ceil(ln((e + 2e-5 - 1) / ((e + 1) 1e-5))): noise is cut at 11
+    (measure,) = made.measures
+    assert measure.cuts == ((0, 11),)
+    before = program(COUNT, limits=Limits(), edition=Edition.UNCUT)
+    assert isinstance(before.selection, Threshold)
+    assert before.selection.smallest == 13  # 1 + ceil(ln(1 / ((1 + 1/e) 1e-5)))
+    assert before.event == made.event
 
 
 def test_the_count_of_a_mean_selects_its_keys_for_nothing() -> None:

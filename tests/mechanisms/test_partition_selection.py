@@ -200,7 +200,7 @@ def judge_singletons(mechanism: PartitionSelection, bits: SeededBits) -> None:
     assert lower <= mechanism.delta
 
 
-@pytest.mark.parametrize("method", ["optimal", "laplace", "gaussian"])
+@pytest.mark.parametrize("method", ["optimal", "truncated", "laplace", "gaussian"])
 def test_keys_of_one_unit_are_shown_with_delta_at_most(method: str, bits: SeededBits) -> None:
     judge_singletons(PartitionSelection(epsilon=1, delta=0.005, method=method), bits)  # type: ignore[arg-type]
 
@@ -300,7 +300,7 @@ def test_shown_counts_have_the_noise_they_claim(method: str, bits: SeededBits) -
         assert p_value(shown.counts - 1000, kind(wrong * mechanism.scale)) < FALSE_ALARM
 
 
-@pytest.mark.parametrize("method", ["laplace", "gaussian"])
+@pytest.mark.parametrize("method", ["truncated", "laplace", "gaussian"])
 def test_only_shown_counts_leave_and_none_is_below_the_threshold(method: str, bits: SeededBits) -> None:
     mechanism = PartitionSelection(epsilon=1, delta=0.01, method=method)  # type: ignore[arg-type]
     shown = mechanism.release(np.arange(0, 40), bits=bits)
@@ -311,7 +311,7 @@ def test_only_shown_counts_leave_and_none_is_below_the_threshold(method: str, bi
 
 
 # ------------------------------------------------------------------------------------------- intervals
-@pytest.mark.parametrize("method", ["laplace", "gaussian"])
+@pytest.mark.parametrize("method", ["truncated", "laplace", "gaussian"])
 def test_intervals_of_counts_cover(method: str, bits: SeededBits) -> None:
     mechanism = PartitionSelection(epsilon=0.5, delta=0.01, method=method)  # type: ignore[arg-type]
     estimate = mechanism.estimate(np.full(5000, 200), confidence=0.9, bits=bits)
@@ -358,14 +358,14 @@ def test_the_optimal_rule_counts_units_and_has_no_noise() -> None:
     assert PartitionSelection(epsilon=1, delta=1e-5, max_groups=3).event == events.Approx(1, 1e-5)
 
 
-@every("method", ["optimal", "laplace", "gaussian"])
+@every("method", ["optimal", "truncated", "laplace", "gaussian"])
 @every("counts", [5, [-1], [1.5], [math.nan], [True], ["a"], [None], [[1]], [2**63], [1, [2]]])
 def test_bad_counts_are_refused_before_a_draw(method: str, counts: object) -> None:
     with pytest.raises(InvalidValue):
         PartitionSelection(epsilon=1, delta=0.01, method=method).release(counts, bits=NoBits())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("method", ["optimal", "laplace", "gaussian"])
+@pytest.mark.parametrize("method", ["optimal", "truncated", "laplace", "gaussian"])
 def test_no_keys_are_no_problem(method: str, bits: SeededBits) -> None:
     shown = PartitionSelection(epsilon=1, delta=0.01, method=method).release([], bits=bits)  # type: ignore[arg-type]
     assert shown.kept.size == 0

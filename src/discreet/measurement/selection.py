@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.measurement.intervals.noise import Noise
-from discreet.measurement.releases.additive import Integers
+from discreet.measurement.releases.additive import Integers, Measure
 from discreet.measurement.releases.layouts import Size
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms import PartitionSelection
 from discreet.mechanisms.partition_selection import share_of_delta
+from discreet.mechanisms.tails import laplace_cut
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.readings import Statistic
 from discreet.privacy import Neighbours, events
@@ -36,11 +38,21 @@ class Threshold:
     most 1 - q + q P(S). If q <= q', this is at most (1 - q) + q b + e^a q' P'(S). If not, q P(S) <= q' P(S) + q - q'
     makes it at most (1 - q') + q' b + e^a q' P'(S). Either way it is what the noise has when it is composed with an
     event of (0, delta), under add/remove (where one of q and q' is 1) as under replace.
+
+    With a `cut`, Laplace noise of the size never exceeds it, and groups above it are shown. Then a group that nobody is
+    in would not be shown if it had noise as well, and nothing needs to be said of groups that only D or D' has: the
+    release is a function of noisy statistics of all groups there could be. Between neighbours a unit moves the sizes of
+    g groups, 2 g under replace, by at most `size.most` each, and truncated noise lies outside what both sizes can
+    become with at most a share of delta for each of them; inside, it tells no more than the whole noise does (see
+    `PartitionSelection`, whose proof holds for one statistic among several, since their noise is independent). So this
+    is also (0, delta) beside the event of the noise. Intervals for the whole noise hold: what is cut off is the
+    farthest, and sums of symmetric noise with one peak reach less far if one of them does (Birnbaum 1948).
     """
 
     size: Size
     smallest: int
     delta: Fraction
+    cut: int | None = None
 
     @classmethod
     def of(cls, size: Size, noise: Noise, contribution: Contribution, delta: Fraction) -> Threshold:
@@ -48,6 +60,29 @@ class Threshold:
         share = share_of_delta(delta, contribution.groups)
         reach = noise.certain_reach(size.linear, 2 * share)
         return cls(size, math.floor(size.most + reach) + 1, delta)
+
+    @classmethod
+    def cutting(cls, size: Size, noise: Noise, contribution: Contribution, delta: Fraction) -> Threshold | None:
+        """Returns the threshold above the longest noise; None if the size is not one statistic with Laplace noise."""
+        ((place, weight), *more) = size.linear.weights
+        if noise.law != "laplace" or more or weight != 1 or (noise.rounded and noise.rounded[place]):
+            return None
+        sides = 1 if contribution.neighbours is Neighbours.ADD_REMOVE else 2
+        share = share_of_delta(delta, sides * contribution.groups)
+        cut = laplace_cut(noise.scales[place], size.most, share)
+        return cls(size, cut + 1, delta, cut)
+
+    def cuts(self, measures: Sequence[Measure]) -> tuple[Measure, ...]:
+        """Returns the measures with the noise of the size held to its cut."""
+        if self.cut is None:
+            return tuple(measures)
+        ((place, _),) = self.size.linear.weights
+        found, start = [], 0
+        for measure in measures:
+            inside = 0 <= place - start < len(measure.scales)
+            found.append(replace(measure, cuts=((place - start, self.cut),)) if inside else measure)
+            start += len(measure.scales)
+        return tuple(found)
 
     @property
     def event(self) -> events.Event:

@@ -13,7 +13,9 @@ from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.smooth import Lomax
 from discreet.mechanisms.sparse_vector import SparseVector, SparseVectorSession
 from discreet.mechanisms.staircase import Criterion, Staircase
+from discreet.mechanisms.weighted_selection import WeightedSelection
 
 __all__ = ["Criterion", "DiscreteGaussian", "DiscreteLaplace", "Exponential", "Gaussian", "KNorm", "Laplace", "Lomax"]
 __all__ += ["Mechanism", "Norm", "PartitionSelection", "PermuteAndFlip", "ProposeTestRelease", "Quantile"]
 __all__ += ["RandomizedResponse", "ReportNoisyMax", "Selected", "SparseVector", "SparseVectorSession", "Staircase"]
+__all__ += ["WeightedSelection"]

@@ -18,12 +18,12 @@ from discreet.errors import InvalidParameter, InvalidValue
 from discreet.exact import Enclosure, Interval, lower, root_above
 from discreet.mechanisms.base import CONFIDENCE, Mechanism, add, numeric, reasonable_noise
 from discreet.mechanisms.optimal_selection import OptimalRule
-from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
-from discreet.noise import Bits, discrete_gaussian, discrete_laplace, source_of
+from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_cut, laplace_reach
+from discreet.noise import Bits, discrete_gaussian, discrete_laplace, source_of, truncated_laplace
 from discreet.privacy import Estimate, Neighbours, events
 
-Method = Literal["optimal", "laplace", "gaussian"]
-_METHODS = ("optimal", "laplace", "gaussian")
+Method = Literal["optimal", "truncated", "laplace", "gaussian"]
+_METHODS = ("optimal", "truncated", "laplace", "gaussian")
 _MOST = 10**9
 _LARGEST_COUNT = 1 << 62
 _LARGEST_EPSILON = 1000  # probabilities as near to 1 as 1 - e^-epsilon must be told from 1
@@ -54,8 +54,10 @@ class PartitionSelection(Mechanism):
         epsilon: above 0.
         delta: strictly between 0 and 1.
         max_groups: the largest number of keys of one unit.
-        method: "optimal" keeps the most keys and gives no counts; "laplace" and "gaussian" keep keys whose noisy count
-            reaches a threshold, and give that count. Gaussian noise is the smaller one when units have many keys.
+        method: "optimal" keeps the most keys and gives no counts; the others keep keys whose noisy count reaches a
+            threshold, and give that count. "truncated" is Laplace noise that stays below the threshold: it keeps nearly
+            as many keys as the optimal method, and more than "laplace". "gaussian" has the smallest noise when units
+            have many keys.
         rows_per_group: how much one unit adds to the count of one key at most; 1 if units are counted.
         neighbours: ADD_REMOVE; the proofs below hold for no other relation.
 
@@ -71,8 +73,24 @@ class PartitionSelection(Mechanism):
     Laplace law P(Z >= k) = e^(-k / scale) / (1 + e^(-1 / scale)); that of the discrete Gaussian is summed on the safe
     side. *Gaussian* splits delta in halves: one for the noise, one for the threshold.
 
+    *Truncated*: Z is discrete Laplace noise of the scale l c / epsilon under |Z| <= k, and a key is shown if its noisy
+    count exceeds k. A key that nobody has could get noise as well, for it would never be shown: the release is a
+    function of noisy counts of all keys there could be, and nothing is to be said of keys that only one neighbour has.
+    Let one unit move the count n of a key to n + m, m <= c. Let S be what both noisy counts can be, from n + m - k to
+    n + k. Each lies outside S with the same probability d_m = P(Z > k - m) <= d: so both laws are mixtures, with
+    weights 1 - d_m and d_m, of laws P and Q inside S and of something else. P and Q are those of the whole noise under
+    the condition S, which has the same probability s under both. Let b = m epsilon / (l c) and
+    H(P, Q) = sup over sets of P - e^t Q. For 0 <= t <= b, the whole laws have H = s H(P, Q) + p (1 - e^(t - b)), where
+    p is what the first has below S; by symmetry 1 - s = p (1 + e^-b), and H(P, Q) <= (e^b - e^t) / (1 + e^b), as for
+    any b-DP pair of symmetric laws; so H(P, Q) is at most that of the whole laws, and likewise for t < 0. Hence
+    releasing all noisy counts is described by the event of untruncated noise composed with (0, delta), as with
+    "laplace". For c = l = 1 the probabilities of being kept are those of the optimal rule with d = P(Z = k)
+    (Desfontaines, Voss, Gipson, Mandayam 2022, Section 3.2); k is whole, so that this d may be below delta.
+
     >>> PartitionSelection(epsilon=1, delta=1e-5, method="laplace").threshold
     13
+    >>> PartitionSelection(epsilon=1, delta=1e-5, method="truncated").threshold
+    12
     >>> PartitionSelection(epsilon=1, delta=1e-5).select([0, 40, 1000]).tolist()
     [False, True, True]
     """
@@ -141,7 +159,7 @@ class PartitionSelection(Mechanism):
     @property
     def scale(self) -> Fraction:
         """Returns the scale of the Laplace noise, or the sigma of the Gaussian noise."""
-        if self.method == "laplace":
+        if self.method in ("laplace", "truncated"):
             return self.rows_per_group * self.max_groups / self.epsilon
         if self.method == "gaussian":
             return _sigma(self.epsilon, self.delta, self._length, self.max_groups)
@@ -149,14 +167,19 @@ class PartitionSelection(Mechanism):
 
     @property
     def threshold(self) -> int:
-        """Returns the smallest noisy count that is shown: c plus the first k with P(Z >= k) <= d."""
+        """Returns the smallest noisy count that is shown: c plus the first k with P(Z >= k) <= d.
+
+        Truncated noise stays below it.
+        """
         share = share_of_delta(self._threshold_delta, self.max_groups)
+        if self.method == "truncated":
+            return laplace_cut(self.scale, self.rows_per_group, share) + 1
         return self.rows_per_group + self._reach(2 * share) + 1
 
     def _reach(self, outside: Fraction) -> int:
         """A whole t with P(|Z| > t) <= outside."""
-        reach = laplace_reach if self.method == "laplace" else discrete_gaussian_reach
-        return reach(self.scale, outside)
+        reach = discrete_gaussian_reach if self.method == "gaussian" else laplace_reach
+        return reach(self.scale, outside)  # that of the whole law where noise is truncated: never less
 
     @property
     def rule(self) -> OptimalRule:
@@ -192,10 +215,15 @@ class PartitionSelection(Mechanism):
         counts = _counts(value)
         if self.method == "optimal":
             return Selected(self.rule.select(counts, source), None)
-        draw = discrete_laplace if self.method == "laplace" else discrete_gaussian
-        noisy = add(counts, draw(self.scale, counts.shape, bits=source))
+        noisy = add(counts, self._noise(counts.size, source))
         kept = np.asarray((counts > 0) & (noisy >= self.threshold), dtype=bool)
         return Selected(kept, noisy[kept])
+
+    def _noise(self, size: int, bits: Bits) -> NDArray[Any]:
+        if self.method == "truncated":
+            return truncated_laplace(self.scale, self.threshold - 1, size, bits=bits)
+        draw = discrete_laplace if self.method == "laplace" else discrete_gaussian
+        return draw(self.scale, size, bits=bits)
 
     def interval(self, released: Any, *, confidence: check.Number = CONFIDENCE) -> Interval:
         """Returns where the exact counts lie.

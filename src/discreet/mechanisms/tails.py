@@ -79,6 +79,25 @@ def _laplace_estimate(scale: Fraction, outside: Fraction) -> int:
         return 1
 
 
+@lru_cache(maxsize=4096)
+def laplace_cut(scale: Fraction, move: int, outside: Fraction) -> int:
+    """Returns the smallest k >= move with P(Z > k - move) <= outside for discrete Laplace noise that stays within k.
+
+    With a = exp(-1 / scale), P(k - move < Z <= k) = (a^(k - move + 1) - a^(k + 1)) / (1 + a) for the whole law, and
+    P(|Z| <= k) = 1 - 2 a^(k + 1) / (1 + a). Their quotient, (a^-move - 1) / ((1 + a) a^-(k + 1) - 2), falls with k.
+    """
+
+    def tail(k: int) -> Real:
+        def recipe(digits: int) -> Enclosure:
+            a, far = (Enclosure.of(-n / scale, digits).exp() for n in (1, k + 1))
+            return (Enclosure.of(-(k - move + 1) / scale, digits).exp() - far) / (a + 1 - far * 2)
+
+        return recipe
+
+    near = _laplace_estimate(scale, outside)
+    return move + smallest_whole(lambda more: at_most(tail(move + more), outside), near=near)
+
+
 def polynomial_reach(weights: Sequence[Enclosure], outside: Fraction) -> Fraction:
     """Returns a distance x with e^(-x) sum_j w_j x^j / j! <= outside, for w_j >= 0 that do not increase in j.
 

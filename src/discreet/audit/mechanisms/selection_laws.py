@@ -159,7 +159,7 @@ def partition_selection(mechanism: PartitionSelection, a: Any, b: Any) -> Recipe
     if len(one) != len(other):
         hint = "List the same keys for both, with 0 where there is nobody."
         raise InvalidParameter("b", f"{len(other)} keys", f"to have as many keys as a, {len(one)}", hint)
-    part = _kept if mechanism.method == "optimal" else _shown
+    part = {"optimal": _kept, "truncated": _cut}.get(mechanism.method, _shown)
     return product([part(mechanism, x, y) for x, y in zip(one, other, strict=True) if x != y])
 
 
@@ -185,6 +185,28 @@ def _shown(mechanism: PartitionSelection, x: int, y: int) -> Recipe:
         dropped = Piece(_low_by(one - shown[0], rest), _low_by(one - shown[1], rest))
         found = Pieces((*points, dropped), rest, unbounded=mechanism.method == "gaussian")
         return found if x <= y else found.swapped
+
+    return recipe
+
+
+def _cut(mechanism: PartitionSelection, x: int, y: int) -> Recipe:
+    """Noisy counts above the longest noise, each with its mass; what is below comes to one piece."""
+    most = mechanism.threshold - 1
+    if max(x, y) + 2 * most > MOST_PIECES:
+        raise InvalidParameter("b", "another value", "to have counts near those of a and the threshold")
+
+    def recipe(digits: int) -> Pieces:
+        weights = [power(1 / mechanism.scale, k, digits) for k in range(most + 1)]
+        everything = total(weights[1:], digits) * 2 + weights[0]
+        zero = Enclosure.of(0, digits)
+
+        def mass(noise: int) -> Enclosure:
+            return weights[abs(noise)] / everything if abs(noise) <= most else zero
+
+        ends = range(most + 1, max(x, y) + most + 1), range(-most, most + 1)
+        shown = [Piece(mass(z - x), mass(z - y)) for z in ends[0]]
+        hidden = [total((mass(z) for z in ends[1] if z + count <= most), digits) for count in (x, y)]
+        return Pieces((*shown, Piece(*hidden)))
 
     return recipe
 

@@ -138,6 +138,11 @@ class Seen:
     selects: bool = False
 
 
+def _whole(release: Release) -> Release:
+    """Returns a noise that was held to a cut as it is without one."""
+    return release.uncut if isinstance(release, Measure) else release
+
+
 class Recorder(Releaser):
     """A releaser that keeps what passes.
 
@@ -158,7 +163,7 @@ class Recorder(Releaser):
     def noise(self, measure: Measure, exact: Integers) -> Integers:
         """See `Releaser`. The second time after one read, the same noise is for all that is not shown."""
         reads = len(self.engine.seen) - self.before
-        again = any(noise.reads == reads and noise.release == measure for noise in self.made)
+        again = any(noise.reads == reads and _whole(noise.release) == measure for noise in self.made)
         keys = [REST] if again and self._is_private() and len(exact) == 1 else self._keys()
         inputs = [tuple(int(n) for n in row) for row in exact]
         fresh = [tuple(int(n) for n in row) for row in super().noise(measure, exact)]

@@ -7,7 +7,7 @@ or too large; `audit.distinguish` and `audit.exact` look closer at one mechanism
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -23,8 +23,10 @@ from discreet.measurement.program.program import Program
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.selection import Threshold
 from discreet.mechanisms.base import Law
+from discreet.mechanisms.value_counts import Key
 from discreet.noise import Bits
-from discreet.privacy import PureDP, events
+from discreet.plan.analysis.stability import Contribution
+from discreet.privacy import Neighbours, PureDP, events
 
 SMALLEST = 2
 """The smallest scale that is looked at: below, most noise is zero and tells little."""
@@ -349,8 +351,31 @@ def _alone_in(program: Program, pairs: Sequence[tuple[Program, list[Noise], list
         alone += len(rows)
         if any(not size.linear.value(row) <= size.most < one.selection.smallest for row in rows):
             yield "threshold", "more than one can reach alone", "less"
+        yield from _of_cut_noise(one.selection, one.contribution, here, there)
     if alone > program.contribution.groups:
         yield "groups of one", f"at most {program.contribution.groups}", str(alone)
+
+
+def _of_cut_noise(
+    threshold: Threshold, contribution: Contribution, here: list[Noise], there: list[Noise]
+) -> Iterator[Fault]:
+    """Yields violations unless noise stays within its cut, and few sizes move, none by more than a unit's own rows."""
+    if threshold.cut is None:
+        return
+    ((place, _),) = threshold.size.linear.weights
+    one, other = (_column([noise.inputs() for noise in side], place) for side in (here, there))
+    moves = [abs(one.get(key, 0) - other.get(key, 0)) for key in {**one, **other}]
+    sides = 1 if contribution.neighbours is Neighbours.ADD_REMOVE else 2
+    if sum(map(bool, moves)) > sides * contribution.groups or max(moves, default=0) > threshold.size.most:
+        yield "sizes", "those of a unit's groups to move, by its rows", "more"
+    noise = _column([dict(zip(each.keys, each.drawn, strict=True)) for each in here], place)
+    if any(abs(drawn) > threshold.cut for drawn in noise.values()):
+        yield "noise", f"at most {threshold.cut} on the size of a group", "more"
+
+
+def _column(parts: Sequence[Mapping[Key, Sequence[int]]], place: int) -> dict[Key, int]:
+    """Returns one of all statistics of each group."""
+    return {key: [number for part in parts for number in part[key]][place] for key in parts[0]}
 
 
 def short(number: Fraction) -> str:

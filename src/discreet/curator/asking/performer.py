@@ -295,7 +295,7 @@ class Performer:
         first = unpack(kept, lambda epsilon, _: probe.program(epsilon), private=private)
         if first is None:
             raise InternalError("What was released for a charge cannot be read.")
-        return probe.found(first, former=edition_of(json.loads(kept)) is not Edition.NOW)
+        return probe.found(first, former=(edition_of(json.loads(kept)) or Edition.ONE_GRID) < Edition.UNCUT)
 
 
 def _settled(

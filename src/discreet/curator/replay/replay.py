@@ -179,7 +179,7 @@ class Replay:
     def _found(self, place: str, probe: Probe) -> Iterator[Fact]:
         for stored in self._book.stored(place):
             released = unpack(stored.payload, lambda epsilon, _: probe.program(epsilon), private=self._private)
-            former = edition_of(json.loads(stored.payload)) is not Edition.NOW
+            former = (edition_of(json.loads(stored.payload)) or Edition.ONE_GRID) < Edition.UNCUT
             found = None if released is None else probe.found(released, former=former)
             if found is not None:
                 yield found

@@ -151,7 +151,8 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
             hidden = np.delete(exact, kept, axis=0)
             together = np.array([[sum(column) for column in hidden.T]], dtype=object)
             shown.append((program.question.rest.value,) * len(program.question.keys))
-            noisy = np.concatenate([noisy, _noisy(program, together, releaser)], axis=0)
+            whole = replace(program, measures=tuple(measure.uncut for measure in program.measures))
+            noisy = np.concatenate([noisy, _noisy(whole, together, releaser)], axis=0)
     if program.draws:
         stage(f"Reading {program.reading.table} again")
     drawn = [draws.release(program.reading, shown, engine.read, releaser) for draws in program.draws]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 
 from discreet.accounting.zcdp import rho_for
@@ -23,7 +23,7 @@ from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases import draws
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.draws import Draws, Wanted
-from discreet.measurement.releases.layouts import Layout, Requirements, centred, paired
+from discreet.measurement.releases.layouts import Layout, Requirements, Size, centred, paired
 from discreet.measurement.selection import LARGEST_EPSILON, Optimal, Selection, Threshold
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.group_keys import MOST_VALUES, is_declared, values
@@ -48,7 +48,9 @@ class Edition(IntEnum):
     """Values on a single grid, whose rounding intervals did not count."""
     BY_LIMITS = 4
     """Noise for as many groups as limits allow, however few are shown; groups that no row can be in."""
-    NOW = 5
+    UNCUT = 5
+    """Noise that may reach any distance where private keys are selected by it: higher thresholds."""
+    NOW = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +163,7 @@ def choose(
     else:
         _check_private(delta, schema)
         contribution = _gathering(question, contribution)
-        draft = _selecting(question, schema, contribution, epsilon, delta, law=law, former=former)
+        draft = _selecting(question, schema, contribution, epsilon, delta, law=law, edition=edition)
     if not question.sets:
         return _program(question, schema, contribution, draft, keys=listed[0][1], salt=salt)
     each = [
@@ -181,7 +183,7 @@ def choose(
 def _shown_keys(question: Question, schema: TableSchema, edition: Edition) -> Keys | None:
     """The public groups that some row can be in; None if they are private."""
     known = public_keys(question, schema)
-    return known if known is None or edition < Edition.NOW else reachable(question, known)
+    return known if known is None or edition < Edition.UNCUT else reachable(question, known)
 
 
 def _contribution(
@@ -192,7 +194,7 @@ def _contribution(
     Noise is made for all groupings together; the rows of each are bounded by what is its own.
     """
     held = (limits or schema.limits) if schema.unit is not None else Limits()
-    if edition < Edition.NOW:
+    if edition < Edition.UNCUT:
         grouped = [bool(one.keys) for one, _ in listed]
         return Contribution.by_limits(limits=held, neighbours=schema.neighbours, grouped=grouped)
     shown = [(None if known is None else len(known)) if one.keys else 1 for one, known in listed]
@@ -210,7 +212,7 @@ def _program(
 ) -> Program:
     """What is read and released for one grouping; its keys are public if they are given, or if there are none."""
     if not question.keys or keys is not None:
-        draft = replace(draft, selection=None)
+        draft = replace(draft, selection=None, measures=tuple(measure.uncut for measure in draft.measures))
     reading = _reading(question, _bounding(schema, contribution, salt), keys, draft)
     return Program(
         question=question,
@@ -406,26 +408,33 @@ def _selecting(
     delta: Fraction,
     *,
     law: Law | None,
-    former: bool,
+    edition: Edition,
 ) -> _Draft:
     """Private keys by a threshold on a noisy size, or by a selection that takes half of the budget.
 
     The second doubles the noise. It is taken if its groups may have less than half as many people: the smallest groups
     that are shown then have the smaller relative error. Where nothing but keys is asked for, it takes the whole budget.
     """
+    quietest = partial(_quietest, question, schema, contribution, law=law, former=edition is Edition.ONE_GRID)
     if not question.aggregates:
-        silent = _quietest(question, schema, contribution, epsilon, delta, sized=False, law=law, former=former)
+        silent = quietest(epsilon, delta, sized=False)
         return replace(silent, selection=Optimal.of(contribution, min(epsilon, LARGEST_EPSILON), delta))
-    draft = _quietest(question, schema, contribution, epsilon, delta / 2, sized=True, law=law, former=former)
+    draft = quietest(epsilon, delta / 2, sized=True)
     if draft.layout.size is None:
         raise UnsupportedQuery("The question counts nothing.", "Add COUNT(*) to it.")
     left = delta / 2 if draft.law == "gaussian" else delta  # Laplace noise needs no delta
-    threshold = Threshold.of(draft.layout.size, draft.noise, contribution, left)
+    threshold = _threshold(draft.layout.size, draft.noise, contribution, left, edition)
     optimal = Optimal.of(contribution, min(epsilon / 2, LARGEST_EPSILON), delta / 2)
     if 2 * optimal.half_kept >= threshold.half_kept:
-        return replace(draft, selection=threshold)
-    quiet = _quietest(question, schema, contribution, epsilon / 2, delta / 2, sized=False, law=law, former=former)
-    return replace(quiet, selection=optimal)
+        return replace(draft, selection=threshold, measures=threshold.cuts(draft.measures))
+    return replace(quietest(epsilon / 2, delta / 2, sized=False), selection=optimal)
+
+
+def _threshold(size: Size, noise: Noise, contribution: Contribution, delta: Fraction, edition: Edition) -> Threshold:
+    """The lower one of whole and of truncated noise."""
+    whole = Threshold.of(size, noise, contribution, delta)
+    cut = None if edition < Edition.NOW else Threshold.cutting(size, noise, contribution, delta)
+    return whole if cut is None or cut.smallest > whole.smallest else cut
 
 
 def _reading(question: Question, bounding: Bounding | None, keys: Keys | None, draft: _Draft) -> Reading:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discreet.exact import root_above
 from discreet.mechanisms.base import Law
 from discreet.mechanisms.laplace import calibrated
-from discreet.noise import Bits, discrete_gaussian, discrete_laplace
+from discreet.noise import Bits, discrete_gaussian, discrete_laplace, truncated_laplace
 from discreet.plan.analysis.stability import Contribution, Corner
 from discreet.plan.model.readings import Statistic
 from discreet.privacy import events
@@ -108,12 +108,15 @@ class Measure:
         law: discrete Laplace or discrete Gaussian.
         scales: of the noise of each statistic, its scale or its sigma, in steps.
         event: what it costs.
+        cuts: Laplace noise at these places among the statistics never exceeds so much, where private keys are selected
+            by it; that they are selected for their noisy size pays for it (see `Threshold`).
     """
 
     form: Form
     law: Law
     scales: tuple[Fraction, ...]
     event: events.Event
+    cuts: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def of(cls, law: Law, form: Form, contribution: Contribution, share: Fraction) -> Measure:
@@ -146,6 +149,11 @@ class Measure:
         scales = ", ".join(dict.fromkeys(f"{float(scale):,.6g}" for scale in self.scales))
         return f"discrete {self.law.capitalize()}, {name} {scales} steps"
 
+    @property
+    def uncut(self) -> Measure:
+        """Returns the same with noise that reaches any distance, for groups that are shown in any case."""
+        return replace(self, cuts=()) if self.cuts else self
+
     def rounded(self, exact: Integers) -> Integers:
         """Returns what meets the noise: totals on the grid that the form says, one row for each group."""
         if not any(self.form.grains):
@@ -155,12 +163,14 @@ class Measure:
 
     def release(self, exact: Integers, bits: Bits) -> Integers:
         """Adds fresh noise to exact integers, one row for each group and one column for each statistic."""
-        groups = exact.shape[0]
-        columns = [_noise(self.law, scale, groups, bits) for scale in self.scales]
+        groups, cuts = exact.shape[0], dict(self.cuts)
+        columns = [_noise(self.law, scale, cuts.get(place), groups, bits) for place, scale in enumerate(self.scales)]
         return np.asarray(exact + np.stack(columns, axis=1), dtype=object)
 
 
-def _noise(law: Law, scale: Fraction, size: int, bits: Bits) -> Integers:
+def _noise(law: Law, scale: Fraction, cut: int | None, size: int, bits: Bits) -> Integers:
+    if cut is not None:
+        return truncated_laplace(scale, cut, size, bits=bits).astype(object)
     if law == "laplace":
         return discrete_laplace(scale, size, bits=bits).astype(object)
     return discrete_gaussian(scale, size, bits=bits).astype(object)
