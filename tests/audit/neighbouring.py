@@ -28,6 +28,7 @@ from discreet.mechanisms import (
     ReportNoisyMax,
     SparseVector,
     Staircase,
+    WeightedSelection,
 )
 from discreet.noise import Bits
 
@@ -148,6 +149,13 @@ def _(mechanism: PartitionSelection) -> Neighbours:
     return Neighbours(
         [common, *alone, 40], [common + 1, *(n + 1 for n in alone), 40], speed=6000, delta=float(mechanism.delta)
     )
+
+
+@neighbours.register
+def _(mechanism: WeightedSelection) -> Neighbours:
+    """A unit on the edge of being seen, with a key of its own."""
+    common = [["a"]] * mechanism.half_kept_count(1)
+    return Neighbours(common, [*common, ["a", "b"]], speed=3000, delta=float(mechanism.delta))
 
 
 def runner(mechanism: Mechanism, bits: Bits) -> Callable[[Any], Any]:

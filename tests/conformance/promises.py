@@ -97,6 +97,9 @@ def test_cost(mechanism: Any) -> Fraction | float:
 
 def threshold_cost(mechanism: Any) -> Fraction | float:
     """A key of one unit is hardly ever shown: P(|Z| >= threshold - rows) <= 2 d with l d at most the delta of it."""
+    if mechanism.method == "truncated":
+        late = mechanism.threshold > mechanism.rows_per_group
+        return only_if(late, mechanism.rows_per_group * mechanism.max_groups / mechanism.scale)
     reach = laplace_reach if mechanism.method == "laplace" else discrete_gaussian_reach
     share = 2 * mechanism._threshold_delta / mechanism.max_groups
     late = mechanism.threshold - mechanism.rows_per_group > reach(mechanism.scale, share * 2)
@@ -104,7 +107,7 @@ def threshold_cost(mechanism: Any) -> Fraction | float:
     return only_if(late, rows / mechanism.scale if mechanism.method == "laplace" else mechanism.epsilon)
 
 
-def selecting(method: Literal["laplace", "gaussian"], groups: int) -> Promise:
+def selecting(method: Literal["truncated", "laplace", "gaussian"], groups: int) -> Promise:
     return Promise(
         kind=mechanisms.PartitionSelection,
         label=f" by {method} noise, {groups} groups",
@@ -240,9 +243,17 @@ PROMISES = [
         value=([0, 1, 20, 3000],),
         pure=False,
     ),
+    selecting("truncated", 2),
     selecting("laplace", 2),
     selecting("gaussian", 1),
     selecting("gaussian", 2),
+    Promise(
+        kind=mechanisms.WeightedSelection,
+        build=lambda e, d, s: mechanisms.WeightedSelection(epsilon=e, delta=d, max_groups=min(s, 10**6)),
+        noise=lambda m: list(m.sigmas),
+        value=([[1, 2], [1]] * 40,),
+        pure=False,
+    ),
     Promise(
         kind=mechanisms.Quantile,
         build=lambda e, _, s: mechanisms.Quantile(epsilon=e, quantile=0.5, bounds=(0, s)),

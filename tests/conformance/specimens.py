@@ -274,6 +274,13 @@ SPECIMENS: list[Specimen] = [
         for method in ("optimal", "truncated", "laplace", "gaussian")
     ),
     Specimen(
+        mechanisms.WeightedSelection,
+        {"epsilon": 1, "delta": 1e-2, "max_groups": 2, "rounds": 2},
+        value=[["a"]] * 30 + [["a", "b"]] * 4,
+        numbers=False,
+        bad={"max_groups": NOT_COUNTS, "rounds": NOT_COUNTS, "neighbours": RELATIONS},
+    ),
+    Specimen(
         mechanisms.Quantile,
         {"epsilon": 1, "quantile": 0.5, "bounds": (0, 10), "grid": 0.5, "neighbours": "replace"},
         value=[1, 4, 5, 7.25, 900],

@@ -121,10 +121,12 @@ def test_scales_are_at_least_exact(epsilon: str, bounds: tuple[Any, Any], neighb
 SINGLES = 20_000
 
 
-def tail(scale: float, at_least: int) -> float:
-    """P(Z >= k) of the discrete Laplace law, k >= 1."""
-    a = math.exp(-1 / scale)
-    return a**at_least / (1 + a)
+def shown_alone(measure: Measure, smallest: int, rows: int) -> float:
+    """P(rows + Z >= smallest) of the discrete Laplace law, which is cut just below that threshold or not at all."""
+    a = math.exp(-1 / float(measure.scales[0]))
+    whole = a ** (smallest - rows) / (1 + a)
+    beyond = a**smallest / (1 + a) if measure.cuts else 0.0
+    return (whole - beyond) / (1 - 2 * beyond)
 
 
 def threshold(notes: tuple[str, ...]) -> int:
@@ -146,9 +148,10 @@ def test_groups_of_one_person_are_hardly_ever_shown() -> None:
     answer = curator.ask(sql, **asked)
     lower = stats.beta.ppf(1e-6, len(answer), SINGLES - len(answer) + 1) if len(answer) else 0.0
     assert lower <= delta
-    smallest, scale = threshold(answer.notes), float(measure.scales[0])
+    smallest = threshold(answer.notes)
     assert measure.law == "laplace"
-    assert tail(scale, smallest - 1) <= delta < tail(scale, smallest - 2)
+    assert measure.cuts == ((0, smallest - 1),)
+    assert shown_alone(measure, smallest, 1) <= delta < shown_alone(measure, smallest - 1, 1)
 
 
 @pytest.mark.parametrize("rows", [1, 3])
@@ -160,9 +163,10 @@ def test_the_threshold_counts_all_rows_and_all_groups_of_a_person(rows: int, gro
     sql = "SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind"
     answer, (measure,) = curator.ask(sql, **asked), planned(curator, sql, **asked).measures
     assert measure.law == "laplace"
-    smallest, scale = threshold(answer.notes), float(measure.scales[0])
-    assert 1 - (1 - tail(scale, smallest - rows)) ** groups <= 0.01
-    assert 1 - (1 - tail(scale, smallest - rows - 1)) ** groups > 0.01
+    smallest = threshold(answer.notes)
+    assert not measure.cuts or measure.cuts == ((0, smallest - 1),)
+    assert 1 - (1 - shown_alone(measure, smallest, rows)) ** groups <= 0.01
+    assert 1 - (1 - shown_alone(measure, smallest - 1, rows)) ** groups > 0.01
 
 
 def test_selection_by_people_shows_groups_of_one_with_a_share_of_delta() -> None:

@@ -1,4 +1,4 @@
-"""Which keys may be shown when each unit has many: units spread one unit of weight over their keys, in several rounds."""
+"""Which keys may be shown when units have many: each spreads one unit of weight over its keys, in several rounds."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ Ints = NDArray[np.int64]
 class WeightedSelection(Mechanism):
     """Finds keys that enough units have, when each unit has several: more of them than equal counts would.
 
-    A unit with k keys gives each the weight 1 / sqrt(k); keys whose noisy weight reaches a threshold are shown. Then the
-    next round begins: keys that were found leave, and units spread their weight over those that are left.
+    A unit with k keys gives each the weight 1 / sqrt(k); keys whose noisy weight reaches a threshold are shown. Then
+    the next round begins: keys that were found leave, and units spread their weight over those that are left.
 
     Args:
         epsilon: above 0.
@@ -50,18 +50,18 @@ class WeightedSelection(Mechanism):
         InvalidParameter: outside these domains.
 
     Formal guarantee: (epsilon, delta)-DP, and the event says more. Weights are whole numbers of steps: a unit with t
-    keys, t <= max_groups, gives w_t = floor(s / sqrt(t)) steps to each, s = 2^`exponent` being one unit of weight, so
-    that its weights a have the squared length t w_t^2 <= s^2; if it is replaced by one with weights b, |a - b|^2 <=
-    |a|^2 + |b|^2 <= 2 s^2, as none is negative. Let m be s, or sqrt(2) s for REPLACE. Each round adds independent normal noise of `sigmas[r]` steps to
-    the weights of all keys and rounds to whole steps, which is a function of the Gaussian mechanism with mu = m / sigma
-    (Dong, Roth, Su 2022): for keys that both neighbours have. Of keys that one unit has alone, t' <= t of its t, each
-    is shown if w_t plus noise reaches the threshold; with T >= w_t + 1/2 + sigma x and P(N > x) <= d_t =
-    1 - (1 - d)^(1/t), that has a probability of at most d_t, and for all of them together of at most
+    keys, t <= max_groups, gives w_t = floor(s / sqrt(t)) steps to each, s = 2^`exponent` being one unit of weight. So
+    its weights a have the squared length t w_t^2 <= s^2; if it is replaced by one with weights b, |a - b|^2 <= |a|^2 +
+    |b|^2 <= 2 s^2, as none is negative. Let m be s, or sqrt(2) s for REPLACE. Each round adds independent normal noise
+    of `sigmas[r]` steps to the weights of all keys and rounds to whole steps: for keys that both neighbours have, this
+    is a function of the Gaussian mechanism with mu = m / sigma (Dong, Roth, Su 2022). Of keys that one unit has alone,
+    t' <= t of its t, each is shown if w_t plus noise reaches the threshold T. With T >= w_t + 1/2 + sigma x and
+    P(N > x) <= d_t = 1 - (1 - d)^(1/t) this has a probability of at most d_t, and for all of them together of at most
     1 - (1 - d_t)^t' <= d. If none is shown, both neighbours show the same law: total variation d beside the noise, for
-    REPLACE as well, as the proof of a curator's threshold has it (`measurement.selection.Threshold`). The
-    threshold is the largest over all t, computed with the right tail and rounded up. Rounds compose adaptively: given
-    what was found, neighbours still differ in one unit, whose keys are fewer; which keys of a unit count is drawn for
-    each unit by itself (Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin 2020; Swanberg, Desfontaines, Haney 2023).
+    REPLACE as well, as the proof of a curator's threshold has it (`measurement.selection.Threshold`). The threshold is
+    the largest over all t, from the right tail, rounded up. Rounds compose adaptively: given what was found, neighbours
+    still differ in one unit, whose keys are fewer; which keys of a unit count is drawn for each unit by itself (Gopi,
+    Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin 2020; Swanberg, Desfontaines, Haney 2023).
 
     >>> found = WeightedSelection(epsilon=1, delta=1e-5, max_groups=2).release([["ant", "bee"]] * 90 + [["cat"]])
     >>> found
@@ -88,7 +88,9 @@ class WeightedSelection(Mechanism):
             raise InvalidParameter("delta", delta, ">= 1e-100", "Such a delta keeps no key.")
         amount = check.positive(epsilon=epsilon)
         if not Fraction(1, 10**6) <= amount <= 1000:
-            raise InvalidParameter("epsilon", epsilon, "between 1e-6 and 1000", "Less finds no key, more protects nobody.")
+            raise InvalidParameter(
+                "epsilon", epsilon, "between 1e-6 and 1000", "Less finds no key, more protects nobody."
+            )
         assign(
             self,
             epsilon=amount,
@@ -141,7 +143,7 @@ class WeightedSelection(Mechanism):
 
         >>> mechanism = WeightedSelection(epsilon=1, delta=1e-5, max_groups=10, rounds=1)
         >>> mechanism.half_kept_count(), mechanism.half_kept_count(1)
-        (59, 19)
+        (62, 20)
         """
         return -(-self.thresholds[-1] // self.weight(self.max_groups if keys is None else keys))
 
@@ -265,6 +267,8 @@ def _pairs(value: Any) -> tuple[list[Any], Ints, Ints]:
 
 def _keys(one: Any) -> Sequence[Any]:
     if isinstance(one, str | bytes) or not isinstance(one, Iterable):
-        raise InvalidValue("to hold the keys of each unit", "Pass a list of keys for each unit, e.g. [['a'], ['a', 'b']].")
+        raise InvalidValue(
+            "to hold the keys of each unit", "Pass a list of keys for each unit, e.g. [['a'], ['a', 'b']]."
+        )
     plain = [key.item() if isinstance(key, np.generic) else key for key in one]
     return list(dict.fromkeys(plain))

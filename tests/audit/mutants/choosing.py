@@ -17,6 +17,7 @@ from discreet.mechanisms import (
     ReportNoisyMax,
     SparseVector,
     SparseVectorSession,
+    partition_selection,
 )
 from discreet.mechanisms import noisy_max as flipping
 from discreet.mechanisms.optimal_selection import OptimalRule
@@ -51,6 +52,13 @@ def only_the_index_is_reported() -> None:
 @catcher("audit.exact")
 def keys_of_one_person_are_hardly_ever_shown() -> None:
     assert audit.exact(KEYS, [0], [1], epsilon=1, delta=1e-5).passed
+
+
+@catcher("audit.exact")
+def counts_of_shown_keys_hide_everybody() -> None:
+    mechanism = PartitionSelection(epsilon=1, delta=1e-4, method="truncated")
+    for count in (0, 5, 40):
+        assert audit.exact(mechanism, [count], [count + 1]).passed
 
 
 @catcher("audit.exact")
@@ -120,6 +128,11 @@ def an_outlier_shows_nowhere() -> None:
 def _early_threshold(patch: pytest.MonkeyPatch) -> None:
     right = PartitionSelection.threshold.fget  # type: ignore[attr-defined]
     patch.setattr(PartitionSelection, "threshold", property(lambda m: right(m) - 1))
+
+
+def _short_noise(patch: pytest.MonkeyPatch) -> None:
+    right = partition_selection.laplace_cut
+    patch.setattr(partition_selection, "laplace_cut", lambda *given: right(*given) - 1)
 
 
 def _free_threshold(patch: pytest.MonkeyPatch) -> None:
@@ -198,6 +211,12 @@ MUTANTS = [
         "Keys are shown from a noisy count one below the one that delta needs.",
         _early_threshold,
         keys_of_one_person_are_hardly_ever_shown,
+    ),
+    Mutant(
+        "truncated noise too short",
+        "The noise of counts ends one step before delta allows it to, and so does the threshold above it.",
+        _short_noise,
+        counts_of_shown_keys_hide_everybody,
     ),
     Mutant(
         "delta of the threshold not charged",
