@@ -22,6 +22,7 @@ from discreet.mechanisms import (
 from discreet.mechanisms import noisy_max as flipping
 from discreet.mechanisms.optimal_selection import OptimalRule
 from discreet.mechanisms.partition_selection import Selected
+from discreet.mechanisms.tails import laplace_cut
 from discreet.noise import SeededBits, discrete_laplace
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.audit.neighbouring import runner
@@ -131,8 +132,7 @@ def _early_threshold(patch: pytest.MonkeyPatch) -> None:
 
 
 def _short_noise(patch: pytest.MonkeyPatch) -> None:
-    right = partition_selection.laplace_cut
-    patch.setattr(partition_selection, "laplace_cut", lambda *given: right(*given) - 1)
+    patch.setattr(partition_selection, "laplace_cut", lambda *given: laplace_cut(*given) - 1)
 
 
 def _free_threshold(patch: pytest.MonkeyPatch) -> None:

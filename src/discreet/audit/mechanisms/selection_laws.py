@@ -205,8 +205,8 @@ def _cut(mechanism: PartitionSelection, x: int, y: int) -> Recipe:
 
         ends = range(most + 1, max(x, y) + most + 1), range(-most, most + 1)
         shown = [Piece(mass(z - x), mass(z - y)) for z in ends[0]]
-        hidden = [total((mass(z) for z in ends[1] if z + count <= most), digits) for count in (x, y)]
-        return Pieces((*shown, Piece(*hidden)))
+        one, other = (total((mass(z) for z in ends[1] if z + count <= most), digits) for count in (x, y))
+        return Pieces((*shown, Piece(one, other)))
 
     return recipe
 
