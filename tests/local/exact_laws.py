@@ -14,6 +14,7 @@ import pytest
 
 from discreet.errors import RandomnessUnavailable
 from discreet.exact import Enclosure
+from discreet.local import heavy_hitters, means
 from discreet.local.oracles import hadamard_response, local_hashing, subset_selection, unary_encoding
 from discreet.local.oracles.oracle import FrequencyOracle
 from discreet.mechanisms import randomized_response
@@ -80,7 +81,7 @@ def every_path(run: Callable[[SeededBits], Key], most_draws: int | None = None) 
     paths, law = Paths(most_draws), defaultdict[Key, Fraction](Fraction)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Coin, "toss_many", lambda coin, count, _bits: paths.toss_many(coin, count))
-        for module in (hadamard_response, local_hashing, subset_selection, randomized_response):
+        for module in (hadamard_response, heavy_hitters, local_hashing, means, randomized_response, subset_selection):
             patch.setattr(module, "uniform_below", paths.below)
         patch.setattr(unary_encoding, "bernoulli", paths.bernoulli)
         patch.setattr(

@@ -330,6 +330,5 @@ def test_the_best_oracle() -> None:
 
 def test_events() -> None:
     assert GeneralizedRandomizedResponse(epsilon=1, domain=7).event == events.RandomizedResponse(1, 7)
-    assert LocalHashing(epsilon=1, domain=7).event == events.RandomizedResponse(1, 4)
-    assert HadamardResponse(epsilon=1, domain=7).event == events.RandomizedResponse(1, 2)
-    assert UnaryEncoding(epsilon=1, domain=7).event == SubsetSelection(epsilon=1, domain=7).event == events.Pure(1)
+    for kind in (LocalHashing, HadamardResponse, UnaryEncoding, SubsetSelection):
+        assert kind(epsilon=1, domain=7).event == events.Pure(1)  # functions differ: shuffled, it is no one response

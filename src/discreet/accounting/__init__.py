@@ -10,7 +10,8 @@ from discreet.accounting.calibration import calibrate, concentrated_sigma, discr
 from discreet.accounting.filters import Filter, Odometer, RenyiFilter
 from discreet.accounting.rdp import ORDERS
 from discreet.accounting.risk import Risk, risk
+from discreet.accounting.shuffle import shuffled_delta, shuffled_epsilon
 
 __all__ = ["ORDERS", "Filter", "Odometer", "RenyiFilter", "Risk"]
 __all__ += ["calibrate", "concentrated_sigma", "delta", "discrete_gaussian_sigma", "epsilon", "gaussian_sigma"]
-__all__ += ["methods", "risk", "trade_off"]
+__all__ += ["methods", "risk", "shuffled_delta", "shuffled_epsilon", "trade_off"]

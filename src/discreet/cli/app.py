@@ -62,6 +62,10 @@ COMMANDS = {
         "discreet.cli.audits:audit",
         "Try to tell neighbouring tables apart by the answers; charges nothing, shows no data, ends with 5 if it can.",
     ),
+    "survey": Late(
+        "discreet.cli.surveys:app",
+        "Ask people who trust nobody: make a randomized survey, answer it, estimate from the reports.",
+    ),
     "budget": Late(
         "discreet.cli.accounts:budget",
         "Show what each account may spend, has spent, has left, and has spent in its lifetime.",

@@ -4,6 +4,8 @@ A client and an aggregator share public parameters only. `privatize` is what a c
 aggregator does with all the reports; intervals are on every number, and reports of another survey are refused.
 """
 
+from discreet.local.heavy_hitters import FrequentStrings, HeavyHitters
+from discreet.local.means import DuchiMean, HybridMean, MeanOracle, PiecewiseMean
 from discreet.local.oracles.best_oracle import best
 from discreet.local.oracles.direct_response import GeneralizedRandomizedResponse, RandomizedResponse
 from discreet.local.oracles.domain import Domain
@@ -14,6 +16,10 @@ from discreet.local.oracles.oracle import FrequencyOracle
 from discreet.local.oracles.reports import Reports
 from discreet.local.oracles.subset_selection import SubsetSelection
 from discreet.local.oracles.unary_encoding import UnaryEncoding
+from discreet.local.permanent_response import PermanentResponse
+from discreet.local.survey import Survey
 
-__all__ = ["Domain", "Frequencies", "FrequencyOracle", "GeneralizedRandomizedResponse", "HadamardResponse"]
-__all__ += ["LocalHashing", "RandomizedResponse", "Reports", "SubsetSelection", "UnaryEncoding", "best"]
+__all__ = ["Domain", "DuchiMean", "Frequencies", "FrequencyOracle", "FrequentStrings", "GeneralizedRandomizedResponse"]
+__all__ += ["HadamardResponse", "HeavyHitters", "HybridMean", "LocalHashing", "MeanOracle", "PermanentResponse"]
+__all__ += ["PiecewiseMean", "RandomizedResponse", "Reports", "SubsetSelection", "Survey", "UnaryEncoding"]
+__all__ += ["best"]

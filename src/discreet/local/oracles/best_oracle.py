@@ -14,7 +14,7 @@ from discreet.local.oracles.oracle import FrequencyOracle
 from discreet.local.oracles.subset_selection import SubsetSelection
 from discreet.local.oracles.unary_encoding import UnaryEncoding
 
-_KINDS = (GeneralizedRandomizedResponse, LocalHashing, HadamardResponse, SubsetSelection, UnaryEncoding)
+KINDS = (GeneralizedRandomizedResponse, LocalHashing, HadamardResponse, SubsetSelection, UnaryEncoding)
 _AS_GOOD = 1.02  # variances this near to the least are equal in practice: an interval is 1 % longer
 
 
@@ -36,7 +36,7 @@ def best(domain: Domain | int | Iterable[Value], epsilon: check.Number, n: int) 
     ('GeneralizedRandomizedResponse', 'LocalHashing')
     """
     values, count = Domain.of(domain), check.integer(n=n, at_least=1)
-    found = [kind(epsilon=epsilon, domain=values) for kind in _KINDS]
+    found = [kind(epsilon=epsilon, domain=values) for kind in KINDS]
     variances = [oracle.variance(count, Fraction(1, values.size)) for oracle in found]
     good = [o for o, variance in zip(found, variances, strict=True) if variance <= _AS_GOOD * min(variances)]
     return min(good, key=lambda oracle: oracle.bits_per_report)

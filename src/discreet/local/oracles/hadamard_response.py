@@ -17,7 +17,7 @@ from discreet.local.oracles.domain import Domain, Ints, Value
 from discreet.local.oracles.oracle import FrequencyOracle, checked_epsilon, odds, odds_coin
 from discreet.local.oracles.walsh_hadamard import parity, transformed
 from discreet.noise import Bits, uniform_below
-from discreet.privacy.events import Event, RandomizedResponse
+from discreet.privacy.events import Event, Pure
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -52,8 +52,8 @@ class HadamardResponse(FrequencyOracle):
 
     @property
     def event(self) -> Event:
-        """Returns what one report costs its sender: a report is a random number and a randomized parity."""
-        return RandomizedResponse(self.epsilon, 2)
+        """Returns what one report costs its sender; not that of one randomized response, as for `LocalHashing`."""
+        return Pure(self.epsilon)
 
     @property
     def bits_per_report(self) -> int:

@@ -19,7 +19,7 @@ from discreet.local.oracles.domain import Domain, Ints, Value
 from discreet.local.oracles.oracle import FrequencyOracle, checked_epsilon
 from discreet.local.oracles.walsh_hadamard import parity, transformed
 from discreet.noise import Bits, uniform_below
-from discreet.privacy.events import Event
+from discreet.privacy.events import Event, Pure
 
 MOST_HASHES = 1 << 12
 """Numbers a hash may have; more would help from an epsilon of 8 on only, where reports are nearly always true."""
@@ -63,8 +63,12 @@ class LocalHashing(FrequencyOracle):
 
     @property
     def event(self) -> Event:
-        """Returns what one report costs its sender."""
-        return response(self.epsilon, self.hashes).event
+        """Returns what one report costs its sender.
+
+        Given its hash function a report is randomized response, but people use different functions: reports that are
+        shuffled do not hide each other as those of one randomized response do, so that is not what it claims to be.
+        """
+        return Pure(self.epsilon)
 
     @property
     def bits_per_report(self) -> int:
@@ -91,11 +95,7 @@ class LocalHashing(FrequencyOracle):
         return np.column_stack([masks, response(self.epsilon, self.hashes).release(hashed, bits=bits)])
 
     def _counted(self, rows: NDArray[Any]) -> Ints:
-        table = np.zeros(1 << self._word)
-        for masks, signs in characters(rows.astype(np.int64), self.hashes):
-            table += np.bincount(masks, weights=signs, minlength=table.size)
-        sums = transformed(table)[: self.domain.size]
-        return np.rint(sums / self.hashes).astype(np.int64)  # exact: the sums are whole multiples of g
+        return supports(rows.astype(np.int64), self.hashes, self._word)[: self.domain.size]
 
     def _valid(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
         masks, hashed = rows[:, :-1], rows[:, -1]
@@ -137,8 +137,16 @@ def joined_bits(bits: Ints) -> Ints:
     return np.asarray(bits @ (1 << np.arange(bits.shape[1], dtype=np.int64)))
 
 
-def characters(rows: Ints, hashes: int) -> list[tuple[Ints, NDArray[np.float64]]]:
-    """Returns masks u and signs s, with which g times the support of y by a row is the sum of s (-1)^(parity of u & y).
+def supports(rows: Ints, hashes: int, word: int) -> Ints:
+    """Returns how many rows of masks and a hash support each number of so many bits."""
+    table = np.zeros(1 << word)
+    for masks, signs in _characters(rows, hashes):
+        table += np.bincount(masks, weights=signs, minlength=table.size)
+    return np.rint(transformed(table) / hashes).astype(np.int64)  # exact: the sums are whole multiples of g
+
+
+def _characters(rows: Ints, hashes: int) -> list[tuple[Ints, NDArray[np.float64]]]:
+    """Masks u and signs s, with which g times the support of y by a row is the sum of s (-1)^(parity of u & y).
 
     A row supports y if all bits of the hash of y and the reported hash agree: a product of (1 + sign) / 2 over the
     bits, multiplied out over the g sets of bits.

@@ -22,7 +22,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Enclosure
 from discreet.local.oracles.domain import Domain, Ints
 from discreet.local.oracles.frequencies import Floats, Frequencies, onto_simplex
-from discreet.local.oracles.reports import Reports, canonical, whole_rows
+from discreet.local.oracles.reports import Reports, accepted, canonical
 from discreet.mechanisms.base import CONFIDENCE
 from discreet.mechanisms.randomized_response import clopper_pearson
 from discreet.noise import Bits, Coin, source_of
@@ -114,7 +114,7 @@ class FrequencyOracle(ABC):
             InvalidParameter: for reports of another oracle or domain, for none, and for rows that no client makes.
         """
         chance = check.probability(confidence=confidence)
-        rows, dropped, private = self._accepted(reports, drop=drop)
+        rows, dropped, private = accepted(reports, canonical(self.parameters), self._columns, self._valid, drop=drop)
         counts = self._counted(rows)
         shares = (counts / len(rows), *clopper_pearson(counts, len(rows), float(1 - chance)))
         raw, low, high = (self._unbiased(share) for share in shares)
@@ -133,26 +133,6 @@ class FrequencyOracle(ABC):
             dropped=dropped,
             private=private,
         )
-
-    def _accepted(self, reports: Any, *, drop: bool) -> tuple[NDArray[Any], int, bool]:
-        """The rows that count, the number of those that do not, and whether their randomness was secure."""
-        if isinstance(reports, Reports) and reports.parameters != canonical(self.parameters):
-            hint = f"This is {canonical(self.parameters)}; they are for {reports.parameters}."
-            raise InvalidParameter("reports", "reports", "to be for this oracle and this domain", hint)
-        rows = reports.rows if isinstance(reports, Reports) else whole_rows(reports)
-        if len(rows) and rows.shape[1:] != self._columns:
-            condition = f"to have rows of shape {self._columns}"
-            raise InvalidParameter(
-                "reports", f"rows of shape {rows.shape[1:]}", condition, "They are for another oracle."
-            )
-        valid = self._valid(rows) if len(rows) else np.ones(0, dtype=bool)
-        dropped = len(rows) - int(np.count_nonzero(valid))
-        if dropped and not drop:
-            hint = "Somebody sends what no client makes; leave such rows out with drop=True."
-            raise InvalidParameter("reports", f"{dropped} impossible rows", "to be rows that a client can make", hint)
-        if len(rows) == dropped:
-            raise InvalidParameter("reports", "no reports", "to hold at least one report")
-        return (rows[valid] if dropped else rows), dropped, not isinstance(reports, Reports) or reports.private
 
     def variance(self, n: int, frequency: check.Number = 0) -> float:
         """Returns the variance of the estimated frequency of a value that such a share of n people hold.

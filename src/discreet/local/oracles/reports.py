@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,6 +114,43 @@ def whole_rows(rows: Any) -> NDArray[Any]:
     if found.dtype.kind not in "iub" or not found.ndim:
         raise InvalidParameter("reports", "rows", "to hold whole numbers only", _HINT)
     return found
+
+
+def accepted(
+    reports: Any,
+    parameters: str,
+    columns: tuple[int, ...],
+    valid: Callable[[NDArray[Any]], NDArray[np.bool_]],
+    *,
+    drop: bool,
+) -> tuple[NDArray[Any], int, bool]:
+    """Returns the rows that count, the number of those that do not, and whether their randomness was secure.
+
+    Args:
+        reports: rows with their tag, or rows alone.
+        parameters: the tag of the aggregator.
+        columns: the shape of one row.
+        valid: tells which rows a client can have made.
+        drop: whether others are left out, instead of being refused.
+
+    Raises:
+        InvalidParameter: for another tag or shape, for rows that no client makes, and if nothing is left.
+    """
+    if isinstance(reports, Reports) and reports.parameters != parameters:
+        hint = f"This is {parameters}; they are for {reports.parameters}."
+        raise InvalidParameter("reports", "reports", "to be for this oracle and this domain", hint)
+    rows = reports.rows if isinstance(reports, Reports) else whole_rows(reports)
+    if len(rows) and rows.shape[1:] != columns:
+        condition, hint = f"to have rows of shape {columns}", "They are for another oracle."
+        raise InvalidParameter("reports", f"rows of shape {rows.shape[1:]}", condition, hint)
+    good = valid(rows) if len(rows) else np.ones(0, dtype=bool)
+    dropped = len(rows) - int(np.count_nonzero(good))
+    if dropped and not drop:
+        hint = "Somebody sends what no client makes; leave such rows out with drop=True."
+        raise InvalidParameter("reports", f"{dropped} impossible rows", "to be rows that a client can make", hint)
+    if len(rows) == dropped:
+        raise InvalidParameter("reports", "no reports", "to hold at least one report")
+    return (rows[good] if dropped else rows), dropped, not isinstance(reports, Reports) or reports.private
 
 
 def _width(reports: Reports) -> tuple[int, ...]:

@@ -1,0 +1,162 @@
+"""`discreet survey`: make a randomized survey, answer it, and estimate from the reports that came back."""
+
+from __future__ import annotations
+
+import csv
+import os
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.output import Csv, Form, Json, csv_text, form, json_text, say
+from discreet.errors import InvalidParameter
+from discreet.local.oracles.frequencies import Frequencies
+from discreet.local.permanent_response import PermanentResponse
+from discreet.local.survey import Survey
+
+app = typer.Typer(
+    name="survey",
+    help="Ask people who trust nobody: make a randomized survey, answer it, estimate from the reports.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+File = Annotated[Path, typer.Argument(metavar="SURVEY", help="The survey's JSON file.", dir_okay=False)]
+Question = Annotated[str, typer.Option(help="What is asked.")]
+Values = Annotated[list[str], typer.Option("--value", help="An answer to choose from; repeat it for each.")]
+Epsilon = Annotated[str, typer.Option(help="Of one report: the odds of the truth are at most e^epsilon.")]
+People = Annotated[int, typer.Option(help="About how many will answer; chooses how they are randomized.")]
+Answer = Annotated[str | None, typer.Option("--value", help="Your answer.")]
+Table = Annotated[Path | None, typer.Option(help="A CSV file with one answer a row, instead.", dir_okay=False)]
+Column = Annotated[str | None, typer.Option(help="The column of answers in that file.")]
+Out = Annotated[Path | None, typer.Option(help="The file that reports are added to; default: print.", dir_okay=False)]
+Remember = Annotated[Path | None, typer.Option(help="A private file: asked again, the same report is sent.")]
+Reports = Annotated[list[Path], typer.Argument(metavar="REPORTS...", help="Files of reports.", dir_okay=False)]
+Confidence = Annotated[str, typer.Option(help="Of each interval.")]
+Project = Annotated[bool, typer.Option("--project", help="Move shares to the nearest that can be: 0 or more, sum 1.")]
+Drop = Annotated[bool, typer.Option("--drop", help="Leave out reports that no respondent makes.")]
+
+
+@app.command()
+def make(file: File, *, question: Question, value: Values, epsilon: Epsilon, people: People = 1000) -> None:
+    """Write a survey for everybody to read; an existing file is never overwritten."""
+    survey = Survey(question=question, values=value, epsilon=epsilon, people=people)
+    _create(file, survey.to_json(), mode=0o644)
+    spread = survey.oracle.variance(people, Fraction(1, len(survey.values))) ** 0.5
+    say(f"Wrote {file}: {type(survey.oracle).__name__}; of {people} answers, shares are off by about {spread:.2g}.")
+
+
+@app.command()
+def answer(
+    file: File,
+    *,
+    value: Answer = None,
+    table: Table = None,
+    column: Column = None,
+    out: Out = None,
+    remember: Remember = None,
+) -> None:
+    """Randomize one answer, or a column of them, on the respondent's side; only reports are written."""
+    survey = _survey(file)
+    if (value is None) == (table is None) or (table is None) != (column is None):
+        raise InvalidParameter("--value", value, "or else --table with --column", "Give one of the two.")
+    if remember is not None and value is None:
+        raise InvalidParameter("--remember", str(remember), "with --value only", "A file is for one person.")
+    answers = [str(value)] if table is None else _column(table, str(column))
+    if not set(answers) <= set(survey.values):
+        told = "your answer" if table is None else "a row"
+        raise InvalidParameter("--value", told, f"to be one of: {', '.join(survey.values)}", "Nothing was sent.")
+    if remember is not None:
+        lines = _remembered(survey, str(value), remember)
+    else:
+        lines = survey.answer(answers)
+    _send(lines, out)
+
+
+@app.command()
+def estimate(
+    file: File,
+    reports: Reports,
+    *,
+    confidence: Confidence = "0.95",
+    project: Project = False,
+    drop: Drop = False,
+    json: Json = False,
+    csv: Csv = False,
+) -> None:
+    """Estimate the share of every answer from files of reports, with intervals."""
+    shown = form(as_json=json, as_csv=csv)
+    survey = _survey(file)
+    lines = [line for path in reports for line in _text(path, "reports").splitlines()]
+    found = survey.estimate(lines, confidence=confidence, project=project, drop=drop)
+    if shown is Form.TABLE:
+        typer.echo(f"{survey.question}\n{found}")
+    else:
+        typer.echo(json_text(_told(found)) if shown is Form.JSON else _csv(found), nl=shown is Form.JSON)
+
+
+def _told(found: Frequencies) -> dict[str, object]:
+    return {"reports": found.reports, "dropped": found.dropped, "answers": _records(found)}
+
+
+def _records(found: Frequencies) -> list[dict[str, object]]:
+    named = zip(found.domain.values or (), found, strict=True)
+    return [{"value": v, "share": e.value, "share_low": e.low, "share_high": e.high} for v, e in named]
+
+
+def _csv(found: Frequencies) -> str:
+    return csv_text(["value", "share", "share_low", "share_high"], _records(found))
+
+
+def _survey(file: Path) -> Survey:
+    return Survey.from_json(_text(file, "survey"))
+
+
+def _text(path: Path, name: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InvalidParameter(name, str(path), "to be text in UTF-8") from None
+
+
+def _column(table: Path, column: str) -> list[str]:
+    try:
+        with table.open(encoding="utf-8-sig", newline="") as source:
+            reader = csv.DictReader(source)
+            if column not in (reader.fieldnames or ()):
+                listed = ", ".join(reader.fieldnames or ()) or "none"
+                raise InvalidParameter("--column", column, f"to be a column of {table}", f"It has: {listed}.")
+            return [row[column] for row in reader]
+    except (UnicodeDecodeError, csv.Error):
+        raise InvalidParameter("--table", str(table), "to be CSV in UTF-8") from None
+
+
+def _remembered(survey: Survey, value: str, path: Path) -> list[str]:
+    """The report of one person who keeps it: written down before it is sent."""
+    state = _text(path, "--remember") if path.exists() else None
+    client = PermanentResponse(survey.oracle, state=state)
+    report = client.report(value)
+    if state is None:
+        _create(path, client.state, mode=0o600)
+    return survey.lines(report)
+
+
+def _send(lines: list[str], out: Path | None) -> None:
+    text = "".join(f"{line}\n" for line in lines)
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    with out.open("a", encoding="utf-8") as target:
+        target.write(text)
+    say(f"Added {len(lines)} {'report' if len(lines) == 1 else 'reports'} to {out}.")
+
+
+def _create(path: Path, text: str, *, mode: int) -> None:
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    except FileExistsError:
+        raise InvalidParameter("file", str(path), "not to exist yet", "Name another; it is left as it is.") from None
+    with os.fdopen(handle, "w", encoding="utf-8") as target:
+        target.write(text)
