@@ -144,5 +144,5 @@ def test_two_hadamard_reports_never_below_the_truth() -> None:
             for (other,), weight in laws[0].items():
                 pair[own][min(mine, other), max(mine, other)] += float(mass * weight)
     for epsilon in (0.0, 0.5, 1.0, 1.5):
-        truth = max(hockey_stick(*map(np.ravel, order), epsilon) for order in (pair, pair[::-1]))
+        truth = max(hockey_stick(p, q, epsilon) for p, q in (pair, pair[::-1]))
         assert truth <= shuffled_delta(oracle.event, 2, epsilon)
