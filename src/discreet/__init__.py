@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         plan,
         privacy,
         statistics,
+        stream,
         workload,
     )
     from discreet.curator import Answer, Curator
@@ -75,6 +76,7 @@ __all__ += [
     "quantile",
     "statistics",
     "stddev",
+    "stream",
     "sum",
     "variance",
     "workload",

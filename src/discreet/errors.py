@@ -168,6 +168,19 @@ class QueryFailed(DiscreetError):
         super().__init__("The question could not be answered. Its charge stays; ask the steward.")
 
 
+class StreamError(DiscreetError):
+    """A stream cannot go on: it ended, another process has it, or its state cannot be relied on. Nothing is released.
+
+    >>> raise StreamError("All 365 periods of the stream are released", "Start a new one.")
+    Traceback (most recent call last):
+    discreet.errors.StreamError: All 365 periods of the stream are released. Start a new one.
+    """
+
+    def __init__(self, reason: str, hint: str = "") -> None:
+        self.reason, self.hint = reason, hint
+        super().__init__(f"{reason}." + (f" {hint}" if hint else ""))
+
+
 class RandomnessUnavailable(DiscreetError):
     """There are no random bytes to rely on: none came, they repeat, or they never end a draw. Nothing is released."""
 

@@ -136,12 +136,25 @@ def repeated_laplace_reach(weights: Floats, scales: Floats, count: int, outside:
     Chernoff's bound as above, with the mean of e^(u Z) of a discrete draw, (1 - p)^2 / ((1 - p e^u) (1 - p e^-u)) for
     p = e^(-1/scale) and |u| < 1/scale: no step is lost to a continuous law, however many draws there are.
     """
-    rates = 1 / scales
-    tilts = _TILTS[:, None] * np.min(rates / np.abs(weights))
-    moved = tilts * np.abs(weights)
-    logs = 2 * np.log(-np.expm1(-rates)) - np.log(-np.expm1(moved - rates)) - np.log(-np.expm1(-moved - rates))
-    reaches = (math.log(2 / outside) + count * np.sum(logs, axis=1)) / tilts[:, 0]
-    return float(np.min(reaches)) * _SAFE
+    tilts = _TILTS * np.min(1 / (scales * np.abs(weights)))
+    logs = sum(laplace_logs(weight, scale, tilts) for weight, scale in zip(weights, scales, strict=True))
+    return tilted_reach(count * np.asarray(logs), tilts, outside)
+
+
+def laplace_tilts(largest: float) -> Floats:
+    """Returns tilts for Chernoff's bound of a sum whose largest weight times scale is given."""
+    return np.asarray(_TILTS / largest)
+
+
+def laplace_logs(weight: float, scale: float, tilts: Floats) -> Floats:
+    """Returns the logarithms of the mean of e^(tilt weight Z) for a discrete Laplace draw Z, one for each tilt."""
+    rate, moved = 1 / scale, tilts * abs(weight)
+    return np.asarray(2 * np.log(-np.expm1(-rate)) - np.log(-np.expm1(moved - rate)) - np.log(-np.expm1(-moved - rate)))
+
+
+def tilted_reach(logs: Floats, tilts: Floats, outside: float) -> float:
+    """Returns the least distance that Chernoff's bound gives for a symmetric sum, of those at these tilts."""
+    return float(np.min((math.log(2 / outside) + logs) / tilts)) * _SAFE
 
 
 def repeated_gaussian_reach(weights: Floats, sigmas: Floats, count: int, outside: float) -> float:

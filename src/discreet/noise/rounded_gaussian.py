@@ -23,7 +23,7 @@ from discreet.noise.rng import TURNS, Bits, endless
 # is below 6. Together the normal variable is off by less than 2^-33. Points outside are left to the enclosures.
 NORMAL_ERROR = 2.0**-32
 _INNER, _OUTER = 2.0**-24, 1 - 2.0**-12
-_LARGEST_RATIO = Fraction(1 << 20)  # of sigma and the grid step: above, too many entries would be undecided
+LARGEST_RATIO = Fraction(1 << 20)  # of sigma and the grid step: above, too many entries would be undecided
 _RIM = 2.0**-46  # far above the error of the float radius, far below what would cost time
 _ACCEPTED = 0.78  # the share of the square that the disc covers
 
@@ -34,14 +34,14 @@ def rounded_gaussian(sigma: Fraction, offset: Fraction, bits: Bits) -> int:
     """Returns the nearest integer to offset + sigma Z, exactly."""
     whole = math.floor(offset)
     part = np.array([float(offset - whole)])
-    if sigma <= _LARGEST_RATIO and Fraction(float(part[0])) == offset - whole:
+    if sigma <= LARGEST_RATIO and Fraction(float(part[0])) == offset - whole:
         return whole + int(rounded_gaussians(sigma, part, bits)[0])
     return rounded(_shifted(normal_deviate(bits), sigma, offset))
 
 
 def rounded_gaussians(sigma: Fraction, offsets: NDArray[np.float64], bits: Bits) -> NDArray[np.int64]:
     """Returns the nearest integers to offsets + sigma Z with independent Z, exactly; offsets below 2^62 in size."""
-    if sigma > _LARGEST_RATIO:
+    if sigma > LARGEST_RATIO:
         flat = [rounded_gaussian(sigma, Fraction(offset), bits) for offset in offsets.ravel().tolist()]
         return np.array(flat, dtype=np.int64).reshape(offsets.shape)
     values = offsets.ravel()
@@ -56,6 +56,20 @@ def rounded_gaussians(sigma: Fraction, offsets: NDArray[np.float64], bits: Bits)
         normal = polar(*disc.uniforms(int(index), bits))
         result[index] = rounded(_shifted(normal, sigma, Fraction(float(values[index]))))
     return result.reshape(offsets.shape)
+
+
+def normal_block(count: int, bits: Bits) -> list[tuple[float, int, Disc]]:
+    """Draws normal variables as floats that are off by less than `NORMAL_ERROR`, each with its place in the block.
+
+    A float is NaN where it would not be that certain.
+    """
+    block = Disc.draw(count, bits)
+    return [(normal, index, block) for index, normal in enumerate(float_normals(block.words).tolist())]
+
+
+def rounded_normal(block: Disc, index: int, sigma: Fraction, offset: Fraction, bits: Bits) -> int:
+    """Returns the nearest integer to offset + sigma Z, exactly, for a Z of the block."""
+    return rounded(_shifted(polar(*block.uniforms(index, bits)), sigma, offset))
 
 
 def _shifted(normal: Real, sigma: Fraction, offset: Fraction) -> Real:

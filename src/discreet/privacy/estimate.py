@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -78,6 +78,19 @@ class Estimate(Displayed):
             confidence=check.probability(confidence=confidence),
             private=check.instance(bool, private=private),
         )
+
+    @classmethod
+    def quick(cls, value: float, low: float, high: float, event: Event, confidence: Fraction, *, private: bool) -> Self:
+        """Returns the estimate of one number whose parts are known to be in order: for many of them, one at a time."""
+        estimate = object.__new__(cls)
+        put = object.__setattr__
+        put(estimate, "value", value)
+        put(estimate, "low", low)
+        put(estimate, "high", high)
+        put(estimate, "event", event)
+        put(estimate, "confidence", confidence)
+        put(estimate, "private", private)
+        return estimate
 
     @property
     def interval(self) -> Interval:
