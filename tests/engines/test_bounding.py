@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +18,24 @@ from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
 from discreet.plan.model.types import Type
 from tests.cases import try_all
 from tests.effort import tried
-from tests.engines.tables import EDGES, ENGINES, PRINTERS, B, Bench, D, F, N, S, T, arrow, bounding, call, col, lit
+from tests.engines.tables import (
+    EDGES,
+    ENGINES,
+    PRINTERS,
+    REFEREE,
+    B,
+    Bench,
+    D,
+    F,
+    N,
+    S,
+    T,
+    arrow,
+    bounding,
+    call,
+    col,
+    lit,
+)
 
 HIGH = 10
 COLUMNS = {"u": T, "a": N, "b": T, "x": F}
@@ -31,6 +51,14 @@ STATISTICS = (
 
 def reading(limits: Bounding, *, keys: tuple[Any, ...] = (col("a", N), col("b", T)), **more: Any) -> Reading:
     return Reading(table="t", keys=keys, bounding=limits, statistics=STATISTICS, **more)
+
+
+def assert_same_by_public_keys(bench: Bench, asked: Reading, right: Groups) -> None:
+    """Where all keys that there are are public, in whatever order, nothing else comes out."""
+    memory, _ = bench.engines[REFEREE]
+    found = [*memory.read(Reading(table="t", keys=asked.keys, statistics=STATISTICS[:1]))]
+    public = replace(asked, public_keys=(*found[1:], *found[:1], *found[-1:]))
+    assert bench.agreed(public, among=PRINTERS) == right
 
 
 def table(units: int, rows: int, groups: int) -> list[dict[str, Any]]:
@@ -85,12 +113,40 @@ def test_limits_that_bind_for_most(bench: Bench) -> None:
         assert sum(numbers[1] for numbers in by_a.values()) == sum(min(groups, own) for own in of_units)
         for keys in ((col("a", N), col("b", T)), (col("b", T),)):
             limits = bounding(groups, rows, salt=f"{keys}")
-            bench.agreed(reading(limits, keys=keys))
+            assert_same_by_public_keys(bench, reading(limits, keys=keys), bench.agreed(reading(limits, keys=keys)))
             for statistics in (STATISTICS[:1], STATISTICS[2:]):  # parts of the same statement
                 part = Reading(table="t", keys=keys, bounding=limits, statistics=statistics)
                 bench.agreed(part, among=PRINTERS)
 
     try_all([(1, 1), (3, 1), (3, 4), (16, 2), (17, 1), (39, 2)], check_limits)
+
+
+def test_a_text_file_is_read_once_and_the_same_rows_are_kept(tmp_path: Path) -> None:
+    """Its rows are kept between one look and the next, those without an id, too."""
+    path, columns = tmp_path / "t.csv", {"u": T, "n": N, "a": N, "b": T, "x": F}
+    rows = [{**row, "n": None if i % 7 == 0 else i % 5} for i, row in enumerate(table(13, 200, 11))]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(columns))
+        writer.writeheader()
+        writer.writerows(
+            [{name: f" {cell} " if name in "nx" and cell else cell for name, cell in row.items()} for row in rows]
+        )
+    memory = Memory()
+    memory.register("t", rows, columns)
+    with DuckDB(threads=1) as engine:
+        engine.register("t", path, columns)
+
+        def check_file(case: tuple[str, int, int]) -> None:
+            unit, groups, kept = case
+            limits = bounding(groups, kept, unit=unit)
+            for asked in (
+                reading(limits),
+                reading(limits, keys=()),
+                reading(limits, public_keys=((1, "1"), (2, None), (5, "0")), where=call("less", B, X, lit(5.0, F))),
+            ):
+                assert engine.read(asked) == memory.read(asked)
+
+        try_all([("u", 1, 1), ("u", 3, 2), ("n", 2, 1), ("n", 20, 1)], check_file)
 
 
 @pytest.mark.parametrize("groups", [1, 3, 16, 17, 40])
@@ -107,7 +163,8 @@ def test_units_and_keys_of_every_type(bench: Bench, kind: Type) -> None:
     values = EDGES[kind]
     rows = [{"u": u, "k": k, "x": x} for u in values for k in values for x in EDGES[F][1:5]]
     bench.load(rows, {"u": kind, "k": kind, "x": F})
-    answer = bench.agreed(reading(bounding(2, 3), keys=(col("k", kind),)))
+    answer = bench.agreed(asked := reading(bounding(2, 3), keys=(col("k", kind),)))
+    assert_same_by_public_keys(bench, asked, answer)
     units = len({u.strip(" ") if isinstance(u, str) else u for u in values} - {None, ""})
     assert 0 < sum(numbers[1] for numbers in answer.values()) <= units * min(2, len(values))
 
@@ -196,6 +253,8 @@ def test_engines_agree_on_random_tables(rows: list[dict[str, Any]], groups: int,
                 limits = bounding(groups, rows_each)
                 asked = Reading(table="t", keys=keys, bounding=limits, statistics=statistics)
                 assert engine.read(asked) == memory.read(asked)
+            public = replace(asked, public_keys=((None, 2)[-len(keys) :],) * 2 if keys else ((),))
+            assert engine.read(public) == memory.read(public)
 
 
 def test_groups_are_chosen_evenly() -> None:
@@ -246,7 +305,8 @@ def test_groups_that_share_a_rank_are_told_apart_by_their_keys(bench: Bench, gro
     """Keys that differ by multiples of P have the same rank for everybody: the worst that a key can do."""
     rows = [{"u": str(i % 3), "a": P * (i % 7 - 3), "b": "", "x": 1.0} for i in range(60)]
     bench.load(rows + [{"u": "9", "a": i, "b": "", "x": 1.0} for i in (0, 1, 2, P)], COLUMNS)
-    answer = bench.agreed(reading(bounding(groups, 5), keys=(col("a", N),)))
+    answer = bench.agreed(asked := reading(bounding(groups, 5), keys=(col("a", N),)))
+    assert_same_by_public_keys(bench, asked, answer)
     assert sum(numbers[1] for numbers in answer.values()) == 3 * groups + min(groups, 4)
 
 
@@ -257,5 +317,6 @@ def test_texts_of_one_digest_are_told_apart_by_their_letters(bench: Bench) -> No
     assert len(alike) >= 4
     bench.load([{"u": "a", "a": 1, "b": text, "x": 1.0} for text in [*alike, None, "\0", "ß"]][::-1], COLUMNS)
     for groups in range(1, len(alike)):
-        answer = bench.agreed(reading(bounding(groups), keys=(col("b", T), col("a", N))))
+        answer = bench.agreed(asked := reading(bounding(groups), keys=(col("b", T), col("a", N))))
+        assert_same_by_public_keys(bench, asked, answer)
         assert sum(numbers[1] for numbers in answer.values()) == groups

@@ -217,7 +217,7 @@ def test_mutants_in_the_statement(monkeypatch: pytest.MonkeyPatch) -> None:
         ("FROM removed AS q WHERE", "FROM removed AS q WHERE FALSE AND"),
         ("COUNT(DISTINCT t0)", "COUNT(t0)"),
         ("SUM(DISTINCT t1)", "SUM(t1)"),
-        ("r < ceiling", "TRUE"),
+        ("r < abs(ceiling)", "TRUE"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(Bounded, "_varieties", lambda self, a=old, b=new: honest(self).replace(a, b))

@@ -220,7 +220,13 @@ class Salt:
 
     def factor(self, place: int) -> int:
         """Returns the constant c_i of the rank, of the key in this place."""
-        return self.constant(f"c {place}")
+        if place not in self._factors:
+            self._factors[place] = self.constant(f"c {place}")
+        return self._factors[place]
+
+    @cached_property
+    def _factors(self) -> dict[int, int]:
+        return {}
 
     def whole(self, value: Value) -> int:
         """Returns a value that is not a FLOAT as a whole number."""
@@ -228,8 +234,12 @@ class Salt:
 
     def rank(self, unit: Value, keys: tuple[Value, ...]) -> int:
         """Computes the rank of a group within one unit, as the module defines it."""
+        return pow(self.whole(unit) + self.of_keys(keys), 4, P)
+
+    def of_keys(self, keys: tuple[Value, ...]) -> int:
+        """Returns what the keys of a group add to the number whose power is its rank, modulo P."""
         places = (self.factor(i) * self.whole(key) for i, key in enumerate(keys))
-        return pow(self.whole(unit) + sum(places) + self.shift, 4, P)
+        return (sum(places) + self.shift) % P
 
 
 _EPOCH = dt.datetime(1970, 1, 1)

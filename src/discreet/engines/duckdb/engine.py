@@ -22,7 +22,7 @@ import duckdb
 from discreet import check
 from discreet.engines.base import Engine, read_as
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
-from discreet.engines.duckdb.sources import Column, Csv, Frame, Source, source_of
+from discreet.engines.duckdb.sources import PACKED, Column, Csv, Frame, Source, source_of
 from discreet.engines.duckdb.tables import FATAL, Readable, described, fetched, hardened, paths_of, put
 from discreet.engines.row_choice import id_text
 from discreet.engines.sql.dialect import Dialect
@@ -36,6 +36,8 @@ from discreet.plan.model.relations import tables
 from discreet.plan.model.types import Type
 
 _FEW, _MANY, _BYTES_A_PLACE = 12, 22, 64
+_BYTES_KEPT = 1 << 29  # of a text file, whose cells take eight times as much at most where they are kept
+_UNPACKED = 16  # how much longer a packed file may be
 _UNREADABLE = "Its type cannot be read, or not whatever is stored in it: convert the column, or see schema_of."
 
 
@@ -124,7 +126,8 @@ class DuckDB(Engine):
         }
         if reading.source is None:
             own = stored[reading.table]
-            printer, likely = Printer(self.dialect, own.sql, own.stored, own.declared), None
+            slow = _is_slow(self._tables[reading.table].source)
+            printer, likely = Printer(self.dialect, own.sql, own.stored, own.declared, is_slow=slow), None
         else:
             rows = RelationPrinter(self.dialect, stored)
             printer, likely = rows.printer(reading.source), heavy(rows, reading)
@@ -190,6 +193,16 @@ def _bits(source: Source) -> int:
     """
     size = sum(path.stat().st_size for path in paths_of(source))
     return min(max((size // _BYTES_A_PLACE).bit_length(), _FEW), _MANY)
+
+
+def _is_slow(source: Source) -> bool:
+    """Whether a table is rather kept than read again: text that is not so long that memory might not hold it."""
+    if not isinstance(source, Csv):
+        return False
+    return (
+        sum(path.stat().st_size * (_UNPACKED if path.name.endswith(PACKED) else 1) for path in source.paths)
+        <= _BYTES_KEPT
+    )
 
 
 # ------------------------------------------------------------------------------------------------- Ctrl-C and deadline

@@ -4,9 +4,10 @@
     heavy      if rows are joined: units that may exceed their limits by a count of the sides; others' rows count as
                they are, and are not looked at below
     base       own rows with keys that count; those of a table are read anew where it is named, three times at most,
-               those that are made of several are kept
+               those that are made of several are kept; the public groups, if there are such, have numbers g
     suspects   units that may have too many groups or rows, and a ceiling that their groups' ranks stay below; a
-               suspect whose rows are surely each in a group of its own, *apart*, has nothing more to choose below it
+               suspect whose rows are surely each in a group of its own, *apart*, has nothing more to choose below it,
+               and a ceiling that is written as a negative number
     pairs      one row for each other suspect and group below its ceiling; one for all other rows of a group together
     removed    pairs beyond the limit of groups
     crowded    remaining pairs with too many rows
@@ -33,6 +34,7 @@ from discreet.plan.model.readings import Bounding
 from discreet.plan.model.types import Type
 
 _SMALL = 1 << 24  # a limit of rows by which every place can be multiplied
+_PLACES = 32  # bits that tell public groups apart
 _LADDER = 16  # the largest limit of groups for which ceilings are worth their price
 
 
@@ -49,7 +51,12 @@ class Bounded:
         self._kind = parts.printer.declared[bounding.unit]
         self._unit = unit_of(parts.printer, bounding.unit, self._kind)
         self._somebody = _is_somebody(parts.printer, bounding.unit, self._kind)
-        self._rank = _Rank(parts.dialect, Salt(bounding.salt), self._kind, [kind for _, kind in parts.keys])
+        salt = Salt(bounding.salt)
+        self._numbered = _Numbered(parts, salt) if parts.keys and parts.public_keys is not None else None
+        self._k = parts.k if self._numbered is None else ["g"]
+        self._rank = _Rank(
+            parts.dialect, salt, self._kind, None if self._numbered else [kind for _, kind in parts.keys]
+        )
         self._ceiled = bool(parts.keys) and bounding.groups <= _LADDER
 
     def sql(self) -> str:
@@ -75,11 +82,16 @@ class Bounded:
     def _own(self) -> str:
         where = self._parts.where
         columns = [f"{self._unit.sql} AS u", *self._parts.keyed, *self._parts.termed]
-        conditions = [self._somebody.sql, *([where.sql] if where else [])]
+        conditions = [self._somebody.sql] if not self._late else []
+        conditions += [where.sql] if where else []
         return select(*columns, source=self._parts.printer.rows(), where=" AND ".join(conditions))
 
     def _base(self) -> str:
-        conditions = [self._parts.public("b"), "b.u IN (SELECT u FROM heavy)" if self._parts.heavy is not None else ""]
+        heavy = "b.u IN (SELECT u FROM heavy)" if self._parts.heavy is not None else ""
+        if self._numbered is not None:
+            columns = ["b.u", *(f"b.{t}" for t in self._parts.columns)]
+            return self._numbered.sql("own AS b", "b", columns, where=heavy)
+        conditions = [self._parts.public("b"), heavy]
         return select("*", source="own AS b", where=" AND ".join(filter(None, conditions)))
 
     def _light(self) -> str:
@@ -94,22 +106,24 @@ class Bounded:
             where="NOT EXISTS (SELECT 1 FROM heavy WHERE heavy.u = own.u)",
             group=parts.k,
         )
-        return select("*", source=nested(found, "g"), where=parts.public("g"))
+        if self._numbered is not None:
+            return self._numbered.sql(nested(found, "x"), "x", [f"x.{a}" for a in ("a0", "a1", *parts.a)])
+        return select("*", source=nested(found, "x"), where=parts.public("x"))
 
     def _suspects(self) -> str:
         if not self._parts.keys:
-            columns = ["u", f"{P} AS ceiling", "FALSE AS apart"]
-            return select(*columns, source="base", group=["u"], having=f"COUNT(*) > {self._rows_apart}")
+            having = f"COUNT(u) > {self._rows_apart}"
+            return select("u", f"{P} AS ceiling", source="base", group=["u"], having=having)
         dialect = self._parts.dialect
         bits = f"{dialect.bits.format(dialect.bucket_bit.format('r'))} AS m1"
         ranked = self._rank.of(self._rank.number("u"), "base", ["u"])
-        counted = select("u", "COUNT(*) AS n", bits, source=ranked, group=["u"])
+        counted = select("u", "COUNT(u) AS n", bits, source=ranked, group=["u"])
         text = select("*", source=nested(counted), where=f"NOT ({self._innocent()})")
         if not self._ceiled:
-            return select("u", f"{P} AS ceiling", "FALSE AS apart", source=nested(text))
+            return select("u", f"{P} AS ceiling", source=nested(text))
         for i in range(1, self._limits.groups):  # the lowest bit less each time
             text = select("*", f"m{i} & (m{i} - 1) AS m{i + 1}", source=nested(text))
-        columns = ["u", f"{self._ceiling()} AS ceiling", f"{self._apart()} AS apart"]
+        columns = ["u", f"CASE WHEN {self._apart()} THEN -1 ELSE 1 END * ({self._ceiling()}) AS ceiling"]
         columns += [f"{self._rank.number('u')} AS h"] if self._carried else []
         return select(*columns, source=nested(text))
 
@@ -117,6 +131,11 @@ class Bounded:
     def _carried(self) -> bool:
         """Whether a suspect's number travels with it, because it would cost too much to compute for each row."""
         return self._ceiled and self._kind is Type.TEXT
+
+    @property
+    def _late(self) -> bool:
+        """Whether rows without an id are left out of what is kept, and not before, where ids would be read twice."""
+        return self._parts.printer.is_slow
 
     def _innocent(self) -> str:
         """A condition on one unit's rows: surely within the limits."""
@@ -140,15 +159,15 @@ class Bounded:
 
     def _chosen(self) -> tuple[str, str]:
         """Rows below the ceilings of their units, with v where there is more to choose; and the condition for it."""
-        parts = self._parts
-        columns = [f"b.{name}" for name in (*parts.k, *parts.columns)]
-        columns += ["s.ceiling", "s.h" if self._carried else "b.u", "CASE WHEN NOT s.apart THEN b.u END AS v"]
-        source = nested(select(*columns, source="base AS b LEFT JOIN suspects AS s ON b.u = s.u"))
+        own = [*self._k, *self._parts.columns]
+        columns = [f"b.{name}" for name in own]
+        columns += ["s.ceiling", "s.h" if self._carried else "b.u", "CASE WHEN s.ceiling > 0 THEN b.u END AS v"]
+        where = "b.u IS NOT NULL" if self._late else ""
+        source = nested(select(*columns, source="base AS b LEFT JOIN suspects AS s ON b.u = s.u", where=where))
         if self._ceiled:
             number = "h" if self._carried else self._rank.number("u")
-            names = [*parts.k, *parts.columns, "v", "ceiling"]
-            source = self._rank.of(number, source, names, only="ceiling IS NOT NULL")
-        return source, "ceiling IS NULL OR r < ceiling" if self._ceiled else ""
+            source = self._rank.of(number, source, [*own, "v", "ceiling"], only="ceiling IS NOT NULL")
+        return source, "ceiling IS NULL OR r < abs(ceiling)" if self._ceiled else ""
 
     def _pairs(self) -> str:
         parts = self._parts
@@ -156,14 +175,14 @@ class Bounded:
         totals = parts.aggregates(parts.t)
         for i in parts.distinct:
             totals[i] = f"0 AS {parts.a[i]}"
-        return select(*parts.k, "v", "COUNT(*) AS n", *totals, source=source, where=where, group=[*parts.k, "v"])
+        return select(*self._k, "v", "COUNT(*) AS n", *totals, source=source, where=where, group=[*self._k, "v"])
 
     def _excess(self) -> str:
         having = f"COUNT(*) > {self._limits.groups}"
         return select("v", source="pairs", where="v IS NOT NULL", group=["v"], having=having)
 
     def _removed(self) -> str:
-        columns = [*self._parts.k, "v", "n", *self._parts.a]
+        columns = [*self._k, "v", "n", *self._parts.a]
         doubtful = nested(select(*columns, source="pairs", where="v IN (SELECT v FROM excess)"))
         order = ", ".join(["r", *self._ordered_keys()])
         place = f"ROW_NUMBER() OVER (PARTITION BY v ORDER BY {order}) AS place"
@@ -173,34 +192,36 @@ class Bounded:
         )
 
     def _ordered_keys(self) -> Iterator[str]:
+        if self._numbered is not None:
+            yield self._numbered.place
+            return
         by_code_points = self._parts.dialect.by_code_points
         for k, (_, kind) in zip(self._parts.k, self._parts.keys, strict=True):
             yield f"{by_code_points.format(k) if kind is Type.TEXT else k} NULLS FIRST"
 
     def _crowded(self) -> str:
-        own = [*self._parts.k, "v", "n"]
+        own = [*self._k, "v", "n"]
         where = f"n > {self._limits.rows} AND v IS NOT NULL"
         if self._parts.keys:
-            same = " AND ".join(["q.v = p.v", *self._parts.same_keys("q", "p")])
+            same = " AND ".join(["q.v = p.v", *self._same_group("q", "p")])
             where += f" AND NOT EXISTS (SELECT 1 FROM removed AS q WHERE {same})"
         return select(*own, source="pairs AS p", where=where)
 
     def _picked(self) -> str:
-        """First the crowded units' rows, which a database finds quickly; of those kept, those of crowded groups."""
         parts, rows = self._parts, self._limits.rows
-        own = [*parts.k, *parts.columns]
-        among = nested(select("u", *own, source="base", where="u IN (SELECT v FROM crowded)"))
-        ranked = self._rank.of(self._rank.number("u"), among, ["u", *own])
-        group = f"PARTITION BY {', '.join(['u', *parts.k])}"
-        count, place = (
-            f"COUNT(*) OVER ({group}) AS n",
-            f"ROW_NUMBER() OVER ({group} ORDER BY {self._order()}) - 1 AS place",
-        )
-        found = nested(select("u", *own, "r", count, place, source=ranked))
+        own = [*self._k, *parts.columns]
+        same = " AND ".join(["c.v = b.u", *self._same_group("c", "b")])
+        columns = ["b.u", "c.n", *(f"b.{name}" for name in own)]
+        among = nested(select(*columns, source=f"base AS b JOIN crowded AS c ON {same}"))
+        ranked = self._rank.of(self._rank.number("u"), among, ["u", "n", *own])
+        place = f"ROW_NUMBER() OVER (PARTITION BY {', '.join(['u', *self._k])} ORDER BY {self._order()}) - 1 AS place"
+        found = nested(select(*own, "r", "n", place, source=ranked))
         moved = f"{parts.dialect.widen('place') if rows > _SMALL else 'place'} * {rows}"
-        kept = select("u", *own, source=found, where=f"n > {rows} AND ({moved} + r % n) % n >= n - {rows}")
-        same = " AND ".join(["c.v = p.u", *parts.same_keys("c", "p")])
-        return select(*own, source=nested(kept, "p"), where=f"EXISTS (SELECT 1 FROM crowded AS c WHERE {same})")
+        return select(*own, source=found, where=f"({moved} + r % n) % n >= n - {rows}")
+
+    def _same_group(self, one: str, other: str) -> list[str]:
+        """Conditions that rows of two tables are of the same group."""
+        return self._parts.same_keys(one, other) if self._numbered is None else [f"{one}.g = {other}.g"]
 
     def _order(self) -> str:
         """Each term in turn; whether one is there need not be asked of rows that are in its order already."""
@@ -220,14 +241,19 @@ class Bounded:
         if parts.terms:
             kinds = (kind for kind, _ in parts.terms)
             terms = [_summed(t, kind) for t, kind in zip(parts.t, kinds, strict=True)]
-            summands.append(select(*parts.k, "0", "0", *terms, source="picked"))
+            summands.append(select(*self._k, "0", "0", *terms, source="picked"))
         if parts.distinct:
             summands.append(self._varieties())
         if parts.heavy is not None:
             summands.append(self._light())
         totals = [f"SUM({a}) AS {a}" for a in ("a0", "a1", *parts.a)]
         source = nested(" UNION ALL ".join(summands))
-        return select(*parts.k, *totals, source=source, group=parts.k, having="SUM(a1) > 0")
+        text = select(*self._k, *totals, source=source, group=self._k, having="SUM(a1) > 0")
+        return self._with_keys(text, ["a0", "a1", *parts.a])
+
+    def _with_keys(self, text: str, columns: list[str]) -> str:
+        """A query for columns of groups, beside the groups' keys."""
+        return text if self._numbered is None else self._numbered.told(nested(text), "x", columns)
 
     def _varieties(self) -> str:
         """Different values among the rows kept: those of pairs that are neither removed nor crowded, and those picked.
@@ -235,17 +261,21 @@ class Bounded:
         A value that several units have counts once, so that it is no sum over pairs.
         """
         parts = self._parts
-        kept = nested(self.kept([*parts.k, *dict.fromkeys(parts.t[i] for i in parts.distinct)]))
+        kept = nested(self._kept(list(dict.fromkeys(parts.t[i] for i in parts.distinct))))
         totals = [parts.aggregate(i, t) if i in parts.distinct else "0" for i, t in enumerate(parts.t)]
-        return select(*parts.k, "0", "0", *totals, source=kept, group=parts.k)
+        return select(*self._k, "0", "0", *totals, source=kept, group=self._k)
 
-    def kept(self, names: list[str]) -> str:
-        """Prints a query for these columns of the rows kept."""
-        parts = self._parts
+    def kept(self) -> str:
+        """Prints a query for keys and terms of the rows kept."""
+        columns = self._parts.columns
+        return self._with_keys(self._kept(columns), columns)
+
+    def _kept(self, columns: list[str]) -> str:
+        parts, names = self._parts, [*self._k, *columns]
         source, where = self._chosen()
         left = ["crowded", "removed"] if parts.keys else ["crowded"]
         absent = [
-            f"NOT EXISTS (SELECT 1 FROM {table} AS q WHERE {' AND '.join(['q.v = p.v', *parts.same_keys('q', 'p')])})"
+            f"NOT EXISTS (SELECT 1 FROM {table} AS q WHERE {' AND '.join(['q.v = p.v', *self._same_group('q', 'p')])})"
             for table in left
         ]
         below = nested(select(*names, "v", source=source, where=where), "p")
@@ -258,7 +288,7 @@ class Bounded:
         counts = [f"CASE WHEN v IS NULL THEN n ELSE LEAST(n, {rows}) END", "CASE WHEN v IS NULL THEN n ELSE 1 END"]
         terms = [f"CASE WHEN v IS NULL OR n <= {rows} THEN {a} ELSE 0 END" for a in self._parts.a]
         numbers = zip((*counts, *terms), ("a0", "a1", *self._parts.a), strict=True)
-        return select(*self._parts.k, *(f"{sign}{number} AS {a}" for number, a in numbers), source=table)
+        return select(*self._k, *(f"{sign}{number} AS {a}" for number, a in numbers), source=table)
 
 
 def unit_of(printer: Printer, column: str, kind: Type) -> Term:
@@ -297,10 +327,43 @@ def _present(term: str) -> str:
     return f"CASE WHEN {term} IS NULL THEN 0 ELSE 1 END"
 
 
-class _Rank:
-    """The rank r of the groups of a table with keys k0, k1, ...: z^4 mod P, in products of numbers below 2^30."""
+class _Numbered:
+    """Public groups, each with one number g: what its keys add to the rank, times 2^32, and its place in their order.
 
-    def __init__(self, dialect: Dialect, salt: Salt, unit: Type, keys: list[Type]) -> None:
+    So keys are compared with the public ones once for each row, and a text's digest is computed once for each group.
+    """
+
+    def __init__(self, parts: Parts, salt: Salt) -> None:
+        known = sorted(dict.fromkeys(parts.public_keys or ()), key=lambda keys: [(k is not None, k) for k in keys])
+        numbers = [(salt.of_keys(keys) << _PLACES) + place for place, keys in enumerate(known)]
+        kinds, self._dialect = [kind for _, kind in parts.keys], parts.dialect
+        self._lists = [[keys[i] for keys in known] for i in range(len(kinds))]
+        self._table = parts.dialect.public_table([*self._lists, numbers], [*kinds, Type.INT], parts.printer.parameters)
+        self._keys, self._number = [f"p{i}" for i in range(len(kinds))], f"p{len(kinds)}"
+
+    place = f"g & {(1 << _PLACES) - 1}"
+    """Where a group comes among those of equal rank."""
+
+    def sql(self, source: str, name: str, columns: list[str], where: str = "") -> str:
+        """Prints a query for g and columns of a source's rows that have public keys k0, k1, ..."""
+        same = " AND ".join(
+            self._dialect.same(f"q.{p}", f"{name}.k{i}") if None in self._lists[i] else f"q.{p} = {name}.k{i}"
+            for i, p in enumerate(self._keys)
+        )
+        source = f"{source} JOIN {nested(self._table, 'q')} ON {same}"
+        return select(f"q.{self._number} AS g", *columns, source=source, where=where)
+
+    def told(self, source: str, name: str, columns: list[str]) -> str:
+        """Prints a query for the keys and columns of a source's rows that have a number g."""
+        keys = (f"q.{p} AS k{i}" for i, p in enumerate(self._keys))
+        source = f"{source} JOIN {nested(self._table, 'q')} ON q.{self._number} = {name}.g"
+        return select(*keys, *(f"{name}.{column}" for column in columns), source=source)
+
+
+class _Rank:
+    """The rank r of the groups of a table with keys k0, k1, ..., or with g: z^4 mod P, in products below 2^62."""
+
+    def __init__(self, dialect: Dialect, salt: Salt, unit: Type, keys: list[Type] | None) -> None:
         self._dialect, self._salt, self._unit, self._keys = dialect, salt, unit, keys
 
     def number(self, unit: str) -> str:
@@ -309,17 +372,21 @@ class _Rank:
 
     def of(self, number: str, table: str, columns: list[str], only: str = "") -> str:
         """A table's columns and r, from the unit's number; where a condition is given, r is NULL for other rows."""
-        z = " + ".join([number, *self._places(), str(self._salt.shift)])
-        z = f"({z}) % {P}"
+        z = self._z(number)
         z = f"CASE WHEN {only} THEN {z} END" if only else z
         text = nested(select(*columns, f"{z} AS z", source=table))
         text = nested(select(*columns, f"z * z % {P} AS zz", source=text))
         return nested(select(*columns, f"zz * zz % {P} AS r", source=text))
 
-    def _places(self) -> list[str]:
+    def _z(self, number: str) -> str:
+        if self._keys is None:  # two numbers below P, whose sum's square fits into 64 bits
+            return f"{number} + ({self._dialect.shifted.format('g', _PLACES)})"
+        return f"({' + '.join([number, *self._places(self._keys), str(self._salt.shift)])}) % {P}"
+
+    def _places(self, keys: list[Type]) -> list[str]:
         """Each key's number times its factor, one of them below 2^60 and the others below 2^30."""
         places = []
-        for i, kind in enumerate(self._keys):
+        for i, kind in enumerate(keys):
             whole = f"coalesce({self._dialect.rank_numbers[kind].format(f'k{i}')}, {self._salt.null})"
             place = f"{whole} * {self._salt.factor(i)}"
             places.append(f"({place}) % {P}" if i else place)

@@ -48,6 +48,7 @@ class Printer:
         declared: the declared types.
         parameters: of the statement.
         is_finite: whether the source's numbers are known to be finite; else those that are not are NULL.
+        is_slow: whether reading the source takes longer than to keep what was read.
     """
 
     dialect: Dialect
@@ -56,6 +57,7 @@ class Printer:
     declared: Mapping[str, Type]
     parameters: dict[str, Any] = field(default_factory=dict)
     is_finite: bool = False
+    is_slow: bool = False
     _raw: dict[str, str] = field(default_factory=dict)
     _named: dict[str, Term] = field(default_factory=dict)
     _layers: list[list[str]] = field(default_factory=list)
@@ -251,7 +253,8 @@ class Parts:
 
     The aggregates a0 and a1 are the numbers of rows and of units; a2, a3, ... belong to the terms, which are counted
     where they are not NULL (*values*), summed, or counted or summed without repetition (*distinct*, *distinct_sum*).
-    Rows are *made* if they are not simply those of a table: then they are worth keeping between one look and the next.
+    Rows are *made* if they are not simply those of a table that is read quickly: then they are worth keeping between
+    one look and the next.
     If `heavy` is given, it is a query for units u without which nobody exceeds the limits.
     """
 

@@ -29,12 +29,12 @@ def split_sql(reading: Reading, split: Split, printer: Printer) -> str:
         terms=(("sum", grid_steps(printer, split.term, argument, split.argument.type)),),
         public_keys=reading.public_keys,
         counts_units=False,
-        made=reading.source is not None,
+        made=reading.source is not None or printer.is_slow,
     )
     if reading.bounding is None:
         return _listed(parts, split, _rows(parts))
     bounded = Bounded(parts, reading.bounding)
-    return f"{bounded.tables()} {_listed(parts, split, nested(bounded.kept([*parts.k, *parts.columns])))}"
+    return f"{bounded.tables()} {_listed(parts, split, nested(bounded.kept()))}"
 
 
 def _rows(parts: Parts) -> str:
@@ -137,7 +137,7 @@ def statement(reading: Reading, printer: Printer, heavy: str | None = None) -> S
         terms=tuple(columns.terms),
         public_keys=reading.public_keys,
         counts_units=any(statistic.kind == "units" for statistic in reading.statistics),
-        made=reading.source is not None,
+        made=reading.source is not None or printer.is_slow,
         heavy=heavy,
     )
     sql = _by_row(parts) if reading.bounding is None else Bounded(parts, reading.bounding).sql()
