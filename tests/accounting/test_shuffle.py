@@ -22,7 +22,7 @@ def closed_form(loss: float, n: int, delta: float) -> float:
     return math.log1p((e - 1) / (e + 1) * (8 * math.sqrt(e * math.log(4 / delta) / n) + 8 * e / n))
 
 
-@every(("loss", "n", "delta"), [*product((0.1, 1, 4), (10**4, 10**6), (1e-6,)), (2, 10**9, 1e-10)])
+@every(("loss", "n", "delta"), [(0.1, 10**4, 1e-6), (1, 10**4, 1e-6), (4, 10**6, 1e-6), (2, 10**9, 1e-10)])
 def test_never_above_the_closed_form(loss: float, n: int, delta: float) -> None:
     found = shuffled_epsilon(events.Pure(loss), n, delta)
     assert 0 <= found <= loss
@@ -107,7 +107,7 @@ def test_more_people_more_noise_and_more_delta_cost_less() -> None:
     def cost(loss: float = 1.0, n: int = 1000, delta: float = 1e-6) -> float:
         return shuffled_epsilon(events.Pure(loss), n, delta)
 
-    assert cost(n=100) >= cost() >= cost(n=10**5) >= cost(n=10**11) > 0
+    assert cost(n=100) >= cost() >= cost(n=10**5) >= cost(n=10**8) > 0
     assert cost(loss=0.5) <= cost() <= cost(loss=2)
     assert cost(delta=1e-9) >= cost() >= cost(delta=1e-3)
     assert cost(n=1) == pytest.approx(1, abs=1e-5)  # delta buys a little

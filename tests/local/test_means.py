@@ -137,7 +137,7 @@ def test_bad_input_is_refused(kind: Callable[..., MeanOracle], bits: SeededBits)
     with pytest.raises(InvalidParameter, match="impossible"):
         oracle.estimate([0, 10**6])
     assert oracle.estimate([0, 0, -1], drop=True).value == oracle.estimate([0, 0]).value
-    for bounds in (None, (1, 0), (1, 1), (0, math.inf)):
+    for bounds in (None, (1, 0), (1, 1), (0, math.inf), (1, Fraction(10**30 + 1, 10**30))):
         with pytest.raises(InvalidParameter, match="bounds"):
             kind(epsilon=1, bounds=bounds)
     with pytest.raises(InvalidParameter, match="steps"):

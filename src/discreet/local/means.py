@@ -230,7 +230,7 @@ class DuchiMean(MeanOracle):
     bounds: tuple[Fraction, Fraction]
 
     def __init__(self, *, epsilon: check.Number, bounds: tuple[check.Number, check.Number] = (-1, 1)) -> None:
-        assign(self, epsilon=checked_epsilon(epsilon), bounds=check.limits(bounds=bounds))
+        assign(self, epsilon=checked_epsilon(epsilon), bounds=_limits(bounds))
 
     @property
     def windows(self) -> tuple[tuple[int, Window], ...]:
@@ -273,7 +273,7 @@ class PiecewiseMean(MeanOracle):
         count = check.integer(steps=steps, at_least=1, at_most=1 << 20)
         if count & (count - 1):
             raise InvalidParameter("steps", steps, "to be a power of two", f"Pass steps={1 << count.bit_length()}.")
-        assign(self, epsilon=checked_epsilon(epsilon), bounds=check.limits(bounds=bounds), steps=count)
+        assign(self, epsilon=checked_epsilon(epsilon), bounds=_limits(bounds), steps=count)
 
     @property
     def windows(self) -> tuple[tuple[int, Window], ...]:
@@ -304,7 +304,7 @@ class HybridMean(MeanOracle):
     bounds: tuple[Fraction, Fraction]
 
     def __init__(self, *, epsilon: check.Number, bounds: tuple[check.Number, check.Number] = (-1, 1)) -> None:
-        assign(self, epsilon=checked_epsilon(epsilon), bounds=check.limits(bounds=bounds))
+        assign(self, epsilon=checked_epsilon(epsilon), bounds=_limits(bounds))
 
     @property
     def windows(self) -> tuple[tuple[int, Window], ...]:
@@ -312,6 +312,13 @@ class HybridMean(MeanOracle):
         share = 1 - math.exp(-float(self.epsilon) / 2) if self.epsilon > _THRESHOLD else 0.0
         weight = min(round(share * _WEIGHTS), _WEIGHTS)
         return (weight, _piecewise(self.epsilon, STEPS)), (_WEIGHTS - weight, Window(self.epsilon, 1, 1))
+
+
+def _limits(bounds: tuple[check.Number, check.Number]) -> tuple[Fraction, Fraction]:
+    low, high = check.limits(bounds=bounds)
+    if float(low) == float(high):
+        raise InvalidParameter("bounds", f"({low}, {high})", "to be different floats", "Shift the numbers first.")
+    return low, high
 
 
 def _piecewise(epsilon: Fraction, steps: int) -> Window:

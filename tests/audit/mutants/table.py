@@ -14,6 +14,7 @@ from tests.audit.mutants import (
     fits,
     inference,
     learners,
+    local_reports,
     moments,
     noises,
     robust,
@@ -38,6 +39,7 @@ MUTANTS = [
     *inference.MUTANTS,
     *moments.MUTANTS,
     *fits.MUTANTS,
+    *local_reports.MUTANTS,
     *learners.MUTANTS,
 ]
 

@@ -41,7 +41,7 @@ or the list of them, e.g. domain=['yes', 'no'].
     values: tuple[Value, ...] | None
 
     def __init__(self, values: int | Iterable[Value]) -> None:
-        listed = None if isinstance(values, int) and not isinstance(values, bool) else _listed(values)
+        listed = None if type(values) is int or isinstance(values, np.integer) else _listed(values)
         size = check.integer(domain=values, at_most=MOST_VALUES) if listed is None else len(listed)
         if size < 2:
             raise InvalidParameter("domain", f"{size} values", "to hold at least two", _LISTED)
