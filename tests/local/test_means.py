@@ -119,6 +119,17 @@ def test_one_report_moves_a_mean_by_its_influence_at_most(kind: Callable[..., Me
     assert max(ends) - min(ends) == pytest.approx(oracle.influence(10))
 
 
+def test_a_mixture_of_one_law_is_that_law(bits: SeededBits) -> None:
+    """Below an epsilon of 0.61 only Duchi's two reports exist: none of the other law is taken from anybody."""
+    oracle = HybridMean(epsilon=0.5)
+    assert [window for _, window in oracle.windows] == [window for _, window in DuchiMean(epsilon=0.5).windows]
+    assert oracle.influence(1) == DuchiMean(epsilon=0.5).influence(1)
+    assert set(oracle.privatize(np.zeros(50), bits=bits).rows.tolist()) == {0, 1}
+    with pytest.raises(InvalidParameter, match="impossible"):
+        oracle.estimate([0, 1, 2])
+    assert len(HybridMean(epsilon=30).windows) == 1
+
+
 def test_events() -> None:
     assert DuchiMean(epsilon=1).event == events.RandomizedResponse(1, 2)
     assert PiecewiseMean(epsilon=1).event == HybridMean(epsilon=1).event == events.Pure(1)

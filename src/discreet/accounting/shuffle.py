@@ -34,10 +34,10 @@ from discreet.privacy.events import Event, Pure, RandomizedResponse
 
 Floats = NDArray[np.float64]
 
-MOST_REPORTS = 10**12
+MOST_REPORTS = 10**10
 _DEVIATIONS = 12.0  # of the number of clones; beyond, less than 2 exp(-12^2 / 3) is left, and is paid for
 _BLOCKS = 1024  # of numbers of clones; of many, several are looked at as one
-_SLACK = 1e-10  # relative error of probabilities of binomial laws and of sums of them, on the safe side
+_SLACK = 1e-9  # relative; probabilities and tails of binomial laws were seen to be off by 2e-11 at such numbers
 _CLOSE = 1e-6  # relative, of the epsilon that is found
 
 

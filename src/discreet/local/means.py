@@ -308,10 +308,11 @@ class HybridMean(MeanOracle):
 
     @property
     def windows(self) -> tuple[tuple[int, Window], ...]:
-        """Returns both laws."""
+        """Returns both laws, or the one that has all the weight."""
         share = 1 - math.exp(-float(self.epsilon) / 2) if self.epsilon > _THRESHOLD else 0.0
         weight = min(round(share * _WEIGHTS), _WEIGHTS)
-        return (weight, _piecewise(self.epsilon, STEPS)), (_WEIGHTS - weight, Window(self.epsilon, 1, 1))
+        both = (weight, _piecewise(self.epsilon, STEPS)), (_WEIGHTS - weight, Window(self.epsilon, 1, 1))
+        return tuple(law for law in both if law[0])  # reports of a law that nobody uses are refused
 
 
 def _limits(bounds: tuple[check.Number, check.Number]) -> tuple[Fraction, Fraction]:
@@ -339,7 +340,7 @@ def _foreign() -> InvalidValue:
 @lru_cache(maxsize=256)
 def _reach(oracle: MeanOracle) -> float:
     """The largest value of a report, on the scale from -1 to 1."""
-    return max(float(np.abs(window.values()).max()) for weight, window in oracle.windows if weight)
+    return max(float(np.abs(window.values()).max()) for _, window in oracle.windows)
 
 
 def _ends(oracle: MeanOracle, table: Floats, rows: Ints, outside: float) -> tuple[float, float, float]:
