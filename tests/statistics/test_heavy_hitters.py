@@ -148,7 +148,7 @@ def test_the_noise_of_a_tree_has_the_size_it_claims(bits: SeededBits) -> None:
 def test_a_unit_that_is_replaced_has_two_counts() -> None:
     for method in ("selection", "tree"):
         both = [
-            heavy_hitters(["a"] * 200, epsilon=1, delta=1e-6, method=method, neighbours=one, bits=SeededBits(1)).counts  # type: ignore[arg-type]
+            heavy_hitters(["a"] * 200, epsilon=1, delta=1e-6, method=method, neighbours=one, bits=SeededBits(1)).counts
             for one in Neighbours
         ]
         assert len({str(one.high - one.low) for one in both}) == 2
