@@ -5,7 +5,7 @@ public. Values in `discreet.statistics.diagnostics` are private: for the steward
 """
 
 from discreet.statistics.budget_split import Spending
-from discreet.statistics.heavy_hitters import HeavyHitters, heavy_hitters
+from discreet.statistics.frequent_texts import HeavyHitters, heavy_hitters
 from discreet.statistics.histogram import Bounds, find_bounds, histogram
 from discreet.statistics.moments.covariance import correlation, covariance
 from discreet.statistics.moments.iterative_covariance import iterative_covariance
