@@ -12,12 +12,13 @@ import pytest
 
 from discreet.errors import InvalidParameter, InvalidValue
 from discreet.local import DuchiMean, HybridMean, PiecewiseMean, means
-from discreet.local.means import MeanOracle
+from discreet.local.means import MeanOracle, Window
 from discreet.noise import SeededBits
 from discreet.privacy import events
 from tests.cases import every
 from tests.conformance.nothing import NoBits
 from tests.local.exact_laws import CLOSE, DIGITS, Law, judge_privacy, report_law
+from tests.statistical.laws import FALSE_ALARM, Categorical, p_value
 
 KINDS: list[Callable[..., MeanOracle]] = [DuchiMean, PiecewiseMean, HybridMean]
 EPSILON = Fraction(8, 5)
@@ -63,6 +64,20 @@ def test_reports_are_exactly_private_and_their_mean_is_the_number(kind: Callable
         judge_privacy(laws, EPSILON * Fraction(999, 1000))
     with pytest.raises(AssertionError):
         judge_means(small(kind, EPSILON * Fraction(1001, 1000)), laws)
+
+
+@every("kind", KINDS[:2])
+def test_the_code_draws_its_law(kind: Callable[..., MeanOracle], bits: SeededBits) -> None:
+    """30,000 reports at a point of the grid: the law of the paths, and not that of an epsilon wrong by 30 %."""
+    rows = small(kind).privatize(np.full(30_000, -2.0), bits=bits).rows
+    for epsilon, accepted in [(EPSILON, True), (EPSILON * Fraction(13, 10), False)]:
+        with pytest.MonkeyPatch.context() as patch:
+            if kind is PiecewiseMean:  # a window as wide as that of the reports
+                width = small(kind).windows[0][1].width
+                patch.setattr(means, "_piecewise", lambda level, steps, width=width: Window(level, steps, width))
+            law = small_laws(small(kind, epsilon))[0]
+        masses = [float(law[report]) for report in sorted(law)]
+        assert (p_value(rows, Categorical(tuple(masses))) > FALSE_ALARM) is accepted
 
 
 def test_variances_are_those_of_the_papers() -> None:

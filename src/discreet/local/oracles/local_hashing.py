@@ -75,10 +75,8 @@ class LocalHashing(FrequencyOracle):
         """Returns how many bits the masks and the hash need."""
         return (self.hashes.bit_length() - 1) * (self._word + 1)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Returns the public parameters that a client needs, as JSON holds them."""
-        return {**FrequencyOracle.parameters.fget(self), "hashes": self.hashes}  # type: ignore[attr-defined]
+    def _options(self) -> dict[str, Any]:
+        return {"hashes": self.hashes}
 
     def support(self, digits: int = 60) -> tuple[Enclosure, Enclosure]:
         """Returns p = e^epsilon / (e^epsilon + g - 1) and q = 1 / g."""

@@ -78,7 +78,12 @@ class FrequencyOracle(ABC):
     @property
     def parameters(self) -> dict[str, Any]:
         """Returns the public parameters that a client needs, as JSON holds them; reports carry them as their tag."""
-        return {"domain": self.domain.public(), "epsilon": str(self.epsilon), "oracle": type(self).__name__}
+        shared = {"domain": self.domain.public(), "epsilon": str(self.epsilon), "oracle": type(self).__name__}
+        return {**shared, **self._options()}
+
+    def _options(self) -> dict[str, Any]:
+        """What a client needs to know beside the domain and epsilon."""
+        return {}
 
     def privatize(self, values: Any, *, bits: Bits | None = None) -> Reports:
         """Returns one report for each value, or for the one value that is given: the client's side.

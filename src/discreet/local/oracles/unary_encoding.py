@@ -68,10 +68,8 @@ class UnaryEncoding(FrequencyOracle):
         """Returns how many bits a report has."""
         return self.domain.size
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Returns the public parameters that a client needs, as JSON holds them."""
-        return {**FrequencyOracle.parameters.fget(self), "symmetric": self.symmetric}  # type: ignore[attr-defined]
+    def _options(self) -> dict[str, Any]:
+        return {"symmetric": self.symmetric}
 
     def support(self, digits: int = 60) -> tuple[Enclosure, Enclosure]:
         """Returns the probabilities that the bit of the true value, and of any other, is 1."""
