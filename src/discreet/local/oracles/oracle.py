@@ -111,8 +111,8 @@ class FrequencyOracle(ABC):
         Args:
             reports: from `privatize` of an oracle with the same parameters, or an array of their rows.
             confidence: of each interval.
-            project: whether values are moved to the nearest that are not negative and sum to 1. This takes the bias
-                off no longer; `raw` keeps the unbiased ones. Intervals are then cut to [0, 1].
+            project: whether values are moved to the nearest that are not negative and sum to 1. They have a bias
+                then; `raw` keeps those without. Intervals are cut to [0, 1].
             drop: whether rows that no client makes are left out; they are refused otherwise.
 
         Raises:

@@ -74,7 +74,8 @@ class SubsetSelection(FrequencyOracle):
         own = odds_coin(self.epsilon, self.size, self.domain.size - self.size).toss_many(codes.size, bits)
         rows = np.empty((codes.size, row_bytes(self.domain.size)), dtype=np.uint8)
         for some in chunks(codes.size, self.domain.size):
-            members = _even_sets(self.domain.size, codes[some], self.size - own[some], bits)
+            start = _coins(self.domain.size, self.size, codes[some].size, bits)
+            members = _even_sets(start, codes[some], self.size - own[some], bits)
             members[np.arange(len(members)), codes[some]] = own[some]
             rows[some] = packed(members)
         return rows
@@ -103,16 +104,15 @@ def _variance(epsilon: float, values: int, size: int) -> float:
     return q * (1 - q) / (p - q) ** 2
 
 
-def _even_sets(values: int, without: Ints, sizes: Ints, bits: Bits) -> NDArray[np.bool_]:
+def _even_sets(members: NDArray[np.bool_], without: Ints, sizes: Ints, bits: Bits) -> NDArray[np.bool_]:
     """Sets of these sizes of the other values, each set of a row's size equally likely.
 
-    Every value enters by a coin of one public probability, whatever it is, so that all sets of one size are equally
+    Every value entered by a coin of one public probability, whatever it is, so that all sets of one size are equally
     likely; then single values, drawn evenly among those in the set or not in it, are taken out or put in until the size
     is right. An even choice out of an even set leaves an even set.
     """
-    members = _coins(values, int(sizes[0]) if sizes.size else 0, without.size, bits)
-    rows = np.arange(without.size)
-    members[rows, without] = False
+    values = members.shape[1]
+    members[np.arange(without.size), without] = False
     surplus = np.count_nonzero(members, axis=1) - sizes
     active = np.flatnonzero(surplus)
     for _ in range(TURNS * values):
