@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,23 @@ class Contribution:
 
 
 ONE_CELL = Contribution()
+
+
+class Strategy(Protocol):
+    """What can be measured exactly: a public linear map to integers, and how far one unit can move its values."""
+
+    @property
+    def grid(self) -> Grid:
+        """Returns what a step is."""
+
+    def product(self, counts: Any) -> NDArray[Any]:
+        """Returns the exact measurements of counts, in steps."""
+
+    def l2_squared(self, contribution: Contribution = ..., neighbours: Neighbours | str = ...) -> int:
+        """Returns a square that the L2 norm of one unit's move, in steps, never exceeds."""
+
+    def l1(self, contribution: Contribution = ..., neighbours: Neighbours | str = ...) -> int:
+        """Returns a number that the L1 norm of one unit's move, in steps, never exceeds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -150,13 +167,13 @@ class IntegerStrategy:
         if single and not replaced:
             steps = int(np.max(np.sum(self.matrix * self.matrix, axis=0)))
         elif single:
-            steps = _most_apart(self._gram(), signed=contribution.signed)
+            steps = _most_apart(self.gram(), signed=contribution.signed)
         else:
             steps = self._several(contribution, replaced=replaced)
         return steps * contribution.amount**2
 
     def _several(self, contribution: Contribution, *, replaced: bool) -> int:
-        gram = self._gram()
+        gram = self.gram()
         both = contribution.signed
         one = _set_bound(np.abs(gram) if both else np.maximum(gram, 0), contribution.cells)
         return min(4 * one, _set_bound(np.abs(gram), 2 * contribution.cells) * (4 if both else 1)) if replaced else one
@@ -181,8 +198,8 @@ class IntegerStrategy:
     def _farthest(self, column: Integers) -> int:
         return int(np.max(np.sum(np.abs(self.matrix - column[:, None]), axis=0)))
 
-    def _gram(self) -> Integers:
-        """The exact Gram matrix of the columns, by products of floats that hold all their sums exactly."""
+    def gram(self) -> Integers:
+        """Returns the exact Gram matrix of the columns, by products of floats that hold all their sums exactly."""
         half = (53 - self.rows.bit_length()) // 2
         high, low = (self.matrix >> half).astype(float), (self.matrix & ((1 << half) - 1)).astype(float)
         cross = (high.T @ low).astype(np.int64)
@@ -246,13 +263,13 @@ class StrategyMechanism:
     (Gaussian(noise_multiplier=Fraction(2, 1)), (2,))
     """
 
-    strategy: IntegerStrategy
+    strategy: Strategy
     noise: Gaussian | DiscreteLaplace
 
     @classmethod
     def gaussian(
         cls,
-        strategy: IntegerStrategy,
+        strategy: Strategy,
         *,
         noise_multiplier: check.Number,
         contribution: Contribution = ONE_CELL,
@@ -268,7 +285,7 @@ class StrategyMechanism:
     @classmethod
     def laplace(
         cls,
-        strategy: IntegerStrategy,
+        strategy: Strategy,
         *,
         epsilon: check.Number,
         contribution: Contribution = ONE_CELL,

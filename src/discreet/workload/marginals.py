@@ -163,10 +163,10 @@ class MarginalsPlan:
         tables = CountedTables(counts, self.sets, self.domain)
         source = source_of(bits)
         components = self.noise.components(tables, source)
-        estimates = {}
+        estimates, event = {}, self.event
         for attributes in self.sets:
             value = assembled(attributes, components, self.domain)
             half = self.noise.reach(attributes, 1 - chance)
             low, high = value - half, value + half
-            estimates[attributes] = Estimate(value, low, high, self.event, confidence=chance, private=source.private)
+            estimates[attributes] = Estimate(value, low, high, event, confidence=chance, private=source.private)
         return ReleasedTables(domain=self.domain, estimates=estimates, variances=self.variances, private=source.private)

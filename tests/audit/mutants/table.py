@@ -20,6 +20,7 @@ from tests.audit.mutants import (
     robust,
     several,
     trees,
+    workloads,
 )
 from tests.audit.mutants.registry import Mutant
 
@@ -41,6 +42,7 @@ MUTANTS = [
     *fits.MUTANTS,
     *local_reports.MUTANTS,
     *learners.MUTANTS,
+    *workloads.MUTANTS,
 ]
 
 _HEAD = """# Mutants
