@@ -91,6 +91,11 @@ def test_many_attributes_are_bounded_term_by_term(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(gaussian_residuals, "_FEW", 0)
     bounded = Marginals(sizes, sets).plan(budget=Budget(rho=0.3), neighbours="replace")
     assert exact.total_variance < bounded.total_variance < 2 * exact.total_variance
+    monkeypatch.undo()
+    sizes = {f"x{i}": 2 + i % 2 for i in range(12)}
+    wide = Marginals(sizes, itertools.combinations(sizes, 2)).plan(budget=Budget(rho=0.3), neighbours="replace")
+    assert isinstance(wide.event, events.Gaussian)
+    assert 0.6 * (1 - 1e-7) < 1 / wide.event.noise_multiplier**2 <= Fraction(6, 10)
 
 
 def test_variances_are_those_of_the_noise_written_out() -> None:
@@ -297,6 +302,7 @@ def test_bad_plans_and_counts_are_refused_before_a_bit_is_drawn() -> None:
     marginals = Marginals({"a": 2, "b": 3}, [("a",), ("b",)])
     wrong: list[dict[str, Any]] = [{"budget": None}, {"budget": 1}, {"budget": Budget(rho=1), "neighbours": "swap"}]
     wrong += [{"budget": Budget(rho=1), "rows_per_unit": rows} for rows in (0, -1, 1.5, True)]
+    wrong += [{"budget": Budget(rho=Fraction(1, 10**60))}]
 
     def plan_is_refused(arguments: dict[str, Any]) -> None:
         with pytest.raises(InvalidParameter):

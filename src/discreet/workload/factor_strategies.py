@@ -20,13 +20,15 @@ from numpy.typing import NDArray
 
 from discreet.exact import Grid
 from discreet.lazy import linalg, optimize
-from discreet.mechanisms.optimal_gram import optimal_gram
+from discreet.mechanisms.optimal_gram import PRECISION, optimal_gram
 from discreet.mechanisms.strategy import LARGEST_ENTRY, IntegerStrategy
 
 Floats = NDArray[np.float64]
 
 _SINGULAR = 1e-10  # relative: eigenvalues of V below have none of the queries' weight
 _RIDGE = 1e-9
+_FEW_CELLS = 1024
+_ROUGH = 1e-4  # of the total variance, relative, for more cells
 _BRANCHES = (2, 4, 8, 16)
 _MOST_OPTIMISED = 256  # cells: weighted sums are searched by gradients of a cubic cost
 _MOST_SUMS = 32
@@ -73,10 +75,10 @@ class FactorQueries:
         """Returns the strategy for normal noise."""
         small = self._reduced_gram()
         if _full_rank(small):
-            return self._widened(_square(optimal_gram(small).gram, largest))
+            return self._widened(_square(optimal_gram(small, precision=_precision(len(small))).gram, largest))
         basis = self._basis()
         if basis is None:
-            return self._widened(_square(optimal_gram(_ridged(small)).gram, largest))
+            return self._widened(_square(optimal_gram(_ridged(small), precision=_precision(len(small))).gram, largest))
         inverse = np.linalg.pinv(basis.values())
         found = optimal_gram(inverse.T @ small @ inverse, basis=basis.values()).gram
         return self._widened(_combined(np.asarray(np.linalg.cholesky(found).T, dtype=np.float64), basis, largest))
@@ -131,6 +133,11 @@ class FactorQueries:
         sizes = np.bincount(places, minlength=len(small.decoder) + 1)
         decoder = np.pad(small.decoder, ((1, 0), (0, 0)))[places] / sizes[places][:, None]
         return FactorStrategy(strategy=IntegerStrategy(matrix=matrix, grid=small.strategy.grid), decoder=decoder)
+
+
+def _precision(cells: int) -> float:
+    """How near to the optimum: of many cells a round takes minutes, and the last of them change little."""
+    return PRECISION if cells <= _FEW_CELLS else _ROUGH
 
 
 def _full_rank(gram: Floats) -> bool:

@@ -14,7 +14,6 @@ row was left out; then it is added or removed.
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,9 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InternalError
+from discreet.errors import InternalError, InvalidParameter
 from discreet.exact import Grid, root_above
-from discreet.mechanisms.base import add, reasonable_noise
+from discreet.mechanisms.base import add
 from discreet.mechanisms.strategy import STEPS
 from discreet.mechanisms.tails import normal_reach
 from discreet.noise import Bits
@@ -40,7 +39,9 @@ Floats = NDArray[np.float64]
 _STEPS = STEPS
 _FINEST = -20  # exponent of a grid: counts are whole numbers
 _LARGE = 1 << 40  # counts that times 2^20 leave int64
-_FEW = 10  # attributes whose subsets are all tried
+_LARGEST_SIGMA = Fraction(1 << 60)  # remainders of counts on its grid are exact as floats
+_FEW = 12  # attributes whose differences are all tried
+_SAFE = 1 + 1e-9
 _PRECISION = 80  # bits to which costs are rounded up, relative to the budget
 
 
@@ -124,11 +125,11 @@ def plan_gaussian(
     if replaced:
         ideal = _scaled_to_swaps(ideal, domain, budget)
     sigmas = {part: _above(math.sqrt(ideal[part])) for part in chosen}
-    cost = _exact_cost(sigmas, domain, neighbours, mu_squared)
+    cost = _cost(sigmas, domain, neighbours, mu_squared)
     if cost > mu_squared:
         raise InternalError("The plan costs more than its budget.")
-    for sigma in sigmas.values():
-        reasonable_noise(sigma, "budget")
+    if max(sigmas.values()) > _LARGEST_SIGMA:
+        raise InvalidParameter("budget", "the amount", "to need noise below 2^60 counts", "Pass a larger budget.")
     return GaussianResiduals(domain=domain, sigmas=sigmas, noise_multiplier=1 / root_above(cost))
 
 
@@ -141,48 +142,52 @@ def _exact_share(part: Attributes, domain: Domain) -> Fraction:
     return math.prod((Fraction(domain.sizes[name] - 1, domain.sizes[name]) for name in part), start=Fraction(1))
 
 
-def _exact_cost(
-    sigmas: dict[Attributes, Fraction], domain: Domain, neighbours: Neighbours, budget: Fraction
-) -> Fraction:
+def _cost(sigmas: dict[Attributes, Fraction], domain: Domain, neighbours: Neighbours, budget: Fraction) -> Fraction:
     """An upper bound of mu^2, each term rounded up to a tiny share of the budget."""
     unit = budget / (1 << _PRECISION)
-    terms = {part: Fraction(_exact_share(part, domain) / sigma**2) for part, sigma in sigmas.items()}
-    added = unit * sum(math.ceil(term / unit) for term in terms.values())
+    added = unit * sum(math.ceil(_exact_share(part, domain) / sigma**2 / unit) for part, sigma in sigmas.items())
     if neighbours is Neighbours.ADD_REMOVE:
         return added
-    return max(added, unit * math.ceil(_worst_swap(terms, domain, unit) / unit))
+    terms = {part: share(part, domain) / float(sigma) ** 2 for part, sigma in sigmas.items()}
+    return max(added, Fraction(_worst_swap(terms, domain)))
 
 
-def _worst_swap(terms: dict[Attributes, Fraction], domain: Domain, unit: Fraction) -> Fraction:
-    """The largest move of one unit from a cell to another: exact over few attributes, else term by term."""
+def _worst_swap(terms: dict[Attributes, float], domain: Domain) -> float:
+    """The largest move of one unit from a cell to another: over all differences of few attributes, else term by term.
+
+    All terms are positive, each a product of few numbers: floats are off by less than 10^-11, and 10^-9 is added.
+    """
     names = sorted({name for part in terms for name in part})
     if len(names) > _FEW:
-        rounded = [math.ceil(term * _swap(part, _nearest(part, domain), domain) / unit) for part, term in terms.items()]
-        return unit * sum(rounded)
-    everything = [frozenset(d) for size in range(len(names) + 1) for d in itertools.combinations(names, size)]
-    sums = [sum(math.ceil(t * _swap(part, d, domain) / unit) for part, t in terms.items()) for d in everything]
-    return unit * max(sums)
+        return sum(term * _swap(part, _nearest(part, domain), domain) for part, term in terms.items()) * _SAFE
+    different = (np.arange(1 << len(names))[:, None] >> np.arange(len(names))) & 1
+    factors = np.where(different, [-1 / (domain.sizes[name] - 1) for name in names], 1.0)
+    totals = np.zeros(len(different))
+    for part, term in terms.items():
+        totals += 2 * term * (1 - np.prod(factors[:, [names.index(name) for name in part]], axis=1))
+    return float(np.max(totals)) * _SAFE
 
 
-def _swap(part: Attributes, different: frozenset[str], domain: Domain) -> Fraction:
+def _swap(part: Attributes, different: Attributes, domain: Domain) -> float:
     """2 (1 - prod of -1 / (n_i - 1) over the attributes of a residual that differ), in units of p_B."""
-    across = math.prod((Fraction(-1, domain.sizes[name] - 1) for name in part if name in different), start=Fraction(1))
-    return 2 * (1 - across)
+    return 2 * (1 - math.prod(-1 / (domain.sizes[name] - 1) for name in part if name in different))
 
 
-def _nearest(part: Attributes, domain: Domain) -> frozenset[str]:
+def _nearest(part: Attributes, domain: Domain) -> Attributes:
     """The difference that moves a residual farthest: in one attribute, of the fewest values."""
-    return frozenset(sorted(part, key=lambda name: domain.sizes[name])[:1])
+    return tuple(sorted(part, key=lambda name: domain.sizes[name])[:1])
 
 
 def _largest_swap(part: Attributes, domain: Domain) -> float:
-    return share(part, domain) * float(_swap(part, _nearest(part, domain), domain))
+    return share(part, domain) * _swap(part, _nearest(part, domain), domain)
 
 
 def _scaled_to_swaps(ideal: dict[Attributes, float], domain: Domain, budget: float) -> dict[Attributes, float]:
-    """Scales variances to the worst pair of cells; what adding a unit leaves of the budget, the number of rows gets."""
-    terms = {part: Fraction(share(part, domain) / variance) for part, variance in ideal.items()}
-    worst = float(_worst_swap(terms, domain, Fraction(budget) / (1 << _PRECISION))) if terms else 0.0
+    """Scales variances to the worst pair of cells; what adding a unit leaves of the budget, the number of rows gets.
+
+    Adding costs at most half of the worst swap: over all second cells, the mean of what a swap costs is twice as much.
+    """
+    worst = _worst_swap({part: share(part, domain) / variance for part, variance in ideal.items()}, domain)
     scaled = {part: variance * worst / budget for part, variance in ideal.items()}
     added = sum(share(part, domain) / variance for part, variance in scaled.items())
     return {(): 1 / (budget - added), **scaled}

@@ -33,6 +33,7 @@ from discreet.workload.residuals import centred, weights
 
 Floats = NDArray[np.float64]
 
+_MOST_EVENTS = 256  # of one release; more are described by their sum
 _BITS = 40  # of a share of epsilon
 _NEGLIGIBLE = 1e-4  # a share of epsilon that buys nothing worth reading
 _MOST_TERMS = 1 << 20  # pairs of a measurement and a component whose shares are optimised
@@ -96,6 +97,8 @@ class LaplaceTables:
         if self.sensitivity == 2:
             return events.Pure(rows * max(2 * others, total + others))
         parts = [events.DiscreteLaplace(scale=1 / share, sensitivity=rows) for share in self.shares.values()]
+        if len(parts) > _MOST_EVENTS:
+            return events.Pure(rows * (total + others))
         return parts[0] if len(parts) == 1 else events.Composed(parts)
 
     @cached_property

@@ -165,7 +165,7 @@ class MarginalsPlan:
         components = self.noise.components(tables, source)
         estimates, event = {}, self.event
         for attributes in self.sets:
-            value = assembled(attributes, components, self.domain)
+            value = assembled(attributes, components, self.domain)[()]
             half = self.noise.reach(attributes, 1 - chance)
             low, high = value - half, value + half
             estimates[attributes] = Estimate(value, low, high, event, confidence=chance, private=source.private)

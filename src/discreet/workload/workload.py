@@ -209,8 +209,8 @@ class WorkloadPlan:
     Formal guarantee: one release is described by `event`, for all counts that differ by what one unit can hold, under
     `neighbours`. Strategies are rounded to public grids of powers of two, map counts to exact integers, and get integer
     noise for a sensitivity that is computed from the rounded matrices in integers; all else is post-processing. With
-    normal noise and one product, the total variance is within a millionth of the least that any Gaussian strategy has
-    under ADD_REMOVE, but for rounding.
+    normal noise and one product, the total variance is within a millionth (a ten-thousandth for more than 1,024 cells)
+    of the least that any Gaussian strategy has under ADD_REMOVE, but for the rounding of strategies.
 
     Attributes:
         workload: the queries.
