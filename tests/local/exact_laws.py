@@ -116,7 +116,7 @@ def judge_privacy(laws: Sequence[Law], epsilon: Fraction, *, tight: bool = True)
 
 def supported(oracle: FrequencyOracle, report: Key) -> Any:
     """Which values a report supports, as the aggregator counts them."""
-    rows = np.array(report).reshape(1, *oracle._columns)
+    rows = np.array(report).reshape(1, *oracle.row_shape)
     assert oracle._valid(rows).all()
     return oracle._counted(rows)
 

@@ -36,7 +36,7 @@ Remember = Annotated[Path | None, typer.Option(help="A private file: asked again
 Reports = Annotated[list[Path], typer.Argument(metavar="REPORTS...", help="Files of reports.", dir_okay=False)]
 Confidence = Annotated[str, typer.Option(help="Of each interval.")]
 Project = Annotated[bool, typer.Option("--project", help="Move shares to the nearest that can be: 0 or more, sum 1.")]
-Drop = Annotated[bool, typer.Option("--drop", help="Leave out reports that no respondent makes.")]
+Drop = Annotated[bool, typer.Option("--drop", help="Leave out lines that no respondent makes, and count them.")]
 
 
 @app.command()

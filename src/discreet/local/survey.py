@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -135,28 +135,50 @@ class Survey:
             lines: reports, one in each; empty lines do not count.
             confidence: of each interval.
             project: whether shares are moved to the nearest that are not negative and sum to 1.
-            drop: whether reports that no respondent makes are left out; they are refused otherwise.
+            drop: whether lines that no respondent to this survey makes are left out; they are refused otherwise.
 
         Raises:
-            InvalidParameter: for a line that is no report, and for one of another survey.
+            InvalidParameter: for a line that is no report, and for one of another survey; it names the line.
         """
-        rows = [row for number, line in enumerate(lines, 1) for row in self._row(number, line)]
+        rows, dropped = self._rows(lines, drop=drop)
         if not rows:
             raise InvalidParameter("reports", "an empty file", "to hold at least one report")
-        return self.oracle.estimate(rows, confidence=confidence, project=project, drop=drop)
+        found = self.oracle.estimate(rows, confidence=confidence, project=project, drop=drop)
+        return replace(found, dropped=found.dropped + dropped)
 
-    def _row(self, number: int, line: str) -> Iterator[Any]:
-        if not line.strip():
-            return
+    def _rows(self, lines: Iterable[str], *, drop: bool) -> tuple[list[Any], int]:
+        """The reports, and the number of lines that are none of this survey."""
+        rows, dropped = [], 0
+        for number, line in enumerate(lines, 1):
+            try:
+                rows += [self._row(number, line)] if line.strip() else []
+            except InvalidParameter:
+                if not drop:
+                    raise
+                dropped += 1
+        return rows, dropped
+
+    def _row(self, number: int, line: str) -> Any:
         try:
             content = json.loads(line)
             mark, report = content["survey"], content["report"]
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise InvalidParameter("reports", f"line {number}", "to be a report", "Delete that line.") from None
-        if mark != self.mark:
+            mark = report = None
+        if mark is not None and mark != self.mark:
             hint = "It is for another question, other values or another epsilon; collect those reports apart."
             raise InvalidParameter("reports", f"line {number}", "to be for this survey", hint)
-        yield report
+        if not _whole(report, self.oracle.row_shape):
+            hint = "Delete that line, or leave such lines out with drop=True."
+            raise InvalidParameter("reports", f"line {number}", "to be a report", hint)
+        return report
+
+
+def _whole(report: object, shape: tuple[int, ...]) -> bool:
+    """Whether a report has the form of a row: one whole number, or as many as a row has."""
+    numbers = report if shape else [report]
+    if not isinstance(numbers, list) or (shape and len(numbers) != shape[0]):
+        return False
+    return all(type(number) is int and abs(number) < 1 << 62 for number in numbers)
 
 
 def _named(name: object) -> Any:

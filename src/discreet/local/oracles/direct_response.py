@@ -53,7 +53,8 @@ class _DirectResponse(FrequencyOracle):
         return np.asarray((rows >= 0) & (rows < self.domain.size))
 
     @property
-    def _columns(self) -> tuple[int, ...]:
+    def row_shape(self) -> tuple[int, ...]:
+        """Returns the shape of one row."""
         return ()
 
 

@@ -80,5 +80,6 @@ class HadamardResponse(FrequencyOracle):
         return np.asarray((rows >= 0) & (rows < 1 << self.bits_per_report))
 
     @property
-    def _columns(self) -> tuple[int, ...]:
+    def row_shape(self) -> tuple[int, ...]:
+        """Returns the shape of one row."""
         return ()

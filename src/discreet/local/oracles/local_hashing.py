@@ -88,7 +88,7 @@ class LocalHashing(FrequencyOracle):
         return (self.domain.size - 1).bit_length()
 
     def _randomized(self, codes: Ints, bits: Bits) -> NDArray[Any]:
-        masks = uniform_below(1 << self._word, (codes.size, self._columns[0] - 1), bits=bits)
+        masks = uniform_below(1 << self._word, (codes.size, self.row_shape[0] - 1), bits=bits)
         hashed = joined_bits(parity(masks & codes[:, None]))
         return np.column_stack([masks, response(self.epsilon, self.hashes).release(hashed, bits=bits)])
 
@@ -101,7 +101,8 @@ class LocalHashing(FrequencyOracle):
         return np.asarray(known & (hashed >= 0) & (hashed < self.hashes))
 
     @property
-    def _columns(self) -> tuple[int, ...]:
+    def row_shape(self) -> tuple[int, ...]:
+        """Returns the shape of one row."""
         return (self.hashes.bit_length(),)
 
 

@@ -72,8 +72,8 @@ class FrequencyOracle(ABC):
 
     @property
     @abstractmethod
-    def _columns(self) -> tuple[int, ...]:
-        """The shape of one row."""
+    def row_shape(self) -> tuple[int, ...]:
+        """Returns the shape of one row; () is a single number."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class FrequencyOracle(ABC):
             InvalidParameter: for reports of another oracle or domain, for none, and for rows that no client makes.
         """
         chance = check.probability(confidence=confidence)
-        rows, dropped, private = accepted(reports, canonical(self.parameters), self._columns, self._valid, drop=drop)
+        rows, dropped, private = accepted(reports, canonical(self.parameters), self.row_shape, self._valid, drop=drop)
         counts = self._counted(rows)
         shares = (counts / len(rows), *clopper_pearson(counts, len(rows), float(1 - chance)))
         raw, low, high = (self._unbiased(share) for share in shares)

@@ -87,7 +87,8 @@ class SubsetSelection(FrequencyOracle):
         return np.asarray(well_formed(rows, self.domain.size) & (ones(rows) == self.size))
 
     @property
-    def _columns(self) -> tuple[int, ...]:
+    def row_shape(self) -> tuple[int, ...]:
+        """Returns the shape of one row."""
         return (row_bytes(self.domain.size),)
 
 

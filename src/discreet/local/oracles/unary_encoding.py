@@ -101,5 +101,6 @@ class UnaryEncoding(FrequencyOracle):
         return well_formed(rows, self.domain.size)
 
     @property
-    def _columns(self) -> tuple[int, ...]:
+    def row_shape(self) -> tuple[int, ...]:
+        """Returns the shape of one row."""
         return (row_bytes(self.domain.size),)
