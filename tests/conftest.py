@@ -20,7 +20,7 @@ _STEADY = settings(
     suppress_health_check=[HealthCheck.too_slow],
 )
 
-settings.register_profile("ci", _STEADY, max_examples=30)
+settings.register_profile("ci", _STEADY, max_examples=20)
 settings.register_profile("slow", _STEADY, max_examples=1000)
 settings.load_profile(os.environ.get("DISCREET_HYPOTHESIS", "ci"))
 

@@ -74,6 +74,7 @@ def test_is_refused_before_anything_is_read_or_charged(case: Case, closed: dict[
     assert _standing(curator) == before
 
 
+@pytest.mark.slow
 @every("case", [case for case in REFUSED if not case.asked])
 def test_explain_and_rehearse_refuse_it_too(case: Case, closed: dict[str, Curator]) -> None:
     for door in (closed[case.world].explain, closed[case.world].rehearse):

@@ -280,12 +280,12 @@ def test_tables_about_the_same_people_share_a_budget() -> None:
     assert refused.value.name == "unit"
 
 
-RUNS = 400
+RUNS = 200
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), pytest.param(Fraction(3), marks=pytest.mark.slow)])
 def test_count_intervals_cover_as_often_as_their_law_says(epsilon: Fraction) -> None:
-    """Discrete Laplace: P(|Z| <= t) = 1 - 2 a^(t + 1) / (1 + a); four standard errors on 400 fixed draws."""
+    """Discrete Laplace: P(|Z| <= t) = 1 - 2 a^(t + 1) / (1 + a); four standard errors on 200 fixed draws."""
     rows = [{"patient": i, "ward": "A", "age": 1, "charge": 1.0, "kind": "x"} for i in range(50)]
     curator = Curator.for_tests(engine=Memory(), bits=SeededBits(17))
     curator.protect(rows, name="visits", budget=Budget(epsilon=10**6), **DECLARED)

@@ -153,7 +153,8 @@ def test_another_version_of_the_data_is_another_matter() -> None:
     assert not one(curator, FOLLOWING[0], "0.01").replayed
 
 
-@pytest.mark.parametrize("delta", ["0", pytest.param("1e-6", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
 def test_intervals_of_what_follows_cover(delta: str) -> None:
     """300 releases: at 80 % the true count lies outside in 60 of them at most, four standard errors allowed."""
     outside, runs = 0, 300

@@ -229,11 +229,13 @@ def along_links(word: str) -> Callable[[Joined, str], bool]:
     return lambda world, sql: world.family is SHOP and found.search(sql) is not None
 
 
+@pytest.mark.slow
 def test_mutant_exists_over_other_peoples_rows() -> None:
     with replaced(Matched, across_people(lambda relation: not relation.negated)):
         noticed(along_links("(?<!NOT )(EXISTS|IN)"), first=4 * FIRST)
 
 
+@pytest.mark.slow
 def test_mutant_not_in_over_other_peoples_rows() -> None:
     with replaced(Matched, across_people(lambda relation: relation.negated)):
         noticed(along_links("NOT (EXISTS|IN)"), first=4 * FIRST)

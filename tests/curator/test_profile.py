@@ -237,6 +237,7 @@ def test_coverage_is_a_part_of_the_epsilon_and_is_kept() -> None:
         curator.ask("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)", epsilon=1, coverage="0.5")
 
 
+@pytest.mark.slow
 def test_sums_and_means_of_the_whole_table(tmp_path: Path) -> None:
     """Of 40 numbers at most 9 may miss: more has a chance below 1e-4 if each does with 1/20."""
     rows = visits(3, patients=60, most=9)

@@ -103,6 +103,7 @@ def crowd() -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_limits_that_bind_for_most(bench: Bench) -> None:
     bench.load(crowd(), COLUMNS)
     of_units = [len({row["a"] for row in crowd() if row["u"] == f"{unit}"}) for unit in range(40)]

@@ -38,6 +38,7 @@ def agree(bench: Bench, texts: list[str]) -> None:
         bench.agreed(value_of(call(name, T, col("a", T))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bench", [PRINTERS], indirect=True, ids=["printers"])
 def test_every_code_point_is_in_the_same_case_on_every_engine(bench: Bench) -> None:
     agree(bench, chunks())
