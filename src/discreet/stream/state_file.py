@@ -13,15 +13,16 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from discreet.errors import StreamError
+from discreet.noise import system_bits
 
 FORMAT = "discreet stream 1"
 _OWNER_ONLY = 0o600
+_NAME_BITS = 128
 _OLD = "Going on would release periods a second time. Find the newest state and its witness, or start a new stream."
 
 File = os.PathLike[str] | str
@@ -80,7 +81,7 @@ class StateFile:
     def _load(self, parameters: Entry) -> None:
         lines, torn = _lines(self._descriptor)
         if not lines:
-            self._stream = uuid.uuid4().hex
+            self._stream = f"{system_bits().integer(_NAME_BITS):032x}"
             if self._witness.seen(self._stream) is not None:
                 raise StreamError("The state of the stream is empty, but its witness is not", _OLD)
             self._write({"format": FORMAT, "stream": self._stream, "parameters": parameters}, at=0)
