@@ -8,6 +8,9 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from discreet import accounting
@@ -143,9 +146,9 @@ def test_the_exact_law_of_a_tiny_table_keeps_to_its_event(monkeypatch: pytest.Mo
             for first, second in ((base, moved), (moved, base)):
                 found = float(np.sum(np.maximum(first - np.exp(epsilon) * second, 0)))
                 assert found <= accounting.delta(plan.event, epsilon) + 1e-12
-    draws = [int(gaussian_residuals._release(np.array([7]), sigmas[("a",)], SeededBits(s))[0]) - 7 for s in range(4000)]
+    draws = [int(gaussian_residuals._release(np.array([7]), sigmas[("a",)], SeededBits(s))[0]) - 7 for s in range(1500)]
     expected = float(sigmas[("a",)]) ** 2 * 2 + 1 / 12
-    assert np.var(draws) == pytest.approx(expected, rel=0.15)  # 6.7 sd of 4,000 squares
+    assert np.var(draws) == pytest.approx(expected, rel=0.25)  # 6.8 sd of 1,500 squares
 
 
 def test_measured_errors_are_the_claimed_ones(bits: SeededBits) -> None:
@@ -195,6 +198,19 @@ def test_values_of_rows_are_found_by_their_labels_and_strangers_count_nowhere() 
     released = plan.release(rows)
     assert np.round(released["sex", "age"].value).tolist() == [[1, 0, 0], [0, 0, 2]]
     assert np.round(released["mixed"].value).tolist() == [1, 2, 0]
+
+
+def test_frames_of_all_kinds_are_counted() -> None:
+    plan = Marginals({"a": 2, "b": ["x", "y"]}, [("a", "b")]).plan(budget=Budget(epsilon=10**7))
+    columns = {"a": [0, 1, 1, 7], "b": ["x", "y", "y", "x"]}
+    for frame in (pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)):
+        assert np.round(plan.release(frame)["a", "b"].value).tolist() == [[1, 0], [0, 2]]
+
+
+def test_the_interval_of_one_draw_is_that_of_its_law() -> None:
+    plan = Marginals({"a": 3}, [("a",)]).plan(budget=Budget(epsilon="1/10"))
+    estimate = plan.release(np.array([5, 6, 7]), bits=SeededBits(1))["a"]
+    assert (estimate.high - estimate.low) / 2 == pytest.approx(30, abs=0.01)  # P(|Z| > 30) = 2 a^31 / (1 + a) < 0.05
 
 
 def test_the_same_set_twice_costs_what_one_costs_and_weights_shift_the_error() -> None:
@@ -286,6 +302,7 @@ def test_bad_domains_and_sets_are_refused() -> None:
     bad += [({"a": True}, [()]), ({"a": []}, [()]), ({"a": ["x", "x"]}, [()]), ({"a": [float("nan")]}, [()])]
     bad += [({1: 2}, [()]), ({"a": 2}, []), ({"a": 2}, [("b",)]), ({"a": 2}, ["a"]), ({"a": 2}, "a"), ({"a": 2}, 3)]
     bad += [({"a": 2}, [("a", "a")]), ({f"x{i}": 2 for i in range(30)}, [[f"x{i}" for i in range(30)]])]
+    bad += [({"a": 2}, [(["a"],)]), ({"a": 2}, [(1,)])]
     bad += [({"a": None}, [()]), ({"a": "xy"}, [()]), (None, [()]), ({"a": 1 << 40}, [()])]
 
     def is_refused(case: tuple[Any, Any]) -> None:
@@ -312,6 +329,7 @@ def test_bad_plans_and_counts_are_refused_before_a_bit_is_drawn() -> None:
     plan = marginals.plan(budget=Budget(rho=1))
     counts: list[Any] = [COUNTS.T, COUNTS.astype(float), COUNTS > 1, COUNTS[0], 5, "a", None, {("a",): [1, 2]}]
     counts += [{("a", "b"): COUNTS.T}, {"a": np.array([0, 1])}, {"a": np.array([0.0]), "b": np.array([0])}]
+    counts += [np.full((2, 3), 1 << 60), {("a", "b"): np.full((2, 3), 1 << 48)}]
     counts += [{"a": np.array([0, 1]), "b": np.array([0])}, {"a": COUNTS, "b": COUNTS}, {}]
 
     def counts_are_refused(value: Any) -> None:
@@ -328,7 +346,7 @@ def test_bad_plans_and_counts_are_refused_before_a_bit_is_drawn() -> None:
 
 def test_huge_counts_and_huge_noise_stay_exact() -> None:
     plan = Marginals({"a": 2}, [("a",)]).plan(budget=Budget(rho=10**6))
-    counts = np.array([1 << 60, -(1 << 59)])
+    counts = np.array([1 << 48, -(1 << 47)])
     assert plan.release(counts).raw[("a",)] == pytest.approx(counts.astype(float), rel=1e-9)
     noisy = Marginals({"a": 3}, [("a",)]).plan(budget=Budget(rho=Fraction(1, 10**14)))
     released = noisy.release(np.array([5, 6, 7]), bits=SeededBits(1))["a"]

@@ -193,7 +193,7 @@ def test_measured_errors_are_the_claimed_ones(place: int, bits: SeededBits) -> N
 @pytest.mark.slow
 def test_all_measured_errors_are_the_claimed_ones(bits: SeededBits) -> None:
     for queries in SMALL:
-        _errors_are_claimed(queries, bits, 2000)
+        _errors_are_claimed(queries, bits, 600)
 
 
 def test_projected_answers_are_those_of_counts_without_negative_ones() -> None:

@@ -18,6 +18,7 @@ from discreet.workload.product_domain import MOST_CELLS, Attributes, Domain
 
 Integers = NDArray[np.int64]
 
+_MOST_COUNTED = 2.0**50
 _FORMS = "Pass an integer array over the whole domain, {('a', 'b'): table, ...}, or columns of codes {'a': codes, ...}."
 
 
@@ -69,7 +70,7 @@ def _summed(counts: Any, sets: list[Attributes], domain: Domain) -> dict[Attribu
     names = tuple(domain.sizes)
     if domain.cells(names) > MOST_CELLS:
         raise InvalidValue("to be tables or columns", f"The whole domain has too many cells. {_FORMS}")
-    whole = whole_counts(counts, domain.shape(names))
+    whole = _addable(whole_counts(counts, domain.shape(names)))
     return {attributes: _margin(whole, names, attributes) for attributes in sets}
 
 
@@ -78,13 +79,20 @@ def _given(counts: Mapping[Any, Any], sets: list[Attributes], domain: Domain) ->
     for names, table in counts.items():
         attributes = domain.ordered(names)
         axes = [list(names).index(name) for name in attributes]
-        given = whole_counts(table, tuple(domain.sizes[name] for name in names))
+        given = _addable(whole_counts(table, tuple(domain.sizes[name] for name in names)))
         found[attributes] = given.transpose(axes)
     missing = [attributes for attributes in sets if not any(set(attributes) <= set(table) for table in found)]
     if missing:
         raise InvalidValue(f"to have a table for {missing[0]}", "Every set that is asked for must be part of a table.")
     covers = {attributes: next(table for table in found if set(attributes) <= set(table)) for attributes in sets}
     return {attributes: _margin(found[table], table, attributes) for attributes, table in covers.items()}
+
+
+def _addable(table: Integers) -> Integers:
+    """A table of which no sum or difference leaves int64, and all are exact as floats with noise."""
+    if float(np.sum(np.abs(table.astype(np.float64)))) >= _MOST_COUNTED:
+        raise InvalidValue("to add up to less than 2^50", "Clip counts to public bounds.")
+    return table
 
 
 def _counted(frame: Any, sets: list[Attributes], domain: Domain) -> dict[Attributes, Integers]:

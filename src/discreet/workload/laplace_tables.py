@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from discreet.lazy import optimize
 from discreet.mechanisms.base import add, reasonable_noise
 from discreet.mechanisms.laplace import draw_variance
+from discreet.mechanisms.sums import laplace_reaches
 from discreet.mechanisms.tails import laplace_reach
 from discreet.noise import Bits, discrete_laplace
 from discreet.privacy import Neighbours, events
@@ -37,6 +38,8 @@ _MOST_EVENTS = 256  # of one release; more are described by their sum
 _BITS = 40  # of a share of epsilon
 _NEGLIGIBLE = 1e-4  # a share of epsilon that buys nothing worth reading
 _MOST_TERMS = 1 << 20  # pairs of a measurement and a component whose shares are optimised
+_DUST = 1e-14
+_FEW_DRAWS = 64
 _TILTS = np.concatenate([np.geomspace(1e-3, 0.5, 60, endpoint=False), np.linspace(0.5, 0.999, 60)])
 
 
@@ -128,18 +131,15 @@ class LaplaceTables:
     def reach(self, table: Attributes, outside: Fraction) -> float:
         """Returns a distance that the error of a cell exceeds with at most this probability.
 
-        The error is a weighted sum of discrete Laplace draws. By Chernoff's bound, P(|S| > x) is at most 2 e^(-t x)
-        times the mean of e^(t S) for every t, and that of a draw is (1 - p)^2 / ((1 - p e^u) (1 - p e^-u)).
+        The error is a weighted sum of discrete Laplace draws, for which there are two bounds.
         """
-        draws = [draw for m in self.shares for draw in self._draws(table, m)]
-        merged = [(abs(weight), share, count) for weight, share, count in draws if weight]
-        if len(merged) == 1 and merged[0][2] == 1:
-            return merged[0][0] * laplace_reach(1 / merged[0][1], outside) * (1 + 1e-9)
-        factors, rates, counts = (np.array([float(x) for x in column]) for column in zip(*merged, strict=True))
-        tilts = _TILTS[:, None] * np.min(rates / factors)
-        moved = tilts * factors
-        logs = 2 * np.log(-np.expm1(-rates)) - np.log(-np.expm1(moved - rates)) - np.log(-np.expm1(-moved - rates))
-        return float(np.min((math.log(2 / float(outside)) + logs @ counts) / tilts[:, 0])) * (1 + 1e-9)
+        draws = [(abs(weight), share, count) for m in self.shares for weight, share, count in self._draws(table, m)]
+        largest = max(weight for weight, _, _ in draws)
+        felt = [draw for draw in draws if draw[0] > _DUST * largest]  # the others are 0, but for rounding
+        if len(felt) == 1 and felt[0][2] == 1:
+            return felt[0][0] * laplace_reach(1 / felt[0][1], outside) * (1 + 1e-6)
+        factors, rates, counts = (np.array([float(x) for x in column]) for column in zip(*felt, strict=True))
+        return min(_chernoff(factors, rates, counts, outside), _fractions(factors, rates, counts, outside)) * (1 + 1e-6)
 
     def _draws(self, table: Attributes, measured: Measurement) -> Iterator[tuple[float, Fraction, int]]:
         """What one measurement adds to a cell's error: weights of draws, their 1 / b, and how many there are of each.
@@ -170,6 +170,26 @@ class LaplaceTables:
             if name not in measured.differences
         )
         return math.prod(centring) / 2.0 ** len(measured.differences)
+
+
+def _chernoff(factors: Floats, rates: Floats, counts: Floats, outside: Fraction) -> float:
+    """P(|S| > x) is at most 2 e^(-t x) times the mean of e^(t S), for every t.
+
+    Of one draw the mean of e^(u Z) is (1 - p)^2 / ((1 - p e^u) (1 - p e^-u)), p = e^(-rate).
+    """
+    tilts = _TILTS[:, None] * np.min(rates / factors)
+    moved = tilts * factors
+    logs = 2 * np.log(-np.expm1(-rates)) - np.log(-np.expm1(moved - rates)) - np.log(-np.expm1(-moved - rates))
+    return float(np.min((math.log(2 / float(outside)) + logs @ counts) / tilts[:, 0]))
+
+
+def _fractions(factors: Floats, rates: Floats, counts: Floats, outside: Fraction) -> float:
+    """The same by the exact law of continuous draws, less than a step apart from discrete ones, where they are few."""
+    if np.sum(counts) > _FEW_DRAWS:
+        return math.inf
+    weights = np.repeat(factors, counts.astype(np.intp))[:, None]
+    sizes = weights / np.repeat(rates, counts.astype(np.intp))[:, None]
+    return float(laplace_reaches(sizes, weights, float(outside))[0])
 
 
 def _release(exact: NDArray[Any], share: Fraction, bits: Bits) -> Floats:

@@ -59,7 +59,7 @@ class Domain:
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise InvalidParameter("sets", names, "to be tuples of names", "Pass e.g. [('sex',), ('sex', 'region')].")
         given = list(names)
-        unknown = [name for name in given if name not in self.sizes]
+        unknown = [name for name in given if not isinstance(name, str) or name not in self.sizes]
         if unknown:
             raise InvalidParameter("sets", unknown[0], f"to be one of {', '.join(self.sizes)}")
         if len(set(given)) < len(given):
