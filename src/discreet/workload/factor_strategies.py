@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 _SINGULAR = 1e-10  # relative: eigenvalues of V below have none of the queries' weight
 _RIDGE = 1e-9
 _FEW_CELLS = 1024
+_COARSE = 256  # steps that combinations of queries have at least
 _ROUGH = 1e-4  # of the total variance, relative, for more cells
 _BRANCHES = (2, 4, 8, 16)
 _MOST_OPTIMISED = 256  # cells: weighted sums are searched by gradients of a cubic cost
@@ -170,15 +171,22 @@ def _decoded(strategy: IntegerStrategy) -> FactorStrategy:
     return FactorStrategy(strategy=strategy, decoder=_inverse(strategy))
 
 
+def _regular(strategy: IntegerStrategy) -> IntegerStrategy:
+    """A square strategy, or every entry by itself if rounding has made it singular: answers must follow from it."""
+    rows = strategy.values()
+    return strategy if _full_rank(rows.T @ rows) else IntegerStrategy(matrix=np.eye(len(rows), dtype=np.int64))
+
+
 def _square(gram: Floats, largest: int) -> FactorStrategy:
-    strategy = IntegerStrategy.rounded(np.linalg.cholesky(gram).T, largest=largest)
+    strategy = _regular(IntegerStrategy.rounded(np.linalg.cholesky(gram).T, largest=largest))
     return FactorStrategy(strategy=strategy, decoder=_inverse(strategy))
 
 
 def _combined(weights: Floats, basis: IntegerStrategy, largest: int) -> FactorStrategy:
     """Measurements M B, M rounded to a grid and B of integers: their product is exact, and spans what B does."""
     widest = int(np.max(np.sum(np.abs(basis.matrix), axis=0)))
-    rounded = IntegerStrategy.rounded(weights, largest=max(largest // widest, 1))
+    finest = max(largest, _COARSE * widest) if _COARSE * widest <= LARGEST_ENTRY else largest
+    rounded = _regular(IntegerStrategy.rounded(weights, largest=max(finest // widest, 1)))
     grid = Grid(rounded.grid.exponent + basis.grid.exponent)
     strategy = IntegerStrategy(matrix=rounded.matrix @ basis.matrix, grid=grid)
     return FactorStrategy(strategy=strategy, decoder=np.linalg.pinv(basis.values()) @ np.linalg.inv(rounded.values()))

@@ -18,15 +18,16 @@ from discreet.workload.factor_strategies import FactorStrategy
 Floats = NDArray[np.float64]
 
 _LARGEST = 1 << 62
+_PRODUCT_BITS = 30  # of entries of a product: four billion people still fit below 2^62
 
 
 def largest_entry(factors: int) -> int:
     """Returns how large the integers of each factor may be, so that those of the product stay in their limits.
 
     >>> largest_entry(1) == LARGEST_ENTRY, largest_entry(3)
-    (True, 256)
+    (True, 1024)
     """
-    return 1 << max(LARGEST_ENTRY.bit_length() - 1, 1) // factors
+    return LARGEST_ENTRY if factors == 1 else 1 << max(_PRODUCT_BITS // factors, 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,6 +22,7 @@ from discreet.mechanisms.optimal_gram import MOST_CELLS
 
 Floats = NDArray[np.float64]
 
+MOST_PARTS = 256  # of a union
 MOST_ENTRIES = 1 << 26  # of a matrix that is given
 _HINT = (
     "Pass a matrix with a row for each query and a column for each cell, Ranges(n), Prefixes(n), or a Product of them."
@@ -341,9 +342,9 @@ class Union:
 
     def __init__(self, *parts: Any) -> None:
         found = tuple(part if isinstance(part, Product) else Product(part) for part in parts)
-        if not found or len({part.shape for part in found}) > 1:
+        if not 1 <= len(found) <= MOST_PARTS or len({part.shape for part in found}) > 1:
             shapes = [part.shape for part in found]
-            raise InvalidParameter("parts", shapes, "to be over the same cells, and not none", _HINT)
+            raise InvalidParameter("parts", shapes, f"to be 1 to {MOST_PARTS}, over the same cells", _HINT)
         assign(self, parts=found)
 
     @property

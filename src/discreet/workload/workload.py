@@ -188,8 +188,8 @@ def _noise(
     groups: list[_Group], mu_squared: Fraction, epsilon: Fraction | None, held: Contribution, relation: Neighbours
 ) -> list[StrategyMechanism]:
     roots = [group.total(pure=epsilon is not None) ** (1 / (2 if epsilon is None else 3)) for group in groups]
-    shares = [Fraction(math.floor(root / sum(roots) * (1 << 40)), 1 << 40) for root in roots]
-    shares = [Fraction(1)] if len(groups) == 1 else shares
+    parts = [math.floor(root / sum(roots) * (1 - 1e-9) * (1 << 40)) + 1 for root in roots]  # below 2^40 together
+    shares = [Fraction(1)] if len(groups) == 1 else [Fraction(part, 1 << 40) for part in parts]
     if epsilon is None:
         multipliers = [root_above(1 / (mu_squared * share)) for share in shares]
         return [
