@@ -165,6 +165,55 @@ def repeated_gaussian_reach(weights: Floats, sigmas: Floats, count: int, outside
     return math.sqrt(2 * count * float(np.sum((weights * sigmas) ** 2)) * math.log(2 / outside)) * _SAFE
 
 
+def many_laplace_reaches(weights: Floats, scales: Floats, counts: Floats, outside: float) -> Floats:
+    """Returns for each column how far a weighted sum of discrete Laplace draws reaches, each row standing for many.
+
+    Args:
+        weights: one row for each kind of draw, one column for each sum.
+        scales: of each kind.
+        counts: how many draws there are of each.
+        outside: the probability.
+
+    The smaller of two: Chernoff's bound as in `repeated_laplace_reach`, and where there are few draws the law of a sum.
+    """
+    found = np.array([_many_laplace(np.abs(column), scales, counts, outside) for column in weights.T])
+    if np.sum(counts) * weights.shape[1] > _AT_ONCE:
+        return found
+    rows = np.repeat(np.arange(len(counts)), counts.astype(int))
+    return np.minimum(found, laplace_reaches((weights * scales[:, None])[rows], weights[rows], outside))
+
+
+def _many_laplace(weights: Floats, scales: Floats, counts: Floats, outside: float) -> float:
+    rates, used = 1 / scales, np.maximum(weights, _TINY)
+    tilts = _TILTS[:, None] * np.min(rates / used)
+    moved = tilts * used
+    logs = 2 * np.log(-np.expm1(-rates)) - np.log(-np.expm1(moved - rates)) - np.log(-np.expm1(-moved - rates))
+    return float(np.min((math.log(2 / outside) + logs @ counts) / tilts[:, 0])) * _SAFE
+
+
+def many_gaussian_reaches(weights: Floats, sigmas: Floats, counts: Floats, outside: float) -> Floats:
+    """Returns the same for discrete Gaussian draws.
+
+    As `gaussian_reaches`: one draw, of those that weigh most, is a rounded normal one, and every other makes the law
+    wider and hardly less smooth; the more was added before, the less, so that of equal draws the first stands for all.
+    Where this is not near, the bound of `repeated_gaussian_reach` serves.
+    """
+    sizes = np.abs(weights) * sigmas[:, None]
+    order = np.argsort(-np.max(sizes, axis=1), kind="stable")
+    first = order[0]
+    variance, logs = sizes[first] ** 2, np.zeros(sizes.shape[1])
+    for row in order:
+        count = counts[row] - (row == first)
+        smoothed = sigmas[row] ** 2 * variance / np.maximum(variance + sizes[row] ** 2, _TINY)
+        logs += count * (np.log1p(_ripple(smoothed)) - math.log(max(1 - float(_ripple(sigmas[row] ** 2)), 0.1)))
+        variance = variance + count * sizes[row] ** 2
+    price = 2 * _rounding(float(sigmas[first]))
+    far = _far(np.maximum(outside - price, outside / 2) / np.exp(np.minimum(logs, 1.0)))
+    near = np.sqrt(variance) * far + np.abs(weights[first]) / 2
+    certain = np.sqrt(2 * variance * math.log(2 / outside))
+    return np.asarray(np.where((price < outside / 4) & (logs < math.log(1.2)), near, certain) * _SAFE)
+
+
 def _told_apart(sizes: Floats) -> Floats:
     """Sizes of at most 1 in their order, each larger than the one before."""
     ordered = np.maximum(np.sort(sizes, axis=0), 1e-9)

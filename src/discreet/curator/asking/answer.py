@@ -319,7 +319,8 @@ class Adjusted(Released):
     def __init__(self, raw: Released, *, consistent: bool, nonnegative: bool) -> None:
         super().__init__(raw.program, raw.keys, raw.noisy, raw.beside)
         self._raw, self._nonnegative = raw, nonnegative
-        self._fit = _fitting(raw) if consistent and raw.program.question.sets else None
+        apart = raw.program.question.sets and raw.program.tables is None
+        self._fit = _fitting(raw) if consistent and apart else None
 
     def groups(self, outside: Fraction) -> Iterator[dict[str, Cell]]:
         """See `Released.groups`."""

@@ -141,6 +141,11 @@ class Total(Estimator):
         return math.floor(reach + Fraction(halves, 2))
 
 
+def broken(estimator: Estimator) -> Estimator:
+    """Returns the same estimator for statistics that need not be whole numbers."""
+    return dataclasses.replace(estimator, whole=False) if isinstance(estimator, Total) else estimator
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratio(Estimator):
     """An aggregate that is centre + top / bottom and lies between two public ends; bottom counts values.

@@ -14,38 +14,95 @@ from functools import lru_cache
 import numpy as np
 
 from discreet.errors import InternalError
+from discreet.exact import float_above
 from discreet.measurement.intervals.arithmetic import Floats
 from discreet.measurement.releases.additive import Integers, Linear
 from discreet.mechanisms.base import Law
-from discreet.mechanisms.sums import gaussian_reaches, laplace_reaches, laplace_sum_reach
+from discreet.mechanisms.sums import (
+    gaussian_reaches,
+    laplace_reaches,
+    laplace_sum_reach,
+    many_gaussian_reaches,
+    many_laplace_reaches,
+)
 from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
 
 _LARGEST = Fraction(10**150)
 ULPS = 2.0**-50  # what a few operations on doubles lose
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """Independent draws that all have the same weight in the noise of a group.
+
+    Args:
+        weight: of each.
+        scales: for each statistic.
+        count: how many there are.
+    """
+
+    weight: Fraction
+    scales: tuple[Fraction, ...]
+    count: int
+
+
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The law of the noise of all statistics of a reading, its scale for each, and which were rounded before it."""
+    """The law of the noise of all statistics of a reading, its scale for each, and which were rounded before it.
+
+    Args:
+        law: of every draw.
+        scales: for each statistic; each has one draw, unless there are several.
+        rounded: which statistics were rounded.
+        draws: where a group's noise is a weighted sum of draws, these.
+        moved: then, how far rounding moves each statistic at most.
+    """
 
     law: Law
     scales: tuple[Fraction, ...]
     rounded: tuple[bool, ...] = ()
+    draws: tuple[Draw, ...] = ()
+    moved: tuple[Fraction, ...] = ()
 
     def repeated(self, count: int) -> Noise:
-        """Returns the noise of the statistics of so many groups side by side."""
+        """Returns the noise of the statistics of so many groups side by side.
+
+        Raises:
+            InternalError: if groups share draws, so that their noise is not independent.
+        """
+        if self.draws:
+            raise InternalError("Groups whose noise is shared were to be added up as if it were not.")
         return replace(self, scales=self.scales * count, rounded=self.rounded * count)
+
+    def drawn(self, place: int) -> list[tuple[Fraction, Fraction, int]]:
+        """Returns weight, scale and number of the draws of a statistic."""
+        if not self.draws:
+            return [(Fraction(1), self.scales[place], 1)]
+        return [(draw.weight, draw.scales[place], draw.count) for draw in self.draws]
+
+    def half(self, place: int) -> Fraction:
+        """Returns how far rounding moves a statistic at most."""
+        if self.moved:
+            return self.moved[place]
+        return Fraction(1, 2) if any(self.rounded) and self.rounded[place] else Fraction(0)
 
     def rounding(self, linear: Linear) -> Fraction:
         """Bounds how far a sum is moved by the rounding of its statistics: half a step of each at most."""
-        if not any(self.rounded):
+        if not any(self.rounded) and not self.moved:
             return Fraction(0)
-        return sum((abs(weight) for place, weight in linear.weights if self.rounded[place]), Fraction(0)) / 2
+        return sum((abs(weight) * self.half(place) for place, weight in linear.weights), Fraction(0))
 
     def variance(self, linear: Linear) -> Fraction:
         """Returns the variance of the noise of a sum."""
         factor = 2 if self.law == "laplace" else 1
-        return factor * sum(((weight * self.scales[place]) ** 2 for place, weight in linear.weights), Fraction(0))
+        if not self.draws:
+            return factor * sum(((weight * self.scales[place]) ** 2 for place, weight in linear.weights), Fraction(0))
+        squares = (
+            count * (weight * part * scale) ** 2
+            for place, weight in linear.weights
+            for part, scale, count in self.drawn(place)
+        )
+        return factor * sum(squares, Fraction(0))
 
     def certain_reach(self, linear: Linear, outside: Fraction) -> Fraction:
         """Returns a distance that the noise exceeds with at most this probability, proven with directed rounding.
@@ -64,18 +121,22 @@ class Noise:
     def reach(self, linear: Linear, outside: Fraction) -> Fraction:
         """Returns a distance that the noise of a sum and its rounding exceed with at most this probability."""
         sizes = {abs(weight) * self.scales[place] for place, weight in linear.weights}
-        if len(linear.weights) == 1 or (self.law == "laplace" and len(sizes) == 1 and len(linear.weights) <= 3):
+        if not self.draws and self._is_simple(linear, sizes):
             return self.certain_reach(linear, outside) + self.rounding(linear)
         largest = max(sizes)
         made = Terms.of(self, [linear * (1 / largest)])
         return largest * Fraction(float(made.reaches(np.ones((1, 1)), float(outside))[0]))
 
+    def _is_simple(self, linear: Linear, sizes: set[Fraction]) -> bool:
+        few = self.law == "laplace" and len(sizes) == 1 and len(linear.weights) <= 3
+        return len(linear.weights) == 1 or few
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Sums of statistics as arrays: the weight of each statistic in each sum, and that weight times its scale.
+    """Sums of statistics as arrays: the weight of each draw in each sum, and that weight times its scale.
 
-    A half stands for each statistic that was rounded.
+    A half stands for each statistic that was rounded; where a statistic has several draws, its weight stands apart.
     """
 
     noise: Noise
@@ -83,28 +144,46 @@ class Terms:
     sizes: Floats
     sigmas: Floats
     halves: Floats
+    counts: Floats | None = None
+    rows: Floats | None = None
 
     @classmethod
     def of(cls, noise: Noise, sums: Sequence[Linear]) -> Terms:
         """Returns the arrays of sums whose statistics meet this noise."""
         places = sorted({place for linear in sums for place, _ in linear.weights})
         weights = [[dict(linear.weights).get(place, Fraction(0)) for linear in sums] for place in places]
+        if noise.draws:
+            return cls._of_draws(noise, places, weights)
         scales = [noise.scales[place] for place in places]
         sizes = [[weight * scale for weight in row] for row, scale in zip(weights, scales, strict=True)]
         halves = [0.5 if any(noise.rounded) and noise.rounded[place] else 0.0 for place in places]
         return cls(noise, reals(weights), reals(sizes), np.asarray(reals([scales])[0]), np.array(halves))
 
+    @classmethod
+    def _of_draws(cls, noise: Noise, places: Sequence[int], weights: Sequence[Sequence[Fraction]]) -> Terms:
+        drawn = [(row, draw) for place, row in zip(places, weights, strict=True) for draw in noise.drawn(place)]
+        return cls(
+            noise,
+            reals([[weight * part for weight in row] for row, (part, _, _) in drawn]),
+            reals([[weight * part * scale for weight in row] for row, (part, scale, _) in drawn]),
+            np.asarray(reals([[scale for _, (_, scale, _) in drawn]])[0]),
+            np.array([float_above(noise.half(place)) for place in places]),
+            counts=np.array([float(count) for _, (_, _, count) in drawn]),
+            rows=reals(weights),
+        )
+
     def reaches(self, factors: Floats, outside: float) -> Floats:
         """Returns how far each combination of the sums reaches; a row of factors for each sum."""
         sizes, steps = self.sizes @ factors, self.steps @ factors
-        return self._of_noise(sizes, steps, outside) + self._of_rounding(steps)
+        rows = steps if self.rows is None else self.rows @ factors
+        return self._of_noise(sizes, steps, outside) + self._of_rounding(rows)
 
     def farthest(self, first: Floats, second: Floats, outside: float) -> Floats:
         """Returns the larger of the reaches of two combinations each; computed at once, since columns do not meet.
 
         Of more than three draws, all columns together decide which bound is taken: there each has its turn.
         """
-        if len(self.sizes) > 3:
+        if len(self.sizes) > 3 or self.rows is not None:
             return np.maximum(self.reaches(first, outside), self.reaches(second, outside))
         sizes, steps = ([weights @ factors for factors in (first, second)] for weights in (self.sizes, self.steps))
         noise = self._of_noise(np.concatenate(sizes, axis=1), np.concatenate(steps, axis=1), outside)
@@ -113,6 +192,9 @@ class Terms:
         return np.asarray(np.maximum(at_first, at_second))
 
     def _of_noise(self, sizes: Floats, steps: Floats, outside: float) -> Floats:
+        if self.counts is not None:
+            many = many_laplace_reaches if self.noise.law == "laplace" else many_gaussian_reaches
+            return many(steps, self.sigmas, self.counts, outside)
         if self.noise.law == "laplace":
             return laplace_reaches(sizes, steps, outside)
         return gaussian_reaches(sizes, steps, self.sigmas, outside)

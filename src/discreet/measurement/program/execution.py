@@ -6,7 +6,7 @@ would refuse for what it is must not be paid for: that is checked before the cha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -15,9 +15,10 @@ from typing import Protocol
 import numpy as np
 
 from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.measurement.program.cube import FittedTables
 from discreet.measurement.program.group_steps import Finishing, same_values, worked
 from discreet.measurement.program.program import Program
-from discreet.measurement.releases.additive import Integers
+from discreet.measurement.releases.additive import Integers, Measure
 from discreet.measurement.releases.releaser import Releaser
 from discreet.plan.analysis.group_keys import in_order, rest_of
 from discreet.plan.model.nodes import Column, Expression, Output, Value, columns, grouping, is_grouping
@@ -32,6 +33,11 @@ Key = tuple[Value, ...]
 
 TOTAL = "(all)"
 """How a key is printed that a grouping leaves out."""
+
+SUMS = (
+    "All groupings are sums of one table by all keys: totals count the rows that are counted there, and are the sums of "
+    "their parts; they were fitted to each other by least squares, so that counts need not be whole."
+)
 
 _OF_A_GRID = ("exponent", "factor", "high", "less", "low", "shift", "times")
 
@@ -79,7 +85,7 @@ class Released:
     @property
     def drawn(self) -> Integers | None:
         """Returns the statistics of the groups, if they met the program's own noise, each group by itself."""
-        return self.noisy
+        return self.noisy if self.program.tables is None else None
 
     def groups(self, outside: Fraction) -> Iterator[dict[str, Cell]]:
         """Keys and aggregates of each group, with intervals that miss with at most this probability each."""
@@ -103,8 +109,20 @@ class Released:
 
     def _finished(self, outside: Fraction) -> Mapping[str, Sequence[Cell]]:
         """Each aggregate of all groups."""
+        if self.program.tables is not None:
+            return self._of_tables(self.program.tables, outside)
         noise, estimators = self.program.noise, self.program.estimators.items()
         return {name: estimator.cells(noise, self.noisy, outside) for name, estimator in estimators}
+
+    def _of_tables(self, tables: FittedTables, outside: Fraction) -> dict[str, list[Cell]]:
+        """The same, of groupings that are fitted to each other."""
+        parts, found = self.program.groupings, dict[str, list[Cell]]()
+        ends = np.cumsum([tables.cube.count(one) for one in tables.cube.sets])[:-1]
+        fitted = tables.fitted(np.split(self.noisy, ends))
+        for part, rows in zip(parts, fitted, strict=True):
+            for name, estimator in part.estimators.items():
+                found.setdefault(name, []).extend(estimator.cells(part.noise, rows, outside))
+        return found
 
 
 def finished(program: Program, groups: Finishing, confidence: Fraction) -> list[dict[str, Cell]]:
@@ -132,6 +150,8 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
     """
     if program.beside:
         return _beside(program, engine, releaser)
+    if program.tables is not None:
+        return _together(program, _tables(program, program.tables, engine, releaser))
     if program.groupings:
         return _together(program, [run(one, engine, releaser) for one in program.groupings])
     stage(f"Reading {program.reading.table}")
@@ -181,11 +201,35 @@ def _together(program: Program, parts: Sequence[Released]) -> Released:
     return Released(program, keys, np.concatenate([part.noisy for part in parts], axis=0))
 
 
+def _tables(program: Program, tables: FittedTables, engine: Reader, releaser: Releaser) -> list[Released]:
+    """Noise for every grouping that has some, on sums of the groups by all keys."""
+    stage(f"Reading {program.reading.table}")
+    groups, keys = engine.read(program.reading), program.reading.public_keys or ((),)
+    stage("Adding noise")
+    nothing = (0,) * len(program.reading.statistics)
+    exact = np.empty((len(keys), len(nothing)), dtype=object)
+    for index, key in enumerate(keys):
+        exact[index] = groups.get(key, nothing)
+    cells = _apart(program, exact, lambda measure, part: measure.rounded(part)).reshape([*tables.cube.sizes, -1])
+    made = []
+    for one, places in zip(program.groupings, tables.cube.sets, strict=True):
+        axes = tuple(axis for axis in range(len(tables.cube.sizes)) if axis not in places)
+        sums = (cells.sum(axis=axes) if axes else cells).reshape(tables.cube.count(places), -1)
+        noisy = _apart(one, sums, releaser.noise) if one.measures else np.zeros_like(sums)
+        made.append(Released(one, one.reading.public_keys or ((),), noisy))
+    return made
+
+
 def _noisy(program: Program, exact: Integers, releaser: Releaser) -> Integers:
+    return _apart(program, exact, lambda measure, part: releaser.noise(measure, measure.rounded(part)))
+
+
+def _apart(program: Program, exact: Integers, made: Callable[[Measure, Integers], Integers]) -> Integers:
+    """What is made of the statistics of each measure, side by side."""
     parts, start = [], 0
     for measure in program.measures:
         stop = start + len(measure.form.statistics)
-        parts.append(releaser.noise(measure, measure.rounded(exact[:, start:stop])))
+        parts.append(made(measure, exact[:, start:stop]))
         start = stop
     return np.concatenate(parts, axis=1) if parts else np.empty((len(exact), 0), dtype=object)
 
@@ -217,7 +261,7 @@ def _notes(program: Program) -> tuple[str, ...]:
         return ("Groups are those of public keys, empty ones included; nothing is read for them.",)
     said = []
     if reading.bounding is not None:
-        each = " of each grouping" if program.groupings else ""
+        each = " of each grouping" if program.groupings and program.tables is None else ""
         most = f", in at most {_times(limits.groups, 'group')}{each}" if _leaves_out_groups(program) else ""
         said.append(f"At most {_times(limits.rows, 'row')} per {program.people} and group are counted{most}.")
         said.append(nobodys(program.people, "counted"))
@@ -237,6 +281,8 @@ def _notes(program: Program) -> tuple[str, ...]:
         said.append(str(program.selection))
     if program.contribution.gathers and program.question.rest is not None:
         said.append(f"All groups that are not shown are added up under {program.question.rest.value!r}.")
+    if program.tables is not None:
+        said.append(SUMS)
     if program.noise.scales:
         law = "Laplace" if program.noise.law == "laplace" else "Gaussian"
         said.append(f"Noise is exact discrete {law} noise; a count can come out negative.")
@@ -250,7 +296,8 @@ def _is_told(expression: Expression) -> bool:
 
 def _leaves_out_groups(program: Program) -> bool:
     """Whether somebody may be in more groups than limits allow."""
-    readings = [one.reading for one in program.groupings or (program,) if one.question.keys]
+    parts = (program,) if program.tables is not None else program.groupings or (program,)
+    readings = [one.reading for one in parts if one.question.keys]
     most = program.contribution.limits.groups
     return any(reading.public_keys is None or len(reading.public_keys) > most for reading in readings)
 

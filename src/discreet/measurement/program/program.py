@@ -18,8 +18,10 @@ from discreet.accounting.zcdp import rho_for
 from discreet.errors import UnsupportedQuery
 from discreet.exact import float_below
 from discreet.measurement.aggregates import aggregation, estimators, needs
-from discreet.measurement.intervals.estimators import Estimator
+from discreet.measurement.intervals.estimators import Estimator, broken
 from discreet.measurement.intervals.noise import Noise
+from discreet.measurement.program.cube import Cube, FittedTables
+from discreet.measurement.program.whole_table import FLOORED, is_floored, leaves_nothing_out
 from discreet.measurement.releases import draws
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.draws import Draws, Wanted
@@ -29,11 +31,9 @@ from discreet.mechanisms.base import Law
 from discreet.plan.analysis.group_keys import MOST_VALUES, is_declared, values
 from discreet.plan.analysis.reachable_groups import reachable
 from discreet.plan.analysis.stability import Contribution
-from discreet.plan.analysis.value_bounds import bounds
-from discreet.plan.model.nodes import Aggregate, Column, Expression, Question, Value
+from discreet.plan.model.nodes import Question, Value
 from discreet.plan.model.readings import Bounding, Reading
 from discreet.plan.model.schema import Limits, TableSchema
-from discreet.plan.model.types import Type
 from discreet.privacy import events
 
 MOST_KEYS = 10**6  # public groups of one question
@@ -49,7 +49,8 @@ class Edition(IntEnum):
     BY_LIMITS = 4
     """Noise for as many groups as limits allow, however few are shown; groups that no row can be in."""
     UNCUT = 5
-    """Noise that may reach any distance where private keys are selected by it: higher thresholds."""
+    """Noise that may reach any distance where private keys are selected by it: higher thresholds. Groupings that are
+    counted each by itself, with noise of one scale."""
     NOW = 6
 
 
@@ -72,6 +73,7 @@ class Program:
         beside: what is released together with it, for the same price.
         alike: for itself and each of those beside, the place of the first that asks for the same release, which serves
             both; empty if each has its own.
+        tables: how the groupings are fitted to each other, where all of them are read at once.
         whole: the aggregates that no limit and no bound leaves anything out of, by declared facts.
         remarks: what bounds mean for these aggregates in particular.
     """
@@ -89,6 +91,7 @@ class Program:
     groupings: tuple[Program, ...] = ()
     beside: tuple[Program, ...] = ()
     alike: tuple[int, ...] = ()
+    tables: FittedTables | None = None
     whole: frozenset[str] = frozenset()
     remarks: tuple[str, ...] = ()
 
@@ -118,7 +121,7 @@ class Program:
         """Returns everything that is read first."""
         if self.beside:
             return tuple(reading for one in self.released for reading in one.readings)
-        if self.groupings:
+        if self.groupings and self.tables is None:
             return tuple(reading for one in self.groupings for reading in one.readings)
         drawn = (reading for each in self.draws for reading in each.readings(self.reading))
         return (*((self.reading,) if self.reading.statistics else ()), *drawn)
@@ -166,6 +169,10 @@ def choose(
         draft = _selecting(question, schema, contribution, epsilon, delta, law=law, edition=edition)
     if not question.sets:
         return _program(question, schema, contribution, draft, keys=listed[0][1], salt=salt)
+    if draft.selection is None and edition >= Edition.NOW:
+        fitted = _fitted(question, schema, limits, (epsilon, delta), law=law, salt=salt)
+        if fitted is not None and (fitted.contribution.groups == 1 or _badness(fitted) <= draft.badness ** len(asked)):
+            return fitted
     each = [
         _program(one, schema, _contribution([(one, known)], schema, limits, edition), draft, keys=known, salt=salt)
         for one, known in listed
@@ -178,6 +185,120 @@ def choose(
         event=draft.event,
         groupings=tuple(each),
     )
+
+
+# ------------------------------------------------------------------------------------------------- groupings that agree
+
+
+def _fitted(
+    question: Question,
+    schema: TableSchema,
+    limits: Limits | None,
+    budget: tuple[Fraction, Fraction],
+    *,
+    law: Law | None,
+    salt: str,
+) -> Program | None:
+    """All groupings as sums of one table by all keys, in which rows are bounded once; None if they are not sums of it.
+
+    Formal guarantee: each grouping's noise covers what a unit moves of its sums (`Contribution.added_up`), for a share
+    of the budget, and the shares add up to it; how the tables are fitted to each other is post-processing (`cube`).
+    """
+    finest = replace(question, keys=tuple(question.keys), sets=())
+    keys, cube = public_keys(finest, schema), _cube(question, schema)
+    if keys is None or cube is None or reachable(finest, keys) != keys:
+        return None
+    contribution = _contribution([(finest, keys)], schema, limits, Edition.NOW)
+    added = Requirements.of(needs(question.aggregates), schema, most_rows=contribution.limits.rows, sized=False)
+    laws: tuple[Law, ...] = ("laplace", "gaussian") if budget[1] else ("laplace",)
+    found = []
+    for each in laws if law is None else (law,):
+        layouts = {layout.forms: layout for layout in (build(added) for build in _LAYOUTS[each])}
+        amount = budget[0] if each == "laplace" else _rho(*budget)
+        for layout in layouts.values():
+            tables = _tables(question, cube, layout, contribution, (each, amount / len(layout.forms)))
+            found.append(_of_tables(question, finest, schema, contribution, tables, salt=salt))
+    return min(found, key=_badness)
+
+
+_SUMS = frozenset({"count", "count_values", "sum", "mean"})
+
+
+def _cube(question: Question, schema: TableSchema) -> Cube | None:
+    """The shape of the tables; None if something in them is no sum, or some key is in none."""
+    lists = [values(key.expression, schema) for key in question.keys]
+    sizes = tuple(len(listed) for listed in lists if listed is not None)
+    ordered = all(list(one) == sorted(one) for one in question.sets)
+    used = {place for one in question.sets for place in one}
+    if len(sizes) < len(lists) or not ordered or len(used) < len(lists):
+        return None
+    cube = Cube(sizes, question.sets)
+    sums = question.aggregates and all(aggregate.kind in _SUMS for aggregate in question.aggregates)
+    return cube if sums and cube.is_small and question.rest is None else None
+
+
+def _tables(
+    question: Question, cube: Cube, layout: Layout, contribution: Contribution, budget: tuple[Law, Fraction]
+) -> tuple[FittedTables, list[_Draft]]:
+    """The noise of every table, for its share of the budget, and how they are fitted; one without any has no draft."""
+    law, amount = budget
+    each = [
+        contribution.added_up(sums=cube.count(one), parts=cube.cells // cube.count(one))
+        if contribution.groups > 1
+        else Contribution.of(
+            limits=contribution.limits, neighbours=contribution.neighbours, shown=[cube.count(one) if one else 1]
+        )
+        for one in cube.sets
+    ]
+    alone = [_draft(question, layout, (), one, budget) for one in each]
+    shares = cube.shares(law, [float(draft.noise.scales[0]) for draft in alone])
+    drafts = [
+        _draft(question, layout, (), one, (law, amount * share)) if share else replace(draft, measures=())
+        for one, share, draft in zip(each, shares, alone, strict=True)
+    ]
+    scales = tuple(draft.noise.scales if draft.measures else () for draft in drafts)
+    return FittedTables(cube, law, scales, alone[0].noise.rounded or (False,) * len(alone[0].noise.scales)), drafts
+
+
+def _of_tables(
+    question: Question,
+    finest: Question,
+    schema: TableSchema,
+    contribution: Contribution,
+    made: tuple[FittedTables, list[_Draft]],
+    *,
+    salt: str,
+) -> Program:
+    tables, drafts = made
+    found = {name: broken(each) for name, each in drafts[0].estimators.items()}
+    each = [
+        replace(
+            _program(one, schema, contribution, draft, keys=public_keys(one, schema), salt=salt),
+            noise=tables.noise(place),
+            estimators=found,
+            whole=frozenset(),
+        )
+        for place, (one, draft) in enumerate(zip(question.groupings, drafts, strict=True))
+    ]
+    worst = max(each, key=lambda one: _badness(replace(one, groupings=())))
+    measured = next(draft for draft in drafts if draft.measures)
+    whole = _program(finest, schema, contribution, measured, keys=public_keys(finest, schema), salt=salt)
+    return replace(
+        whole,
+        question=question,
+        noise=worst.noise,
+        estimators=found,
+        event=events.Composed([measure.event for draft in drafts for measure in draft.measures]),
+        groupings=tuple(each),
+        tables=tables,
+        whole=frozenset(),
+    )
+
+
+def _badness(program: Program) -> Fraction:
+    """Returns the product of the variances of all aggregates in all groupings."""
+    parts = program.groupings or (program,)
+    return math.prod((e.variance(part.noise) for part in parts for e in part.estimators.values()), start=Fraction(1))
 
 
 def _shown_keys(question: Question, schema: TableSchema, edition: Edition) -> Keys | None:
@@ -225,41 +346,9 @@ def _program(
         contribution=contribution,
         people=schema.people or schema.unit or "row",
         event=draft.event,
-        whole=frozenset(each.name for each in question.aggregates if _leaves_nothing_out(each, question, schema)),
-        remarks=(_FLOORED,) if any(_is_floored(each, schema) for each in question.aggregates) else (),
+        whole=frozenset(each.name for each in question.aggregates if leaves_nothing_out(each, question, schema)),
+        remarks=(FLOORED,) if any(is_floored(each, schema) for each in question.aggregates) else (),
     )
-
-
-_FLOORED = "Logarithms near zero are clipped: below a 2^30th of the upper bound of what is under them."
-
-
-def _is_floored(aggregate: Aggregate, schema: TableSchema) -> bool:
-    """Tells whether limits of what is added up leave logarithms near zero out."""
-    added = [x for x in (aggregate.argument, aggregate.other) if x is not None and x.type is Type.FLOAT]
-    return any(bounds(x, schema) != bounds(x, schema, floored=False) for x in added)
-
-
-def _leaves_nothing_out(aggregate: Aggregate, question: Question, schema: TableSchema) -> bool:
-    """Tells whether an aggregate is of the whole table: every row counts, and no value is clipped.
-
-    Rows count as people where each is one; people count where they are counted themselves, and there are no groups.
-    Values are not clipped where a declared fact says that bounds hold all of them.
-    """
-    if schema.unit is not None:
-        return aggregate.kind == "count_units" and not question.keys
-    kind = aggregation(aggregate.kind)
-    if kind.drawn:
-        return False
-    return not kind.bounded or all(
-        _is_inside(x, schema) for x in (aggregate.argument, aggregate.other) if x is not None
-    )
-
-
-def _is_inside(x: Expression, schema: TableSchema) -> bool:
-    column = schema.columns.get(x.name) if isinstance(x, Column) else None
-    if column is None or column.domain is None or column.bounds is None:
-        return False
-    return column.bounds.low <= column.domain.low and column.domain.high <= column.bounds.high
 
 
 def public_keys(question: Question, schema: TableSchema) -> Keys | None:

@@ -35,6 +35,18 @@ With K = 1 that is stays, with two groups of which both may be entered it is 2 s
 not by 4), and with K >= 2 g, or K unknown, g max(stays, 2 alone). Several groupings are bounded each by itself, and
 what a unit moves in all of them adds up: g and o are the sums of theirs.
 
+*Sums of groups.* Rows may be bounded once, by groups of many keys, and added up by fewer: then up to m of a unit's g
+groups are parts of one sum. In the L1 norm sums are no farther apart than their parts. For squares, a unit that comes or
+goes moves a sum by at most m R rows and all of them by at most g R: the sum of squares is largest where as many as
+possible are in one, S = floor(g / m) m^2 + (g mod m)^2 in units of R^2 alone. A unit that is replaced moves sum k by
+v_k - w_k, with the sums of its new rows and of its old ones, and
+
+    sum |v_k - w_k|^2  <=  sum |v_k|^2 + sum |w_k|^2 + 2 sum a_k b_k h R^2  <=  2 S R^2 (alone + h),
+
+where a_k and b_k are the numbers of its groups in sum k, sum a_k b_k <= S by Cauchy and Schwarz, and h is the largest of
+-<c, c'> over corners, or zero: two rows point away from each other by no more. If there is one sum, g R pairs of rows
+differ in it: g^2 R^2 stays.
+
 The distance is attained where corners are moves of rows, each statistic counts rows of its own or all move together:
 all counts, sums, pairs and their NULLs. Corners around a curve (squares, cubes, products) lie outside of it, and what
 two of them differ by is more than rows can: under REPLACE the bound is up to half as large again as the distance. Of
@@ -67,6 +79,8 @@ class Contribution:
         groups: that one unit can enter: of several groupings, in all of them together.
         overlap: in how many of them a replaced unit stays at least, if it leaves and enters as many as it can.
         gathers: whether the groups that are not shown are put together in one more.
+        merged: how many of them may be parts of one sum, where groups are added up.
+        single: whether all of them are.
     """
 
     limits: Limits
@@ -74,6 +88,12 @@ class Contribution:
     groups: int = 1
     overlap: int = 1
     gathers: bool = False
+    merged: int = 1
+    single: bool = False
+
+    def added_up(self, *, sums: int, parts: int) -> Self:
+        """Returns the contribution to so many sums of so many groups each."""
+        return replace(self, merged=min(self.groups, parts), single=sums == 1)
 
     @classmethod
     def of(cls, *, limits: Limits, neighbours: Neighbours, shown: Sequence[int | None] = (1,)) -> Self:
@@ -129,7 +149,22 @@ class Contribution:
             gathered = self._in_all_groups(once) ** 2 * max(_square(move, whole) for move in self._moves(corners))
             return replace(self, gathers=False).l2_squared(corners, weights, once=once) + gathered * unit**2
         rows = 1 if once else self.limits.rows
+        if self.merged > 1:
+            return rows**2 * self._farthest_sums(corners, whole) * unit**2
         return rows**2 * self._farthest(corners, lambda move: _square(move, whole)) * unit**2
+
+    def _farthest_sums(self, corners: Sequence[Corner], weights: Sequence[int]) -> int:
+        """The largest square of a distance between sums of groups, of units with one row in each group."""
+        full, rest = divmod(self.groups, self.merged)
+        squares = full * self.merged**2 + rest**2
+        alone = max(_square(corner, weights) for corner in corners)
+        if self.neighbours is Neighbours.ADD_REMOVE:
+            return squares * alone
+        apart = max(0, *(-_inner(one, other, weights) for one in corners for other in corners))
+        bound = 2 * squares * (alone + apart)
+        if not self.single:
+            return bound
+        return min(bound, squares * max(_square(move, weights) for move in _differences(corners)))
 
     def _farthest(self, corners: Sequence[Corner], size: Callable[[Corner], int]) -> int:
         """The largest distance in all groups of units with one row in each."""
@@ -162,6 +197,10 @@ def _whole(weights: Sequence[Fraction]) -> tuple[list[int], Fraction]:
 
 def _length(vector: Corner, weights: Sequence[int]) -> int:
     return sum([abs(x) * w for x, w in zip(vector, weights, strict=True)])
+
+
+def _inner(one: Corner, other: Corner, weights: Sequence[int]) -> int:
+    return sum([x * y * w * w for x, y, w in zip(one, other, weights, strict=True)])
 
 
 def _square(vector: Corner, weights: Sequence[int]) -> int:

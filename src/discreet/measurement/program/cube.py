@@ -1,0 +1,285 @@
+"""Tables of one set of rows by several sets of public keys, released so that they agree: totals are sums of parts.
+
+Notation: A, B, C are sets of keys, n_A the number of groups by A, F all keys together, x the exact table by F.
+
+*What is released.* The table by A is a sum of groups of x, plus independent discrete noise of a scale of its own; a table
+may have none of the budget, and is then not released. Every released number is an integer that met integer noise, and
+is paid as such; all that follows here is post-processing.
+
+*Least squares.* Of all tables by F, the one is taken that is nearest to what was released, in units of its variance. The
+space of tables is the sum of orthogonal parts, one for each set B: what depends on the keys in B and averages out over
+each of them. A table by A, whose noise has the precision t_A, tells the part of B inside A with the precision
+t_A / n_(A - B), as many cells being added up; so each part is the average of what the tables tell of it, weighted with
+these, and the variance of a cell by C is
+
+    sum over B inside C of  prod_(i in B) (n_i - 1) / n_i  /  n_(C - B)^2  /  s_B,      s_B = sum_A t_A / n_(A - B)
+
+(Xiao, He, Zhang, Kifer 2023, whose optimal noise has these covariances for any s; those that come from no weight t >= 0
+are left aside). It is convex in t, and so is the sum of the logarithms of all tables' variances, which is made least.
+
+*Exactly.* Weights are whole numbers of a 2^16th that add up to one, so that nothing is biased. Cells are rounded to
+fine public fractions with a power of two below, and every table is added up from those: totals are sums of their parts,
+in doubles as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import combinations, product
+
+import numpy as np
+
+from discreet.measurement.intervals.noise import Draw, Noise
+from discreet.measurement.releases.additive import Integers
+from discreet.mechanisms.base import Law
+
+Keys = tuple[int, ...]
+"""The places of keys, in order."""
+
+MOST_CELLS = 100_000
+MOST_SETS = 64
+PARTS = 1024
+"""Of the budget: a table has so many of them, or none."""
+
+_WHOLE = 1 << 16
+_FINE = 64  # cells are rounded so finely that a sum of all of them is off by less than a half of this, at most
+_ROUNDS = 200
+
+
+@dataclass(frozen=True)
+class Cube:
+    """The shape of all tables.
+
+    Args:
+        sizes: how many values each key has.
+        sets: the keys of each table; none twice.
+    """
+
+    sizes: tuple[int, ...]
+    sets: tuple[Keys, ...]
+
+    def count(self, keys: Sequence[int]) -> int:
+        """Returns how many groups there are by some keys."""
+        return math.prod(self.sizes[key] for key in keys)
+
+    @property
+    def cells(self) -> int:
+        """Returns how many groups there are by all keys."""
+        return self.count(range(len(self.sizes)))
+
+    @property
+    def is_small(self) -> bool:
+        """Tells whether it can be worked out at once."""
+        return self.cells <= MOST_CELLS and len(self.sets) <= MOST_SETS and all(size > 0 for size in self.sizes)
+
+    @cached_property
+    def parts(self) -> tuple[Keys, ...]:
+        """Returns all sets inside some table's."""
+        inside = (part for one in self.sets for size in range(len(one) + 1) for part in combinations(one, size))
+        return tuple(dict.fromkeys(inside))
+
+    # ------------------------------------------------------------------------------------------------------- the budget
+
+    def variances(self, precisions: Sequence[float]) -> list[float]:
+        """Returns the variance of a cell of each table, given the precision of each table's own noise."""
+        told = self._told(precisions)
+        return [sum(self._weight(part, one) / told[part] for part in _inside(one)) for one in self.sets]
+
+    def _told(self, precisions: Sequence[float]) -> dict[Keys, float]:
+        """The precision of each part."""
+        told = dict.fromkeys(self.parts, 0.0)
+        for one, precision in zip(self.sets, precisions, strict=True):
+            for part in _inside(one):
+                told[part] += precision / self.count(_without(one, part))
+        return told
+
+    def _weight(self, part: Keys, one: Keys) -> float:
+        """The variance of a cell for each unit of variance of a part."""
+        smaller = math.prod((self.sizes[key] - 1) / self.sizes[key] for key in part)
+        return smaller / self.count(_without(one, part)) ** 2
+
+    def shares(self, law: Law, spreads: Sequence[float]) -> tuple[Fraction, ...]:
+        """Returns the part of the budget that each table gets, for the least product of all tables' variances.
+
+        Args:
+            law: of the noise; its precision grows with the share, of Laplace noise with its square.
+            spreads: the scale of each table's noise, if it had the whole budget.
+
+        Formal guarantee: the parts add up to one. Sums, products, quotients and roots of doubles are the same on every
+        machine, so that a stored release has the shares it was made with.
+        """
+        power = 2 if law == "laplace" else 1
+        largest = [not any(set(one) < set(other) for other in self.sets) for one in self.sets]
+        starts = [[1.0] * len(self.sets), [1.0 if is_largest else 1e-6 for is_largest in largest]]
+        found = [self._improved(start, power, spreads) for start in starts]
+        best = min(found, key=lambda shares: self._badness(shares, power, spreads))
+        return _whole_parts(best, largest)
+
+    def _badness(self, shares: Sequence[float], power: int, spreads: Sequence[float]) -> float:
+        return sum(map(math.log, self.variances(_precisions(shares, power, spreads))))
+
+    def _improved(self, start: Sequence[float], power: int, spreads: Sequence[float]) -> list[float]:
+        """Shares that are moved towards where more of them helps most, as in the design of experiments.
+
+        At the optimum a share is proportional to itself times what more of it would save; the root of that step never
+        oversteps it. The best that was met is taken.
+        """
+        shares = _normal(start)
+        best, least = shares, self._badness(shares, power, spreads)
+        for _ in range(_ROUNDS):
+            precisions = _precisions(shares, power, spreads)
+            saved = [gain * precision for gain, precision in zip(self._gains(precisions), precisions, strict=True)]
+            shares = _normal([math.sqrt(share * each) for share, each in zip(shares, saved, strict=True)])
+            badness = self._badness(shares, power, spreads)
+            if badness < least:
+                best, least = shares, badness
+        return best
+
+    def _gains(self, precisions: Sequence[float]) -> list[float]:
+        """How much more precision of each table would lower the sum of the logarithms of variances."""
+        told, variances = self._told(precisions), self.variances(precisions)
+        slopes = dict.fromkeys(self.parts, 0.0)
+        for one, variance in zip(self.sets, variances, strict=True):
+            for part in _inside(one):
+                slopes[part] += self._weight(part, one) / told[part] ** 2 / variance
+        return [sum(slopes[part] / self.count(_without(one, part)) for part in _inside(one)) for one in self.sets]
+
+
+@dataclass(frozen=True)
+class FittedTables:
+    """Tables with noise, and the tables nearest to them that agree with each other.
+
+    Args:
+        cube: their shape.
+        law: of the noise.
+        scales: of each table the scale for each statistic; empty if it was not released.
+        rounded: which statistics of a cell were rounded before anything was added up.
+    """
+
+    cube: Cube
+    law: Law
+    scales: tuple[tuple[Fraction, ...], ...]
+    rounded: tuple[bool, ...]
+
+    @cached_property
+    def weights(self) -> dict[Keys, list[tuple[int, int]]]:
+        """For each part the tables that tell it, by place, each with its weight as a number of 2^16ths."""
+        found: dict[Keys, list[tuple[int, int]]] = {part: [] for part in self.cube.parts}
+        told: dict[Keys, list[tuple[int, Fraction]]] = {part: [] for part in self.cube.parts}
+        for place, (one, scales) in enumerate(zip(self.cube.sets, self.scales, strict=True)):
+            for part in _inside(one) if scales else ():
+                told[part].append((place, 1 / (scales[0] ** 2 * self.cube.count(_without(one, part)))))
+        for part, tables in told.items():
+            whole = sum((precision for _, precision in tables), Fraction(0))
+            shares = [(place, math.floor(_WHOLE * precision / whole)) for place, precision in tables]
+            best = max(range(len(shares)), key=lambda i: tables[i][1])
+            rest = _WHOLE - sum(share for _, share in shares)
+            shares[best] = shares[best][0], shares[best][1] + rest
+            found[part] = [share for share in shares if share[1]]
+        return found
+
+    def fitted(self, noisy: Sequence[Integers]) -> list[Integers]:
+        """Returns tables that agree, in the order of the sets, from those with noise: fractions, exactly.
+
+        Args:
+            noisy: of each table the statistics, a row for each group; of one that was not released, anything.
+        """
+        cube, width = self.cube, len(self.rounded)
+        shaped = [
+            table.reshape([*(cube.sizes[key] for key in one), width])
+            for one, table in zip(cube.sets, noisy, strict=True)
+        ]
+        finest = np.zeros([*cube.sizes, width], dtype=object)
+        for part in cube.parts:
+            told = self._part(part, shaped)
+            axes = [size if key in part else 1 for key, size in enumerate(cube.sizes)]
+            finest = finest + told.reshape([*axes, width])
+        bottom = _WHOLE * cube.cells
+        cells = (finest * (2 * self._fine) + bottom) // (2 * bottom)
+        return [self._summed(cells, one) for one in cube.sets]
+
+    def _part(self, part: Keys, shaped: Sequence[Integers]) -> Integers:
+        """What all tables tell of a part, times 2^16 and the number of its cells."""
+        sums = []
+        for place, weight in self.weights[part]:
+            one = self.cube.sets[place]
+            axes = tuple(axis for axis, key in enumerate(one) if key not in part)
+            sums.append(weight * (shaped[place].sum(axis=axes) if axes else shaped[place]))
+        told = sum(sums[1:], start=sums[0])
+        for axis, key in enumerate(part):
+            told = told * self.cube.sizes[key] - told.sum(axis=axis, keepdims=True)
+        return np.asarray(told, dtype=object)
+
+    @property
+    def _fine(self) -> int:
+        """How many steps a cell has, a power of two."""
+        return 1 << (_FINE * self.cube.cells).bit_length()
+
+    def _summed(self, cells: Integers, one: Keys) -> Integers:
+        axes = tuple(axis for axis in range(len(self.cube.sizes)) if axis not in one)
+        table = (cells.sum(axis=axes) if axes else cells).reshape(-1, len(self.rounded))
+        made = [[Fraction(int(number), self._fine) for number in row] for row in table]
+        return np.array(made, dtype=object).reshape(len(made), len(self.rounded))
+
+    def noise(self, place: int) -> Noise:
+        """Returns the noise of a cell of a table: that of all tables, as least squares weigh it."""
+        one = self.cube.sets[place]
+        draws = [draw for other in range(len(self.scales)) for draw in self._draws(one, other)]
+        joined = self.cube.cells // self.cube.count(one)
+        moved = tuple(
+            Fraction(joined, 2 * self._fine) + (Fraction(joined, 2) if was_rounded else 0)
+            for was_rounded in self.rounded
+        )
+        usual = next(scales for scales in self.scales if scales)
+        return Noise(self.law, usual, self.rounded, draws=tuple(draws), moved=moved)
+
+    def _draws(self, one: Keys, other: int) -> list[Draw]:
+        """What the noise of a table adds to a cell of another: alike where the same keys of the two agree."""
+        cube, keys, scales = self.cube, self.cube.sets[other], self.scales[other]
+        if not scales:
+            return []
+        shared = tuple(key for key in keys if key in one)
+        outside = cube.count([key for key in keys if key not in one])
+        draws = []
+        for agree in product((True, False), repeat=len(shared)):
+            same = {key for key, yes in zip(shared, agree, strict=True) if yes}
+            count = outside * math.prod(cube.sizes[key] - 1 for key in shared if key not in same)
+            weight = sum((self._told(part, one, other, same) for part in _inside(shared)), Fraction(0))
+            if count and weight:
+                draws.append(Draw(weight=weight, scales=scales, count=count))
+        return draws
+
+    def _told(self, part: Keys, one: Keys, other: int, same: set[int]) -> Fraction:
+        share = Fraction(dict(self.weights[part]).get(other, 0), _WHOLE)
+        signs = (Fraction(self.cube.sizes[key] - 1 if key in same else -1, self.cube.sizes[key]) for key in part)
+        return share / self.cube.count(_without(one, part)) * math.prod(signs, start=Fraction(1))
+
+
+@lru_cache(maxsize=1024)
+def _inside(one: Keys) -> tuple[Keys, ...]:
+    return tuple(part for size in range(len(one) + 1) for part in combinations(one, size))
+
+
+@lru_cache(maxsize=4096)
+def _without(one: Keys, part: Keys) -> Keys:
+    return tuple(key for key in one if key not in part)
+
+
+def _precisions(shares: Sequence[float], power: int, spreads: Sequence[float]) -> list[float]:
+    return [share**power / (spread * spread) for share, spread in zip(shares, spreads, strict=True)]
+
+
+def _normal(shares: Sequence[float]) -> list[float]:
+    whole = sum(shares)
+    return [max(share / whole, 1e-12) for share in shares]
+
+
+def _whole_parts(shares: Sequence[float], needed: Sequence[bool]) -> tuple[Fraction, ...]:
+    """Shares as whole parts; those that are needed, because nothing else tells all of their groups, have one at least."""
+    parts = [max(round(share * PARTS), int(is_needed)) for share, is_needed in zip(shares, needed, strict=True)]
+    parts[parts.index(max(parts))] += PARTS - sum(parts)
+    return tuple(Fraction(part, PARTS) for part in parts)
