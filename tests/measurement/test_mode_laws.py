@@ -21,6 +21,7 @@ from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.engines import Memory
 from discreet.measurement.program import program as program_module
+from discreet.measurement.program.draft import rho_of
 from discreet.measurement.program.program import Program, choose
 from discreet.measurement.releases.candidates import (
     MOST_CANDIDATES,
@@ -240,7 +241,7 @@ def test_the_event_is_what_was_asked() -> None:
         many = "SELECT age, MODE(ward) AS m FROM visits GROUP BY age"
         program = plan(many, schema(unit="patient", limits=Limits(20, 1), neighbours=neighbours), "1e-6")
         assert program.noise.law == "gaussian"
-        assert zcdp(terms(program.event)).rho == program_module._rho(Fraction(1), Fraction("1e-6"))
+        assert zcdp(terms(program.event)).rho == rho_of(Fraction(1), Fraction("1e-6"))
 
 
 # -------------------------------------------------------------------------------------------------------------- the law

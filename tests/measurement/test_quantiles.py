@@ -25,6 +25,7 @@ from discreet.curator import Curator
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.errors import InvalidParameter, UnsupportedQuery
 from discreet.measurement.program import program as program_module
+from discreet.measurement.program.draft import rho_of
 from discreet.measurement.program.execution import run
 from discreet.measurement.program.program import Program, choose
 from discreet.measurement.releases.quantiles import RISK, RankDraws, trees
@@ -175,7 +176,7 @@ def test_several_quantiles_of_a_greedy_patient_in_gaussian_money(
     asked = parse(sql.replace("0.2)", "0.25)").replace("0.9)", "0.75)"), {"visits": declared})
     program = choose(asked, declared, epsilon=Fraction(1), delta=Fraction("1e-6"), salt="pepper", law="gaussian")
     assert trees(ranks(program))
-    assert zcdp(terms(program.event)).rho == program_module._rho(Fraction(1), Fraction("1e-6"))
+    assert zcdp(terms(program.event)).rho == rho_of(Fraction(1), Fraction("1e-6"))
     crowd, rich = visits(5), greedy(limits)
     check_picks(program, crowd + rich, crowd if neighbours is ADD else crowd + [{**row, "age": 0} for row in rich])
 
@@ -218,7 +219,7 @@ def test_the_event_is_what_was_asked() -> None:
         program = plan(BY_WARD, schema(unit="patient", limits=Limits(20, 1), neighbours=neighbours), "1e-6")
         rho = zcdp(terms(program.event)).rho
         assert program.noise.law == "gaussian"
-        assert rho == program_module._rho(Fraction(1), Fraction("1e-6"))
+        assert rho == rho_of(Fraction(1), Fraction("1e-6"))
 
 
 # ------------------------------------------------------------------------------------------------- answers and engines

@@ -141,9 +141,17 @@ class Total(Estimator):
         return math.floor(reach + Fraction(halves, 2))
 
 
-def broken(estimator: Estimator) -> Estimator:
-    """Returns the same estimator for statistics that need not be whole numbers."""
-    return dataclasses.replace(estimator, whole=False) if isinstance(estimator, Total) else estimator
+def fitted(estimator: Estimator, *, whole: bool) -> Estimator:
+    """Returns the same estimator for statistics that were fitted to each other; they need not be whole numbers.
+
+    Args:
+        estimator: for statistics as they were released.
+        whole: whether those that were fitted are whole numbers; sums of them are, if they add up in no parts.
+    """
+    if not isinstance(estimator, Total):
+        return estimator
+    kept = estimator.whole and whole and all(weight.denominator == 1 for _, weight in estimator.linear.weights)
+    return dataclasses.replace(estimator, whole=kept)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

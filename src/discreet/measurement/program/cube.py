@@ -2,24 +2,25 @@
 
 Notation: A, B, C are sets of keys, n_A the number of groups by A, F all keys together, x the exact table by F.
 
-*What is released.* The table by A is a sum of groups of x, plus independent discrete noise of a scale of its own; a table
-may have none of the budget, and is then not released. Every released number is an integer that met integer noise, and
-is paid as such; all that follows here is post-processing.
+*What is released.* The table by A is a sum of groups of x, plus independent discrete noise of a scale of its own; a
+table may have none of the budget, and is then not released. Every released number is an integer that met integer noise,
+and is paid as such; all that follows here is post-processing.
 
-*Least squares.* Of all tables by F, the one is taken that is nearest to what was released, in units of its variance. The
-space of tables is the sum of orthogonal parts, one for each set B: what depends on the keys in B and averages out over
-each of them. A table by A, whose noise has the precision t_A, tells the part of B inside A with the precision
+*Least squares.* Of all tables by F, the one is taken that is nearest to what was released, in units of its variance.
+The space of tables is the sum of orthogonal parts, one for each set B: what depends on the keys in B and averages out
+over each of them. A table by A, whose noise has the precision t_A, tells the part of B inside A with the precision
 t_A / n_(A - B), as many cells being added up; so each part is the average of what the tables tell of it, weighted with
 these, and the variance of a cell by C is
 
     sum over B inside C of  prod_(i in B) (n_i - 1) / n_i  /  n_(C - B)^2  /  s_B,      s_B = sum_A t_A / n_(A - B)
 
-(Xiao, He, Zhang, Kifer 2023, whose optimal noise has these covariances for any s; those that come from no weight t >= 0
-are left aside). It is convex in t, and so is the sum of the logarithms of all tables' variances, which is made least.
+(Xiao, He, Zhang, Kifer 2023, whose optimal noise has these covariances for any s; those that come from no weights
+t >= 0 are left aside). It is convex in t, and so is the sum of the logarithms of all tables' variances, which is made
+least: 1 / s_B is log-convex, and so are sums of such.
 
-*Exactly.* Weights are whole numbers of a 2^16th that add up to one, so that nothing is biased. Cells are rounded to
-fine public fractions with a power of two below, and every table is added up from those: totals are sums of their parts,
-in doubles as well.
+*Exactly.* Weights are whole numbers of a 2^16th that add up to one, so that nothing is biased. Values of cells by F are
+rounded to fine fractions with a power of two below, and those of every table are added up from them: totals are sums of
+their parts, in doubles as well.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ PARTS = 1024
 """Of the budget: a table has so many of them, or none."""
 
 _WHOLE = 1 << 16
-_FINE = 64  # cells are rounded so finely that a sum of all of them is off by less than a half of this, at most
+_FINE = 64  # steps in a standard deviation, of what is added up from all cells
 _ROUNDS = 200
 
 
@@ -112,6 +113,9 @@ class Cube:
         Formal guarantee: the parts add up to one. Sums, products, quotients and roots of doubles are the same on every
         machine, so that a stored release has the shares it was made with.
         """
+        return _shares(self, law, tuple(spread / spreads[0] for spread in spreads))
+
+    def _shares(self, law: Law, spreads: Sequence[float]) -> tuple[Fraction, ...]:
         power = 2 if law == "laplace" else 1
         largest = [not any(set(one) < set(other) for other in self.sets) for one in self.sets]
         starts = [[1.0] * len(self.sets), [1.0 if is_largest else 1e-6 for is_largest in largest]]
@@ -165,6 +169,11 @@ class FittedTables:
     scales: tuple[tuple[Fraction, ...], ...]
     rounded: tuple[bool, ...]
 
+    @property
+    def is_sum(self) -> bool:
+        """Tells whether one table alone was released: all others are sums of its groups."""
+        return sum(map(bool, self.scales)) == 1
+
     @cached_property
     def weights(self) -> dict[Keys, list[tuple[int, int]]]:
         """For each part the tables that tell it, by place, each with its weight as a number of 2^16ths."""
@@ -182,8 +191,8 @@ class FittedTables:
             found[part] = [share for share in shares if share[1]]
         return found
 
-    def fitted(self, noisy: Sequence[Integers]) -> list[Integers]:
-        """Returns tables that agree, in the order of the sets, from those with noise: fractions, exactly.
+    def fitted(self, noisy: Sequence[Integers]) -> tuple[Integers, list[Integers]]:
+        """Returns the statistics by all keys, and tables that agree with them in the order of the sets, exactly.
 
         Args:
             noisy: of each table the statistics, a row for each group; of one that was not released, anything.
@@ -198,9 +207,26 @@ class FittedTables:
             told = self._part(part, shaped)
             axes = [size if key in part else 1 for key, size in enumerate(cube.sizes)]
             finest = finest + told.reshape([*axes, width])
-        bottom = _WHOLE * cube.cells
-        cells = (finest * (2 * self._fine) + bottom) // (2 * bottom)
-        return [self._summed(cells, one) for one in cube.sets]
+        finest = finest * Fraction(1, _WHOLE * cube.cells)
+        return finest.reshape(-1, width), [self._summed(finest, one).reshape(-1, width) for one in cube.sets]
+
+    def _summed(self, cells: Integers, one: Keys) -> Integers:
+        axes = tuple(axis for axis in range(len(self.cube.sizes)) if axis not in one)
+        return np.asarray(cells.sum(axis=axes) if axes else cells, dtype=object)
+
+    def added_up(self, values: Sequence[Fraction], deviation: float) -> list[list[Fraction]]:
+        """Returns the values of every table as sums of those by all keys, which are rounded to fine steps first.
+
+        Args:
+            values: of an aggregate that is a sum, by all keys.
+            deviation: the smallest standard deviation of its noise in any table, of which steps are a small part.
+        """
+        _, exponent = math.frexp(deviation / (_FINE * self.cube.cells))
+        step = Fraction(2) ** (exponent - 1)
+        cells = np.empty(len(values), dtype=object)
+        cells[:] = [round(value / step) for value in values]
+        shaped = cells.reshape(self.cube.sizes)
+        return [[int(count) * step for count in self._summed(shaped, one).ravel()] for one in self.cube.sets]
 
     def _part(self, part: Keys, shaped: Sequence[Integers]) -> Integers:
         """What all tables tell of a part, times 2^16 and the number of its cells."""
@@ -214,26 +240,12 @@ class FittedTables:
             told = told * self.cube.sizes[key] - told.sum(axis=axis, keepdims=True)
         return np.asarray(told, dtype=object)
 
-    @property
-    def _fine(self) -> int:
-        """How many steps a cell has, a power of two."""
-        return 1 << (_FINE * self.cube.cells).bit_length()
-
-    def _summed(self, cells: Integers, one: Keys) -> Integers:
-        axes = tuple(axis for axis in range(len(self.cube.sizes)) if axis not in one)
-        table = (cells.sum(axis=axes) if axes else cells).reshape(-1, len(self.rounded))
-        made = [[Fraction(int(number), self._fine) for number in row] for row in table]
-        return np.array(made, dtype=object).reshape(len(made), len(self.rounded))
-
     def noise(self, place: int) -> Noise:
         """Returns the noise of a cell of a table: that of all tables, as least squares weigh it."""
         one = self.cube.sets[place]
         draws = [draw for other in range(len(self.scales)) for draw in self._draws(one, other)]
         joined = self.cube.cells // self.cube.count(one)
-        moved = tuple(
-            Fraction(joined, 2 * self._fine) + (Fraction(joined, 2) if was_rounded else 0)
-            for was_rounded in self.rounded
-        )
+        moved = tuple(Fraction(joined if was_rounded else 0, 2) for was_rounded in self.rounded)
         usual = next(scales for scales in self.scales if scales)
         return Noise(self.law, usual, self.rounded, draws=tuple(draws), moved=moved)
 
@@ -259,6 +271,11 @@ class FittedTables:
         return share / self.cube.count(_without(one, part)) * math.prod(signs, start=Fraction(1))
 
 
+@lru_cache(maxsize=256)
+def _shares(cube: Cube, law: Law, spreads: tuple[float, ...]) -> tuple[Fraction, ...]:
+    return cube._shares(law, spreads)
+
+
 @lru_cache(maxsize=1024)
 def _inside(one: Keys) -> tuple[Keys, ...]:
     return tuple(part for size in range(len(one) + 1) for part in combinations(one, size))
@@ -279,7 +296,7 @@ def _normal(shares: Sequence[float]) -> list[float]:
 
 
 def _whole_parts(shares: Sequence[float], needed: Sequence[bool]) -> tuple[Fraction, ...]:
-    """Shares as whole parts; those that are needed, because nothing else tells all of their groups, have one at least."""
+    """Shares as whole parts; those that are needed, because nothing else tells all their groups, have one at least."""
     parts = [max(round(share * PARTS), int(is_needed)) for share, is_needed in zip(shares, needed, strict=True)]
     parts[parts.index(max(parts))] += PARTS - sum(parts)
     return tuple(Fraction(part, PARTS) for part in parts)

@@ -6,6 +6,7 @@ would refuse for what it is must not be paid for: that is checked before the cha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.measurement.intervals.estimators import Total
 from discreet.measurement.program.cube import FittedTables
 from discreet.measurement.program.group_steps import Finishing, same_values, worked
 from discreet.measurement.program.program import Program
@@ -25,7 +27,7 @@ from discreet.plan.model.nodes import Column, Expression, Output, Value, columns
 from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.schema import TableSchema
 from discreet.plan.model.types import Type
-from discreet.plan.post.outputs import Cell, finish
+from discreet.plan.post.outputs import Cell, Noisy, finish
 from discreet.plan.validation import check_reading
 from discreet.progress import stage
 
@@ -35,8 +37,8 @@ TOTAL = "(all)"
 """How a key is printed that a grouping leaves out."""
 
 SUMS = (
-    "All groupings are sums of one table by all keys: totals count the rows that are counted there, and are the sums of "
-    "their parts; they were fitted to each other by least squares, so that counts need not be whole."
+    "Totals are the sums of their parts: they count the rows that are counted by all keys together, and no others. "
+    "All groupings were fitted to each other by least squares; counts need not be whole."
 )
 
 _OF_A_GRID = ("exponent", "factor", "high", "less", "low", "shift", "times")
@@ -118,10 +120,19 @@ class Released:
         """The same, of groupings that are fitted to each other."""
         parts, found = self.program.groupings, dict[str, list[Cell]]()
         ends = np.cumsum([tables.cube.count(one) for one in tables.cube.sets])[:-1]
-        fitted = tables.fitted(np.split(self.noisy, ends))
-        for part, rows in zip(parts, fitted, strict=True):
-            for name, estimator in part.estimators.items():
+        finest, fitted = tables.fitted(np.split(self.noisy, ends))
+        for name, estimator in self.program.estimators.items():
+            for part, rows in zip(parts, fitted, strict=True):
                 found.setdefault(name, []).extend(estimator.cells(part.noise, rows, outside))
+            if isinstance(estimator, Total):
+                least = min(estimator.variance(part.noise) for part in parts)
+                sums = tables.added_up([estimator.linear.value(row) for row in finest], math.sqrt(least))
+                values = [int(value) if estimator.whole else value for table in sums for value in table]
+                found[name] = [
+                    replace(cell, value=value)
+                    for cell, value in zip(found[name], values, strict=True)
+                    if isinstance(cell, Noisy)
+                ]
         return found
 
 

@@ -7,25 +7,23 @@ the budget asked.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 from itertools import product
 
-from discreet.accounting.zcdp import rho_for
 from discreet.errors import UnsupportedQuery
-from discreet.exact import float_below
-from discreet.measurement.aggregates import aggregation, estimators, needs
-from discreet.measurement.intervals.estimators import Estimator, broken
+from discreet.measurement.aggregates import aggregation, needs
+from discreet.measurement.intervals.estimators import Estimator, fitted
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.program.cube import Cube, FittedTables
+from discreet.measurement.program.draft import LAYOUTS, Draft, draft_of, quietest, rho_of
 from discreet.measurement.program.whole_table import FLOORED, is_floored, leaves_nothing_out
-from discreet.measurement.releases import draws
 from discreet.measurement.releases.additive import Measure
-from discreet.measurement.releases.draws import Draws, Wanted
-from discreet.measurement.releases.layouts import Layout, Requirements, Size, centred, paired
+from discreet.measurement.releases.draws import Draws
+from discreet.measurement.releases.layouts import Layout, Requirements, Size
 from discreet.measurement.selection import LARGEST_EPSILON, Optimal, Selection, Threshold
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.group_keys import MOST_VALUES, is_declared, values
@@ -38,7 +36,6 @@ from discreet.privacy import events
 
 MOST_KEYS = 10**6  # public groups of one question
 Keys = tuple[tuple[Value, ...], ...]
-_LAYOUTS = {"laplace": (paired, centred), "gaussian": (centred,)}
 
 
 class Edition(IntEnum):
@@ -162,7 +159,7 @@ def choose(
     listed = [(one, _shown_keys(one, schema, edition) if keys is None else keys) for one in asked]
     contribution = _contribution(listed, schema, limits, edition)
     if all(known is not None for one, known in listed if one.keys):
-        draft = _quietest(question, schema, contribution, epsilon, delta, sized=False, law=law, former=former)
+        draft = quietest(question, schema, contribution, epsilon, delta, sized=False, law=law, former=former)
     else:
         _check_private(delta, schema)
         contribution = _gathering(question, contribution)
@@ -170,9 +167,9 @@ def choose(
     if not question.sets:
         return _program(question, schema, contribution, draft, keys=listed[0][1], salt=salt)
     if draft.selection is None and edition >= Edition.NOW:
-        fitted = _fitted(question, schema, limits, (epsilon, delta), law=law, salt=salt)
-        if fitted is not None and (fitted.contribution.groups == 1 or _badness(fitted) <= draft.badness ** len(asked)):
-            return fitted
+        agreed = _agreed(question, schema, limits, (epsilon, delta), law=law, salt=salt)
+        if agreed is not None and (agreed.contribution.groups == 1 or _badness(agreed) <= draft.badness ** len(asked)):
+            return agreed
     each = [
         _program(one, schema, _contribution([(one, known)], schema, limits, edition), draft, keys=known, salt=salt)
         for one, known in listed
@@ -190,7 +187,7 @@ def choose(
 # ------------------------------------------------------------------------------------------------- groupings that agree
 
 
-def _fitted(
+def _agreed(
     question: Question,
     schema: TableSchema,
     limits: Limits | None,
@@ -213,8 +210,8 @@ def _fitted(
     laws: tuple[Law, ...] = ("laplace", "gaussian") if budget[1] else ("laplace",)
     found = []
     for each in laws if law is None else (law,):
-        layouts = {layout.forms: layout for layout in (build(added) for build in _LAYOUTS[each])}
-        amount = budget[0] if each == "laplace" else _rho(*budget)
+        layouts = {layout.forms: layout for layout in (build(added) for build in LAYOUTS[each])}
+        amount = budget[0] if each == "laplace" else rho_of(*budget)
         for layout in layouts.values():
             tables = _tables(question, cube, layout, contribution, (each, amount / len(layout.forms)))
             found.append(_of_tables(question, finest, schema, contribution, tables, salt=salt))
@@ -239,7 +236,7 @@ def _cube(question: Question, schema: TableSchema) -> Cube | None:
 
 def _tables(
     question: Question, cube: Cube, layout: Layout, contribution: Contribution, budget: tuple[Law, Fraction]
-) -> tuple[FittedTables, list[_Draft]]:
+) -> tuple[FittedTables, list[Draft]]:
     """The noise of every table, for its share of the budget, and how they are fitted; one without any has no draft."""
     law, amount = budget
     each = [
@@ -250,10 +247,10 @@ def _tables(
         )
         for one in cube.sets
     ]
-    alone = [_draft(question, layout, (), one, budget) for one in each]
+    alone = [draft_of(question, layout, (), one, budget) for one in each]
     shares = cube.shares(law, [float(draft.noise.scales[0]) for draft in alone])
     drafts = [
-        _draft(question, layout, (), one, (law, amount * share)) if share else replace(draft, measures=())
+        draft_of(question, layout, (), one, (law, amount * share)) if share else replace(draft, measures=())
         for one, share, draft in zip(each, shares, alone, strict=True)
     ]
     scales = tuple(draft.noise.scales if draft.measures else () for draft in drafts)
@@ -265,12 +262,12 @@ def _of_tables(
     finest: Question,
     schema: TableSchema,
     contribution: Contribution,
-    made: tuple[FittedTables, list[_Draft]],
+    made: tuple[FittedTables, list[Draft]],
     *,
     salt: str,
 ) -> Program:
     tables, drafts = made
-    found = {name: broken(each) for name, each in drafts[0].estimators.items()}
+    found = {name: fitted(each, whole=tables.is_sum) for name, each in drafts[0].estimators.items()}
     each = [
         replace(
             _program(one, schema, contribution, draft, keys=public_keys(one, schema), salt=salt),
@@ -326,7 +323,7 @@ def _program(
     question: Question,
     schema: TableSchema,
     contribution: Contribution,
-    draft: _Draft,
+    draft: Draft,
     *,
     keys: Keys | None,
     salt: str,
@@ -398,97 +395,6 @@ def _gathering(question: Question, contribution: Contribution) -> Contribution:
     return replace(contribution, gathers=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A layout with its noise, and what is drawn."""
-
-    law: Law
-    layout: Layout
-    measures: tuple[Measure, ...]
-    draws: tuple[Draws, ...]
-    noise: Noise
-    estimators: dict[str, Estimator]
-    selection: Selection | None = None
-
-    @property
-    def event(self) -> events.Event:
-        """Returns the price of all of it."""
-        parts = [measure.event for measure in self.measures]
-        parts += [price for each in self.draws for price in each.prices]
-        return events.Composed(parts if self.selection is None else [*parts, self.selection.event])
-
-    @property
-    def badness(self) -> Fraction:
-        """Returns the product of the aggregates' variances: smaller is better, whatever the units."""
-        return math.prod((each.variance(self.noise) for each in self.estimators.values()), start=Fraction(1))
-
-
-def _quietest(
-    question: Question,
-    schema: TableSchema,
-    contribution: Contribution,
-    epsilon: Fraction,
-    delta: Fraction,
-    *,
-    sized: bool,
-    law: Law | None,
-    former: bool,
-) -> _Draft:
-    """The layout and the law with the least noise."""
-    asked = needs(question.aggregates)
-    added = Requirements.of(asked, schema, most_rows=contribution.limits.rows, sized=sized, former=former)
-    kinds = {type(need) for need in asked}
-    wanted = [draw.of(asked, schema, former=former) for need, draw in draws.KINDS.items() if need in kinds]
-    first, *others = _drafts(question, added, wanted, contribution, epsilon=epsilon, delta=delta, only=law)
-    return min([first, *others], key=lambda draft: draft.badness) if others else first
-
-
-def _drafts(
-    question: Question,
-    added: Requirements,
-    wanted: Sequence[Wanted],
-    contribution: Contribution,
-    *,
-    epsilon: Fraction,
-    delta: Fraction,
-    only: Law | None,
-) -> Iterator[_Draft]:
-    """The budget in equal shares, one for each form and for each need of what is drawn."""
-    laws: tuple[Law, ...] = ("laplace", "gaussian") if delta else ("laplace",)
-    for law in laws if only is None else (only,):
-        layouts = {layout.forms: layout for layout in (build(added) for build in _LAYOUTS[law])}
-        for layout in layouts.values():
-            parts = max(len(layout.forms) + sum(map(len, wanted)), 1)  # keys alone meet no noise
-            share = (epsilon if law == "laplace" else _rho(epsilon, delta)) / parts
-            yield _draft(question, layout, wanted, contribution, (law, share))
-
-
-def _draft(
-    question: Question,
-    layout: Layout,
-    wanted: Sequence[Wanted],
-    contribution: Contribution,
-    budget: tuple[Law, Fraction],
-) -> _Draft:
-    """A layout with noise for an equal share of the budget each."""
-    law, share = budget
-    measures = tuple(Measure.of(law, form, contribution, share) for form in layout.forms)
-    scales = tuple(scale for measure in measures for scale in measure.scales)
-    grains = [grain for measure in measures for grain in measure.form.grains or (0,) * len(measure.scales)]
-    place, made = len(scales), []
-    for each in wanted:
-        made.append(each.drawn(contribution, budget, place))
-        place += made[-1].columns
-    drawn = {need: draw for each in made for need, draw in each.by_need.items()}
-    finished = estimators(question.aggregates, replace(layout.sources, drawn=drawn))
-    return _Draft(law, layout, measures, tuple(made), Noise(law, scales, tuple(map(bool, grains))), finished)
-
-
-@lru_cache(maxsize=1024)
-def _rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    return Fraction(rho_for(float_below(epsilon), float_below(delta)))
-
-
 def _selecting(
     question: Question,
     schema: TableSchema,
@@ -498,17 +404,17 @@ def _selecting(
     *,
     law: Law | None,
     edition: Edition,
-) -> _Draft:
+) -> Draft:
     """Private keys by a threshold on a noisy size, or by a selection that takes half of the budget.
 
     The second doubles the noise. It is taken if its groups may have less than half as many people: the smallest groups
     that are shown then have the smaller relative error. Where nothing but keys is asked for, it takes the whole budget.
     """
-    quietest = partial(_quietest, question, schema, contribution, law=law, former=edition is Edition.ONE_GRID)
+    noise_for = partial(quietest, question, schema, contribution, law=law, former=edition is Edition.ONE_GRID)
     if not question.aggregates:
-        silent = quietest(epsilon, delta, sized=False)
+        silent = noise_for(epsilon, delta, sized=False)
         return replace(silent, selection=Optimal.of(contribution, min(epsilon, LARGEST_EPSILON), delta))
-    draft = quietest(epsilon, delta / 2, sized=True)
+    draft = noise_for(epsilon, delta / 2, sized=True)
     if draft.layout.size is None:
         raise UnsupportedQuery("The question counts nothing.", "Add COUNT(*) to it.")
     left = delta / 2 if draft.law == "gaussian" else delta  # Laplace noise needs no delta
@@ -516,7 +422,7 @@ def _selecting(
     optimal = Optimal.of(contribution, min(epsilon / 2, LARGEST_EPSILON), delta / 2)
     if 2 * optimal.half_kept >= threshold.half_kept:
         return replace(draft, selection=threshold, measures=threshold.cuts(draft.measures))
-    return replace(quietest(epsilon / 2, delta / 2, sized=False), selection=optimal)
+    return replace(noise_for(epsilon / 2, delta / 2, sized=False), selection=optimal)
 
 
 def _threshold(size: Size, noise: Noise, contribution: Contribution, delta: Fraction, edition: Edition) -> Threshold:
@@ -526,7 +432,7 @@ def _threshold(size: Size, noise: Noise, contribution: Contribution, delta: Frac
     return whole if cut is None or cut.smallest > whole.smallest else cut
 
 
-def _reading(question: Question, bounding: Bounding | None, keys: Keys | None, draft: _Draft) -> Reading:
+def _reading(question: Question, bounding: Bounding | None, keys: Keys | None, draft: Draft) -> Reading:
     statistics = [statistic for form in draft.layout.forms for statistic in form.statistics]
     return Reading(
         table=question.table,

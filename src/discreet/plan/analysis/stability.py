@@ -36,16 +36,16 @@ not by 4), and with K >= 2 g, or K unknown, g max(stays, 2 alone). Several group
 what a unit moves in all of them adds up: g and o are the sums of theirs.
 
 *Sums of groups.* Rows may be bounded once, by groups of many keys, and added up by fewer: then up to m of a unit's g
-groups are parts of one sum. In the L1 norm sums are no farther apart than their parts. For squares, a unit that comes or
-goes moves a sum by at most m R rows and all of them by at most g R: the sum of squares is largest where as many as
-possible are in one, S = floor(g / m) m^2 + (g mod m)^2 in units of R^2 alone. A unit that is replaced moves sum k by
+groups are parts of one sum. In the L1 norm sums are no farther apart than their parts. For squares, a unit that comes
+or goes moves a sum by at most m R rows and all of them by at most g R: the sum of squares is largest where as many as
+possible are in one, S = floor(g / m) m^2 + (g mod m)^2, times R^2 alone. A unit that is replaced moves sum k by
 v_k - w_k, with the sums of its new rows and of its old ones, and
 
     sum |v_k - w_k|^2  <=  sum |v_k|^2 + sum |w_k|^2 + 2 sum a_k b_k h R^2  <=  2 S R^2 (alone + h),
 
-where a_k and b_k are the numbers of its groups in sum k, sum a_k b_k <= S by Cauchy and Schwarz, and h is the largest of
--<c, c'> over corners, or zero: two rows point away from each other by no more. If there is one sum, g R pairs of rows
-differ in it: g^2 R^2 stays.
+where a_k and b_k are the numbers of its groups in sum k, sum a_k b_k <= S by Cauchy and Schwarz, and h is the largest
+of -<c, c'> over corners, or zero: two rows point away from each other by no more. If there is one sum, g R pairs of
+rows differ in it: g^2 R^2 stays.
 
 The distance is attained where corners are moves of rows, each statistic counts rows of its own or all move together:
 all counts, sums, pairs and their NULLs. Corners around a curve (squares, cubes, products) lie outside of it, and what

@@ -1,0 +1,119 @@
+"""Layouts with their noise, for a share of a budget: which is quietest, by public facts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+from discreet.accounting.zcdp import rho_for
+from discreet.exact import float_below
+from discreet.measurement.aggregates import estimators, needs
+from discreet.measurement.intervals.estimators import Estimator
+from discreet.measurement.intervals.noise import Noise
+from discreet.measurement.releases import draws
+from discreet.measurement.releases.additive import Measure
+from discreet.measurement.releases.draws import Draws, Wanted
+from discreet.measurement.releases.layouts import Layout, Requirements, centred, paired
+from discreet.measurement.selection import Selection
+from discreet.mechanisms.base import Law
+from discreet.plan.analysis.stability import Contribution
+from discreet.plan.model.nodes import Question
+from discreet.plan.model.schema import TableSchema
+from discreet.privacy import events
+
+LAYOUTS = {"laplace": (paired, centred), "gaussian": (centred,)}
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A layout with its noise, and what is drawn."""
+
+    law: Law
+    layout: Layout
+    measures: tuple[Measure, ...]
+    draws: tuple[Draws, ...]
+    noise: Noise
+    estimators: dict[str, Estimator]
+    selection: Selection | None = None
+
+    @property
+    def event(self) -> events.Event:
+        """Returns the price of all of it."""
+        parts = [measure.event for measure in self.measures]
+        parts += [price for each in self.draws for price in each.prices]
+        return events.Composed(parts if self.selection is None else [*parts, self.selection.event])
+
+    @property
+    def badness(self) -> Fraction:
+        """Returns the product of the aggregates' variances: smaller is better, whatever the units."""
+        return math.prod((each.variance(self.noise) for each in self.estimators.values()), start=Fraction(1))
+
+
+def quietest(
+    question: Question,
+    schema: TableSchema,
+    contribution: Contribution,
+    epsilon: Fraction,
+    delta: Fraction,
+    *,
+    sized: bool,
+    law: Law | None,
+    former: bool,
+) -> Draft:
+    """The layout and the law with the least noise."""
+    asked = needs(question.aggregates)
+    added = Requirements.of(asked, schema, most_rows=contribution.limits.rows, sized=sized, former=former)
+    kinds = {type(need) for need in asked}
+    wanted = [draw.of(asked, schema, former=former) for need, draw in draws.KINDS.items() if need in kinds]
+    first, *others = _drafts(question, added, wanted, contribution, epsilon=epsilon, delta=delta, only=law)
+    return min([first, *others], key=lambda draft: draft.badness) if others else first
+
+
+def _drafts(
+    question: Question,
+    added: Requirements,
+    wanted: Sequence[Wanted],
+    contribution: Contribution,
+    *,
+    epsilon: Fraction,
+    delta: Fraction,
+    only: Law | None,
+) -> Iterator[Draft]:
+    """The budget in equal shares, one for each form and for each need of what is drawn."""
+    laws: tuple[Law, ...] = ("laplace", "gaussian") if delta else ("laplace",)
+    for law in laws if only is None else (only,):
+        layouts = {layout.forms: layout for layout in (build(added) for build in LAYOUTS[law])}
+        for layout in layouts.values():
+            parts = max(len(layout.forms) + sum(map(len, wanted)), 1)  # keys alone meet no noise
+            share = (epsilon if law == "laplace" else rho_of(epsilon, delta)) / parts
+            yield draft_of(question, layout, wanted, contribution, (law, share))
+
+
+def draft_of(
+    question: Question,
+    layout: Layout,
+    wanted: Sequence[Wanted],
+    contribution: Contribution,
+    budget: tuple[Law, Fraction],
+) -> Draft:
+    """A layout with noise for an equal share of the budget each."""
+    law, share = budget
+    measures = tuple(Measure.of(law, form, contribution, share) for form in layout.forms)
+    scales = tuple(scale for measure in measures for scale in measure.scales)
+    grains = [grain for measure in measures for grain in measure.form.grains or (0,) * len(measure.scales)]
+    place, made = len(scales), []
+    for each in wanted:
+        made.append(each.drawn(contribution, budget, place))
+        place += made[-1].columns
+    drawn = {need: draw for each in made for need, draw in each.by_need.items()}
+    finished = estimators(question.aggregates, replace(layout.sources, drawn=drawn))
+    return Draft(law, layout, measures, tuple(made), Noise(law, scales, tuple(map(bool, grains))), finished)
+
+
+@lru_cache(maxsize=1024)
+def rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Returns the largest rho that stays within an epsilon and a delta."""
+    return Fraction(rho_for(float_below(epsilon), float_below(delta)))
