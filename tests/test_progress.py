@@ -21,7 +21,8 @@ _READ = ["Reading visits", "Adding noise"]
 QUESTIONS = {
     "SELECT COUNT(*) AS n FROM visits": _READ,
     "SELECT ward, AVG(charge) AS c FROM visits GROUP BY ward": _READ,
-    "SELECT ward, COUNT(*) AS c FROM visits GROUP BY ROLLUP (ward)": [*_READ, *_READ],
+    "SELECT ward, COUNT(*) AS c FROM visits GROUP BY ROLLUP (ward)": _READ,
+    "SELECT ward, COUNT(DISTINCT id) AS c FROM visits GROUP BY ROLLUP (ward)": [*_READ, *_READ],
     "SELECT MEDIAN(charge) AS c FROM visits": [*_READ, "Reading visits again"],
     "SELECT SUM(free) AS s FROM visits": ["Finding out bounds and limits", *_READ, *_READ],
 }

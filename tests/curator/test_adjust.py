@@ -80,7 +80,8 @@ def everything(thing: object, depth: int = 12) -> list[object]:
 
 
 def test_what_does_not_add_up_is_refused() -> None:
-    people = one(clinic(unit="patient"), "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)", "0.5")
+    text = "SELECT ward, COUNT(DISTINCT patient) AS n FROM visits GROUP BY ROLLUP (ward)"
+    people = one(clinic(unit="patient"), text, "0.5")
     with pytest.raises(InvalidParameter, match="consistent"):
         people.adjusted()
     assert people.adjusted(consistent=False).raw is people

@@ -138,7 +138,7 @@ def test_groupings() -> None:
     """Each grouping by the number of its own groups; the total without keys is one group, in which people stay."""
     sql = "SELECT g, COUNT(*) AS n FROM t GROUP BY ROLLUP (g)"
     for groups, shown, neighbours in product((1, 2, 3), (1, 2, 3), Neighbours):
-        program = plan(sql, schema(shown, Limits(groups, 1), neighbours))
+        program = plan(sql, schema(shown, Limits(groups, 1), neighbours), edition=Edition.UNCUT)
         (measure,) = program.measures
         entered = min(groups, shown)
         away = min(2 * entered, shown) if neighbours is SWAP else entered
@@ -150,7 +150,7 @@ def test_groupings() -> None:
         [{"unit": 1, "g": g, "h": h, "w": "p", "x": 1} for g, h in own] for own in subsets(list(product("ab", "uv")))
     ]
     for groups, neighbours in product((1, 2, 3, 9), Neighbours):
-        program = plan(both, schema(2, Limits(groups, 1), neighbours))
+        program = plan(both, schema(2, Limits(groups, 1), neighbours), edition=Edition.UNCUT)
         assert max(moved(program, [inputs(program.readings, own) for own in tables], neighbours)) <= 1
         assert program.contribution.groups == min(groups, 4) + 2 * min(groups, 2) + 1
 

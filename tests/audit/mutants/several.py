@@ -21,11 +21,13 @@ from discreet.errors import QueryFailed, UnsupportedQuery
 from discreet.plan.analysis.stability import Contribution
 from discreet.plan.model.nodes import UNIT
 from discreet.plan.model.relations import Reached
+from discreet.privacy import Neighbours
 from tests.audit.mutants.registry import Mutant, catcher, setting
 from tests.audit.several import PURE, THE_HOSPITAL, THE_SHOP, of_family, shopping, wards
+from tests.measurement.test_agreeing import farthest
 from tests.redteam.clinics import APPROXIMATE, CROWD, clinic
 
-ROLLUP = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)"
+ROLLUP = "SELECT ward, COUNT(DISTINCT patient) AS n FROM visits GROUP BY ROLLUP (ward)"
 KINDS = "SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind"
 ITEMS = "SELECT COUNT(*) AS n FROM items"
 BOTH = "SELECT COUNT(*) AS n, (SELECT COUNT(*) FROM staff) AS s FROM visits"
@@ -57,6 +59,12 @@ def people_of_each_account_are_paid_for() -> None:
     with suppress(UnsupportedQuery):
         found = audit.query(of_family(THE_HOSPITAL, budget=PURE), BOTH, wards(), neighbours=6)
         assert found.passed, found.summary()
+
+
+@catcher("brute force")
+def a_sum_of_groups_is_paid_for_all_of_them() -> None:
+    """All that one person can own of four groups: with Gaussian noise, no grouping moves farther than was paid for."""
+    assert all(farthest(relation) < 1 + 1e-9 for relation in Neighbours)
 
 
 @catcher("charges of a batch")
@@ -130,6 +138,12 @@ MUTANTS = [
         "Items are limited for each order that they are in, and not for the customer who has the orders.",
         by_order,
         one_person_is_one_person_on_a_way,
+    ),
+    Mutant(
+        "sums for the price of a group",
+        "Groupings are sums of one table, and noise is for one of a person's groups in each sum.",
+        setting(Contribution, "added_up", lambda self, **_: self),
+        a_sum_of_groups_is_paid_for_all_of_them,
     ),
     Mutant(
         "every question the whole budget",

@@ -221,7 +221,8 @@ def _imagined(program: Program, rows: int) -> Released:
     key = (None,) * len(question.labels)
     statistics += [number for draws in program.draws for number in draws.imagined(rows)]
     beside = [_imagined(one, rows) for one in program.beside]
-    return Released(replace(program, question=question), [key], np.array([statistics], dtype=object), beside)
+    alike = replace(program, question=question, tables=None)  # one group has the noise of the noisiest
+    return Released(alike, [key], np.array([statistics], dtype=object), beside)
 
 
 def _of_one_group(step: Step) -> Step:
