@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +14,7 @@ from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import MeasurementPlan
 from discreet.curator.replay.stored_releases import pack
 from discreet.engines import DuckDB, Memory
-from discreet.measurement.program.program import Edition
+from discreet.measurement.program.program import Edition, Program
 from discreet.noise import SeededBits
 from discreet.privacy import Budget, Neighbours
 from tests.cases import try_all
@@ -73,17 +74,26 @@ def test_totals_are_sums_of_their_parts(delta: Any) -> None:
     try_all(cases, check)
 
 
-def test_the_law_is_the_quieter_one_and_a_wide_cube_is_gaussian() -> None:
-    wide = {"ward": [f"ward {i}" for i in range(12)], "kind": [f"kind {i}" for i in range(12)]}
-    three = "SELECT ward, kind, age > 40 AS old, COUNT(*) AS n FROM visits GROUP BY CUBE (ward, kind, old)"
-    curator = by_rows(keys=wide)
-    both = [curator.explain(three, epsilon=1, delta=delta).program for delta in (0, "1e-5")]
-    assert [one.noise.law for one in both] == ["laplace", "gaussian"]
-    before = planned(curator, three).program  # noise of one scale for all groupings
-    apart = before(Terms(Fraction(1), Fraction("1e-5")), planned(curator, three).facts, edition=Edition.UNCUT)
+def test_the_law_is_the_quieter_one_and_quieter_than_apart() -> None:
+    """The product of all variances: of the law that is taken, of the other one, and of groupings each by itself."""
+    keys = "ward, kind, age > 40 AS old"
+    text = f"SELECT {keys}, COUNT(*) AS n FROM visits GROUP BY CUBE (ward, kind, old)"
+    curator, terms = by_rows(), Terms(Fraction(1), Fraction("1e-5"))
+    plan = planned(curator, text)
+    taken = variances(plan.program(terms, plan.facts))
+    for law in ("laplace", "gaussian"):
+        assert taken <= variances(plan.program(terms, plan.facts, law)) * (1 + 1e-12)
+    assert taken < 1e-3 * variances(plan.program(terms, plan.facts, edition=Edition.UNCUT))
+    forced = plan.program(terms, plan.facts, "gaussian")
+    apart = plan.program(terms, plan.facts, "gaussian", edition=Edition.UNCUT)
     name = apart.question.aggregates[0].name
-    noisy = [float(one.estimators[name].variance(one.noise)) for one in both[1].groupings]
-    assert max(noisy) < float(apart.estimators[name].variance(apart.noise))
+    noisy = [one.estimators[name].variance(one.noise) for one in forced.groupings]
+    assert all(each < apart.estimators[name].variance(apart.noise) for each in noisy)
+
+
+def variances(program: Program) -> float:
+    name = program.question.aggregates[0].name
+    return math.prod(float(one.estimators[name].variance(one.noise)) for one in program.groupings)
 
 
 def test_numbers_work_on_and_notes_tell_what_a_total_counts() -> None:
@@ -126,10 +136,7 @@ def test_engines_agree() -> None:
         if isinstance(engine, DuckDB):
             rows = frame(rows, TYPES)
         curator = Curator.for_tests(engine=engine, bits=SeededBits(3))
-        options = {"types": {"patient": "int", "ward": "text", "age": "int", "charge": "float", "kind": "text"}}
-        curator.protect(
-            rows, name="visits", keys=KEYS, bounds={"age": (0, 9), "charge": (0, 9)}, budget=RICH, **options
-        )
+        curator.protect(rows, name="visits", budget=RICH, **{**DECLARED, "keys": KEYS})
         found.append(curator.ask(CUBE, epsilon=1, delta="1e-5").records)
         curator.close()
     assert found[0] == found[1]

@@ -180,7 +180,7 @@ def many_laplace_reaches(weights: Floats, scales: Floats, counts: Floats, outsid
     if np.sum(counts) * weights.shape[1] > _AT_ONCE:
         return found
     rows = np.repeat(np.arange(len(counts)), counts.astype(int))
-    return np.minimum(found, laplace_reaches((weights * scales[:, None])[rows], weights[rows], outside))
+    return np.asarray(np.minimum(found, laplace_reaches((weights * scales[:, None])[rows], weights[rows], outside)))
 
 
 def _many_laplace(weights: Floats, scales: Floats, counts: Floats, outside: float) -> float:
