@@ -22,6 +22,7 @@ from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms.base import Law
 from discreet.mechanisms.sums import (
     gaussian_reaches,
+    laplace_reaches,
     many_gaussian_reaches,
     many_laplace_reaches,
     repeated_gaussian_reach,
@@ -243,16 +244,19 @@ def test_shares_are_best(law: Law) -> None:
     power = 2 if law == "laplace" else 1
     for cube in CUBES:
         spreads = [1.0] * len(cube.sets)
-        found = cube.shares(law, spreads)
-        assert sum(found) == 1
+        found = cube.best_shares(law, spreads)
+        assert sum(cube.shares(law, spreads)) == 1
 
         def badness(shares: Sequence[float], cube: Cube = cube) -> float:
             return sum(map(math.log, cube.variances([max(s, 1e-9) ** power for s in shares])))
 
-        best = badness([float(share) for share in found])
+        best = badness(found)
+        kept = cube.variances([float(share) ** power for share in cube.shares(law, spreads)])
+        if law == "gaussian":
+            assert max(kept) <= len(found)  # nobody is noisier than with a share of their own
         assert best <= badness([1 / len(found)] * len(found)) + 1e-9
         for i, j in permutations(range(len(found)), 2):
-            moved = [float(share) for share in found]
+            moved = list(found)
             step = min(0.02, moved[i])
             moved[i], moved[j] = moved[i] - step, moved[j] + step
             assert best <= badness(moved) + 2e-3
@@ -310,6 +314,24 @@ def test_reaches_of_many_draws_are_those_of_each() -> None:
     assert 1.9 * math.sqrt(2 * 20 * 16) < float(ones[0]) <= bound * 1.0001
     wide = many_laplace_reaches(np.ones((1, 1)), np.array([4.0]), np.array([1e5]), 0.05)
     assert 1.9 * math.sqrt(2 * 1e5 * 16) < float(wide[0]) < 3 * math.sqrt(2 * 1e5 * 16)
+
+
+def test_the_law_of_a_sum_of_laplace_draws() -> None:
+    """Against the closed forms for one and for several equal draws, and between them for draws of several sizes."""
+    one = many_laplace_reaches(np.ones((1, 1)), np.array([1000.0]), np.array([1.0]), 0.05)
+    assert float(one[0]) >= 1000 * math.log(20) * 0.999
+    for count in (8, 30):
+        rows = np.ones((count, 1))
+        closed = float(laplace_reaches(rows * 1000.0, rows, 0.05)[0])
+        found = float(many_laplace_reaches(np.ones((1, 1)), np.array([1000.0]), np.array([float(count)]), 0.05)[0])
+        assert found == pytest.approx(closed, rel=1e-4)
+    weights, scales, counts = np.array([[0.8], [0.1]]), np.array([1000.0, 1500.0]), np.array([1.0, 20.0])
+    deviation = math.sqrt(2 * (800**2 + 20 * 150**2))
+    found = float(many_laplace_reaches(weights, scales, counts, 0.05)[0])
+    assert 1.96 * deviation < found < 2.15 * deviation
+    few = np.array([[1.0], [0.5], [0.2]])
+    exact = float(laplace_reaches(few * 1000.0, few, 0.05)[0])
+    assert float(many_laplace_reaches(few, np.full(3, 1000.0), np.ones(3), 0.05)[0]) == pytest.approx(exact, rel=2e-2)
 
 
 def test_stored_statistics_are_what_was_released() -> None:

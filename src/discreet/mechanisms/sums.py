@@ -33,6 +33,8 @@ _TILTS = np.concatenate([np.geomspace(1e-3, 0.5, 60, endpoint=False), np.linspac
 _FEW_ENOUGH = 64  # numbers, whose distances are kept
 _AT_ONCE = 1 << 16  # numbers, which stay in the cache of a processor
 _TINY = 1e-300
+_RARE = 1e-10
+_MOST_TERMS = 1 << 14
 _HALVINGS = 28  # of a bracket no wider than its upper end, which is taken
 
 
@@ -174,13 +176,58 @@ def many_laplace_reaches(weights: Floats, scales: Floats, counts: Floats, outsid
         counts: how many draws there are of each.
         outside: the probability.
 
-    The smaller of two: Chernoff's bound as in `repeated_laplace_reach`, and where there are few draws the law of a sum.
+    The smaller of two: Chernoff's bound as in `repeated_laplace_reach`, and the law of a sum of continuous draws, each
+    of which is less than one step away.
     """
-    found = np.array([_many_laplace(np.abs(column), scales, counts, outside) for column in weights.T])
-    if np.sum(counts) * weights.shape[1] > _AT_ONCE:
-        return found
-    rows = np.repeat(np.arange(len(counts)), counts.astype(int))
-    return np.asarray(np.minimum(found, laplace_reaches((weights * scales[:, None])[rows], weights[rows], outside)))
+    found = [_many_laplace(np.abs(column), scales, counts, outside) for column in weights.T]
+    if weights.shape[1] > _FEW_ENOUGH:
+        return np.array(found)
+    if np.sum(counts) <= _FEW:
+        rows = np.repeat(np.arange(len(counts)), counts.astype(int))
+        return np.asarray(np.minimum(found, laplace_reaches((weights * scales[:, None])[rows], weights[rows], outside)))
+    sizes, slacks = np.abs(weights) * scales[:, None], counts @ np.abs(weights)
+    laws = [_of_law(tuple(column), tuple(counts), outside) for column in sizes.T]
+    return np.array([min(bound, law + slack) for bound, law, slack in zip(found, laws, slacks, strict=True)])
+
+
+@lru_cache(maxsize=4096)
+def _of_law(sizes: tuple[float, ...], counts: tuple[float, ...], outside: float) -> float:
+    """A distance that a sum of continuous Laplace draws of these sizes exceeds at most so often.
+
+    With the characteristic function f(t) = prod (1 + s^2 t^2)^-count, which is positive, for every distance d
+
+        P(|S| > x) = 1 - 2 sum_(k >= 0) f(t_k) sin(t_k x) / (pi (k + 1/2)),      t_k = (k + 1/2) 2 pi / d,
+
+    but for at most 2 P(|S| > d - x) (Davies 1973, by Poisson's summation formula). Here d - x is a distance that is
+    exceeded with a chance below 10^-10. What is left out beyond the last t is less than f(t) / (pi p), as f falls at
+    least like t^-p from there on, p = sum 2 count s^2 t^2 / (1 + s^2 t^2); there are so many terms that it is below
+    10^-10, too, or else there is no such distance.
+    """
+    relative, many = np.array(sizes) / max(sizes), np.array(counts)
+    used = many > 0
+    far = float(_chernoff_of(relative[used], many[used], outside))
+    rare = float(_chernoff_of(relative[used], many[used], _RARE))
+    rates = (np.arange(_MOST_TERMS) + 0.5) * (2 * math.pi / (far + rare))
+    squares = (relative[used][:, None] * rates) ** 2
+    logs = -(many[used] @ np.log1p(squares))
+    powers = 2 * many[used] @ (squares / (1 + squares))
+    ended = np.flatnonzero(logs - np.log(math.pi * powers) < math.log(_RARE))
+    if not len(ended) or outside < 1000 * _LOST:
+        return math.inf
+    kept = slice(0, int(ended[0]) + 1)
+    terms = np.exp(logs[kept]) / (math.pi * (np.arange(ended[0] + 1) + 0.5))
+    low, high = 0.0, far
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        heavy = 1 - 2 * float(terms @ np.sin(rates[kept] * middle)) > outside - _LOST
+        low, high = (middle, high) if heavy else (low, middle)
+    return high * max(sizes) * _SAFE
+
+
+def _chernoff_of(sizes: Floats, counts: Floats, outside: float) -> float:
+    """Chernoff's bound as in `_chernoff`, with so many draws of each size."""
+    means = counts @ -np.log1p(-((_TILTS * sizes[:, None]) ** 2))
+    return float(np.min((math.log(2 / outside) + means) / _TILTS))
 
 
 def _many_laplace(weights: Floats, scales: Floats, counts: Floats, outside: float) -> float:

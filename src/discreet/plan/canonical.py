@@ -266,10 +266,10 @@ def _text(value: object) -> object:
     return value.isoformat() if isinstance(value, dt.date) else value
 
 
-_PARTS = frozenset(("version", "table", "source", "where", "keys", "aggregates")) | frozenset(
+_PARTS = frozenset(("version", "table", "source", "where", "keys", "aggregates", "sets")) | frozenset(
     ("outputs", "having", "order", "limit", "offset", "steps")
 )
-"""What a question of one grouping is written with; one of several groupings has more."""
+"""What a question is written with that has nothing beside it."""
 
 _TYPES = {kind.value: kind for kind in Type}
 
@@ -282,8 +282,7 @@ def recall(text: str, like: Question) -> Question | None:
         like: a question about the same rows; its table and source are taken, if they are what the text names.
 
     Returns:
-        None if the text is of another version, of other rows, of several groupings, or names something that is no
-        longer known.
+        None if the text is of another version, of other rows, or names something that is no longer known.
 
     >>> asked = Question(table="visits", aggregates=(Aggregate(name="#1", kind="count"),), outputs=())
     >>> recall(canonical(asked), asked) == asked
@@ -292,19 +291,19 @@ def recall(text: str, like: Question) -> Question | None:
     read = _read_back(text)
     if read is None or read[0] != json.loads(origin(like)):
         return None
-    _, where, keys, aggregates = read
-    return Question(table=like.table, source=like.source, where=where, keys=keys, aggregates=aggregates, outputs=())
+    _, where, keys, aggregates, sets = read
+    return Question(
+        table=like.table, source=like.source, where=where, keys=keys, aggregates=aggregates, outputs=(), sets=sets
+    )
 
 
-_Read = tuple[list[Any], Expression | None, tuple[Key, ...], tuple[Aggregate, ...]]
+_Read = tuple[list[Any], Expression | None, tuple[Key, ...], tuple[Aggregate, ...], tuple[tuple[int, ...], ...]]
 
 
 @lru_cache(maxsize=1024)  # the same few releases are looked at for every question about their rows
 def _read_back(text: str) -> _Read | None:
-    """Which rows a question was about, its WHERE, its keys and its aggregates."""
+    """Which rows a question was about, its WHERE, its keys, its aggregates and its groupings."""
     form = json.loads(text)
-    if "sets" in form:  # several groupings are no union of anything
-        return None
     if not form.keys() <= _PARTS or form.get("version") != VERSION:
         return None
     try:
@@ -313,6 +312,7 @@ def _read_back(text: str) -> _Read | None:
             _expression(form["where"]) if "where" in form else None,
             tuple(Key(name, _expression(part)) for name, part in form["keys"]),
             tuple(_read_aggregate(place + 1, part) for place, part in enumerate(form["aggregates"])),
+            tuple(tuple(one) for one in form.get("sets", ())),
         )
     except (KeyError, ValueError, TypeError):  # written by a version that knew more
         return None

@@ -74,7 +74,7 @@ class BatchAsker:
             with naming(place):
                 one.price(Terms(terms.epsilon / len(measurements), terms.delta / len(measurements)))
         batch = BatchPlan.of(measurements, terms, self._replay.find)
-        if not batch.layout.measured and not self._book.is_charged(analyst, key):
+        if not batch.layout.parts and not self._book.is_charged(analyst, key):
             results = [self._kept(batch, place) for place in range(len(measurements))]
             return self._answers(batch, results, asked.confidence, Remaining.of(account.spent, account.budget))
         with charged(self._book, batch.request, analyst=analyst, key=key, project=project) as receipt:
@@ -117,36 +117,37 @@ class BatchAsker:
         fields = json.loads(payload)["batch"]
         run = replace(batch, layout=BatchLayout.read(fields))
         payloads = {
-            place: self._book.beside(receipt, key)
-            for place, key in zip(run.layout.measured, fields["keys"], strict=True)
+            part: self._book.beside(receipt, key) for part, key in zip(run.layout.parts, fields["keys"], strict=True)
         }
         return run, [self._result(run, place, payloads) for place in range(len(run.measurements))]
 
-    def _result(self, batch: BatchPlan, place: int, payloads: Mapping[int, bytes | None]) -> MeasurementResult:
+    def _result(
+        self, batch: BatchPlan, place: int, payloads: Mapping[tuple[int, ...], bytes | None]
+    ) -> MeasurementResult:
         """What a question is answered from: a release of the batch, what follows from some, or what was kept before."""
-        first = batch.layout.first[place]
-        if first in payloads:
-            return self._released(batch.measurements[place], payloads[first])
+        first, measurement = batch.layout.first[place], batch.measurements[place]
+        for part, payload in payloads.items():
+            if part == (first,):
+                return self._released(measurement, payload)
+            if first in part:
+                cube = batch.cube(part)
+                whole = self._released(cube, payload)
+                return _found(self._replay.part_of(measurement, cube.plan, whole.released))
         if first not in batch.layout.derived:
             return self._kept(batch, place)
-        sources = [self._released(batch.measurements[other], payload) for other, payload in payloads.items()]
+        single = {part[0]: payload for part, payload in payloads.items() if len(part) == 1}
+        sources = [self._released(batch.measurements[other], payload) for other, payload in single.items()]
         derived = batch.follows(place, [source.released for source in sources])
         if derived is None:
             raise QueryFailed
-        facts, private = batch.measurements[place].facts, self._performer.private
+        facts, private = measurement.facts, self._performer.private
         return MeasurementResult(released=derived, facts=facts, event=derived.event, private=private)
 
     def _released(self, measurement: MeasurementPlan, payload: bytes | None) -> MeasurementResult:
-        found = None if payload is None else self._replay.unpacked(measurement, payload)
-        if found is None:
-            raise QueryFailed
-        return found
+        return _found(None if payload is None else self._replay.unpacked(measurement, payload))
 
     def _kept(self, batch: BatchPlan, place: int) -> MeasurementResult:
-        found = self._replay.find(batch.measurements[place], batch.considered, batch.considered_law)
-        if found is None:
-            raise QueryFailed
-        return found
+        return _found(self._replay.find(batch.measurements[place], batch.considered, batch.considered_law))
 
     def _answers(
         self,
@@ -158,7 +159,7 @@ class BatchAsker:
     ) -> list[Answer]:
         """An answer to each question; those that the charge paid for say what it was, and for how many."""
         layout, found = batch.layout, []
-        paid = [first in (*layout.measured, *layout.derived) for first in layout.first]
+        paid = [first in layout.paid for first in layout.first]
         told = f"One charge paid for {sum(paid)} answers; the cost is that of all."
         for measurement, result, own in zip(batch.measurements, results, paid, strict=True):
             portrait = self._replay.portrait(measurement, batch.considered)
@@ -166,6 +167,12 @@ class BatchAsker:
             answer = Answer.of(result, confidence, remaining, cost=cost if new else None, profile=portrait)
             found.append(replace(answer, notes=(*answer.notes, told)) if new and sum(paid) > 1 else answer)
         return found
+
+
+def _found(result: MeasurementResult | None) -> MeasurementResult:
+    if result is None:
+        raise QueryFailed
+    return result
 
 
 @contextmanager

@@ -1,9 +1,10 @@
 """Several questions before their one charge: which are measured, and which follow from those or are kept already.
 
 Equal releases are measured once. What is kept and as good as a share of the budget would make it takes no share. A
-question that follows from others of the batch takes none either, if it then has no more noise than it would have had:
-everybody else's share is larger for it. All of that follows from declarations, the budget and what was released before;
-nothing is read and nothing is spent.
+question whose groups are some of another's takes none either, if it then has no more noise than it would have had:
+everybody else's share is larger for it. Questions about the same rows by different keys are measured as the groupings
+of one, where no number is noisier for it. All of that follows from declarations, the budget and what was released
+before; nothing is read and nothing is spent.
 """
 
 from __future__ import annotations
@@ -24,15 +25,16 @@ from discreet.accounting.composition import terms as listed
 from discreet.accounting.zcdp import compose, rho_for, zcdp_epsilon
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import ChargeRequest, MeasurementPlan, promised, replay_key
+from discreet.curator.replay.cube_parts import cube_of
 from discreet.curator.replay.derivation import Derived, derive, may_follow
 from discreet.curator.replay.stored_releases import MeasurementResult
-from discreet.errors import UnsupportedEvent
+from discreet.errors import InternalError, InvalidParameter, UnsupportedEvent, UnsupportedQuery
 from discreet.exact import float_below
-from discreet.measurement.probes.probes import SHARE, Probe
+from discreet.measurement.probes.probes import SHARE, Probe, described
 from discreet.measurement.program.execution import Released
 from discreet.measurement.program.program import Edition, Program
 from discreet.mechanisms.base import Law
-from discreet.plan.canonical import canonical
+from discreet.plan.canonical import canonical, origin
 from discreet.privacy import events
 
 Find = Callable[[MeasurementPlan, Terms, Law | None], MeasurementResult | None]
@@ -46,6 +48,7 @@ class BatchLayout:
     Args:
         first: for each question the place of the first that asks for the same release.
         measured: the places that are measured.
+        merged: places that are measured together, as the groupings of one question.
         derived: those that follow from the measured ones. All others are kept from before.
         considered: among how many the budget was shared when it was decided what is as good.
         probed: the measured ones for which facts were missing.
@@ -58,10 +61,26 @@ class BatchLayout:
     measured: tuple[int, ...]
     derived: tuple[int, ...]
     considered: int
+    merged: tuple[tuple[int, ...], ...] = ()
     probed: tuple[int, ...] = ()
     probes: int = 0
     law: Law | None = None
     edition: Edition = Edition.NOW
+
+    @property
+    def parts(self) -> tuple[tuple[int, ...], ...]:
+        """Returns what is released, each by the places that it is for."""
+        return (*((place,) for place in self.measured), *self.merged)
+
+    @property
+    def shares(self) -> int:
+        """Returns among how many the budget is shared: one for each place that is measured."""
+        return max(sum(map(len, self.parts)), 1)
+
+    @property
+    def paid(self) -> frozenset[int]:
+        """Returns the places that the charge pays for."""
+        return frozenset(self.derived).union(*self.parts)
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -71,6 +90,7 @@ class BatchLayout:
             "first": list(self.first),
             "measured": list(self.measured),
             "derived": list(self.derived),
+            "merged": [list(group) for group in self.merged],
             "considered": self.considered,
             "probed": list(self.probed),
             "probes": self.probes,
@@ -84,6 +104,7 @@ class BatchLayout:
             first=tuple(fields["first"]),
             measured=tuple(fields["measured"]),
             derived=tuple(fields["derived"]),
+            merged=tuple(tuple(group) for group in fields["merged"]),
             considered=fields["considered"],
             probed=tuple(fields["probed"]),
             probes=fields["probes"],
@@ -118,10 +139,9 @@ class BatchPlan:
         layout = BatchLayout(first=first, measured=distinct, derived=(), considered=len(distinct))
         draft = cls(measurements=tuple(measurements), terms=terms, layout=layout)
         draft = draft._having(law=draft._law())
-        kept = [
-            place for place in distinct if find(measurements[place], draft.considered, draft.considered_law) is not None
-        ]
-        return draft._having(measured=tuple(place for place in distinct if place not in kept))._derived()._probed()
+        usual = draft.considered, draft.considered_law
+        left = tuple(place for place in distinct if find(measurements[place], *usual) is None)
+        return draft._having(measured=left)._merged()._derived()._probed()
 
     def _having(self, **changes: Any) -> Self:
         return replace(self, layout=replace(self.layout, **changes))
@@ -141,12 +161,30 @@ class BatchPlan:
     @property
     def share(self) -> Terms:
         """Returns the share of each question that is measured."""
-        return shared(self.terms, max(len(self.layout.measured), 1), self.layout.law)
+        return self.share_of((0,))
+
+    def share_of(self, part: Sequence[int]) -> Terms:
+        """Returns the share of questions that are measured together."""
+        return shared(self.terms, Fraction(self.layout.shares, len(part)), self.layout.law)
 
     @property
     def law(self) -> Law | None:
-        """Returns the law that noise is held to; one question alone has the quieter one."""
-        return self.layout.law if len(self.layout.measured) > 1 else None
+        """Returns the law that noise is held to; one release alone has the quieter one."""
+        return self.layout.law if len(self.layout.parts) > 1 else None
+
+    def cube(self, part: Sequence[int]) -> MeasurementPlan:
+        """Returns the one question of which several are groupings."""
+        first, *others = (self.measurements[place] for place in part)
+        schema = described(first.plan, first.schemas)
+        question = cube_of([first.plan, *(other.plan for other in others)], schema)
+        if question is None:
+            raise InternalError("Questions were to be groupings of one, and are not.")
+        return first.about(question)
+
+    def cube_program(self, part: Sequence[int]) -> Program:
+        """Returns the program of several questions that are measured together."""
+        cube = self.cube(part)
+        return cube.program(self.share_of(part), cube.facts, self.law, edition=self.layout.edition)
 
     def program(self, place: int) -> Program:
         """Returns the program of a question at its share, where no facts are missing."""
@@ -176,6 +214,40 @@ class BatchPlan:
             return None
         return "gaussian"
 
+    def _merged(self) -> Self:
+        """With questions about the same rows as groupings of one, where no number is noisier for it.
+
+        Only where each row is a unit: people's rows would be limited by other keys than a question's own.
+        """
+        groups: dict[str, list[int]] = {}
+        for place in self.layout.measured:
+            one = self.measurements[place]
+            if not one.missing and not _is_manifold(one) and not one.plan.steps:
+                sums = sorted(repr(replace(aggregate, name="")) for aggregate in one.plan.aggregates)
+                groups.setdefault(f"{origin(one.plan)} {one.plan.where!r} {sums}", []).append(place)
+        best = self
+        for group in groups.values():
+            together = best._together(tuple(group))
+            best = best if together is None else together
+        return best
+
+    def _together(self, group: tuple[int, ...]) -> Self | None:
+        first = self.measurements[group[0]]
+        plans = [self.measurements[place].plan for place in group]
+        if cube_of(plans, described(first.plan, first.schemas)) is None:
+            return None
+        left = tuple(place for place in self.layout.measured if place not in group)
+        found = self._having(measured=left, merged=(*self.layout.merged, group))
+        try:
+            program = found.cube_program(group)
+        except (UnsupportedQuery, InvalidParameter):  # too many groups by all keys together
+            return None
+        if program.tables is None or program.reading.bounding is not None:
+            return None
+        alone = [self.program(place) for place in group]
+        quieter = (_is_quieter(part, usual) for part, usual in zip(program.groupings, alone, strict=True))
+        return found if all(quieter) else None
+
     def _derived(self) -> Self:
         """With questions taken out one by one that follow from the others, the one with the fewest groups first."""
         usual = {place: self.program(place) for place in self.layout.measured if self._may_follow(place)}
@@ -186,7 +258,7 @@ class BatchPlan:
                 measured=tuple(other for other in layout.measured if other != place),
                 derived=tuple(sorted([*layout.derived, place])),
             )
-            if fewer.layout.measured and all(fewer._is_as_good(other, usual[other]) for other in fewer.layout.derived):
+            if fewer.layout.parts and all(fewer._is_as_good(other, usual[other]) for other in fewer.layout.derived):
                 best = fewer
         return best
 
@@ -210,7 +282,7 @@ class BatchPlan:
             and may_follow(self.measurements[place].plan, self.measurements[other].plan)
         ]
         found = derive(usual.unsalted, [source for source in sources if source is not None])
-        return found is not None and found.excess <= 1
+        return found is not None and found.is_of_single_groups and found.excess <= 1
 
     def follows(self, place: int, released: Sequence[Released]) -> Derived | None:
         """Returns the answer to a question that was to follow from the releases of the batch."""
@@ -232,6 +304,7 @@ class BatchPlan:
     def event(self) -> events.Event:
         """Returns the whole price; of one release alone, its own."""
         parts = [*self.probe_events, *(self._price(place) for place in self.layout.measured)]
+        parts += [self.cube_program(part).event for part in self.layout.merged]
         return parts[0] if len(parts) == 1 else events.Composed(parts)
 
     @property
@@ -265,7 +338,7 @@ class BatchPlan:
 
 
 @lru_cache(maxsize=256)
-def shared(terms: Terms, count: int, law: Law | None) -> Terms:
+def shared(terms: Terms, count: int | Fraction, law: Law | None) -> Terms:
     """Returns the terms of each of so many questions that share a budget.
 
     Without a law, epsilon and delta are divided (basic composition). Gaussian noise is rho-zCDP, and rho adds up
@@ -304,6 +377,12 @@ def _badness(programs: Sequence[Program]) -> Fraction:
     """The product of the variances of all aggregates: smaller is better, whatever the units."""
     parts = [part for program in programs for part in (program, *program.beside)]
     return math.prod((e.variance(part.noise) for part in parts for e in part.estimators.values()), start=Fraction(1))
+
+
+def _is_quieter(part: Program, usual: Program) -> bool:
+    """Whether no aggregate is noisier; both have them in the order in which releases are stored."""
+    pairs = zip(part.estimators.values(), usual.estimators.values(), strict=True)
+    return all(one.variance(part.noise) <= other.variance(usual.noise) for one, other in pairs)
 
 
 def _is_manifold(one: MeasurementPlan) -> bool:

@@ -7,7 +7,7 @@ earlier stages released.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -249,16 +249,17 @@ class Performer:
             stage("Finding out bounds and limits")
             found[key] = self._probed(probe, batch.of_each_probe, receipt)
         account = self._book.account(receipt.account)
-        settled = [self._settled(batch, place, found, account) for place in batch.layout.measured]
-        event = events.Composed([*batch.probe_events, *(one.program.event for one in settled)])
+        measured = batch.layout.measured
+        parts = [(batch.measurements[place], self._settled(batch, place, found, account)) for place in measured]
+        parts += [(batch.cube(part), _merged(batch, part)) for part in batch.layout.merged]
+        event = events.Composed([*batch.probe_events, *(one.program.event for _, one in parts)])
         if not costs_no_more(event, receipt.event, account):
             raise InternalError("A batch would cost more than it was charged with.")
         keys = []
-        for place, one in zip(batch.layout.measured, settled, strict=True):
-            measurement = batch.measurements[place]
+        for (measurement, one), part in zip(parts, batch.layout.parts, strict=True):
             keys.append(measurement.replay_key(one.program, one.facts))
             if self._book.beside(receipt, keys[-1]) is None:
-                new = self._run(measurement, one, batch.share, one.program.event)
+                new = self._run(measurement, one, batch.share_of(part), one.program.event)
                 self._book.store_beside(receipt, keys[-1], new.payload, question=canonical(measurement.plan))
         return keys
 
@@ -296,6 +297,13 @@ class Performer:
         if first is None:
             raise InternalError("What was released for a charge cannot be read.")
         return probe.found(first, former=(edition_of(json.loads(kept)) or Edition.ONE_GRID) < Edition.UNCUT)
+
+
+def _merged(batch: BatchPlan, part: Sequence[int]) -> SettledProgram:
+    """Returns the program of several questions of a batch that are measured together."""
+    program, facts = batch.cube_program(part), batch.cube(part).facts
+    edition = batch.layout.edition
+    return SettledProgram(program=program, terms=batch.share_of(part), facts=facts, law=batch.law, edition=edition)
 
 
 def _settled(

@@ -155,10 +155,15 @@ class Derived(Released):
         return max((source.variance() / noises[name] for name, source in self.sources.items()), default=Fraction(0))
 
     @property
+    def is_of_single_groups(self) -> bool:
+        """Tells whether no groups were put together, so that rows with other keys are missing nowhere."""
+        return all(len(places) <= 1 for source in self._plain() for places in source.parts)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Where the numbers come from, and whom they leave out."""
         said = ["The numbers follow from earlier answers, and cost nothing."]
-        if any(len(places) > 1 for source in self._plain() for places in source.parts):
+        if not self.is_of_single_groups:
             said.append("Rows that have none of the public keys of those answers are not counted.")
         return tuple(said)
 

@@ -14,6 +14,7 @@ from hashlib import sha256
 
 from discreet.curator.catalog.declarations import Terms, declaration
 from discreet.curator.measurement_plan import MeasurementPlan, area, replay_key
+from discreet.curator.replay.cube_parts import CubePart, PlaceInCube, place_in
 from discreet.curator.replay.derivation import Derived, derive, may_follow
 from discreet.curator.replay.stored_releases import (
     MeasurementResult,
@@ -29,13 +30,14 @@ from discreet.errors import QueryFailed, UnsupportedQuery
 from discreet.exact import root_above
 from discreet.ledger import Book, Receipt, Stored
 from discreet.ledger.serialization import at_most
-from discreet.measurement.probes.probes import NOTHING, Fact, Facts, Probe
+from discreet.measurement.probes.probes import NOTHING, Fact, Facts, Probe, described
 from discreet.measurement.profile.parts import ProfilePlan
 from discreet.measurement.profile.profile import Profile
 from discreet.measurement.program.execution import Released
 from discreet.measurement.program.program import Edition, Program
 from discreet.mechanisms.base import Law
 from discreet.plan.canonical import recall
+from discreet.plan.model.nodes import Question
 from discreet.plan.model.schema import Limits, TableSchema
 
 
@@ -93,7 +95,7 @@ class Replay:
             terms: what it may cost.
             law: of the noise it would have, unless that is chosen.
         """
-        known = self._same(measurement, terms, law)
+        known = self._same(measurement, terms, law) or self._part(measurement, terms, law)
         if known is not None:
             return known
         derived = self._derived(measurement, terms, law)
@@ -136,6 +138,37 @@ class Replay:
                 return found
         return None
 
+    def _part(self, measurement: MeasurementPlan, terms: Terms, law: Law | None) -> MeasurementResult | None:
+        """Returns what was released of several groupings, if one of them is asked for and has no more noise."""
+        if measurement.missing:
+            return None
+        wanted = measurement.program(terms, measurement.facts, law)
+        for question, stored in self._book.related(area(wanted, measurement.tables(measurement.facts))):
+            several = recall(question, measurement.plan) if '"sets"' in question else None
+            if several is None or self._place(measurement, several) is None:
+                continue
+            whole = self._of_other(measurement, several, stored)
+            found = None if whole is None else self.part_of(measurement, several, whole)
+            if found is not None and serves(found.released, wanted):
+                return found
+        return None
+
+    def _place(self, measurement: MeasurementPlan, several: Question) -> PlaceInCube | None:
+        return place_in(measurement.plan, several, described(measurement.plan, measurement.schemas))
+
+    def part_of(self, measurement: MeasurementPlan, several: Question, whole: Released) -> MeasurementResult | None:
+        """Returns one grouping of several that were fitted to each other as the answer to a question.
+
+        None if it is none of them, or people's rows were limited by other keys than its own.
+        """
+        found = self._place(measurement, several)
+        if found is None or whole.program.tables is None or whole.program.reading.bounding is not None:
+            return None
+        part = CubePart(measurement.plan, whole, found)
+        return MeasurementResult(
+            released=part, facts=measurement.facts, event=whole.program.event, private=self._private
+        )
+
     def _derived(self, measurement: MeasurementPlan, terms: Terms, law: Law | None = None) -> Derived | None:
         """Returns the answer as it follows from releases about the same rows, however much noise it has."""
         plan = measurement.plan
@@ -143,14 +176,18 @@ class Replay:
             return None
         wanted = measurement.program(terms, measurement.facts, law)
         start = area(wanted, measurement.tables(measurement.facts))
-        found = (self._of_other(measurement, *kept) for kept in self._book.related(start))
+        found = (self._source(measurement, *kept) for kept in self._book.related(start))
         return derive(wanted.unsalted, [released.unsalted for released in found if released is not None])
 
-    def _of_other(self, measurement: MeasurementPlan, question: str, stored: Stored) -> Released | None:
-        """Returns a release about the same rows, for another question."""
+    def _source(self, measurement: MeasurementPlan, question: str, stored: Stored) -> Released | None:
+        """Returns a release about the same rows, for another question of one grouping from which this may follow."""
         other = recall(question, measurement.plan)
-        if other is None or not may_follow(measurement.plan, other):
+        if other is None or other.sets or not may_follow(measurement.plan, other):
             return None
+        return self._of_other(measurement, other, stored)
+
+    def _of_other(self, measurement: MeasurementPlan, other: Question, stored: Stored) -> Released | None:
+        """Returns a release about the same rows, for another question."""
         groups_and_rows = json.loads(stored.payload).get("limits")
         if groups_and_rows is None:
             return None
