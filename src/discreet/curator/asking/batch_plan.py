@@ -25,8 +25,7 @@ from discreet.accounting.composition import terms as listed
 from discreet.accounting.zcdp import compose, rho_for, zcdp_epsilon
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import ChargeRequest, MeasurementPlan, promised, replay_key
-from discreet.curator.replay.cube_parts import cube_of
-from discreet.curator.replay.derivation import Derived, derive, may_follow
+from discreet.curator.replay.derivation import Derived, cube_of, derive, may_follow
 from discreet.curator.replay.stored_releases import MeasurementResult
 from discreet.errors import InternalError, InvalidParameter, UnsupportedEvent, UnsupportedQuery
 from discreet.exact import float_below

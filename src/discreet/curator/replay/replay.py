@@ -14,8 +14,7 @@ from hashlib import sha256
 
 from discreet.curator.catalog.declarations import Terms, declaration
 from discreet.curator.measurement_plan import MeasurementPlan, area, replay_key
-from discreet.curator.replay.cube_parts import CubePart, PlaceInCube, place_in
-from discreet.curator.replay.derivation import Derived, derive, may_follow
+from discreet.curator.replay.derivation import CubePart, Derived, PlaceInCube, derive, may_follow, place_in
 from discreet.curator.replay.stored_releases import (
     MeasurementResult,
     NewResult,
@@ -176,8 +175,9 @@ class Replay:
             return None
         wanted = measurement.program(terms, measurement.facts, law)
         start = area(wanted, measurement.tables(measurement.facts))
-        found = (self._source(measurement, *kept) for kept in self._book.related(start))
-        return derive(wanted.unsalted, [released.unsalted for released in found if released is not None])
+        found = [self._source(measurement, *kept) for kept in self._book.related(start)]
+        known = [released.unsalted for released in found if released is not None]
+        return derive(wanted.unsalted, known) if known else None
 
     def _source(self, measurement: MeasurementPlan, question: str, stored: Stored) -> Released | None:
         """Returns a release about the same rows, for another question of one grouping from which this may follow."""

@@ -20,7 +20,6 @@ from discreet.measurement.intervals.estimators import Estimator, fitted
 from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.program.cube import Cube, FittedTables
 from discreet.measurement.program.draft import LAYOUTS, Draft, draft_of, quietest, rho_of
-from discreet.measurement.program.whole_table import FLOORED, is_floored, leaves_nothing_out
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.draws import Draws
 from discreet.measurement.releases.layouts import Layout, Requirements, Size
@@ -29,9 +28,11 @@ from discreet.mechanisms.base import Law
 from discreet.plan.analysis.group_keys import MOST_VALUES, is_declared, values
 from discreet.plan.analysis.reachable_groups import reachable
 from discreet.plan.analysis.stability import Contribution
-from discreet.plan.model.nodes import Question, Value
+from discreet.plan.analysis.value_bounds import bounds
+from discreet.plan.model.nodes import Aggregate, Column, Expression, Question, Value
 from discreet.plan.model.readings import Bounding, Reading
 from discreet.plan.model.schema import Limits, TableSchema
+from discreet.plan.model.types import Type
 from discreet.privacy import events
 
 MOST_KEYS = 10**6  # public groups of one question
@@ -343,9 +344,41 @@ def _program(
         contribution=contribution,
         people=schema.people or schema.unit or "row",
         event=draft.event,
-        whole=frozenset(each.name for each in question.aggregates if leaves_nothing_out(each, question, schema)),
-        remarks=(FLOORED,) if any(is_floored(each, schema) for each in question.aggregates) else (),
+        whole=frozenset(each.name for each in question.aggregates if _leaves_nothing_out(each, question, schema)),
+        remarks=(_FLOORED,) if any(_is_floored(each, schema) for each in question.aggregates) else (),
     )
+
+
+_FLOORED = "Logarithms near zero are clipped: below a 2^30th of the upper bound of what is under them."
+
+
+def _is_floored(aggregate: Aggregate, schema: TableSchema) -> bool:
+    """Tells whether limits of what is added up leave logarithms near zero out."""
+    added = [x for x in (aggregate.argument, aggregate.other) if x is not None and x.type is Type.FLOAT]
+    return any(bounds(x, schema) != bounds(x, schema, floored=False) for x in added)
+
+
+def _leaves_nothing_out(aggregate: Aggregate, question: Question, schema: TableSchema) -> bool:
+    """Tells whether an aggregate is of the whole table: every row counts, and no value is clipped.
+
+    Rows count as people where each is one; people count where they are counted themselves, and there are no groups.
+    Values are not clipped where a declared fact says that bounds hold all of them.
+    """
+    if schema.unit is not None:
+        return aggregate.kind == "count_units" and not question.keys
+    kind = aggregation(aggregate.kind)
+    if kind.drawn:
+        return False
+    return not kind.bounded or all(
+        _is_inside(x, schema) for x in (aggregate.argument, aggregate.other) if x is not None
+    )
+
+
+def _is_inside(x: Expression, schema: TableSchema) -> bool:
+    column = schema.columns.get(x.name) if isinstance(x, Column) else None
+    if column is None or column.domain is None or column.bounds is None:
+        return False
+    return column.bounds.low <= column.domain.low and column.domain.high <= column.bounds.high
 
 
 def public_keys(question: Question, schema: TableSchema) -> Keys | None:
