@@ -118,6 +118,8 @@ def test_coarse_grids_of_many_attributes_leave_answers_without_bias() -> None:
     counts = np.arange(3**4 * 8) % 11
     expected = product.union.parts[0].apply(counts.reshape(product.shape).astype(float))
     assert plan.release(counts).value == pytest.approx(expected, abs=0.5)
+    exact = product.plan(budget=Budget(epsilon=10**9)).release(counts).value
+    assert exact == pytest.approx(expected, abs=0.5)
     ideal = np.prod([Workload(factor).plan(budget=RHO).total_variance for factor in product.union.parts[0].factors])
     assert product.plan(budget=RHO).total_variance < 1.3 * ideal
     tiny = Union(Product(Each(3)), Product(1e-30 * np.eye(3)))

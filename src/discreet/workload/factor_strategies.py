@@ -87,7 +87,8 @@ class FactorQueries:
     def laplace(self, largest: int = LARGEST_ENTRY) -> FactorStrategy:
         """Returns the best of several strategies for Laplace noise."""
         small = self._reduced_gram()
-        choices = [_decoded(strategy) for strategy in self._candidates(small, largest) if _in_limits(strategy, largest)]
+        tried = (_decoded(strategy) for strategy in self._candidates(small, largest) if _in_limits(strategy, largest))
+        choices = [choice for choice in tried if _spans(choice, small)]
         return self._widened(min(choices, key=lambda choice: _laplace_error(choice, small)))
 
     def _candidates(self, small: Floats, largest: int) -> Iterator[IntegerStrategy]:
@@ -190,6 +191,13 @@ def _combined(weights: Floats, basis: IntegerStrategy, largest: int) -> FactorSt
     grid = Grid(rounded.grid.exponent + basis.grid.exponent)
     strategy = IntegerStrategy(matrix=rounded.matrix @ basis.matrix, grid=grid)
     return FactorStrategy(strategy=strategy, decoder=np.linalg.pinv(basis.values()) @ np.linalg.inv(rounded.values()))
+
+
+def _spans(choice: FactorStrategy, gram: Floats) -> bool:
+    """Tells whether all queries follow from a strategy, which a coarse grid could have cut short: V A^+ A = V."""
+    return bool(
+        np.allclose(gram @ choice.decoder @ choice.strategy.values(), gram, rtol=1e-6, atol=1e-6 * np.max(gram))
+    )
 
 
 def _laplace_error(choice: FactorStrategy, gram: Floats) -> float:
