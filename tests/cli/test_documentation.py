@@ -47,7 +47,8 @@ def test_help_tells_what_a_command_does(name: str) -> None:
 def test_all_commands_are_there() -> None:
     assert {"init", "protect", "ask", "explain", "budget", "history", "verify", "attack", "audit"} <= set(COMMANDS)
     attacks = {f"attack {name.replace('_', '-')}" for name in ATTACKS}
-    assert set(BELOW) == attacks | {"survey make", "survey answer", "survey estimate"}
+    streams = {"stream start", "stream release", "stream show"}
+    assert set(BELOW) == attacks | streams | {"survey make", "survey answer", "survey estimate"}
 
 
 @every("name", sorted(LATE))

@@ -62,6 +62,10 @@ COMMANDS = {
         "discreet.cli.audits:audit",
         "Try to tell neighbouring tables apart by the answers; charges nothing, shows no data, ends with 5 if it can.",
     ),
+    "stream": Late(
+        "discreet.cli.periods:app",
+        "Publish again and again for one charge: running totals of a question, released one period at a time.",
+    ),
     "survey": Late(
         "discreet.cli.surveys:app",
         "Ask people who trust nobody: make a randomized survey, answer it, estimate from the reports.",

@@ -132,10 +132,10 @@ def ask(
                 coverage=coverage,
             )
             answers = [answer]
-    _print(answers, chosen, several=len(texts) > 1)
+    print_answers(answers, chosen, several=len(texts) > 1)
 
 
-def _print(answers: Sequence[Answer], chosen: Form, *, several: bool) -> None:
+def print_answers(answers: Sequence[Answer], chosen: Form, *, several: bool = False) -> None:
     """Prints answers one after the other; several as one list of JSON, or with an empty line between them."""
     if chosen is Form.JSON:
         found = [_answer_fields(answer) for answer in answers]

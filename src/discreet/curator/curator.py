@@ -29,6 +29,8 @@ from discreet.curator.catalog.unit_of_privacy import UnitLike
 from discreet.curator.config.enrolment import declared_in, enrol
 from discreet.curator.config.toml_file import FILE, File
 from discreet.curator.replay.replay import Replay
+from discreet.curator.streams.curated_stream import CuratedStream
+from discreet.curator.streams.streams import Streams
 from discreet.curator.training.trainer import FitPlan, Trainer
 from discreet.engines.base import Engine
 from discreet.engines.duckdb.engine import DuckDB
@@ -82,6 +84,7 @@ class Curator:
         parts, salt_of = (self._catalog, self._book, engine, releaser), self._planner.salt
         self._trainer = Trainer(*parts, salt=salt_of)
         self._profiler = Profiler(*parts, replay=self._replay, salt=salt_of)
+        self._streams = Streams(*parts, planner=self._planner)
 
     @classmethod
     def for_tests(
@@ -106,6 +109,7 @@ class Curator:
 
     def close(self) -> None:
         """Lets go of the ledger file and of the engine."""
+        self._streams.close()
         self._book.close()
         self._engine.close()
 
@@ -276,10 +280,7 @@ class Curator:
         confidence: check.Number = CONFIDENCE,
         rows: int = ROWS,
     ) -> Choices:
-        """Compares budgets for a question: its error, and what an attacker learns; reads nothing, costs nothing.
-
-        It takes what `explain` takes. Candidates are epsilons, with this `delta`, or budgets.
-        """
+        """Compares epsilons, with this delta, or budgets: errors, and what an attacker learns; costs nothing."""
         chance = check.probability(confidence=confidence)
         imagined = check.integer(rows=rows, at_least=1, at_most=10**18)
         measurement = self._planner.plan(self._catalog.read(question, parameters), limits=limits, other=other)
@@ -308,6 +309,10 @@ class Curator:
         plan = self._profiler.plan(table, columns, by)
         wanted = self._profiler.of_table(plan, check.positive(epsilon=epsilon))
         return self._profiler.buy(wanted, analyst=analyst, key=key, project=project)
+
+    def stream(self, question: str | None = None, **how: Any) -> CuratedStream:
+        """Returns a stream that is charged once and released period by period; see `Streams.open` for what it takes."""
+        return self._streams.opened(question, **how)
 
     def table(self, name: str) -> CuratedFrame:
         """Builds the same questions step by step: ``curator.table("visits").agg(n=count()).ask(epsilon=0.1)``."""
@@ -386,8 +391,7 @@ class Curator:
     ) -> None:
         """Puts a table under an account; doing it again with the same declarations changes nothing.
 
-        The same file, or object, in another account is refused: its people would get a second budget. A copy is not
-        recognised: the content is not looked at.
+        The same file, or object, in another account is refused: its people would get a second budget.
 
         Args:
             source: what the engine can read: a path, a frame.

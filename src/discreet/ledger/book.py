@@ -35,6 +35,7 @@ class Book:
 
     Attributes:
         stewardship: the acts of stewards: accounts are opened, amended and renewed there.
+        path: the file.
         in_memory: whether it dies with the process.
 
     Raises:
@@ -63,7 +64,7 @@ class Book:
         self._journal = Journal(SqliteStore(path, timeout=timeout, read_only=read_only))
         self.stewardship = Stewardship(self._journal)
         self._accounts: dict[str, Account] = {}
-        self.in_memory = path == MEMORY
+        self.path, self.in_memory = path, path == MEMORY
         if anchor is not None:
             self.check_anchor(anchor)
 

@@ -69,26 +69,19 @@ class BoundedMemory(Factor):
     def _squared(self, participation: Participation) -> int:
         """The squared norm of the sum of the earliest columns, in units of 2^-160, rounded up.
 
-        It is sum over pairs r <= s of periods of G(r, s), twice if r < s, and with m = horizon - 1 - p_s and the lag
-        g = p_s - p_r: G = c_g + sum_ij w_i w_j l_j^g (1 + l_i l_j + ... + (l_i l_j)^(m - 1)), for g = 0 with c_0 = 1.
+        It is the sum of G(r, s) over pairs r <= s of periods, twice if r < s, and with the lag g = p_s - p_r and
+        m = horizon - 1 - p_s: G = c_g + sum_ij w_i w_j l_j^g (1 + q + ... + q^(m - 1)) for q = l_i l_j. Geometric sums
+        of all periods are added up from the last one on, so that the work grows with the number of periods only.
         """
         periods = participation.earliest(self.horizon)
-        total = 0
-        for place, late in enumerate(periods):
-            left = self.horizon - 1 - late
-            for early in periods[: place + 1]:
-                total += (1 + (early < late)) * self._product(late - early, left)
-        return total
-
-    def _product(self, lag: int, left: int) -> int:
-        """The product of two columns at a lag, with so many entries after the first; rounded up."""
-        total = self._coefficient(lag)
-        pairs = list(zip(self.rates, self.weights, strict=True))
-        for rate, weight in pairs:
-            for other, other_weight in pairs:
+        count, apart = len(periods), participation.apart
+        total = sum((1 + (m > 0)) * (count - m) * self._coefficient(m * apart) for m in range(count))
+        for rate, weight in zip(self.rates, self.weights, strict=True):
+            for other, other_weight in zip(self.rates, self.weights, strict=True):
                 ratio = rate * other << (_POWER_BITS - 2 * _RATE_BITS)
-                scale = weight * other_weight * _power(other << (_POWER_BITS - _RATE_BITS), lag, up=True)
-                total += _up(scale * _geometric(ratio, left), 2 * _RATE_BITS + _POWER_BITS)
+                sums = _geometric_sums(ratio, [self.horizon - 1 - late for late in periods], apart)
+                lagged = _power(other << (_POWER_BITS - _RATE_BITS), apart, up=True)
+                total += _up(weight * other_weight * _at_lags(sums, lagged), 2 * _RATE_BITS)
         return total
 
     def _coefficient(self, k: int) -> int:
@@ -184,7 +177,28 @@ def _rounded(value: int, *, up: bool) -> int:
     return _up(value, _POWER_BITS) if up else value >> _POWER_BITS
 
 
-def _geometric(ratio: int, terms: int) -> int:
-    """An upper bound of 1 + q + ... + q^(terms - 1) for q = ratio / 2^160 < 1, in units of 2^-160."""
+def _geometric_sums(ratio: int, terms: list[int], apart: int) -> list[int]:
+    """Upper bounds, for each place, of the geometric sums of q = ratio / 2^160 < 1 from that place to the last.
+
+    Args:
+        ratio: in units of 2^-160, as are the results.
+        terms: how many each sum has: fewer by `apart` from one to the next.
+        apart: by how many.
+    """
     one = 1 << _POWER_BITS
-    return -(-((one - _power(ratio, terms, up=False)) << _POWER_BITS) // (one - ratio))
+    power, step = _power(ratio, terms[-1], up=False), _power(ratio, apart, up=False)
+    found, total = [], 0
+    for _ in terms:
+        total -= (power - one << _POWER_BITS) // (one - ratio)
+        found.append(total)
+        power = power * step >> _POWER_BITS
+    return found[::-1]
+
+
+def _at_lags(sums: list[int], lagged: int) -> int:
+    """The sums, each times the power of a number by its place, and twice but for the first; rounded up."""
+    total, power = sums[0], lagged
+    for found in sums[1:]:
+        total += 2 * _up(found * power, _POWER_BITS)
+        power = _up(power * lagged, _POWER_BITS)
+    return total

@@ -19,7 +19,7 @@ from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Loss
 from discreet.privacy.events import Event
 from discreet.stream.exact_products import LARGEST_VALUE
-from discreet.stream.line import Error, StreamMechanism
+from discreet.stream.line import Error, Line, StreamMechanism
 from discreet.stream.participation import Participation
 from discreet.stream.state_file import File, Keeper, StateFile
 
@@ -79,8 +79,8 @@ class Values:
         Raises:
             InvalidValue: if they are not as many as declared, no finite numbers, off the grid or out of bounds.
         """
-        if type(value) is int and self.size is None and self.grid.exponent == 0:
-            return [self._inside(value)]
+        if self.size is None and self.grid.exponent == 0 and _is_whole(value):
+            return [self._inside(int(value))]
         found = numeric(value)
         if np.shape(found) != (() if self.size is None else (self.size,)):
             wanted = "one number" if self.size is None else f"{self.size} numbers"
@@ -100,6 +100,13 @@ class Values:
         if not self.clip:
             raise InvalidValue("to lie within its bounds", "Pass wider bounds, or clip=True.")
         return low if steps < low else high
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is surely a whole number: most values of most streams, which nothing else needs to look at."""
+    if isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 class Stream:
@@ -165,6 +172,11 @@ class Stream:
         return self._participation
 
     @property
+    def private(self) -> bool:
+        """Returns whether the noise may be relied on: False if it is seeded."""
+        return self._private
+
+    @property
     def released(self) -> int:
         """Returns how many periods are released."""
         return self._count
@@ -193,7 +205,7 @@ class Stream:
         with self._lock:
             if period is not None and self._is_last(check.integer(period=period, at_least=1)):
                 return self._last  # type: ignore[return-value] # there is one if a period was released
-            self._check()
+            self.check()
             steps = self._values.steps(value)
             self._whole = False  # until all sides agree again: whatever interrupts this ends the stream
             noisy = [self._noise(line.measure(x)) for line, x in zip(self._lines, steps, strict=True)]
@@ -203,13 +215,24 @@ class Stream:
             self._whole = True
             return estimate
 
+    def decoded(self, released: Sequence[Sequence[Sequence[int]]]) -> list[Estimate]:
+        """Returns the estimates of noisy measurements, period by period: post-processing, of which nothing is kept."""
+        lines = [self._mechanism.line() for _ in self._lines]
+        errors = self._mechanism.errors(self._confidence)
+        return [self._made(lines, noisy, next(errors), t) for t, noisy in enumerate(released, start=1)]
+
     def _is_last(self, period: int) -> bool:
         if period not in (self._count, self._count + 1):
             hint = "Release periods in their order, one by one."
             raise InvalidParameter("period", period, f"to be {self._count + 1}, the next one", hint)
         return period == self._count
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Refuses to go on with a stream that cannot: before anything is read for its next period.
+
+        Raises:
+            StreamError: if it is at its end, was interrupted or closed, or belongs to another process.
+        """
         if self._owner != os.getpid():
             raise StreamError(
                 "The stream belongs to another process", "Open it here from its state, once closed there."
@@ -230,20 +253,20 @@ class Stream:
     def _estimate(self, noisy: Sequence[Sequence[int]]) -> Estimate:
         """The estimate of the next period, made of what was measured with noise, and of nothing else."""
         self._count += 1
-        error = next(self._errors)
-        far = (error.reach + self._values.rounding * min(self._count, self._window)) * self._step
-        found = [line.absorb(list(each)) * self._step for line, each in zip(self._lines, noisy, strict=True)]
-        if self._values.size is None:
-            value = found[0]
-            self._last = Estimate.quick(
-                value, value - far, value + far, self._event, self._confidence, private=self._private
-            )
-        else:
-            array = np.array(found)
-            self._last = Estimate(
-                array, array - far, array + far, self._event, confidence=self._confidence, private=self._private
-            )
+        self._last = self._made(self._lines, noisy, next(self._errors), self._count)
         return self._last
+
+    def _made(self, lines: list[Line], noisy: Sequence[Sequence[int]], error: Error, period: int) -> Estimate:
+        far = (error.reach + self._values.rounding * min(period, self._window)) * self._step
+        found = [line.absorb(list(each)) * self._step for line, each in zip(lines, noisy, strict=True)]
+        if self._values.size is None:
+            (value,) = found
+            ends = value - far, value + far
+            return Estimate.quick(value, *ends, self._event, self._confidence, private=self._private)
+        array = np.array(found)
+        return Estimate(
+            array, array - far, array + far, self._event, confidence=self._confidence, private=self._private
+        )
 
     def close(self) -> None:
         """Lets go of the state file; the stream is then opened again from it."""

@@ -19,6 +19,7 @@ from tests.audit.mutants import (
     noises,
     robust,
     several,
+    streaming,
     trees,
     workloads,
 )
@@ -41,6 +42,7 @@ MUTANTS = [
     *moments.MUTANTS,
     *fits.MUTANTS,
     *local_reports.MUTANTS,
+    *streaming.MUTANTS,
     *learners.MUTANTS,
     *workloads.MUTANTS,
 ]

@@ -215,6 +215,11 @@ class Catalog:
     # ----------------------------------------------------------------------------------------------------- questions
 
     @property
+    def today(self) -> dt.date:
+        """Returns the day that CURRENT_DATE stands for, or that of the clock."""
+        return dt.date.today() if self._today is None else self._today
+
+    @property
     def schemas(self) -> dict[str, TableSchema]:
         """All tables that a question may name."""
         return {**self._protected, **self._public}

@@ -1,0 +1,1 @@
+"""Streams under the ledger: charged once, released one period at a time."""

@@ -1,0 +1,303 @@
+"""A stream that was paid for: the next period is read, measured with noise, kept, and only then shown."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from discreet import accounting, check
+from discreet.curator.asking.answer import Answer, columns, records
+from discreet.curator.streams.ledger_witness import LedgerWitness
+from discreet.curator.streams.stream_plan import StreamPlan
+from discreet.errors import AccountLocked, InvalidParameter, QueryFailed
+from discreet.ledger import Remaining
+from discreet.measurement.program.execution import Reader
+from discreet.plan.model.nodes import Value
+from discreet.plan.post.outputs import Cell, Noisy
+from discreet.privacy import Loss, events
+from discreet.progress import Progress, stage, telling
+from discreet.stream.state_file import Entry, Keeper
+from discreet.stream.stream import Stream
+
+USUAL_DELTA = Fraction(1, 10**6)
+"""Of a lifetime epsilon, where the budget of an account has none."""
+
+
+NOTHING = events.Composed(())
+
+
+class UnitMemory:
+    """In how many periods each unit was counted, by keyed digests of their ids; kept with the private state.
+
+    Args:
+        secret: of the account; without it nobody tells a digest from another.
+        most: in how many periods a unit may be counted.
+    """
+
+    def __init__(self, secret: str, most: int) -> None:
+        self._secret, self._most = secret.encode()[:64], most
+        self._counted: Counter[str] = Counter()
+
+    def may_count(self, unit: Value) -> bool:
+        """Tells whether a unit may be counted once more."""
+        return self._counted[self.digest(unit)] < self._most
+
+    def digest(self, unit: Value) -> str:
+        """Returns what stands for an id."""
+        text = f"{type(unit).__name__} {unit}".encode()
+        return hashlib.blake2b(text, key=self._secret, digest_size=16).hexdigest()
+
+    def count(self, digests: Sequence[str]) -> None:
+        """Takes those who were counted in a period."""
+        self._counted.update(digests)
+
+
+class StateKeeper(Protocol):
+    """What keeps a period with those who were counted in it."""
+
+    def taken(self) -> list[Entry]:
+        """Returns the periods that were kept before, once."""
+
+    def append(self, values: Sequence[int], noisy: Sequence[Sequence[int]], **beside: Any) -> None:
+        """Keeps a period, and returns when it may be shown."""
+
+    def close(self) -> None:
+        """Lets go of it."""
+
+
+class RememberingKeeper:
+    """Keeps each period together with the units that were counted in it, and tells the memory of both.
+
+    Args:
+        kept: where periods are kept.
+        memory: of who was counted.
+    """
+
+    def __init__(self, kept: StateKeeper, memory: UnitMemory) -> None:
+        self._kept, self._memory = kept, memory
+        self.pending: list[str] = []
+
+    def taken(self) -> list[Entry]:
+        """Returns the periods that were kept before; the memory is as it was after them."""
+        periods = self._kept.taken()
+        for entry in periods:
+            self._memory.count(entry.get("units", ()))
+        return periods
+
+    def append(self, values: Sequence[int], noisy: Sequence[Sequence[int]]) -> None:
+        """Keeps a period and those who are pending for it."""
+        self._kept.append(values, noisy, units=self.pending)
+        self._memory.count(self.pending)
+        self.pending = []
+
+    def close(self) -> None:
+        """Lets go of it."""
+        self._kept.close()
+
+
+class CuratedStream:
+    """Releases one period after the other of a question, for the one charge that was made when it was started.
+
+    Formal guarantee: everything that is ever released is described by `event`, for the units of the account: each is
+    counted in at most so many periods of the whole stream, which is enforced from one period to the next by a private
+    memory of who was counted, unless ids tell their period, or all periods were paid for.
+
+    Args:
+        plan: what is read and released.
+        witness: the ledger's side of it.
+        engine: which reads.
+        make: which builds the sums.
+        kept: the private state.
+        secret: of the account.
+        confidence: of each interval.
+    """
+
+    def __init__(
+        self,
+        plan: StreamPlan,
+        witness: LedgerWitness,
+        engine: Reader,
+        *,
+        make: Callable[[Keeper], Stream],
+        kept: StateKeeper,
+        secret: str,
+        confidence: Fraction,
+    ) -> None:
+        self._plan, self._witness, self._engine, self._confidence = plan, witness, engine, confidence
+        self._memory = UnitMemory(secret, plan.periods)
+        self._keeper = RememberingKeeper(kept, self._memory)
+        try:
+            self._sums = make(self._keeper)
+        except BaseException:
+            kept.close()
+            raise
+        self._shown = self._sums.decoded(witness.released())
+
+    # ------------------------------------------------------------------------------------------------- public facts
+
+    @property
+    def event(self) -> events.Event:
+        """Returns what the whole stream costs, however many of its periods are released."""
+        return self._witness.receipt.event
+
+    @property
+    def cost(self) -> Loss:
+        """Returns what was charged for the whole stream, once."""
+        return self._witness.receipt.cost
+
+    @property
+    def method(self) -> str:
+        """Returns how sums are measured."""
+        return self._sums.method
+
+    @property
+    def released(self) -> int:
+        """Returns how many periods are released."""
+        return len(self._shown)
+
+    @property
+    def next_period(self) -> Any:
+        """Returns the first day, or number, of the period that comes next."""
+        return self._plan.calendar.first(self.released)
+
+    def lifetime_epsilon(self, delta: check.Number | None = None) -> float:
+        """Returns the epsilon of the whole stream, the one to report; for this delta, or the account's."""
+        slack = self._delta if delta is None else check.probability(delta=delta)
+        return accounting.epsilon(self.event, 0 if _is_pure(self.event) else slack)
+
+    # ----------------------------------------------------------------------------------------------------- releases
+
+    @telling
+    def release(self, *, period: Any = None, progress: Progress | None = None) -> Answer:  # noqa: ARG002 - is told
+        """Returns the sums after the next period, read from the tables as they are protected now.
+
+        Args:
+            period: the first day, or number, of the period that is meant; None is the next one. A period that was
+                released is given again as it was, and nothing is read.
+            progress: is called with the name of every stage that begins.
+
+        Raises:
+            InvalidParameter: if the period is neither the next one nor an earlier one.
+            StreamError: if the stream is at its end, or another process goes on with it.
+            AccountLocked: if the analyst has no failure credit left.
+            QueryFailed: if the engine failed; nothing was released, the period can be tried again, and the analyst has
+                one failure credit less.
+        """
+        place = self._place(period)
+        if place < self.released:
+            return self._answer([place], replayed=True)
+        self._sums.check()
+        self._check_credits()
+        read = self._read(place)
+        if read is None:
+            self._note_failure()
+            raise QueryFailed
+        values, units = read
+        self._keeper.pending = [self._memory.digest(unit) for unit in units]
+        stage("Adding noise")
+        value = values if len(values) > 1 else values[0]
+        self._shown.append(self._sums.release(value, period=place + 1))
+        return self._answer([place], replayed=False)
+
+    def answers(self) -> Answer:
+        """Returns all that was released, a row for each period and group; it costs nothing."""
+        return self._answer(range(self.released), replayed=True)
+
+    def _place(self, period: Any) -> int:
+        if period is None:
+            return self.released
+        for place in range(self.released + 1):
+            if str(self._plan.calendar.first(place)) == str(period):
+                return place
+        hint = f"Release periods in their order: {self.next_period} is next."
+        raise InvalidParameter("period", period, "to be the next one, or an earlier one", hint)
+
+    def _read(self, place: int) -> tuple[list[int], list[Value]] | None:
+        """The numbers of a period and the units in them; causes of a failure can depend on data, all are dropped."""
+        reading = self._plan.reading(place)
+        stage(f"Reading {reading.table}")
+        with suppress(Exception):
+            return self._plan.counted(self._engine.read(reading), self._memory.may_count)
+        return None
+
+    def _check_credits(self) -> None:
+        """Refuses whoever has no failure credit left, as a new question would be refused."""
+        receipt = self._witness.receipt
+        refusal = self._witness.book.refusal(receipt.account, NOTHING, analyst=receipt.analyst)
+        if isinstance(refusal, AccountLocked):
+            raise refusal
+
+    def _note_failure(self) -> None:
+        """Uses up a failure credit, by a charge of nothing that fails; the stream's own charge goes on."""
+        receipt, book = self._witness.receipt, self._witness.book
+        book.fail(book.charge(receipt.account, NOTHING, analyst=receipt.analyst, question=self._witness.question))
+
+    def _answer(self, places: Sequence[int], *, replayed: bool) -> Answer:
+        question, receipt, book = self._plan.bound.plan, self._witness.receipt, self._witness.book
+        state = book.admit(receipt.account, receipt.analyst)
+        remaining = Remaining.of(state.spent, state.budget)
+        lifetime = f"The whole stream was charged once, {receipt.cost}: {self._lifetime}."
+        return Answer(
+            columns=columns(question),
+            records=records([row for place in places for row in self._rows(place)]),
+            cost=remaining.loss * 0,
+            remaining=remaining,
+            event=self.event,
+            replayed=replayed,
+            notes=(*self._plan.notes, lifetime),
+            confidence=self._confidence,
+            private=self._sums.private,
+        )
+
+    @cached_property
+    def _lifetime(self) -> str:
+        """The epsilon of all periods together, in words."""
+        slack = "" if _is_pure(self.event) else f" at delta={float(self._delta):.3g}"
+        return f"an epsilon of {self.lifetime_epsilon():.3g}{slack} over its lifetime"
+
+    @property
+    def _delta(self) -> Fraction:
+        """The delta of the account, of which a lifetime epsilon is told; a usual one if it has none."""
+        budget = self._witness.book.balance(self._witness.receipt.account).total
+        return Fraction(getattr(budget, "delta", 0) or USUAL_DELTA)
+
+    def _rows(self, place: int) -> list[dict[str, Cell]]:
+        """A row for each group after a period, in the order of the question's outputs."""
+        plan, estimate, scale = self._plan, self._shown[place], float(self._plan.scale)
+        names = [key.name for key in plan.program.question.keys]
+        ends = (np.ravel(estimate.value), np.ravel(estimate.low), np.ravel(estimate.high))
+        (aggregate,) = plan.program.question.aggregates
+        rows: list[dict[str, Cell]] = []
+        for line, *numbers in zip(plan.lines, *ends, strict=True):
+            value, *interval = (float(number) * scale for number in numbers)
+            known: dict[str, Cell] = dict(zip(names, line, strict=True))
+            known[plan.key.name] = plan.calendar.ends(place)[0]
+            known[aggregate.name] = Noisy(value, min(interval), max(interval))
+            rows.append({name: known[read] for name, read in plan.outputs})
+        return rows
+
+    def close(self) -> None:
+        """Lets go of the private state, so that another process may go on."""
+        self._sums.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"CuratedStream({self.released} periods released, {self.cost} charged once)"
+
+
+def _is_pure(event: events.Event) -> bool:
+    if isinstance(event, events.Composed):
+        return all(_is_pure(part) for part in event.events)
+    return isinstance(event, events.DiscreteLaplace)

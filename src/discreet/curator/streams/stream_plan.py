@@ -1,0 +1,304 @@
+"""A stream before its charge: what is read in each period, how far one unit moves it, and what the whole costs."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+
+from discreet.curator.catalog.catalog import BoundQuestion
+from discreet.curator.catalog.declarations import Terms
+from discreet.curator.measurement_plan import MeasurementPlan
+from discreet.curator.streams.calendar import Calendar
+from discreet.engines.row_choice import normalised
+from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.exact import root_above
+from discreet.measurement.intervals.estimators import Total
+from discreet.measurement.program.program import Program
+from discreet.mechanisms.base import Law
+from discreet.plan.expressions.calls import call
+from discreet.plan.model.nodes import Column, Expression, Key, Literal, Question, Value, columns
+from discreet.plan.model.readings import Groups, Reading
+from discreet.plan.model.types import Type
+from discreet.privacy import Neighbours
+from discreet.stream import Participation
+
+_PERIODS = (Type.DATE, Type.TIMESTAMP)
+_EXAMPLE = "`SELECT day, COUNT(*) AS n FROM visits GROUP BY day`"
+_ANY = Terms(Fraction(1), Fraction(1, 10**9))  # decides neither what is read nor how far one unit moves it
+LARGEST_LINES = 10_000  # groups that are released in every period
+
+
+def period_key(plan: Question, every: object) -> Key:
+    """Returns the key of a question that tells the period of a row.
+
+    Raises:
+        UnsupportedQuery: if there is not exactly one.
+    """
+    kinds = (Type.INT,) if isinstance(every, int) else _PERIODS
+    found = [key for key in plan.keys if key.expression.type in kinds]
+    if len(found) != 1:
+        raise UnsupportedQuery(
+            "A stream needs one key that tells the period of a row, a date or a time.",
+            f"Group by it, as in {_EXAMPLE}; of periods that are whole numbers, pass every=1.",
+        )
+    return found[0]
+
+
+def check_plain(plan: Question) -> None:
+    """Refuses what is more than one number per period and group.
+
+    Raises:
+        UnsupportedQuery: naming what is too much.
+    """
+    more = {
+        "HAVING": plan.having,
+        "ORDER BY": plan.order,
+        "LIMIT": plan.limit,
+        "a window or a UNION": plan.steps,
+        "another question": plan.beside,
+        "GROUPING SETS": plan.sets,
+        "a histogram": plan.bands,
+    }
+    for name, part in more.items():
+        if part is not None and part != ():
+            raise UnsupportedQuery(
+                f"A stream has no {name}: its rows are released period by period.", f"Ask {_EXAMPLE}."
+            )
+    named = {key.name for key in plan.keys} | {aggregate.name for aggregate in plan.aggregates}
+    if len(plan.aggregates) != 1 or any(
+        not isinstance(output.expression, Column) or output.expression.name not in named for output in plan.outputs
+    ):
+        raise UnsupportedQuery(
+            "A stream releases one COUNT or SUM, as it is, for each period.", f"Ask one stream for each: {_EXAMPLE}."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamPlan:
+    """A stream of one aggregate, with everything that its charge and its periods follow from.
+
+    Args:
+        bound: the question, with what is declared about its tables.
+        key: which tells the period.
+        calendar: of the periods.
+        program: of one period, whatever its noise would be.
+        periods: in how many periods one unit may count, over the whole stream.
+        horizon: how many periods there are; None if that is unknown.
+        window: over how many periods sums go; None for all.
+    """
+
+    bound: BoundQuestion
+    key: Key
+    calendar: Calendar
+    program: Program
+    periods: int
+    horizon: int | None
+    window: int | None
+
+    @property
+    def lines(self) -> tuple[tuple[Value, ...], ...]:
+        """Returns the keys of the groups that are released in every period."""
+        return self.program.reading.public_keys or ((),)
+
+    @property
+    def outputs(self) -> list[tuple[str, str]]:
+        """Returns the columns of an answer, each with the key or aggregate that it shows."""
+        shown = ((output.name, output.expression) for output in self.bound.plan.outputs)
+        return [(name, column.name) for name, column in shown if isinstance(column, Column)]
+
+    @property
+    def scale(self) -> Fraction:
+        """Returns what one unit of the statistic stands for."""
+        (total,) = self.program.estimators.values()
+        if not isinstance(total, Total):
+            raise UnsupportedQuery("A stream releases counts and sums of whole numbers.", f"Ask {_EXAMPLE}.")
+        ((_, weight),) = total.linear.weights
+        return weight
+
+    @property
+    def participation(self) -> Participation:
+        """Returns in how many periods one unit is counted."""
+        return Participation(self.periods)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether it must be known who was counted in earlier periods, so that nobody is counted too often."""
+        return self.program.reading.bounding is not None and not self._in_one_period and not self._in_all
+
+    @property
+    def _in_all(self) -> bool:
+        return self.horizon is not None and self.periods >= self.horizon
+
+    @property
+    def _in_one_period(self) -> bool:
+        """Whether the unit's own id tells the period: then each unit is in one by construction."""
+        return tells_period(self.bound, self.key)
+
+    def sensitivity(self, law: Law) -> Fraction:
+        """Returns how far one unit moves the numbers of one period, in the norm of the law.
+
+        Under REPLACE the periods that somebody leaves and those that somebody else enters are moved, each as if one
+        person came or went: by the triangle inequality it is twice as far, in any norm and for any factor.
+        """
+        (measure,) = self.program.measures
+        form, moves = measure.form, replace(self.program.contribution, neighbours=Neighbours.ADD_REMOVE)
+        if law == "laplace":
+            alone = moves.l1(form.corners, [Fraction(1)], once=form.once)
+        else:
+            alone = root_above(moves.l2_squared(form.corners, [Fraction(1)], once=form.once))
+        return alone * (2 if self.program.contribution.neighbours is Neighbours.REPLACE else 1)
+
+    def reading(self, place: int) -> Reading:
+        """Returns what is read in a period: its statistic by group and, where somebody must be remembered, by unit."""
+        low, high = self.calendar.ends(place)
+        kind = self.key.expression.type
+        inside = call(
+            "and",
+            call("greater_equal", self.key.expression, Literal(low, kind)),
+            call("less", self.key.expression, Literal(high, kind)),
+        )
+        reading = self.program.reading
+        where = inside if reading.where is None else call("and", reading.where, inside)
+        if not self.remembers or reading.bounding is None:
+            return replace(reading, where=where)
+        known = _declared(reading)
+        unit = Column(reading.bounding.unit, self.bound.rows.columns[reading.bounding.unit].type)
+        where = reduce(lambda one, other: call("and", one, other), (where, *known))
+        return replace(reading, where=where, keys=(unit, *reading.keys), public_keys=None)
+
+    def counted(self, groups: Groups, may_count: Callable[[Value], bool]) -> tuple[list[int], list[Value]]:
+        """Returns the numbers of a period, one for each line, and the units that are in them.
+
+        Rows were bounded for each unit, however its id is written, and are read by how it is written. Of several
+        spellings of one id in a period the first one counts, so that what was bounded stays bounded.
+
+        Args:
+            groups: what was read.
+            may_count: tells of a unit whether it may be counted once more.
+        """
+        if not self.remembers:
+            return [groups.get(line, (0,))[0] for line in self.lines], []
+        totals = dict.fromkeys(self.lines, 0)
+        shown = {
+            (written, tuple(line)): value for (written, *line), (value,) in groups.items() if tuple(line) in totals
+        }
+        spelled: dict[Value, Value] = {}
+        for written in sorted({written for written, _ in shown}, key=str):
+            spelled.setdefault(normalised(written), written)
+        units = {written: unit for unit, written in spelled.items() if may_count(unit)}
+        for (written, line), value in shown.items():
+            totals[line] += value if written in units else 0
+        return [totals[line] for line in self.lines], list(units.values())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Returns what limits mean for the numbers; functions of public facts."""
+        people, limits = self.program.people, self.program.contribution.limits
+        what = (
+            "Numbers are totals of all periods so far"
+            if self.window is None
+            else (f"Numbers are totals of the last {self.window} periods")
+        )
+        said = [f"{what}; intervals cover the noise."]
+        if self.program.reading.bounding is not None:
+            said.append(f"At most {limits.rows} rows per {people}, period and group are counted.")
+            if self._in_one_period:
+                said.append(f"The unit of privacy is one {people} in one period: their id tells the period.")
+            else:
+                said.append(f"Each {people} is counted in at most {self.periods} periods of the whole stream.")
+        else:
+            said.append("The unit of privacy is one row, which is in one period.")
+        return tuple(said)
+
+
+def tells_period(bound: BoundQuestion, key: Key) -> bool:
+    """Tells whether the id of a unit determines the period of its rows."""
+    read = {column.name for column in columns(key.expression)}
+    parts = {*bound.rows.parts, *((bound.rows.unit,) if bound.rows.unit is not None else ())}
+    return bool(read) and read <= parts
+
+
+def _declared(reading: Reading) -> list[Expression]:
+    """Conditions that keep the rows whose keys are public, so that nobody's limits are used up by others."""
+    if reading.public_keys is None:
+        return []
+    conditions: list[Expression] = []
+    for place, key in enumerate(reading.keys):
+        values = dict.fromkeys(known[place] for known in reading.public_keys)
+        present = [Literal(value, key.type) for value in values if value is not None]
+        tests = [call("in", key, *present)] if present else []
+        tests += [call("is_null", key)] if None in values else []
+        conditions.append(reduce(lambda one, other: call("or", one, other), tests))
+    return conditions
+
+
+def without_period(plan: Question, key: Key) -> Question:
+    """Returns the question about one period: the same without the key that tells it."""
+    outputs = tuple(
+        output
+        for output in plan.outputs
+        if not (isinstance(output.expression, Column) and output.expression.name == key.name)
+    )
+    return replace(plan, keys=tuple(other for other in plan.keys if other != key), outputs=outputs)
+
+
+def plain_program(measurement: MeasurementPlan, law: Law) -> Program:
+    """Returns the program of one period, if a stream can release it.
+
+    Raises:
+        UnsupportedQuery: if it needs bounds or keys that nobody declared, or several numbers.
+    """
+    if measurement.missing:
+        raise UnsupportedQuery(
+            f"Something must be found out first: {measurement.missing[0].subject}.",
+            "Declare bounds with bounds=..., so that a stream needs no probe.",
+        )
+    if measurement.plan.keys and not all(_has_keys(measurement, key) for key in measurement.plan.keys):
+        raise UnsupportedQuery(
+            "Groups of a stream are the same in every period, so that their keys must be public.",
+            f"Declare them with keys=..., or leave them out: {_EXAMPLE}.",
+        )
+    program = measurement.program(_ANY, measurement.facts, law)
+    single = len(program.measures) == 1 and len(program.measures[0].form.statistics) == 1 and not program.draws
+    (estimator,) = program.estimators.values()
+    if not single or not isinstance(estimator, Total) or estimator.rounding or any(program.measures[0].form.grains):
+        raise UnsupportedQuery(
+            "A stream releases counts and sums of whole numbers.",
+            f"Ask {_EXAMPLE}; sum a column of another kind as whole numbers, such as cents.",
+        )
+    if len(program.reading.public_keys or ()) > LARGEST_LINES:
+        raise InvalidParameter("question", "so many groups", f"to have at most {LARGEST_LINES} groups")
+    return program
+
+
+def _has_keys(measurement: MeasurementPlan, key: Key) -> bool:
+    try:
+        alone = replace(measurement.plan, keys=(key,), outputs=())
+        return measurement.about(alone).program(_ANY, measurement.facts).selection is None
+    except UnsupportedQuery:
+        return False
+
+
+def default_start(bound: BoundQuestion, key: Key, today: dt.date) -> dt.date | int:
+    """Returns where a stream begins if nobody says it: at the least declared key, or the lower bound, else today.
+
+    Raises:
+        InvalidParameter: if periods are whole numbers, of which no first one is known.
+    """
+    if isinstance(key.expression, Column):
+        column = bound.rows.columns[key.expression.name]
+        days = [value for value in column.keys or () if isinstance(value, dt.date)]
+        wholes = [value for value in column.keys or () if isinstance(value, int)]
+        if days or wholes:
+            first = min(days) if days else min(wholes)
+            return first.date() if isinstance(first, dt.datetime) else first
+        if column.bounds is not None and not column.limited:
+            least = math.ceil(column.bounds.low)
+            return least if column.type is Type.INT else dt.date.fromordinal(least)
+    if key.expression.type is Type.INT:
+        raise InvalidParameter("start", None, "to be given", "Pass the first number, e.g. start=1.")
+    return today

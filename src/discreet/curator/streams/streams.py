@@ -1,0 +1,332 @@
+"""Starts streams under the ledger, and finds them again: planned from public facts, charged once, then opened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from discreet import check
+from discreet.curator.asking.planner import Planner
+from discreet.curator.catalog.catalog import BoundQuestion, Catalog
+from discreet.curator.catalog.declarations import Terms
+from discreet.curator.measurement_plan import ChargeRequest
+from discreet.curator.streams.calendar import Calendar, Every, Start
+from discreet.curator.streams.curated_stream import CuratedStream
+from discreet.curator.streams.ledger_witness import LedgerWitness, LooseState
+from discreet.curator.streams.stream_plan import (
+    StreamPlan,
+    check_plain,
+    default_start,
+    period_key,
+    plain_program,
+    tells_period,
+    without_period,
+)
+from discreet.errors import InvalidParameter, StreamError
+from discreet.ledger import OWNER, Book, Receipt
+from discreet.ledger.serialization import name as named
+from discreet.measurement.program.execution import Reader, check_readable
+from discreet.measurement.program.program import Program
+from discreet.measurement.releases.releaser import Releaser
+from discreet.mechanisms.base import CONFIDENCE, Law
+from discreet.plan.canonical import canonical
+from discreet.plan.model.nodes import Key
+from discreet.plan.model.schema import Limits
+from discreet.privacy import ZCDP, ApproxDP, Loss, PureDP
+from discreet.progress import stage
+from discreet.stream import RunningSum, SlidingWindow
+from discreet.stream.state_file import Keeper, StateFile, parameters_in
+from discreet.stream.stream import Stream
+
+
+class Streams:
+    """Starts and reopens streams.
+
+    Args:
+        catalog: the tables.
+        book: where streams are charged and their releases kept.
+        engine: which reads.
+        releaser: which has the source of noise.
+        planner: which plans what is read in a period.
+    """
+
+    def __init__(self, catalog: Catalog, book: Book, engine: Reader, releaser: Releaser, *, planner: Planner) -> None:
+        self._catalog, self._book, self._engine, self._releaser = catalog, book, engine, releaser
+        self._planner = planner
+        self._open: dict[str, CuratedStream] = {}
+
+    def open(
+        self,
+        question: str,
+        *,
+        every: Every = "day",
+        horizon: int | None = None,
+        epsilon: check.Number | None = None,
+        delta: check.Number | None = None,
+        rho: check.Number | None = None,
+        start: Start | None = None,
+        window: int | None = None,
+        periods: int | None = None,
+        limits: Limits | None = None,
+        name: str | None = None,
+        analyst: str = OWNER,
+        project: str = "",
+        confidence: check.Number = CONFIDENCE,
+        state: str | None = None,
+    ) -> CuratedStream:
+        """Returns a stream of running totals, one period at a time: charged once, now, and opened again for nothing.
+
+        Args:
+            question: one SELECT of a COUNT or SUM, grouped by a day, a time or a number that tells the period, and by
+                other columns with declared keys.
+            every: how long a period is: "day", "week", "month", "quarter", "year", or how many whole numbers.
+            horizon: how many periods there are; None if that is unknown, for a larger error.
+            epsilon: what the whole stream may cost.
+            delta: its chance of more; a hundredth of the account's delta unless it is given.
+            rho: instead of both, for accounts that are told in it.
+            start: the first day, or number; else the least declared key or bound of the column, else today.
+            window: over how many periods sums go; all so far, unless given.
+            periods: in how many periods of the whole stream one unit may count; the table's number of groups unless
+                given. With the horizon, everybody counts always, and nobody needs to be remembered.
+            limits: how many groups and rows one unit may have in a period, instead of the table's.
+            name: of the stream; the question and its terms make one, so that the same call opens the same stream.
+            analyst: who asks, and pays from their cap.
+            project: whose cap it counts against, too.
+            confidence: of each interval.
+            state: the file of the private state; in a folder beside the ledger unless given.
+
+        Raises:
+            UnsupportedQuery: if the question cannot be released as a stream; nothing was spent.
+            InvalidParameter: if a parameter is outside its domain.
+            InsufficientBudget: if the account or a cap is used up.
+            StreamError: if another process has the stream, or its state is lost or an old copy.
+        """
+        chance = check.probability(confidence=confidence)
+        bound = self._catalog.read(question)
+        account = self._book.admit(bound.account, analyst, project)
+        budget = _budget(epsilon, delta, rho, account.budget)
+        told: dict[str, Any] = {
+            "question": question,
+            "every": every,
+            "horizon": horizon,
+            "window": window,
+            "periods": periods,
+            "limits": None if limits is None else [limits.groups, limits.rows],
+            "budget": _amounts(budget),
+            "analyst": analyst,
+        }
+        called = sha256(f"{told} {start}".encode()).hexdigest()[:32] if name is None else named(name=name)
+        path = self._path(called) if state is None else Path(state)
+        plan = self._plan(
+            bound,
+            every,
+            self._begun(path) if start is None else start,
+            law="laplace" if isinstance(budget, PureDP) else "gaussian",
+            horizon=horizon,
+            window=window,
+            periods=periods,
+            limits=limits,
+        )
+        told |= {
+            "name": called,
+            "start": str(plan.calendar.start),
+            "lines": [list(map(str, line)) for line in plan.lines],
+        }
+        make = _maker(plan, budget, chance, self._releaser)
+        request = ChargeRequest(
+            account=bound.account,
+            event=make(None).event,
+            question=canonical(bound.plan),
+            replay_key=f"stream:{called}",
+            terms=json.dumps(told),
+        )
+        receipt = self._charged(request, analyst, project)
+        if receipt.hash not in self._open:
+            witness = LedgerWitness(self._book, receipt, request.question)
+            opened = self._resumed(plan, witness, path, make=make, told=told, confidence=chance)
+            self._open[receipt.hash] = opened
+        return self._open[receipt.hash]
+
+    def opened(self, question: str | None, **how: Any) -> CuratedStream:
+        """Returns the stream of a question, see `open`, or without one that of a name, as it was started."""
+        if question is not None:
+            return self.open(question, **how)
+        if not {"name"} <= set(how) <= {"name", "confidence"}:
+            raise InvalidParameter("question", None, "to be given", "Pass a SELECT, or the name of a stream alone.")
+        return self.named(**how)
+
+    def named(self, name: str, *, confidence: check.Number = CONFIDENCE) -> CuratedStream:
+        """Returns a stream that was started under a name, opened again as it was started.
+
+        Raises:
+            StreamError: if there is none.
+        """
+        path = self._path(named(name=name))
+        if path is None:
+            raise StreamError(f"No stream {name!r} is kept", "The ledger of this curator dies with its process.")
+        told = parameters_in(path)
+        limits = None if told["limits"] is None else Limits(*told["limits"])
+        budget = {key: told["budget"].get(key) for key in ("epsilon", "delta", "rho")}
+        same = {key: told[key] for key in ("every", "horizon", "start", "window", "periods", "analyst")}
+        if isinstance(told["every"], int):
+            same["start"] = int(told["start"])
+        return self.open(told["question"], name=name, limits=limits, confidence=confidence, **same, **budget)
+
+    def names(self) -> tuple[str, ...]:
+        """Returns the names of all streams whose state is kept beside the ledger."""
+        folder = self._folder
+        found = [] if folder is None or not folder.is_dir() else sorted(folder.glob("*.state"))
+        return tuple(str(parameters_in(path)["name"]) for path in found)
+
+    # --------------------------------------------------------------------------------------------------------- parts
+
+    @property
+    def _folder(self) -> Path | None:
+        return None if self._book.in_memory else Path(f"{self._book.path}.streams")
+
+    def _path(self, called: str) -> Path | None:
+        """The file of the private state of a stream; None if the ledger dies with the process."""
+        return None if self._folder is None else self._folder / f"{sha256(called.encode()).hexdigest()[:32]}.state"
+
+    def _begun(self, path: Path | None) -> Start | None:
+        """Where a stream that was started before begins."""
+        if path is None or not path.exists():
+            return None
+        told = parameters_in(path)
+        return int(told["start"]) if isinstance(told["every"], int) else str(told["start"])
+
+    def _plan(
+        self,
+        bound: BoundQuestion,
+        every: Every,
+        start: Start | None,
+        *,
+        law: Law,
+        horizon: int | None,
+        window: int | None,
+        periods: int | None,
+        limits: Limits | None,
+    ) -> StreamPlan:
+        """The stream with all that it follows from; what an engine would refuse must not be paid for."""
+        check_plain(bound.plan)
+        key = period_key(bound.plan, every)
+        one = self._catalog.bind(without_period(bound.plan, key))
+        program = plain_program(self._planner.plan(one, limits=limits), law)
+        first = default_start(bound, key, self._catalog.today) if start is None else start
+        plan = StreamPlan(
+            bound=bound,
+            key=key,
+            calendar=Calendar.of(every, first, key.expression.type),
+            program=program,
+            periods=_periods(bound, key, program, periods, horizon),
+            horizon=horizon,
+            window=window,
+        )
+        plan.calendar.first(horizon or 1)
+        check_readable(plan.reading(0), bound.schemas)
+        return plan
+
+    def _charged(self, request: ChargeRequest, analyst: str, project: str) -> Receipt:
+        """The receipt of the one charge of a stream: made now, or found under the stream's name."""
+        stage("Charging the account")
+        receipt = self._book.charge(
+            request.account,
+            request.event,
+            analyst=analyst,
+            question=request.question,
+            key=request.replay_key,
+            replay_key=request.replay_key,
+            terms=request.terms,
+            project=project,
+        )
+        if not receipt.repeated or receipt.hash in self._open:
+            return receipt
+        claimed = self._book.claim(receipt)
+        if claimed is None:
+            raise StreamError("The charge of the stream has ended", "Start a new stream, under another name.")
+        if claimed.event != request.event:
+            hint = "Go on with the version of this library that started it, or start a new stream."
+            raise StreamError("The stream was charged for other noise than would be drawn now", hint)
+        return claimed
+
+    def _resumed(
+        self,
+        plan: StreamPlan,
+        witness: LedgerWitness,
+        path: Path | None,
+        *,
+        make: Callable[[Keeper | None], Stream],
+        told: dict[str, Any],
+        confidence: Fraction,
+    ) -> CuratedStream:
+        """A stream as it stands: at its start, or after the periods that its state and the ledger agree on."""
+        kept: LooseState | StateFile
+        if path is None:
+            kept = LooseState(witness)
+        else:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            known = told | {"charge": witness.receipt.hash, "private": self._releaser.bits.private}
+            kept = StateFile(path, known, witness)
+        secret = self._planner.salt(witness.receipt.account)
+        return CuratedStream(plan, witness, self._engine, make=make, kept=kept, secret=secret, confidence=confidence)
+
+    def close(self) -> None:
+        """Lets go of all streams."""
+        for stream in self._open.values():
+            stream.close()
+        self._open = {}
+
+
+def _budget(
+    epsilon: check.Number | None, delta: check.Number | None, rho: check.Number | None, account: Loss
+) -> PureDP | ApproxDP | ZCDP:
+    if rho is not None:
+        if epsilon is not None or delta is not None:
+            raise InvalidParameter("rho", rho, "without epsilon and delta", "A stream has one budget.")
+        return ZCDP(check.positive(rho=rho))
+    terms = Terms.of(epsilon, delta, account)
+    return ApproxDP(terms.epsilon, terms.delta) if terms.delta else PureDP(terms.epsilon)
+
+
+def _amounts(budget: PureDP | ApproxDP | ZCDP) -> dict[str, str]:
+    """The budget in words that open it again."""
+    if isinstance(budget, ZCDP):
+        return {"rho": str(budget.rho)}
+    delta = {"delta": str(budget.delta)} if isinstance(budget, ApproxDP) else {}
+    return {"epsilon": str(budget.epsilon)} | delta
+
+
+def _periods(bound: BoundQuestion, key: Key, program: Program, periods: int | None, horizon: int | None) -> int:
+    """In how many periods one unit counts: one, where its id tells the period; else as declared."""
+    if program.reading.bounding is None or tells_period(bound, key):
+        return 1
+    wanted = program.contribution.limits.groups if periods is None else check.integer(periods=periods, at_least=1)
+    return wanted if horizon is None else min(wanted, horizon)
+
+
+def _maker(
+    plan: StreamPlan, budget: PureDP | ApproxDP | ZCDP, confidence: Fraction, releaser: Releaser
+) -> Callable[[Keeper | None], Stream]:
+    """Builds the sums of a plan; without a keeper, only to be looked at."""
+    law: Law = "laplace" if isinstance(budget, PureDP) else "gaussian"
+    common: dict[str, Any] = {
+        "horizon": plan.horizon,
+        "budget": budget,
+        "sensitivity": plan.sensitivity(law),
+        "participation": plan.participation,
+        "size": len(plan.lines) if len(plan.lines) > 1 else None,  # of one, all norms are alike
+        "confidence": confidence,
+        "bits": releaser.bits,
+        "clip": True,  # to what sums of integers hold: an error would tell of the data
+    }
+
+    def make(keeper: Keeper | None) -> Stream:
+        if plan.window is None:
+            return RunningSum(**common, state=keeper)
+        return SlidingWindow(window=plan.window, **common, state=keeper)
+
+    return make

@@ -1,0 +1,174 @@
+"""Mistakes in streams: a sensitivity of too few columns, noise handed out twice, people counted too often."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.curator import Curator
+from discreet.curator.streams import curated_stream
+from discreet.curator.streams.stream_plan import StreamPlan
+from discreet.engines import Memory
+from discreet.noise import SeededBits, drawn_ahead
+from discreet.privacy import Budget
+from discreet.stream import Participation, bounded_memory, toeplitz
+from discreet.stream.factor import Factor
+from discreet.stream.laplace_tree import LaplaceTree
+from tests.audit.mutants.registry import Mutant, catcher, setting
+
+
+def _column(factor: Factor, place: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    encoder = factor.encoder()
+    return np.array([encoder.step(int(t == place)) / 2.0**factor.bits for t in range(factor.horizon)])
+
+
+def _moves(factor: Factor, unit: Participation) -> float:
+    """The farthest move of measurements, over all periods that a unit may be in."""
+    places = [
+        chosen
+        for count in range(1, unit.times + 1)
+        for chosen in itertools.combinations(range(factor.horizon), count)
+        if all(b - a >= unit.apart for a, b in itertools.pairwise(chosen))
+    ]
+    return max(float(np.linalg.norm(sum(_column(factor, place) for place in chosen))) for chosen in places)
+
+
+@catcher("brute force")
+def a_unit_moves_no_measurement_farther_than_declared() -> None:
+    toeplitz.square_root_factor.cache_clear()
+    bounded_memory.bounded_memory_factor.cache_clear()
+    for factor in (toeplitz.square_root_factor(6), bounded_memory.bounded_memory_factor(6)):
+        for unit in (Participation(), Participation(2, 2), Participation(3)):
+            assert _moves(factor, unit) <= float(factor.sensitivity(unit)) * (1 + 1e-9)
+
+
+@catcher("exact values")
+def measurements_are_exact() -> None:
+    factor = toeplitz.square_root_factor(6)
+    values = [1 << 50, -(1 << 50), 3, 1 << 51, -1, 7]
+    encoder = factor.encoder()
+    for t, value in enumerate(values):
+        exact = sum(int(factor.column[t - j]) * x for j, x in enumerate(values[: t + 1]))
+        assert encoder.step(value) == exact
+
+
+@catcher("exact values")
+def no_draw_is_handed_out_twice() -> None:
+    ahead = drawn_ahead.DrawnAhead(iter_numbers())
+    assert len({ahead.next() for _ in range(1000)}) == 1000
+
+
+def iter_numbers() -> Any:
+    """Draws that all differ."""
+    numbers = itertools.count()
+    return lambda count: [next(numbers) for _ in range(count)]
+
+
+@catcher("exact values")
+def a_tree_pays_for_every_level() -> None:
+    tree = LaplaceTree((Fraction(1, 3),) * 3, 2)
+    line = tree.line()
+    moved = sum(abs(x) for t in range(4) for x in line.measure(2 if t == 0 else 0))
+    assert moved <= tree.event.sensitivity  # type: ignore[attr-defined] # of equal levels
+    assert tree.event.sensitivity / tree.event.scale == 1  # type: ignore[attr-defined]
+
+
+def _visits(days: int, **how: Any) -> Any:
+    curator = Curator.for_tests(engine=Memory(), bits=SeededBits(1))
+    rows = [{"person": p, "day": dt.date(2026, 1, 1 + d)} for p in range(3) for d in range(days)]
+    declared = {"types": {"person": "int", "day": "date"}, "budget": Budget(rho=10**9)}
+    curator.protect(rows, name="visits", unit="person", **declared, **how)  # type: ignore[arg-type] # all of a kind
+    question = "SELECT day, COUNT(*) AS n FROM visits GROUP BY day"
+    return curator.stream(question, horizon=4, rho=10**8, start="2026-01-01")
+
+
+@catcher("record and replay")
+def nobody_counts_in_more_periods_than_charged() -> None:
+    stream = _visits(4, max_groups=2)
+    assert stream._plan.participation.times == 2
+    totals = [round(stream.release().records[0]["n"]) for _ in range(4)]
+    assert totals == [3, 6, 6, 6]
+
+
+@catcher("record and replay")
+def a_replaced_person_leaves_and_enters() -> None:
+    alone = _visits(1, max_groups=2)._plan.sensitivity("gaussian")
+    assert _visits(1, max_groups=2, neighbours="replace")._plan.sensitivity("gaussian") == 2 * alone
+
+
+def _one_column(column: Any, *_: Any) -> int:
+    return sum(c * c for c in column)
+
+
+def _same_again(self: Any) -> Any:
+    if not self._waiting:
+        self._waiting = self._draw(64)
+    return self._waiting[-1]
+
+
+MUTANTS = [
+    Mutant(
+        "a person in several periods counted once",
+        "The sensitivity of a stream is that of one period, however many a person may be in.",
+        setting(toeplitz, "earliest_move", _one_column),
+        a_unit_moves_no_measurement_farther_than_declared,
+    ),
+    Mutant(
+        "periods of a person beside each other forgotten",
+        "Products of the columns of a bounded-memory factor are left out of its sensitivity.",
+        setting(
+            bounded_memory.BoundedMemory,
+            "_squared",
+            lambda self, unit: len(unit.earliest(self.horizon)) * self._product(0, self.horizon - 1),
+        ),
+        a_unit_moves_no_measurement_farther_than_declared,
+    ),
+    Mutant(
+        "the second half of a column forgotten",
+        "The norm of a column stops half-way.",
+        setting(toeplitz, "earliest_move", lambda column, *_: sum(c * c for c in column[: len(column) // 2])),
+        a_unit_moves_no_measurement_farther_than_declared,
+    ),
+    Mutant(
+        "measurements in floats",
+        "The private side of a stream is computed in floats, whose rounding depends on other people's values.",
+        setting(
+            toeplitz.History,
+            "product",
+            lambda self, _, weights: int(weights @ self._floats[: self.count]),
+        ),
+        measurements_are_exact,
+    ),
+    Mutant(
+        "noise handed out twice",
+        "Noise that was drawn ahead stays where it was when it is used.",
+        setting(drawn_ahead.DrawnAhead, "next", _same_again),
+        no_draw_is_handed_out_twice,
+    ),
+    Mutant(
+        "one level of a tree paid",
+        "A tree is charged as if a value lay in one of its nodes.",
+        setting(LaplaceTree, "levels", 1),
+        a_tree_pays_for_every_level,
+    ),
+    Mutant(
+        "who was counted is forgotten",
+        "A stream of a curator does not remember in how many periods a person was counted.",
+        setting(curated_stream.UnitMemory, "count", lambda *_: None),
+        nobody_counts_in_more_periods_than_charged,
+    ),
+    Mutant(
+        "a replaced person only leaves",
+        "Under replacement, the periods that somebody else enters are not counted.",
+        setting(
+            StreamPlan,
+            "sensitivity",
+            lambda self, _: self.program.contribution.l1(self.program.measures[0].form.corners, [Fraction(1)]),
+        ),
+        a_replaced_person_leaves_and_enters,
+    ),
+]
