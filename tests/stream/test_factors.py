@@ -99,6 +99,13 @@ def test_an_unknown_horizon_costs_at_most_half_the_error_more() -> None:
         assert found[t - 1] < 1.5**2 * float(np.sum(square_root_series(t) ** 2)) ** 2
 
 
+def test_gains_in_blocks_are_those_of_the_decoder() -> None:
+    factor = bounded_memory_factor(150)
+    blocks = list(itertools.islice(factor.gains(), 150))
+    plain = list(Factor.gains(factor))
+    assert np.array(blocks) == pytest.approx(np.array(plain), rel=1e-10)
+
+
 def test_a_million_periods_are_within_five_percent() -> None:
     factor = bounded_memory_factor(10**6)
     exact = np.cumsum(square_root_series(10**6) ** 2)

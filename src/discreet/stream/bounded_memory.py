@@ -13,13 +13,17 @@ than a thousandth of the error's square root for horizons from 100 to a million,
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import islice
 from operator import mul
 
+import numpy as np
+
 from discreet.exact import root_above
-from discreet.stream.factor import Decoder, Encoder, Factor
+from discreet.stream.factor import Decoder, Encoder, Factor, Gain
 from discreet.stream.participation import Participation
 
 LARGEST_HORIZON = 1 << 40
@@ -31,6 +35,7 @@ _STEP = 2.0  # of the trapezoidal rule
 _EARLY, _LATE = 4.0, 2.0  # how far it goes beyond u = -ln(horizon) and u = 0
 _DAMPING = 10.0  # in units of u: beyond it, a stream of unknown horizon spends less
 _POWER_BITS = 160
+_BLOCK = 64  # gains that are computed together
 _ONE, _HALF = 1 << _RATE_BITS, 1 << (_RATE_BITS - 1)
 
 
@@ -98,6 +103,28 @@ class BoundedMemory(Factor):
     def decoder(self) -> Decoder:
         """Returns a new decoder, before the first period."""
         return _Decoder(self)
+
+    def gains(self) -> Iterator[Gain]:
+        """Yields the gain of each period: the decoder's answer to a single impulse, computed in blocks."""
+        return islice(self._gains_in_blocks(), self.horizon)
+
+    def _gains_in_blocks(self) -> Iterator[Gain]:
+        rates, weights = (
+            np.ldexp(np.array(part, dtype=np.float64), -_RATE_BITS) for part in (self.rates, self.weights)
+        )
+        step = np.diag(rates) - np.outer(np.ones(len(rates)), weights)  # of the states, while nothing comes
+        rows = [-weights]
+        for _ in range(_BLOCK - 1):
+            rows.append(rows[-1] @ step)
+        answers, jump, states = np.array(rows), np.linalg.matrix_power(step, _BLOCK), np.ones(len(rates))
+        weight, squared, total = 1.0, 1.0, 1.0
+        yield Gain(squared, total)
+        while True:
+            found = weight + np.cumsum(answers @ states)
+            squares, totals = squared + np.cumsum(found**2), total + np.cumsum(np.abs(found))
+            yield from map(Gain, squares.tolist(), totals.tolist())
+            weight, squared, total = float(found[-1]), float(squares[-1]), float(totals[-1])
+            states = jump @ states
 
 
 class _Encoder(Encoder):

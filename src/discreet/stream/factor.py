@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from discreet.stream.participation import Participation
 
@@ -35,8 +35,7 @@ class Decoder(ABC):
         """Takes the next entry of y and returns the next entry of B y."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
+class Gain(NamedTuple):
     """What a decoder makes of noise in one period: the sum of squares of its weights, and of their sizes."""
 
     squared: float

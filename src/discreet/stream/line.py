@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from discreet.noise import Bits
 from discreet.privacy.events import Event
@@ -25,8 +25,7 @@ class Line(ABC):
         """Takes these integers with their noise, and returns the estimate of this period, in steps of the value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Error:
+class Error(NamedTuple):
     """How wrong one estimate is, in steps of the value: its variance, and a distance that it keeps to."""
 
     variance: float

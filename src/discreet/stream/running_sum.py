@@ -86,8 +86,8 @@ class RunningSum(Stream):
 
     def __init__(
         self,
-        *,
         horizon: int | None,
+        *,
         budget: Loss,
         sensitivity: check.Number = 1,
         participation: Participation = EVENT,

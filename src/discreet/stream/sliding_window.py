@@ -68,9 +68,9 @@ class SlidingWindow(Stream):
 
     def __init__(
         self,
-        *,
         window: int,
         horizon: int | None,
+        *,
         budget: Loss,
         sensitivity: check.Number = 1,
         participation: Participation = EVENT,

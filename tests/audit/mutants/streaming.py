@@ -137,7 +137,7 @@ MUTANTS = [
         "measurements in floats",
         "The private side of a stream is computed in floats, whose rounding depends on other people's values.",
         setting(
-            toeplitz.History,
+            exact_products.History,
             "product",
             lambda self, _, weights: int(weights @ self._floats[: self.count]),
         ),
