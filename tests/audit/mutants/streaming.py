@@ -15,7 +15,7 @@ from discreet.curator.streams.stream_plan import StreamPlan
 from discreet.engines import Memory
 from discreet.noise import SeededBits, drawn_ahead
 from discreet.privacy import Budget
-from discreet.stream import Participation, bounded_memory, toeplitz
+from discreet.stream import Participation, bounded_memory, exact_products, toeplitz
 from discreet.stream.factor import Factor
 from discreet.stream.laplace_tree import LaplaceTree
 from tests.audit.mutants.registry import Mutant, catcher, setting
