@@ -20,6 +20,7 @@ from discreet.errors import (
     InsufficientBudget,
     InvalidParameter,
     KeyConflict,
+    NotPermitted,
     QueryFailed,
     StreamError,
     UnsupportedQuery,
@@ -235,6 +236,22 @@ def test_a_restart_goes_on_and_charges_nothing(tmp_path: Path) -> None:
                 started(again, rho="0.4", name="daily")
     with curator_of(ROWS, book, **declared) as last:
         assert last.verify()
+
+
+def test_streams_of_two_analysts_are_two(tmp_path: Path) -> None:
+    with curator_of(ROWS, tmp_path / "book", budget=Budget(rho=1)) as curator:
+        for who in ("ana", "bob"):
+            curator.appoint(who, "analyst", account="visits")
+        ana, bob = (started(curator, rho="0.125", name="daily", analyst=who) for who in ("ana", "bob"))
+        assert ana is not bob
+        assert ana is curator.stream(name="daily", analyst="ana")
+        assert curator.budget("visits").remaining.loss == Budget(rho="0.75")
+        ana.release()
+        assert (ana.released, bob.released) == (1, 0)
+        with pytest.raises(NotPermitted):
+            started(curator, rho="0.1", name="daily", analyst="eve")
+        with pytest.raises(StreamError, match="no state"):
+            curator.stream(name="daily")
 
 
 def states(book: Path) -> Path:

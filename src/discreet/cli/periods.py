@@ -79,6 +79,7 @@ def release(
     name: Name,
     *,
     period: Period = None,
+    analyst: Analyst = OWNER,
     confidence: Confidence = "0.95",
     json: Json = False,
     csv: Csv = False,
@@ -87,7 +88,7 @@ def release(
     """Read the next period and release its totals; a period that was released is shown again, and not read."""
     chosen = form(as_json=json, as_csv=csv)
     with stages("Releasing"), Curator.from_config(config, opening=False) as curator:
-        answer = curator.stream(name=name, confidence=confidence).release(period=period)
+        answer = curator.stream(name=name, analyst=analyst, confidence=confidence).release(period=period)
     print_answers([answer], chosen)
 
 
@@ -95,6 +96,7 @@ def release(
 def show(
     name: Name,
     *,
+    analyst: Analyst = OWNER,
     confidence: Confidence = "0.95",
     json: Json = False,
     csv: Csv = False,
@@ -103,7 +105,7 @@ def show(
     """Show all that was released of a stream; reads no data, costs nothing."""
     chosen = form(as_json=json, as_csv=csv)
     with Curator.from_config(config, opening=False) as curator:
-        answer = curator.stream(name=name, confidence=confidence).answers()
+        answer = curator.stream(name=name, analyst=analyst, confidence=confidence).answers()
     print_answers([answer], chosen)
 
 

@@ -120,7 +120,7 @@ class Streams:
             "analyst": analyst,
         }
         called = sha256(f"{told} {start}".encode()).hexdigest()[:32] if name is None else named(name=name)
-        path = self._path(called) if state is None else Path(state)
+        path = self._path(called, analyst) if state is None else Path(state)
         plan = self._plan(
             bound,
             every,
@@ -155,17 +155,17 @@ class Streams:
         """Returns the stream of a question, see `open`, or without one that of a name, as it was started."""
         if question is not None:
             return self.open(question, **how)
-        if not {"name"} <= set(how) <= {"name", "confidence"}:
+        if not {"name"} <= set(how) <= {"name", "analyst", "confidence"}:
             raise InvalidParameter("question", None, "to be given", "Pass a SELECT, or the name of a stream alone.")
         return self.named(**how)
 
-    def named(self, name: str, *, confidence: check.Number = CONFIDENCE) -> CuratedStream:
+    def named(self, name: str, *, analyst: str = OWNER, confidence: check.Number = CONFIDENCE) -> CuratedStream:
         """Returns a stream that was started under a name, opened again as it was started.
 
         Raises:
             StreamError: if there is none.
         """
-        path = self._path(named(name=name))
+        path = self._path(named(name=name), analyst)
         if path is None:
             raise StreamError(f"No stream {name!r} is kept", "The ledger of this curator dies with its process.")
         told = parameters_in(path)
@@ -188,9 +188,10 @@ class Streams:
     def _folder(self) -> Path | None:
         return None if self._book.in_memory else Path(f"{self._book.path}.streams")
 
-    def _path(self, called: str) -> Path | None:
-        """The file of the private state of a stream; None if the ledger dies with the process."""
-        return None if self._folder is None else self._folder / f"{sha256(called.encode()).hexdigest()[:32]}.state"
+    def _path(self, called: str, analyst: str) -> Path | None:
+        """The file of the private state of somebody's stream; None if the ledger dies with the process."""
+        digest = sha256(json.dumps([analyst, called]).encode()).hexdigest()[:32]
+        return None if self._folder is None else self._folder / f"{digest}.state"
 
     def _begun(self, path: Path | None) -> Start | None:
         """Where a stream that was started before begins."""
