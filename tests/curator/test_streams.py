@@ -306,6 +306,8 @@ def test_a_crash_shows_nothing_and_loses_nothing(step: str, tmp_path: Path) -> N
     noisy = [json.loads(line)["noisy"] for line in states(book).read_text().splitlines()[1:]]
     with curator_of(ROWS, book, max_groups=1) as again:
         resumed = started(again, name="daily")
+        resumed.close()
+        resumed = started(again, name="daily")  # closed, it is opened anew
         assert resumed.released == len(noisy) == (1 if step == "state" else 2)
         resumed.release()
         assert resumed._witness.released()[: len(noisy)] == noisy

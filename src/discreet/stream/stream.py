@@ -172,6 +172,11 @@ class Stream:
         return self._participation
 
     @property
+    def usable(self) -> bool:
+        """Returns whether it can go on: neither closed nor interrupted, and in the process it belongs to."""
+        return self._whole and self._owner == os.getpid()
+
+    @property
     def private(self) -> bool:
         """Returns whether the noise may be relied on: False if it is seeded."""
         return self._private

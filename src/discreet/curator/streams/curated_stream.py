@@ -158,6 +158,11 @@ class CuratedStream:
         return self._sums.method
 
     @property
+    def usable(self) -> bool:
+        """Returns whether it can go on: it was neither closed nor interrupted."""
+        return self._sums.usable
+
+    @property
     def released(self) -> int:
         """Returns how many periods are released."""
         return len(self._shown)

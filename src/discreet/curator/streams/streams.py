@@ -131,12 +131,15 @@ class Streams:
             periods=periods,
             limits=limits,
         )
+        make = _maker(plan, budget, chance, self._releaser)
         told |= {
             "name": called,
             "start": str(plan.calendar.start),
             "lines": [list(map(str, line)) for line in plan.lines],
+            "counted": plan.periods,
+            "moves": [str(plan.sensitivity("laplace")), str(plan.sensitivity("gaussian"))],
+            "method": make(None).method,
         }
-        make = _maker(plan, budget, chance, self._releaser)
         request = ChargeRequest(
             account=bound.account,
             event=make(None).event,
@@ -144,6 +147,7 @@ class Streams:
             replay_key=f"stream:{called}",
             terms=json.dumps(told),
         )
+        self._forget_closed()
         receipt = self._charged(request, analyst, project)
         if receipt.hash not in self._open:
             witness = LedgerWitness(self._book, receipt, request.question)
@@ -274,6 +278,13 @@ class Streams:
             kept = StateFile(path, known, witness)
         secret = self._planner.salt(witness.receipt.account)
         return CuratedStream(plan, witness, self._engine, make=make, kept=kept, secret=secret, confidence=confidence)
+
+    def _forget_closed(self) -> None:
+        """Lets go of streams that were closed or interrupted, so that they are opened again from their states."""
+        for stream in self._open.values():
+            if not stream.usable:
+                stream.close()
+        self._open = {sign: stream for sign, stream in self._open.items() if stream.usable}
 
     def close(self) -> None:
         """Lets go of all streams."""
