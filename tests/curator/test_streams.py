@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from discreet.curator import Curator
-from discreet.curator.streams.calendar import Calendar
 from discreet.curator.streams.curated_stream import CuratedStream
+from discreet.curator.streams.stream_plan import Calendar
 from discreet.engines import Memory
 from discreet.errors import (
     AccountLocked,

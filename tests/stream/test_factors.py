@@ -12,12 +12,12 @@ import pytest
 
 from discreet.errors import InvalidParameter
 from discreet.noise import SeededBits, uniform_below
-from discreet.stream.banded import banded_factor
 from discreet.stream.bounded_memory import BoundedMemory, bounded_memory_factor
-from discreet.stream.exact_products import LARGEST_VALUE, exact_product
-from discreet.stream.factor import Factor
-from discreet.stream.participation import Participation, earliest_move
+from discreet.stream.factor import Factor, Participation, earliest_move
 from discreet.stream.toeplitz import (
+    LARGEST_VALUE,
+    banded_factor,
+    exact_product,
     inverse_series,
     square_root_factor,
     square_root_series,

@@ -23,8 +23,7 @@ from operator import mul
 import numpy as np
 
 from discreet.exact import root_above
-from discreet.stream.factor import Decoder, Encoder, Factor, Gain
-from discreet.stream.participation import Participation
+from discreet.stream.factor import Decoder, Encoder, Factor, Gain, Participation
 
 LARGEST_HORIZON = 1 << 40
 """The longest stream: a value each microsecond for twelve days. A stream of unknown horizon ends there, too."""

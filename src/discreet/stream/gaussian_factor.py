@@ -16,9 +16,7 @@ from discreet.noise import Bits
 from discreet.noise.drawn_ahead import RoundedNormals
 from discreet.privacy import ZCDP, ApproxDP, Loss
 from discreet.privacy.events import Event
-from discreet.stream.factor import Decoder, Encoder, Factor
-from discreet.stream.line import Error, Line, StreamMechanism
-from discreet.stream.participation import Participation
+from discreet.stream.factor import Decoder, Encoder, Error, Factor, Line, Participation, StreamMechanism
 
 _STEPS = 1 << 19  # of the grid of measurements, per sigma: rounding adds 2^-41 to the variance
 _SAFE = 1 + 1e-9  # covers what doubles lose here

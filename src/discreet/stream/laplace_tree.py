@@ -21,7 +21,7 @@ from discreet.noise import Bits
 from discreet.noise.drawn_ahead import DiscreteLaplaces
 from discreet.privacy import events
 from discreet.privacy.events import Event
-from discreet.stream.line import Error, Line, StreamMechanism
+from discreet.stream.factor import Error, Line, StreamMechanism
 
 UNKNOWN_LEVELS = 41  # for streams of unknown horizon, which end after 2^40 periods
 _TINY = 1e-280  # a variance that is none

@@ -1,4 +1,4 @@
-"""Running sums of a stream: the total so far, in every period."""
+"""Running sums and sliding windows of a stream: the total so far, or of the last periods, in every period."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from discreet.noise import Bits
 from discreet.privacy import ApproxDP, Loss, PureDP
 from discreet.stream import bounded_memory, toeplitz
 from discreet.stream.bounded_memory import bounded_memory_factor
-from discreet.stream.factor import Factor
+from discreet.stream.factor import Factor, Participation, StreamMechanism
 from discreet.stream.gaussian_factor import GaussianFactor
 from discreet.stream.laplace_tree import best_tree
-from discreet.stream.line import StreamMechanism
-from discreet.stream.participation import Participation
 from discreet.stream.state_file import File, Keeper
 from discreet.stream.stream import Bounds, Stream, Values, values_of
-from discreet.stream.toeplitz import square_root_factor
-from discreet.stream.triangular import LARGEST_ORDER, optimal_running_sum
+from discreet.stream.toeplitz import banded_factor, square_root_factor, window_factor
+from discreet.stream.triangular import LARGEST_ORDER, optimal_running_sum, optimal_window
 
 Method = Literal["square root", "optimal", "bounded memory", "tree"]
 METHODS = ("square root", "optimal", "bounded memory", "tree")
@@ -214,3 +212,110 @@ def _factor(method: str, horizon: int | None) -> Factor:
         hint = "Pass method='bounded memory', whose error is a thousandth larger."
         raise InvalidParameter("horizon", horizon, f"at most {largest} for method={method!r}", hint)
     return build(horizon)
+
+
+class SlidingWindow(Stream):
+    """Releases the sum of the last `window` periods, after every period, for one budget that covers the whole stream.
+
+    *Methods.* "square root" measures the stream through the square root of the window's own sums: the default with a
+    delta or a rho, up to 16,384 periods. "bounded memory" is a band of the square root of running sums, with an error
+    that does not grow, however long the stream is: the default beyond, and for an unknown horizon. "optimal" and
+    "tree" as for `RunningSum`.
+
+    Formal guarantee: as of `RunningSum`.
+
+    Args:
+        window: over how many periods sums go.
+        horizon: how many periods there are; None if that is unknown.
+        budget: of the whole stream.
+        sensitivity: how far one unit can move the value of one period.
+        participation: in how many periods one unit may be; one, unless given.
+        method: one of the methods above; chosen by public facts unless given.
+        size: for one stream per group, the number of groups.
+        grid: the step, a power of two, that values are rounded to; whole numbers unless given.
+        bounds: of each value; others are refused.
+        clip: whether they are clipped instead.
+        confidence: of each interval.
+        state: a file for the state; it holds private values, and is readable by its owner only.
+        witness: the file that tells old copies of the state from the newest; beside the state unless given.
+        bits: the source of randomness; None is the secure one.
+
+    Raises:
+        InvalidParameter: if one of them is outside its domain; nothing was drawn.
+        StreamError: if the state cannot be relied on.
+
+    >>> from discreet.privacy import Budget
+    >>> weekly = SlidingWindow(window=7, horizon=365, budget=Budget(rho=0.5))
+    >>> round(max(weekly.variances(365)), 4)
+    3.1624
+    """
+
+    def __init__(
+        self,
+        window: int,
+        horizon: int | None,
+        *,
+        budget: Loss,
+        sensitivity: check.Number = 1,
+        participation: Participation = EVENT,
+        method: Method | None = None,
+        size: int | None = None,
+        grid: Grid | check.Number = Grid.integers(),
+        bounds: Bounds | None = None,
+        clip: bool = False,
+        confidence: check.Number = CONFIDENCE,
+        state: File | Keeper | None = None,
+        witness: File | None = None,
+        bits: Bits | None = None,
+    ) -> None:
+        values = values_of(sensitivity=sensitivity, grid=grid, bounds=bounds, clip=clip, size=size)
+        unit = check.instance(Participation, participation=participation)
+        check.integer(window=window, at_least=1, at_most=toeplitz.LARGEST_WINDOW)
+        if horizon is not None:
+            check.integer(horizon=horizon, at_least=window, at_most=bounded_memory.LARGEST_HORIZON)
+        mechanism = _window_mechanism(window, horizon, spent(budget), values, participation=unit, method=method)
+        super().__init__(
+            mechanism,
+            values,
+            horizon=bounded_memory.LARGEST_HORIZON if horizon is None else horizon,
+            window=window,
+            participation=unit,
+            budget=budget,
+            confidence=confidence,
+            bits=bits,
+            parameters={"sums": window, "horizon": horizon, **described(values, unit, budget, mechanism)},
+            state=state,
+            witness=witness,
+        )
+
+
+def _window_mechanism(
+    window: int,
+    horizon: int | None,
+    budget: Loss,
+    values: Values,
+    *,
+    participation: Participation,
+    method: Method | None,
+) -> StreamMechanism:
+    chosen(method, METHODS)
+    epsilon, steps = pure(budget), tree_steps(values, participation, horizon)
+    if epsilon is not None or method == "tree":
+        return tree(method, epsilon, steps, horizon=horizon, window=window)
+    name = method or ("square root" if horizon is not None and horizon <= _LONG else "bounded memory")
+    found = GaussianFactor.of(name, _window_factor(name, window, horizon), participation, values.move, budget)
+    alone = values.size is None  # of several lines the sensitivity is in the L2 norm, and trees need the L1 norm
+    if method is None and alone and isinstance(budget, ApproxDP) and window <= _FEW:
+        other = best_tree(budget.epsilon, steps, horizon=horizon, window=window)
+        return min(found, other, key=lambda mechanism: mechanism.worst_variance(2 * window))
+    return found
+
+
+def _window_factor(method: str, window: int, horizon: int | None) -> Factor:
+    if method == "bounded memory":
+        return banded_factor(window, bounded_memory.LARGEST_HORIZON if horizon is None else horizon)
+    largest = toeplitz.LARGEST_HORIZON if method == "square root" else LARGEST_ORDER
+    if horizon is None or horizon > largest:
+        hint = "Pass method='bounded memory', which needs no horizon."
+        raise InvalidParameter("horizon", horizon, f"at most {largest} for method={method!r}", hint)
+    return window_factor(window, horizon) if method == "square root" else optimal_window(window, horizon)

@@ -18,10 +18,9 @@ from discreet.mechanisms.base import numeric, on_grid, public_grid, whole_by_typ
 from discreet.noise import Bits, source_of
 from discreet.privacy import Estimate, Loss
 from discreet.privacy.events import Event
-from discreet.stream.exact_products import LARGEST_VALUE
-from discreet.stream.line import Error, Line, StreamMechanism
-from discreet.stream.participation import Participation
+from discreet.stream.factor import Error, Line, Participation, StreamMechanism
 from discreet.stream.state_file import File, Keeper, StateFile
+from discreet.stream.toeplitz import LARGEST_VALUE
 
 LARGEST_SIZE = 10**6
 

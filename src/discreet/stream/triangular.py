@@ -13,9 +13,8 @@ from discreet.errors import InvalidParameter
 from discreet.exact import root_above
 from discreet.lazy import linalg
 from discreet.mechanisms.optimal_gram import MOST_CELLS, optimal_gram
-from discreet.stream.exact_products import WEIGHT_BITS, Floats, History, Integers, squared_length, to_grid
-from discreet.stream.factor import Decoder, Encoder, Factor, Gain
-from discreet.stream.participation import Participation
+from discreet.stream.factor import Decoder, Encoder, Factor, Gain, Participation
+from discreet.stream.toeplitz import WEIGHT_BITS, Floats, History, Integers, squared_length, to_grid
 
 LARGEST_ORDER = MOST_CELLS
 

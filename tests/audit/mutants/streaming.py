@@ -15,7 +15,7 @@ from discreet.curator.streams.stream_plan import StreamPlan
 from discreet.engines import Memory
 from discreet.noise import SeededBits, drawn_ahead
 from discreet.privacy import Budget
-from discreet.stream import Participation, bounded_memory, exact_products, toeplitz
+from discreet.stream import Participation, bounded_memory, toeplitz
 from discreet.stream.factor import Factor
 from discreet.stream.laplace_tree import LaplaceTree
 from tests.audit.mutants.registry import Mutant, catcher, setting
@@ -137,7 +137,7 @@ MUTANTS = [
         "measurements in floats",
         "The private side of a stream is computed in floats, whose rounding depends on other people's values.",
         setting(
-            exact_products.History,
+            toeplitz.History,
             "product",
             lambda self, _, weights: int(weights @ self._floats[: self.count]),
         ),

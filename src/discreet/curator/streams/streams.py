@@ -14,10 +14,11 @@ from discreet.curator.asking.planner import Planner
 from discreet.curator.catalog.catalog import BoundQuestion, Catalog
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.measurement_plan import ChargeRequest
-from discreet.curator.streams.calendar import Calendar, Every, Start
-from discreet.curator.streams.curated_stream import CuratedStream
-from discreet.curator.streams.ledger_witness import LedgerWitness, LooseState
+from discreet.curator.streams.curated_stream import CuratedStream, LedgerWitness, LooseState
 from discreet.curator.streams.stream_plan import (
+    Calendar,
+    Every,
+    Start,
     StreamPlan,
     check_plain,
     default_start,
