@@ -100,6 +100,9 @@ def a_replaced_person_leaves_and_enters() -> None:
     assert _visits(1, max_groups=2, neighbours="replace")._plan.sensitivity("gaussian") == 2 * alone
 
 
+_SQUARED = bounded_memory.BoundedMemory._squared
+
+
 def _one_column(column: Any, *_: Any) -> int:
     return sum(c * c for c in column)
 
@@ -123,7 +126,7 @@ MUTANTS = [
         setting(
             bounded_memory.BoundedMemory,
             "_squared",
-            lambda self, unit: len(unit.earliest(self.horizon)) * self._product(0, self.horizon - 1),
+            lambda self, unit: len(unit.earliest(self.horizon)) * _SQUARED(self, Participation()),
         ),
         a_unit_moves_no_measurement_farther_than_declared,
     ),
