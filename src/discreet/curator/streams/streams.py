@@ -133,14 +133,7 @@ class Streams:
             limits=limits,
         )
         make = _maker(plan, budget, chance, self._releaser)
-        told |= {
-            "name": called,
-            "start": str(plan.calendar.start),
-            "lines": [list(map(str, line)) for line in plan.lines],
-            "counted": plan.periods,
-            "moves": [str(plan.sensitivity("laplace")), str(plan.sensitivity("gaussian"))],
-            "method": make(None).method,
-        }
+        told |= {"name": called, **_calibrated(plan, make(None))}
         request = ChargeRequest(
             account=bound.account,
             event=make(None).event,
@@ -311,6 +304,17 @@ def _amounts(budget: PureDP | ApproxDP | ZCDP) -> dict[str, str]:
         return {"rho": str(budget.rho)}
     delta = {"delta": str(budget.delta)} if isinstance(budget, ApproxDP) else {}
     return {"epsilon": str(budget.epsilon)} | delta
+
+
+def _calibrated(plan: StreamPlan, sums: Stream) -> dict[str, Any]:
+    """What noise was made for: a stream goes on only if all of it is still the same."""
+    return {
+        "start": str(plan.calendar.start),
+        "lines": [list(map(str, line)) for line in plan.lines],
+        "counted": plan.periods,
+        "moves": [str(plan.sensitivity("laplace")), str(plan.sensitivity("gaussian"))],
+        "method": sums.method,
+    }
 
 
 def _periods(bound: BoundQuestion, key: Key, program: Program, periods: int | None, horizon: int | None) -> int:
