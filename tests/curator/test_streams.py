@@ -9,12 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from discreet.curator import Curator
 from discreet.curator.streams.curated_stream import CuratedStream
 from discreet.curator.streams.stream_plan import Calendar
-from discreet.engines import Memory
+from discreet.engines import DuckDB, Memory
 from discreet.errors import (
     AccountLocked,
     InsufficientBudget,
@@ -196,6 +197,30 @@ def test_spellings_of_one_id_are_one_person(tmp_path: Path) -> None:
         )
         assert sum(1 for values in found if any(values)) <= periods
         assert max(max(values) for values in found) == 1
+
+
+def test_engines_agree_on_every_kind_of_period() -> None:
+    """Days, moments and whole numbers tell periods; rows on their edges, of nobody and of other wards included."""
+    edges = [dt.datetime(2026, 1, 1 + day, hour, 59 * (hour > 0)) for day in range(4) for hour in (0, 23)]
+    rows = [
+        {"person": name, "day": at.date(), "at": at, "turn": place, "ward": "ABC"[(place + own) % 3]}
+        for place, at in enumerate(edges)
+        for own, name in enumerate(["p", "s", "q ", "r", None, ""])
+    ]
+    types = {"person": "text", "day": "date", "at": "timestamp", "turn": "int", "ward": "text"}
+    columns = {name: [r[name] for r in rows] for name in types}
+    found = []
+    for engine, source in ((Memory(), rows), (DuckDB(), pa.table(columns))):
+        curator = Curator(engine=engine)
+        declared: dict[str, Any] = {"types": types, "keys": {"ward": ["A", "B"]}, "max_groups": 9, "max_rows": 2}
+        curator.protect(source, name="visits", unit="person", budget=Budget(rho=10**9), **declared)
+        for key, how in (("day", {}), ("at", {}), ("turn", {"every": 2, "start": 0})):
+            question = f"SELECT {key}, ward, COUNT(*) AS n FROM visits GROUP BY {key}, ward"
+            stream = started(curator, question, periods=2, **how)
+            found.append([numbers(stream.release()) for _ in range(4)])
+    assert found[:3] == found[3:]
+    assert found[0] == found[1]
+    assert found[0][-1] != [0, 0]
 
 
 def test_totals_beyond_all_integers_are_clipped() -> None:
