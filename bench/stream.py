@@ -140,7 +140,7 @@ def main() -> None:
     show("Errors of streams", [*errors(), *measured(), *windows(), *pure(), *people()])
     show("Long streams", long_streams())
     print(
-        "OpenDP 0.16 has no online continual release to compare with; its b-ary trees answer range queries on arrays."
+        "OpenDP has no continual release to compare with: its b-ary trees answer range queries on whole arrays."
     )
 
 
