@@ -139,9 +139,7 @@ def long_streams() -> list[Claim]:
 def main() -> None:
     show("Errors of streams", [*errors(), *measured(), *windows(), *pure(), *people()])
     show("Long streams", long_streams())
-    print(
-        "OpenDP has no continual release to compare with: its b-ary trees answer range queries on whole arrays."
-    )
+    print("OpenDP has no continual release to compare with: its b-ary trees answer range queries on whole arrays.")
 
 
 if __name__ == "__main__":
