@@ -175,6 +175,16 @@ def test_no_unit_moves_measurements_farther_than_declared(case: tuple[str, Facto
     assert declared <= found * 1.35
 
 
+def test_periods_far_apart_take_no_memory() -> None:
+    endless = banded_factor(7, 1 << 40)
+    once = float(endless.sensitivity(ONCE))
+    assert float(endless.sensitivity(Participation(9, 10**9))) == pytest.approx(3 * once)
+    assert float(endless.sensitivity(Participation(9, 7))) == pytest.approx(3 * once)
+    assert float(endless.sensitivity(Participation(9, 6))) > 3 * once
+    with pytest.raises(InvalidParameter, match="shorter"):
+        banded_factor(60_000, 1 << 40).sensitivity(Participation(10**6, 59_999))
+
+
 def test_the_optimal_factor_is_for_one_period() -> None:
     factor = optimal_running_sum(6)
     assert worst_move(factor, ONCE) == pytest.approx(float(factor.sensitivity(ONCE)), rel=1e-12)

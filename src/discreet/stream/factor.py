@@ -16,10 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet import check
+from discreet.errors import InvalidParameter
 from discreet.noise import Bits
 from discreet.privacy.events import Event
 
 LARGEST_TIMES = 10**6
+_LONGEST = 1 << 26  # outputs that one unit moves, where its columns meet
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,12 @@ def earliest_move(column: Sequence[int], participation: Participation, horizon: 
     sizes = np.abs(np.array(column, dtype=np.int64))
     envelope = np.maximum.accumulate(sizes[::-1])[::-1]
     periods = participation.earliest(horizon)
+    if participation.apart >= len(envelope):  # columns that do not meet; only the last may be cut short
+        return len(periods) * sum(c * c for c in envelope.tolist())
     length = min(horizon, periods[-1] + len(envelope))
+    if length > _LONGEST:
+        hint = f"At most {_LONGEST} periods lie between the first and the last one of a unit."
+        raise InvalidParameter("participation", participation, "to be shorter", hint)
     moved = np.zeros(length, dtype=np.int64)
     for start in periods:
         moved[start : start + len(envelope)] += envelope[: length - start]
