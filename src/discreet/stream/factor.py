@@ -81,7 +81,8 @@ def earliest_move(column: Sequence[int], participation: Participation, horizon: 
     envelope = np.maximum.accumulate(sizes[::-1])[::-1]
     periods = participation.earliest(horizon)
     if participation.apart >= len(envelope):  # columns that do not meet; only the last may be cut short
-        return len(periods) * sum(c * c for c in envelope.tolist())
+        alone: int = sum(c * c for c in envelope.tolist())
+        return len(periods) * alone
     length = min(horizon, periods[-1] + len(envelope))
     if length > _LONGEST:
         hint = f"At most {_LONGEST} periods lie between the first and the last one of a unit."
