@@ -19,7 +19,7 @@ from discreet.measurement.program.execution import run
 from discreet.measurement.program.program import Program, choose
 from discreet.measurement.releases import additive as measure_module
 from discreet.measurement.releases.releaser import Releaser
-from discreet.measurement.selection import Optimal, Threshold
+from discreet.measurement.selection import Optimal, Threshold, Weighted
 from discreet.noise import SeededBits
 from discreet.plan.model.readings import Groups
 from discreet.plan.model.schema import Limits, TableSchema
@@ -120,7 +120,7 @@ def check_within(program: Program, one: Read, other: Read) -> None:
 def check_keys(program: Program, one: Read, other: Read) -> None:
     """Private groups that only one table has: few, small, and below the threshold without luck."""
     selection = program.selection
-    if selection is None:
+    if selection is None or isinstance(selection, Weighted):
         return
     a, b = exact(program, one), exact(program, other)
     alone = [met(program, values) for key, values in a.items() if key not in b]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -15,16 +15,23 @@ from discreet.measurement.intervals.noise import Noise
 from discreet.measurement.releases.additive import Integers, Measure
 from discreet.measurement.releases.layouts import Size
 from discreet.measurement.releases.releaser import Releaser
-from discreet.mechanisms import PartitionSelection
+from discreet.mechanisms import PartitionSelection, WeightedSelection
 from discreet.mechanisms.partition_selection import share_of_delta
 from discreet.mechanisms.tails import laplace_cut
+from discreet.plan.analysis.group_keys import in_order
 from discreet.plan.analysis.stability import Contribution
-from discreet.plan.model.readings import Statistic
+from discreet.plan.model.nodes import Value
+from discreet.plan.model.readings import Groups, Reading, Spread, Statistic
 from discreet.privacy import Neighbours, events
 
 Kept = NDArray[np.bool_]
 
 LARGEST_EPSILON = Fraction(1000)  # of an optimal selection, which keeps everything long before
+SMALLEST_EPSILON, SMALLEST_DELTA = Fraction(1, 10**6), Fraction(1, 10**100)  # of a weighted one
+MOST_WEIGHED = 10**4  # groups of one person that are weighed
+
+Key = tuple[Value, ...]
+Read = Callable[[Reading], Groups]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,4 +157,72 @@ class Optimal:
         return f"Groups are shown at random: one of {self.half_kept} people with a probability of one half."
 
 
-Selection = Threshold | Optimal
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """Groups are found in rounds, for a budget of their own, by the weights of people who are in several of them.
+
+    A person who is kept in k groups gives each the weight 1 / sqrt(k). Every round reads the groups that were not found
+    before, bounded anew, and what it finds is public for those after it. What else is asked is read of the groups that
+    were found, as of public keys.
+
+    Formal guarantee: (epsilon, delta)-DP, by the proof of `WeightedSelection`. The reading of a round depends on what
+    earlier rounds released, and on nothing else that is private. Which of its groups a unit is kept in is a function of
+    its own rows and of what was found: given that, neighbours differ in one unit's weights alone.
+    """
+
+    mechanism: WeightedSelection
+
+    @classmethod
+    def of(cls, contribution: Contribution, epsilon: Fraction, delta: Fraction) -> Weighted | None:
+        """Returns the selection for this budget; None where it can be no better than others, or budgets are extreme."""
+        most = contribution.groups
+        if most == 1 or most > MOST_WEIGHED or not epsilon >= SMALLEST_EPSILON or delta < SMALLEST_DELTA:
+            return None
+        spent, relation = min(epsilon, LARGEST_EPSILON), contribution.neighbours
+        return cls(WeightedSelection(epsilon=spent, delta=delta, max_groups=most, neighbours=relation))
+
+    @property
+    def event(self) -> events.Event:
+        """Returns what all rounds cost: the (epsilon, delta) that they keep to, which any account can add up."""
+        return events.Approx(self.mechanism.epsilon, self.mechanism.delta)
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """Returns what the engine computes for it beside other statistics: nothing."""
+        return ()
+
+    @property
+    def half_kept(self) -> int:
+        """Returns the number of people, of as many groups as may be, whose group is shown with a chance of one half."""
+        return self.mechanism.half_kept_count()
+
+    def reading(self, reading: Reading, found: Sequence[Key] = ()) -> Reading:
+        """Returns what a round reads, given what was found before."""
+        return replace(reading, statistics=(), split=None, spread=Spread(tuple(found)))
+
+    def find(self, reading: Reading, read: Read, releaser: Releaser) -> list[Key]:
+        """Reads and releases, round by round, and returns the groups that are shown, in the order of their values."""
+        found: list[Key] = []
+        for turn in range(self.mechanism.rounds):
+            groups = read(self.reading(reading, found))
+            keys = in_order(groups)
+            weights = np.array([self._weight(groups[key]) for key in keys], dtype=np.int64)
+            kept = releaser.weigh(self.mechanism, turn, weights).tolist()
+            found += [key for key, shown in zip(keys, kept, strict=True) if shown]
+        return in_order(found)
+
+    def _weight(self, numbers: Sequence[int]) -> int:
+        """The steps of a group, from how many people are in how many groups."""
+        half = len(numbers) // 2
+        return sum(self.mechanism.weight(n) * people for n, people in zip(numbers[:half], numbers[half:], strict=True))
+
+    def __str__(self) -> str:
+        fewest, most = self.mechanism.half_kept_count(1), self.half_kept
+        groups = self.mechanism.max_groups
+        return (
+            f"Groups are found in {self.mechanism.rounds} rounds by people's weights: one of {fewest} people who are "
+            f"in no other, or of {most} who are in {groups}, is shown with a probability of one half."
+        )
+
+
+Selection = Threshold | Optimal | Weighted

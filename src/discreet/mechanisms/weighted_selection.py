@@ -162,13 +162,21 @@ class WeightedSelection(Mechanism):
         source = source_of(bits)
         names, units, keys = _pairs(value)
         found = np.zeros(len(names), dtype=bool)
-        for sigma, threshold in zip(self.sigmas, self.thresholds, strict=True):
+        for turn in range(self.rounds):
             left = ~found[keys]
-            weights = self.weights(units[left], keys[left], len(names), source)
-            there = np.flatnonzero(weights)
-            noise = rounded_gaussians(sigma, np.zeros(there.size), source)
-            found[there[weights[there] + noise >= threshold]] = True
+            found |= self.select(turn, self.weights(units[left], keys[left], len(names), source), bits=source)
         return tuple(name for name, kept in zip(names, found.tolist(), strict=True) if kept)
+
+    def select(self, turn: int, weights: Ints, *, bits: Bits | None = None) -> NDArray[np.bool_]:
+        """Tells which keys one of the rounds shows, given their weights in steps; never one of weight 0.
+
+        Args:
+            turn: which round, from 0.
+            weights: of keys that no round has shown yet.
+            bits: the source of randomness; None is the secure one.
+        """
+        noise = rounded_gaussians(self.sigmas[turn], np.zeros(weights.size), source_of(bits))
+        return np.asarray((weights > 0) & (weights + noise >= self.thresholds[turn]), dtype=bool)
 
     def weights(self, units: Ints, keys: Ints, size: int, bits: Bits) -> Ints:
         """Returns the weight of each key, in steps, given pairs of a unit and a key, each of them once."""

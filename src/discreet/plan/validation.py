@@ -16,7 +16,7 @@ from discreet.plan.expressions.functions import FUNCTIONS, Signature
 from discreet.plan.expressions.pattern_grammar import PatternError, parse
 from discreet.plan.expressions.patterns import groups, written
 from discreet.plan.model.nodes import UNIT, Call, Column, Expression, Literal, Relation, Value
-from discreet.plan.model.readings import Bounding, Reading, Split, Statistic
+from discreet.plan.model.readings import Bounding, Reading, Split, Spread, Statistic
 from discreet.plan.model.relations import (
     Declared,
     Join,
@@ -105,8 +105,10 @@ def check_reading(reading: Reading, declared: Declared) -> None:
 
 
 def _check_asked(reading: Reading) -> None:
-    if bool(reading.statistics) is (reading.split is not None):
+    if [bool(reading.statistics), reading.split is not None, reading.spread is not None].count(True) != 1:
         raise InvalidParameter("statistics", reading.statistics, "to ask for something, unless there is a split")
+    if reading.spread is not None:
+        _check_spread(reading.spread, reading)
     if reading.split is not None:
         _check_split(reading.split, reading.keys)
     for statistic in reading.statistics:
@@ -287,6 +289,13 @@ def _check_split(split: Split, keys: tuple[Expression, ...]) -> None:
             _check_key(values, keys)
             check.integer(first=first, at_least=0, at_most=LARGEST_STEPS)
             check.integer(last=last, at_least=first, at_most=first + LONGEST_RUN)
+
+
+def _check_spread(spread: Spread, reading: Reading) -> None:
+    if reading.bounding is None or not reading.keys or reading.public_keys is not None:
+        raise InvalidParameter("spread", "a reading", "to count units of several rows by private groups")
+    for values in spread.without:
+        _check_key(values, reading.keys)
 
 
 def _check_statistic(statistic: Statistic) -> None:

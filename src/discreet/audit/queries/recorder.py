@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, Release
+from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, Release, Weighed
 from discreet.curator import Answer, Curator
 from discreet.curator.asking.planner import RequestedLimits
 from discreet.curator.observation import bits_of, observed
@@ -23,7 +23,7 @@ from discreet.errors import DiscreetError, InternalError, QueryFailed, Unsupport
 from discreet.measurement.releases.additive import Integers, Measure
 from discreet.measurement.releases.candidates import CandidateDraw
 from discreet.measurement.releases.releaser import Releaser
-from discreet.mechanisms import PartitionSelection
+from discreet.mechanisms import PartitionSelection, WeightedSelection
 from discreet.mechanisms.quantile_tree import QuantileTree
 from discreet.mechanisms.ranks import Aim, Pick
 from discreet.mechanisms.value_counts import Histogram, Look
@@ -181,6 +181,15 @@ class Recorder(Releaser):
             fresh = super().select(selection, people).tolist()
         kept = [self._out(key, drawn, False) for key, drawn in zip(keys, fresh, strict=True)]
         self.made.append(Noise(selection, keys, inputs, kept, len(self.engine.seen) - self.before))
+        return np.array(kept, dtype=bool)
+
+    def weigh(self, selection: WeightedSelection, turn: int, weights: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """See `Releaser`."""
+        keys = self._keys()
+        inputs: list[Numbers] = [(int(n),) for n in weights]
+        fresh = [False] * len(keys) if self.frozen is not None else super().weigh(selection, turn, weights).tolist()
+        kept = [self._out(key, drawn, False) for key, drawn in zip(keys, fresh, strict=True)]
+        self.made.append(Noise(Weighed(selection, turn), keys, inputs, kept, len(self.engine.seen) - self.before))
         return np.array(kept, dtype=bool)
 
     def points(

@@ -10,7 +10,7 @@ from discreet.accounting.composition import terms
 from discreet.errors import UnsupportedEvent
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.candidates import CandidateDraw
-from discreet.mechanisms import PartitionSelection
+from discreet.mechanisms import PartitionSelection, WeightedSelection
 from discreet.mechanisms.base import Law
 from discreet.mechanisms.quantile_tree import QuantileTree
 from discreet.mechanisms.ranks import Pick
@@ -79,12 +79,25 @@ class DrawnCandidate:
         return law_of(self.event)
 
 
-Release = Measure | PartitionSelection | Drawn | Divided | DrawnCandidate
+@dataclass(frozen=True)
+class Weighed:
+    """One round of a weighted selection, from the weights of all groups that are left."""
+
+    selection: WeightedSelection
+    turn: int
+
+    @property
+    def event(self) -> events.Event:
+        """Returns the event that prices the noise of the round."""
+        return self.selection.event.events[2 * self.turn]
+
+
+Release = Measure | PartitionSelection | Drawn | Divided | DrawnCandidate | Weighed
 
 
 def law_of(event: events.Event) -> Law:
     """Returns "gaussian" for what was paid in rho, "laplace" for what was paid in epsilon."""
-    return "gaussian" if isinstance(event, events.Concentrated) else "laplace"
+    return "gaussian" if isinstance(event, events.Concentrated | events.Gaussian) else "laplace"
 
 
 def allowance(event: events.Event) -> Fraction:
@@ -101,6 +114,8 @@ def allowance(event: events.Event) -> Fraction:
         return event.sensitivity**2 / (2 * event.sigma**2)
     if isinstance(event, events.Concentrated):
         return event.rho
+    if isinstance(event, events.Gaussian):
+        return 1 / (2 * event.noise_multiplier**2)
     if isinstance(event, events.BoundedRange | events.Repeated):
         return Fraction(basic(terms(event)).epsilon)
     if isinstance(event, events.Pure):

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from discreet.accounting.composition import terms
 from discreet.accounting.zcdp import compose as zcdp
 from discreet.audit.queries.recorder import Noise
-from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, allowance, law_of
+from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, Weighed, allowance, law_of
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.candidates import CandidateDraw
 from discreet.mechanisms import PartitionSelection
@@ -161,7 +161,7 @@ def moves(one: Noise, other: Noise) -> tuple[Move, ...]:
     of ((a - b) / sigma)^2, the rho of the pair. Drawn points and candidates: the ranges of their privacy losses, added
     up, or their squares over 8 added up where they were paid as a rho (Cesar, Rogers 2021), which must not exceed the
     rho of the event in any case. A selection: the number of groups in which the number of people differs, none by more
-    than one.
+    than one. A round by weights: as Gaussian noise, and the number of groups that one of the two has alone.
     """
     release, a, b = one.release, one.inputs(), other.inputs()
     if isinstance(release, Drawn):
@@ -172,6 +172,8 @@ def moves(one: Noise, other: Noise) -> tuple[Move, ...]:
     if isinstance(release, DrawnCandidate):
         return by_ranges(release.event, ranges_of_votes(release.recipe, a, b))
     ratios = shifts(one, other)
+    if isinstance(release, Weighed):
+        return _of_weights(release, ratios, (len(set(a) - set(b)), len(set(b) - set(a))))
     if isinstance(release, PartitionSelection):
         changed = sum(ratios, Fraction(0))
         return (
@@ -179,9 +181,16 @@ def moves(one: Noise, other: Noise) -> tuple[Move, ...]:
             Move(max(ratios, default=Fraction(0)), Fraction(1), "people in a group"),
         )
     allowed = allowance(release.event)
-    if release.law == "gaussian":
-        return (Move(sum((ratio * ratio for ratio in ratios), Fraction(0)) / 2, allowed, "rho"),)
-    return (Move(sum(ratios, Fraction(0)), allowed, "epsilon"),)
+    paid_in_rho = release.law == "gaussian"
+    found = sum((ratio * ratio for ratio in ratios), Fraction(0)) / 2 if paid_in_rho else sum(ratios, Fraction(0))
+    return (Move(found, allowed, "rho" if paid_in_rho else "epsilon"),)
+
+
+def _of_weights(release: Weighed, steps: Sequence[Fraction], alone: tuple[int, int]) -> tuple[Move, ...]:
+    """Returns the rho of the noise of a round, and how many groups one of the two tables has alone."""
+    square = sum((step * step for step in steps), Fraction(0)) / release.selection.sigmas[release.turn] ** 2
+    groups = Move(Fraction(max(alone)), Fraction(release.selection.max_groups), "groups")
+    return Move(square / 2, allowance(release.event), "rho"), groups
 
 
 def paid_moves(

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from discreet.accounting.zcdp import zcdp_epsilon
 from discreet.audit.queries.recorder import REST, Asking, Noise, Seen, Watched, ask
-from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, allowance, law_of
+from discreet.audit.queries.releases import Divided, Drawn, DrawnCandidate, Release, Weighed, allowance, law_of
 from discreet.audit.queries.sensitivity import Move, paid_moves
 from discreet.curator import Answer, Curator
 from discreet.curator.asking.performer import costs_no_more
@@ -244,7 +244,7 @@ def _same_inputs(first: Seen, second: Seen, apart: Sequence[Sequence[Move]]) -> 
 
 def within_what_was_asked(question: Asking, noises: list[Noise], answer: Answer) -> Iterator[Fault]:
     """Yields violations unless all noise of a question costs no more than was asked, and no less than was charged."""
-    charged = paid_for(answer, [noise.release.event for noise in noises])
+    charged = paid_for(answer, [price for noise in noises for price in _prices(noise.release)])
     if charged is None:
         yield "uncharged", "every release in what was charged, and nothing else", "something else"
         return
@@ -264,6 +264,13 @@ def within_what_was_asked(question: Asking, noises: list[Noise], answer: Answer)
             yield "budget", f"at most epsilon {short(left)} for Gaussian noise", f"{spent:.6g}"
     if isinstance(answer.cost, PureDP) and (answer.cost.epsilon < totals["laplace"] or totals["gaussian"]):
         yield "uncharged", f"a price of at least {short(totals['laplace'])}", str(answer.cost)
+
+
+def _prices(release: Release) -> Sequence[events.Event]:
+    """Returns what is charged for a release; all rounds by weights are charged as one, with the first."""
+    if not isinstance(release, Weighed):
+        return [release.event]
+    return [] if release.turn else [events.Approx(release.selection.epsilon, release.selection.delta)]
 
 
 def parts(event: events.Event) -> Iterator[events.Event]:

@@ -80,7 +80,7 @@ class _Crowd:
     def read(self, reading: Reading) -> Groups:
         """See `Engine.read`."""
         found = self._engine.read(reading)
-        if reading.split is not None:
+        if reading.split is not None or reading.spread is not None:
             return {key: _repeated(numbers, self._copies) for key, numbers in found.items()}
         return {key: tuple(self._copies * number for number in numbers) for key, numbers in found.items()}
 

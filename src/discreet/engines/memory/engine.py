@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from discreet.engines.base import READS, Engine, read_as, read_value, steps, stored_value
 from discreet.engines.memory.relations import gather
 from discreet.engines.row_choice import Salt, normalised, stays
-from discreet.errors import InvalidParameter
+from discreet.errors import InternalError, InvalidParameter
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.model.nodes import Expression, Value
-from discreet.plan.model.readings import Bounding, Groups, Reading, Split, Statistic
+from discreet.plan.model.readings import Bounding, Groups, Reading, Split, Spread, Statistic
 from discreet.plan.model.types import Type
 
 Row = dict[str, Value]
@@ -73,6 +73,8 @@ def _answer(reading: Reading, rows: Iterable[Row]) -> Groups:
     kept = [row for row in rows if reading.where is None or evaluate(reading.where, row) is True]
     public = None if reading.public_keys is None else set(reading.public_keys)
     pairs = _pairs(reading, kept, public)
+    if reading.spread is not None:
+        return _spread(reading.spread, pairs, reading.bounding)
     split = reading.split
     if reading.bounding is not None:
         pairs = _bounded(pairs, reading.bounding, reading.statistics if split is None else (split.term,))
@@ -108,6 +110,19 @@ def _bounded(pairs: Pairs, bounding: Bounding, statistics: Sequence[Statistic]) 
             keys: _picked(groups[keys], bounding.rows, ranks[keys], statistics) for keys in smallest[: bounding.groups]
         }
     return kept
+
+
+def _spread(spread: Spread, pairs: Pairs, bounding: Bounding | None) -> Groups:
+    """Units of each group by how many groups they are kept in."""
+    if bounding is None:
+        raise InternalError("A reading reached an engine unchecked.")
+    hidden = set(spread.without)
+    left = {unit: {keys: rows for keys, rows in of.items() if keys not in hidden} for unit, of in pairs.items()}
+    counts: dict[Keys, Counter[int]] = defaultdict(Counter)
+    for of_unit in _bounded(left, bounding, ()).values():
+        for keys in of_unit:
+            counts[keys][len(of_unit)] += 1
+    return {keys: (*sorted(found), *(found[n] for n in sorted(found))) for keys, found in counts.items()}
 
 
 def _picked(rows: list[Row], limit: int, rank: int, statistics: Sequence[Statistic]) -> list[Row]:

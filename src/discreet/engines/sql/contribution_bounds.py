@@ -29,7 +29,7 @@ from collections.abc import Iterator, Sequence
 from discreet.engines.row_choice import BUCKET, P, Salt
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.printer import Parts, Printer, Term, TermKind, nested, select
-from discreet.plan.model.nodes import UNIT, Column
+from discreet.plan.model.nodes import UNIT, Column, Value
 from discreet.plan.model.readings import Bounding
 from discreet.plan.model.types import Type
 
@@ -281,6 +281,26 @@ class Bounded:
         below = nested(select(*names, "v", source=source, where=where), "p")
         own = select(*(f"p.{name}" for name in names), source=below, where=" AND ".join(absent))
         return f"{own} UNION ALL {select(*names, source='picked')}"
+
+    def spread(self, without: tuple[tuple[Value, ...], ...]) -> str:
+        """Prints a statement for the units of each group by how many groups they are kept in, as two lists.
+
+        All pairs of a unit and a group are ranked, not those of suspects alone: which groups a unit is kept in counts
+        for each of them.
+        """
+        parts, groups, dialect = self._parts, self._limits.groups, self._parts.dialect
+        hidden = f"NOT {parts.among(without, 'b')}" if without else ""
+        own = ["b.u", *(f"b.{k}" for k in parts.k)]
+        pairs = nested(select(*own, source="own AS b", where=hidden, group=own))
+        ranked = self._rank.of(self._rank.number("u"), pairs, ["u", *parts.k])
+        order = ", ".join(["r", *self._ordered_keys()])
+        place = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {order}) AS place"
+        placed = nested(select(*parts.k, place, "COUNT(*) OVER (PARTITION BY u) AS m", source=ranked))
+        kept = select(*parts.k, f"LEAST(m, {groups}) AS c", source=placed, where=f"place <= {groups}")
+        counted = select(*parts.k, "c", "COUNT(*) AS n", source=nested(kept), group=[*parts.k, "c"])
+        cells = [f"{dialect.ordered_list.format(x, 'c')} AS {name}" for x, name in (("c", "cells"), ("n", "counts"))]
+        found = select(*parts.k, *cells, source=nested(counted), group=parts.k)
+        return f"WITH own {dialect.inline} ({self._own()}) {found}"
 
     def _summand(self, table: str, sign: str) -> str:
         """Each pair's rows up to the limit, one unit, and its terms unless it is crowded."""

@@ -29,7 +29,9 @@ def heavy(rows: RelationPrinter, reading: Reading) -> str | None:
     its condition is TRUE, in at most `bounding.groups` of the groups that count.
     """
     limits, source = reading.bounding, reading.source
-    if limits is None or source is None or reading.split is not None or max(limits.groups, limits.rows) >= _MOST:
+    if limits is None or source is None or reading.split is not None or reading.spread is not None:
+        return None
+    if max(limits.groups, limits.rows) >= _MOST:
         return None
     if any(statistic.kind in ("units", "distinct", "distinct_sum") for statistic in reading.statistics):
         return None  # their numbers are no sums over rows

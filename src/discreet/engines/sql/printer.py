@@ -331,8 +331,12 @@ class Parts:
             return ""
         if not self.keys:
             return "TRUE" if self.public_keys else "FALSE"
+        return self.among(self.public_keys, table)
+
+    def among(self, keys: tuple[tuple[Value, ...], ...], table: str) -> str:
+        """Prints the condition to be among some keys; to be used once."""
         kinds = [kind for _, kind in self.keys]
-        lists = [[values[i] for values in self.public_keys] for i in range(len(kinds))]
+        lists = [[values[i] for values in keys] for i in range(len(kinds))]
         public = self.dialect.public_table(lists, kinds, self.printer.parameters)
         same = " AND ".join(
             self.dialect.same(f"q.p{i}", f"{table}.k{i}") if None in values else f"q.p{i} = {table}.k{i}"

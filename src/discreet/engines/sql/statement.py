@@ -14,7 +14,7 @@ from discreet.engines.sql.contribution_bounds import Bounded
 from discreet.engines.sql.printer import Parts, Printer, Term, TermKind, grid_steps, nested, select
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import Expression, Value
-from discreet.plan.model.readings import Only, Reading, Split, Statistic
+from discreet.plan.model.readings import Only, Reading, Split, Spread, Statistic
 from discreet.plan.model.types import Type
 
 
@@ -35,6 +35,23 @@ def split_sql(reading: Reading, split: Split, printer: Printer) -> str:
         return _listed(parts, split, _rows(parts))
     bounded = Bounded(parts, reading.bounding)
     return f"{bounded.tables()} {_listed(parts, split, nested(bounded.kept()))}"
+
+
+def spread_sql(reading: Reading, spread: Spread, printer: Printer) -> str:
+    """Prints the statement of a spread that has been checked: units counted by group and number of groups."""
+    if reading.bounding is None:
+        raise InternalError("A reading reached an engine unchecked.")
+    keys = [printer.name(printer.print(key)) for key in reading.keys]
+    parts = Parts(
+        printer=printer,
+        keys=tuple((key, node.type) for key, node in zip(keys, reading.keys, strict=True)),
+        where=None if reading.where is None else printer.print(reading.where),
+        terms=(),
+        public_keys=None,
+        counts_units=True,
+        made=reading.source is not None,
+    )
+    return Bounded(parts, reading.bounding).spread(spread.without)
 
 
 def _rows(parts: Parts) -> str:
@@ -125,6 +142,9 @@ def statement(reading: Reading, printer: Printer, heavy: str | None = None) -> S
     """Prints a reading that has been checked; `heavy` is what `join_bounds` says of it."""
     if reading.split is not None:
         sql = split_sql(reading, reading.split, printer)
+        return Statement(sql=sql, parameters=printer.parameters, keys=len(reading.keys), finish=None)
+    if reading.spread is not None:
+        sql = spread_sql(reading, reading.spread, printer)
         return Statement(sql=sql, parameters=printer.parameters, keys=len(reading.keys), finish=None)
     keys = [printer.name(printer.print(key)) for key in reading.keys]
     where = None if reading.where is None else printer.print(reading.where)

@@ -22,6 +22,7 @@ from discreet.measurement.program.group_steps import Finishing, same_values, wor
 from discreet.measurement.program.program import Program
 from discreet.measurement.releases.additive import Integers, Measure
 from discreet.measurement.releases.releaser import Releaser
+from discreet.measurement.selection import Weighted
 from discreet.plan.analysis.group_keys import in_order, rest_of
 from discreet.plan.model.nodes import Column, Expression, Output, Value, columns, grouping, is_grouping
 from discreet.plan.model.readings import Groups, Reading
@@ -165,6 +166,8 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
         return _together(program, _tables(program, program.tables, engine, releaser))
     if program.groupings:
         return _together(program, [run(one, engine, releaser) for one in program.groupings])
+    if isinstance(program.selection, Weighted):
+        return _weighed(program, program.selection, engine, releaser)
     stage(f"Reading {program.reading.table}")
     groups = engine.read(program.reading) if program.reading.statistics else {}
     stage("Adding noise")
@@ -188,6 +191,15 @@ def run(program: Program, engine: Reader, releaser: Releaser) -> Released:
         stage(f"Reading {program.reading.table} again")
     drawn = [draws.release(program.reading, shown, engine.read, releaser) for draws in program.draws]
     return Released(program, shown, np.concatenate([noisy, *drawn], axis=1))
+
+
+def _weighed(program: Program, selection: Weighted, engine: Reader, releaser: Releaser) -> Released:
+    """Finds the groups first; they are released, and what else is asked is of them, as of public keys."""
+    stage(f"Finding groups of {program.reading.table}")
+    found = selection.find(program.reading, engine.read, releaser)
+    reading = replace(program.reading, public_keys=tuple(found))
+    released = run(replace(program, reading=reading, selection=None), engine, releaser)
+    return Released(program, released.keys, released.noisy)
 
 
 def _beside(program: Program, engine: Reader, releaser: Releaser) -> Released:

@@ -23,7 +23,7 @@ from discreet.measurement.program.draft import LAYOUTS, Draft, draft_of, quietes
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.draws import Draws
 from discreet.measurement.releases.layouts import Layout, Requirements, Size
-from discreet.measurement.selection import LARGEST_EPSILON, Optimal, Selection, Threshold
+from discreet.measurement.selection import LARGEST_EPSILON, Optimal, Selection, Threshold, Weighted
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.group_keys import MOST_VALUES, is_declared, values
 from discreet.plan.analysis.reachable_groups import reachable
@@ -37,6 +37,7 @@ from discreet.privacy import events
 
 MOST_KEYS = 10**6  # public groups of one question
 Keys = tuple[tuple[Value, ...], ...]
+_FEW_ROWS = 2  # of a person in a group
 
 
 class Edition(IntEnum):
@@ -122,7 +123,8 @@ class Program:
         if self.groupings and self.tables is None:
             return tuple(reading for one in self.groupings for reading in one.readings)
         drawn = (reading for each in self.draws for reading in each.readings(self.reading))
-        return (*((self.reading,) if self.reading.statistics else ()), *drawn)
+        found = (self.selection.reading(self.reading),) if isinstance(self.selection, Weighted) else ()
+        return (*found, *((self.reading,) if self.reading.statistics else ()), *drawn)
 
 
 def choose(
@@ -446,16 +448,31 @@ def _selecting(
     noise_for = partial(quietest, question, schema, contribution, law=law, former=edition is Edition.ONE_GRID)
     if not question.aggregates:
         silent = noise_for(epsilon, delta, sized=False)
-        return replace(silent, selection=Optimal.of(contribution, min(epsilon, LARGEST_EPSILON), delta))
+        return replace(silent, selection=_of_own_budget(question, contribution, epsilon, delta, edition))
     draft = noise_for(epsilon, delta / 2, sized=True)
     if draft.layout.size is None:
         raise UnsupportedQuery("The question counts nothing.", "Add COUNT(*) to it.")
     left = delta / 2 if draft.law == "gaussian" else delta  # Laplace noise needs no delta
     threshold = _threshold(draft.layout.size, draft.noise, contribution, left, edition)
-    optimal = Optimal.of(contribution, min(epsilon / 2, LARGEST_EPSILON), delta / 2)
-    if 2 * optimal.half_kept >= threshold.half_kept:
+    other = _of_own_budget(question, contribution, epsilon / 2, delta / 2, edition)
+    if 2 * other.half_kept >= threshold.half_kept:
         return replace(draft, selection=threshold, measures=threshold.cuts(draft.measures))
-    return replace(noise_for(epsilon / 2, delta / 2, sized=False), selection=optimal)
+    return replace(noise_for(epsilon / 2, delta / 2, sized=False), selection=other)
+
+
+def _of_own_budget(
+    question: Question, contribution: Contribution, epsilon: Fraction, delta: Fraction, edition: Edition
+) -> Optimal | Weighted:
+    """The selection that shows the smaller groups, of people who are in as many as they may be.
+
+    Weights are for one grouping, of which nothing is gathered. Where each person has few rows in a group, a threshold
+    on a noisy size is lower than half of the budget makes any other, and nobody looks.
+    """
+    optimal = Optimal.of(contribution, min(epsilon, LARGEST_EPSILON), delta)
+    simple = not (question.sets or question.rest or question.beside) and edition is Edition.NOW
+    worth_it = not question.aggregates or contribution.rows > _FEW_ROWS
+    weighted = Weighted.of(contribution, epsilon, delta) if simple and worth_it else None
+    return optimal if weighted is None or optimal.half_kept <= weighted.half_kept else weighted
 
 
 def _threshold(size: Size, noise: Noise, contribution: Contribution, delta: Fraction, edition: Edition) -> Threshold:

@@ -1,8 +1,9 @@
 """Releases: every exact number that leaves an engine passes through a `Releaser`, and meets its noise.
 
-There are six ways out, and no seventh: noise on statistics, a selection of private keys, points drawn by their ranks,
-several points drawn together, candidates drawn by their counts, a learner fitted to rows. An audit takes the place of
-the releaser with one of its own, which only curators for tests let in (see `discreet.curator.observation`).
+There are seven ways out, and no eighth: noise on statistics, a selection of private keys by people or by their weights,
+points drawn by their ranks, several points drawn together, candidates drawn by their counts, a learner fitted to rows.
+An audit takes the place of the releaser with one of its own, which only curators for tests let in (see
+`discreet.curator.observation`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.measurement.releases.additive import Integers, Measure
 from discreet.measurement.releases.candidates import CandidateDraw
-from discreet.mechanisms import PartitionSelection
+from discreet.mechanisms import PartitionSelection, WeightedSelection
 from discreet.mechanisms.quantile_draw import divide, draw
 from discreet.mechanisms.quantile_tree import QuantileTree
 from discreet.mechanisms.ranks import Aim, Pick
@@ -46,6 +47,10 @@ class Releaser:
     def select(self, selection: PartitionSelection, people: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Selects the groups that are shown, given how many people each has."""
         return selection.select(people, bits=self.bits)
+
+    def weigh(self, selection: WeightedSelection, turn: int, weights: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Selects the groups that a round shows, given the weight of each."""
+        return selection.select(turn, weights, bits=self.bits)
 
     def points(
         self, groups: Mapping[Key, Histogram], picks: Sequence[Pick], look: Look, *, beside: Sequence[Aim] = ()

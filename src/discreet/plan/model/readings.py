@@ -108,6 +108,17 @@ class Split:
         return Statistic(kind="sum", argument=self.argument, exponent=self.exponent, low=self.low, high=self.high)
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Kept units counted by how many groups each is kept in, for each group; rows do not count.
+
+    Args:
+        without: keys whose rows are dropped, before contributions are bounded.
+    """
+
+    without: tuple[tuple[Value, ...], ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """One read of one table, or of rows made of several.
@@ -121,6 +132,7 @@ class Reading:
         bounding: None if each row is one unit.
         statistics: what to compute for each group that has a kept row.
         split: if given, rows are counted by cells instead, and there are no statistics.
+        spread: if given, units are counted by their numbers of groups instead, and there are no statistics.
     """
 
     table: str
@@ -131,10 +143,12 @@ class Reading:
     bounding: Bounding | None = None
     statistics: tuple[Statistic, ...] = ()
     split: Split | None = None
+    spread: Spread | None = None
 
 
 Groups = dict[tuple[Value, ...], tuple[int, ...]]
 """The result of a reading: for each key with a kept row its statistics. Without keys, the key is ().
 
-Of a split, for each key with a counted row: its cells in ascending order, then as many counts, none of them zero.
+Of a split, for each key with a counted row: its cells in ascending order, then as many counts, none of them zero. Of a
+spread, the same for each key with a kept unit: numbers of groups, then how many units have so many.
 """
