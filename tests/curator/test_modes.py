@@ -206,12 +206,12 @@ def test_tiny_and_huge_budgets(epsilon: str) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        "SELECT MODE(kind) AS m FROM visits",
+        "SELECT MODE(kind) AS m, COUNT(*) AS n FROM visits",
         "SELECT ward, MODE(charge) AS m FROM visits GROUP BY ward",
         "SELECT MODE(patient) AS m FROM visits",
-        "SELECT MODE(UPPER(kind)) AS m FROM visits",
-        "SELECT MODE(v.kind) AS m FROM visits AS v",
-        "SELECT MODE(age + 1000 * CAST(charge AS INT)) AS m FROM visits",
+        "SELECT MODE(UPPER(kind)) || '' AS m FROM visits",
+        "SELECT MODE(v.kind) AS m FROM visits AS v HAVING COUNT(*) > 3",
+        "SELECT ward, MODE(age + 1000 * CAST(charge AS INT)) AS m FROM visits GROUP BY ROLLUP (ward)",
         "SELECT MODE(DISTINCT age) AS m FROM visits",
         "SELECT MODE() AS m FROM visits",
         "SELECT MODE(NULL) AS m FROM visits",
@@ -227,3 +227,37 @@ def test_refusals_propose_what_is_accepted(sql: str) -> None:
     assert proposed
     for question in proposed:
         curator.explain(question, epsilon=1, delta="1e-4")
+
+
+# ---------------------------------------------------------------------------------------------------- of private values
+WRITTEN_OUT = {
+    "SELECT MODE(kind) AS m FROM visits": (
+        "SELECT kind AS m FROM visits WHERE kind IS NOT NULL GROUP BY kind ORDER BY COUNT(*) DESC LIMIT 1"
+    ),
+    "SELECT MODE() WITHIN GROUP (ORDER BY UPPER(v.kind)) FROM visits AS v WHERE v.age > 30": (
+        "SELECT UPPER(kind) AS mode_upper_kind FROM visits WHERE age > 30 AND UPPER(kind) IS NOT NULL GROUP BY 1 "
+        "ORDER BY COUNT(*) DESC LIMIT 1"
+    ),
+    **{
+        f"SELECT ward AS w, MODE(kind) AS m FROM visits GROUP BY {key} ORDER BY w": (
+            "SELECT ward AS w, kind AS m FROM visits WHERE kind IS NOT NULL GROUP BY ward, kind "
+            "QUALIFY ROW_NUMBER() OVER (PARTITION BY ward ORDER BY COUNT(*) DESC) = 1 ORDER BY w"
+        )
+        for key in ("ward", "1", "w", "ALL")
+    },
+}
+
+
+def test_the_mode_of_private_values_is_the_largest_of_their_groups() -> None:
+    """The same plan as that of the groups, the same release, and the truth with much budget."""
+    curator = clinic(Budget(epsilon=10**5, delta="1e-2"))
+    for short, written in WRITTEN_OUT.items():
+        first = curator.ask(written, epsilon=1000, delta="1e-4")
+        again = curator.ask(short, epsilon=1000, delta="1e-4")
+        assert again.replayed, short
+        assert again.records == first.records, short
+        assert len(again) >= (3 if "ward" in short else 1)
+    with pytest.raises(UnsupportedQuery) as refused:
+        clinic(Budget(epsilon=10)).ask("SELECT MODE(kind) AS m FROM visits", epsilon=1)
+    assert "delta" in str(refused.value)
+    assert clinic().explain("SELECT MODE(ward) AS m FROM visits", epsilon=1).program.selection is None

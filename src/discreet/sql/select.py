@@ -30,6 +30,7 @@ from discreet.sql.clauses.from_clause import From, Origin
 from discreet.sql.clauses.histograms import banded, counted
 from discreet.sql.clauses.outer_select import Columns, Parts, everything, join_blocks, of_numbers, over
 from discreet.sql.clauses.pivot_clause import alias_of, as_cells, as_rows
+from discreet.sql.clauses.private_modes import largest_groups
 from discreet.sql.clauses.row_selects import nested, releases
 from discreet.sql.clauses.select_parts import Subqueries, groupings, histogram, kept_rows, keys_of, puts_together
 from discreet.sql.clauses.subqueries import lateral, marked
@@ -145,6 +146,7 @@ def _question(tree: exp.Select, reader: From) -> Question:
     if (bands := histogram(tree)) is not None:
         asking = question(_asked(counted(tree), found, conditions, source, _blocks(inside)))
         return banded(asking, bands, found.scope(source))
+    tree, conditions = largest_groups(tree, conditions, found.scope(source))
     return question(_asked(tree, found, conditions, source, _blocks(inside)))
 
 
