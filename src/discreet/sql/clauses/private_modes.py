@@ -28,9 +28,7 @@ from discreet.sql.scope import Scope, same
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 
-def largest_groups(
-    tree: exp.Select, conditions: Sequence[exp.Expr], scope: Scope
-) -> tuple[exp.Select, Sequence[exp.Expr]]:
+def largest_groups(tree: exp.Select, conditions: list[exp.Expr], scope: Scope) -> tuple[exp.Select, list[exp.Expr]]:
     """Returns a SELECT of one MODE of private values as that of its groups, and its conditions; others as they are.
 
     Args:
@@ -82,7 +80,7 @@ def _private(argument: exp.Expr, scope: Scope) -> Expression | None:
 
 def _resolved(key: exp.Expr, tree: exp.Select, scope: Scope) -> exp.Expr:
     """A key by itself, where it is the place or the name of an output."""
-    outputs = tree.expressions
+    outputs: list[exp.Expr] = tree.expressions
     if isinstance(key, exp.Literal) and not key.is_string and 1 <= int(key.this) <= len(outputs):
         return outputs[int(key.this) - 1].unalias()
     if isinstance(key, exp.Column) and not key.table and not scope.knows(key):
