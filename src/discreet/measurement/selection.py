@@ -29,6 +29,8 @@ Kept = NDArray[np.bool_]
 LARGEST_EPSILON = Fraction(1000)  # of an optimal selection, which keeps everything long before
 SMALLEST_EPSILON, SMALLEST_DELTA = Fraction(1, 10**6), Fraction(1, 10**100)  # of a weighted one
 MOST_WEIGHED = 10**4  # groups of one person that are weighed
+FEW_ROWS = 2
+"""Of a person in a group: up to here, a threshold on a noisy size is lower than half of a budget makes any other."""
 
 Key = tuple[Value, ...]
 Read = Callable[[Reading], Groups]
@@ -67,6 +69,13 @@ class Threshold:
         share = share_of_delta(delta, contribution.groups)
         reach = noise.certain_reach(size.linear, 2 * share)
         return cls(size, math.floor(size.most + reach) + 1, delta)
+
+    @classmethod
+    def lowest(cls, size: Size, noise: Noise, contribution: Contribution, delta: Fraction, *, cuts: bool) -> Threshold:
+        """Returns the lower one of whole and, if it may be cut, of truncated noise."""
+        whole = cls.of(size, noise, contribution, delta)
+        cut = cls.cutting(size, noise, contribution, delta) if cuts else None
+        return whole if cut is None or cut.smallest > whole.smallest else cut
 
     @classmethod
     def cutting(cls, size: Size, noise: Noise, contribution: Contribution, delta: Fraction) -> Threshold | None:
@@ -226,3 +235,17 @@ class Weighted:
 
 
 Selection = Threshold | Optimal | Weighted
+
+
+def own_budget(contribution: Contribution, epsilon: Fraction, delta: Fraction, *, weighs: bool) -> Optimal | Weighted:
+    """Returns the selection that shows the smaller groups, of people who are in as many as they may be.
+
+    Args:
+        contribution: what one unit can change.
+        epsilon: what the selection may cost.
+        delta: its chance of more.
+        weighs: whether weights may be taken: they are for one grouping, of which nothing is gathered.
+    """
+    optimal = Optimal.of(contribution, min(epsilon, LARGEST_EPSILON), delta)
+    weighted = Weighted.of(contribution, epsilon, delta) if weighs else None
+    return optimal if weighted is None or optimal.half_kept <= weighted.half_kept else weighted

@@ -8,11 +8,10 @@ from discreet.noise.categorical import choose_exponential
 from discreet.noise.coin import Coin
 from discreet.noise.exponential_coin import bernoulli_exp
 from discreet.noise.gaussian import discrete_gaussian
-from discreet.noise.laplace import discrete_laplace, geometric
+from discreet.noise.laplace import discrete_laplace, geometric, truncated_laplace
 from discreet.noise.real import LazyUniform, exponential_deviate, normal_deviate, rounded
 from discreet.noise.rng import Bits, SecureBits, SeededBits, source_of, system_bits
 from discreet.noise.rounded_gaussian import rounded_gaussian, rounded_gaussians
-from discreet.noise.truncated_laplace import truncated_laplace
 from discreet.noise.uniform import bernoulli, uniform_below
 
 __all__ = ["Bits", "Coin", "LazyUniform", "SecureBits", "SeededBits"]

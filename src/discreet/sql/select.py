@@ -146,7 +146,8 @@ def _question(tree: exp.Select, reader: From) -> Question:
     if (bands := histogram(tree)) is not None:
         asking = question(_asked(counted(tree), found, conditions, source, _blocks(inside)))
         return banded(asking, bands, found.scope(source))
-    tree, conditions = largest_groups(tree, conditions, found.scope(source))
+    if tree.find(exp.Mode) is not None:
+        tree, conditions = largest_groups(tree, conditions, found.scope(source))
     return question(_asked(tree, found, conditions, source, _blocks(inside)))
 
 

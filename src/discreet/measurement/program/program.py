@@ -22,8 +22,8 @@ from discreet.measurement.program.cube import Cube, FittedTables
 from discreet.measurement.program.draft import LAYOUTS, Draft, draft_of, quietest, rho_of
 from discreet.measurement.releases.additive import Measure
 from discreet.measurement.releases.draws import Draws
-from discreet.measurement.releases.layouts import Layout, Requirements, Size
-from discreet.measurement.selection import LARGEST_EPSILON, Optimal, Selection, Threshold, Weighted
+from discreet.measurement.releases.layouts import Layout, Requirements
+from discreet.measurement.selection import FEW_ROWS, Selection, Threshold, Weighted, own_budget
 from discreet.mechanisms.base import Law
 from discreet.plan.analysis.group_keys import MOST_VALUES, is_declared, values
 from discreet.plan.analysis.reachable_groups import reachable
@@ -37,7 +37,6 @@ from discreet.privacy import events
 
 MOST_KEYS = 10**6  # public groups of one question
 Keys = tuple[tuple[Value, ...], ...]
-_FEW_ROWS = 2  # of a person in a group
 
 
 class Edition(IntEnum):
@@ -446,40 +445,20 @@ def _selecting(
     that are shown then have the smaller relative error. Where nothing but keys is asked for, it takes the whole budget.
     """
     noise_for = partial(quietest, question, schema, contribution, law=law, former=edition is Edition.ONE_GRID)
+    weighs = edition is Edition.NOW and not (question.sets or question.rest or question.beside)
     if not question.aggregates:
         silent = noise_for(epsilon, delta, sized=False)
-        return replace(silent, selection=_of_own_budget(question, contribution, epsilon, delta, edition))
+        return replace(silent, selection=own_budget(contribution, epsilon, delta, weighs=weighs))
     draft = noise_for(epsilon, delta / 2, sized=True)
     if draft.layout.size is None:
         raise UnsupportedQuery("The question counts nothing.", "Add COUNT(*) to it.")
     left = delta / 2 if draft.law == "gaussian" else delta  # Laplace noise needs no delta
-    threshold = _threshold(draft.layout.size, draft.noise, contribution, left, edition)
-    other = _of_own_budget(question, contribution, epsilon / 2, delta / 2, edition)
+    threshold = Threshold.lowest(draft.layout.size, draft.noise, contribution, left, cuts=edition is Edition.NOW)
+    many_rows = contribution.rows > FEW_ROWS
+    other = own_budget(contribution, epsilon / 2, delta / 2, weighs=weighs and many_rows)
     if 2 * other.half_kept >= threshold.half_kept:
         return replace(draft, selection=threshold, measures=threshold.cuts(draft.measures))
     return replace(noise_for(epsilon / 2, delta / 2, sized=False), selection=other)
-
-
-def _of_own_budget(
-    question: Question, contribution: Contribution, epsilon: Fraction, delta: Fraction, edition: Edition
-) -> Optimal | Weighted:
-    """The selection that shows the smaller groups, of people who are in as many as they may be.
-
-    Weights are for one grouping, of which nothing is gathered. Where each person has few rows in a group, a threshold
-    on a noisy size is lower than half of the budget makes any other, and nobody looks.
-    """
-    optimal = Optimal.of(contribution, min(epsilon, LARGEST_EPSILON), delta)
-    simple = not (question.sets or question.rest or question.beside) and edition is Edition.NOW
-    worth_it = not question.aggregates or contribution.rows > _FEW_ROWS
-    weighted = Weighted.of(contribution, epsilon, delta) if simple and worth_it else None
-    return optimal if weighted is None or optimal.half_kept <= weighted.half_kept else weighted
-
-
-def _threshold(size: Size, noise: Noise, contribution: Contribution, delta: Fraction, edition: Edition) -> Threshold:
-    """The lower one of whole and of truncated noise."""
-    whole = Threshold.of(size, noise, contribution, delta)
-    cut = None if edition < Edition.NOW else Threshold.cutting(size, noise, contribution, delta)
-    return whole if cut is None or cut.smallest > whole.smallest else cut
 
 
 def _reading(question: Question, bounding: Bounding | None, keys: Keys | None, draft: Draft) -> Reading:
