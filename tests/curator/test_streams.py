@@ -422,6 +422,13 @@ def test_seeded_noise_is_marked() -> None:
     assert not started(curator, rho="0.5").release().private
 
 
+def test_accounts_with_a_delta_have_gaussian_noise_however_few_periods_there_are() -> None:
+    curator = curator_of(ROWS, budget=Budget(epsilon=2, delta="1e-6"), max_groups=1)
+    streams = [started(curator, epsilon="0.5", horizon=horizon) for horizon in (4, 5, 6)]
+    assert {stream.method for stream in streams} == {"square root"}
+    assert curator.budget("visits").spent.rho < 0.02  # type: ignore[union-attr] # as Laplace noise it would be 0.375
+
+
 def test_pure_accounts_have_trees_and_reported_lifetimes() -> None:
     curator = curator_of(ROWS, budget=Budget(epsilon=1), max_groups=1)
     stream = started(curator, epsilon="0.5")

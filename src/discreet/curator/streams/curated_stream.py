@@ -279,8 +279,7 @@ class CuratedStream:
         values, units = read
         self._keeper.pending = [self._memory.digest(unit) for unit in units]
         stage("Adding noise")
-        value = values if len(values) > 1 else values[0]
-        self._shown.append(self._sums.release(value, period=place + 1))
+        self._shown.append(self._sums.release(values, period=place + 1))
         return self._answer([place], replayed=False)
 
     def answers(self) -> Answer:

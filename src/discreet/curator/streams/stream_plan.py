@@ -287,14 +287,19 @@ class StreamPlan:
         )
         said = [f"{what}; intervals cover the noise."]
         if self.program.reading.bounding is not None:
-            said.append(f"At most {limits.rows} rows per {people}, period and group are counted.")
+            said.append(f"At most {_times(limits.rows, 'row')} per {people}, period and group are counted.")
             if self._in_one_period:
                 said.append(f"The unit of privacy is one {people} in one period: their id tells the period.")
             else:
-                said.append(f"Each {people} is counted in at most {self.periods} periods of the whole stream.")
+                most = _times(self.periods, "period")
+                said.append(f"Each {people} is counted in at most {most} of the whole stream.")
         else:
             said.append("The unit of privacy is one row, which is in one period.")
         return tuple(said)
+
+
+def _times(count: int, word: str) -> str:
+    return f"{count} {word}" + ("" if count == 1 else "s")
 
 
 def tells_period(bound: BoundQuestion, key: Key) -> bool:

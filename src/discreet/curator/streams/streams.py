@@ -335,7 +335,7 @@ def _maker(
         "budget": budget,
         "sensitivity": plan.sensitivity(law),
         "participation": plan.participation,
-        "size": len(plan.lines) if len(plan.lines) > 1 else None,  # of one, all norms are alike
+        "size": len(plan.lines),  # lines have Gaussian noise wherever there is a delta: it composes best with the rest
         "confidence": confidence,
         "bits": releaser.bits,
         "clip": True,  # to what sums of integers hold: an error would tell of the data
