@@ -30,6 +30,7 @@ _LOST = 1e-9
 _LARGEST_SHARE = 1e6
 _FEW = 6  # draws, whose fractions are worth trying
 _TILTS = np.concatenate([np.geomspace(1e-3, 0.5, 60, endpoint=False), np.linspace(0.5, 0.999, 60)])
+_SOME_TILTS = _TILTS[::6]
 _FEW_ENOUGH = 64  # numbers, whose distances are kept
 _AT_ONCE = 1 << 16  # numbers, which stay in the cache of a processor
 _TINY = 1e-300
@@ -179,9 +180,11 @@ def many_laplace_reaches(weights: Floats, scales: Floats, counts: Floats, outsid
     The smaller of two: Chernoff's bound as in `repeated_laplace_reach`, and the law of a sum of continuous draws, each
     of which is less than one step away.
     """
-    found = [_many_laplace(np.abs(column), scales, counts, outside) for column in weights.T]
     if weights.shape[1] > _FEW_ENOUGH:
-        return np.array(found)
+        width = max(_AT_ONCE // (len(_SOME_TILTS) * len(weights)), 1)
+        blocks = [weights[:, start : start + width] for start in range(0, weights.shape[1], width)]
+        return np.concatenate([_many_laplace(np.abs(part), scales, counts, outside, _SOME_TILTS) for part in blocks])
+    found = _many_laplace(np.abs(weights), scales, counts, outside, _TILTS)
     if np.sum(counts) <= _FEW:
         rows = np.repeat(np.arange(len(counts)), counts.astype(int))
         return np.asarray(np.minimum(found, laplace_reaches((weights * scales[:, None])[rows], weights[rows], outside)))
@@ -230,12 +233,14 @@ def _chernoff_of(sizes: Floats, counts: Floats, outside: float) -> float:
     return float(np.min((math.log(2 / outside) + means) / _TILTS))
 
 
-def _many_laplace(weights: Floats, scales: Floats, counts: Floats, outside: float) -> float:
-    rates, used = 1 / scales, np.maximum(weights, _TINY)
-    tilts = _TILTS[:, None] * np.min(rates / used)
-    moved = tilts * used
+def _many_laplace(weights: Floats, scales: Floats, counts: Floats, outside: float, shares: Floats) -> Floats:
+    """Chernoff's bound for each column, at these shares of the largest tilt."""
+    rates, used = 1 / scales[:, None], np.maximum(weights, _TINY)
+    tilts = shares[:, None] * np.min(rates / used, axis=0)
+    moved = tilts[:, None, :] * used
     logs = 2 * np.log(-np.expm1(-rates)) - np.log(-np.expm1(moved - rates)) - np.log(-np.expm1(-moved - rates))
-    return float(np.min((math.log(2 / outside) + logs @ counts) / tilts[:, 0])) * _SAFE
+    means = np.einsum("tdc,d->tc", logs, counts)
+    return np.asarray(np.min((math.log(2 / outside) + means) / tilts, axis=0) * _SAFE)
 
 
 def many_gaussian_reaches(weights: Floats, sigmas: Floats, counts: Floats, outside: float) -> Floats:

@@ -26,7 +26,7 @@ their parts, in doubles as well.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -41,8 +41,9 @@ from discreet.mechanisms.base import Law
 Keys = tuple[int, ...]
 """The places of keys, in order."""
 
-MOST_CELLS = 100_000
-MOST_SETS = 64
+MOST_CELLS = 200_000
+"""By all keys, times the number of tables: what is worked out in a few seconds."""
+
 PARTS = 1024
 """Of the budget: a table has so many of them, or none."""
 
@@ -77,7 +78,7 @@ class Cube:
     @property
     def is_small(self) -> bool:
         """Tells whether it can be worked out at once."""
-        return self.cells <= MOST_CELLS and len(self.sets) <= MOST_SETS and all(size > 0 for size in self.sizes)
+        return self.cells * len(self.sets) <= MOST_CELLS and all(size > 0 for size in self.sizes)
 
     @cached_property
     def parts(self) -> tuple[Keys, ...]:
@@ -90,7 +91,7 @@ class Cube:
     def variances(self, precisions: Sequence[float]) -> list[float]:
         """Returns the variance of a cell of each table, given the precision of each table's own noise."""
         told = self._told(precisions)
-        return [sum(self._weight(part, one) / told[part] for part in _inside(one)) for one in self.sets]
+        return [_added(self._weight(part, one) / told[part] for part in _inside(one)) for one in self.sets]
 
     def _told(self, precisions: Sequence[float]) -> dict[Keys, float]:
         """The precision of each part."""
@@ -102,8 +103,8 @@ class Cube:
 
     def _weight(self, part: Keys, one: Keys) -> float:
         """The variance of a cell for each unit of variance of a part."""
-        smaller = math.prod((self.sizes[key] - 1) / self.sizes[key] for key in part)
-        return smaller / self.count(_without(one, part)) ** 2
+        smaller = math.prod(self.sizes[key] - 1 for key in part)
+        return smaller / (self.count(part) * self.count(_without(one, part)) ** 2)
 
     def shares(self, law: Law, spreads: Sequence[float]) -> tuple[Fraction, ...]:
         """Returns the part of the budget that each table gets, for the least product of all tables' variances.
@@ -115,8 +116,8 @@ class Cube:
             law: of the noise; its precision grows with the share, of Laplace noise with its square.
             spreads: the scale of each table's noise, if it had the whole budget.
 
-        Formal guarantee: the parts add up to one. Sums, products, quotients and roots of doubles are the same on every
-        machine, so that a stored release has the shares it was made with.
+        Formal guarantee: the parts add up to one. Sums, products, quotients and square roots of doubles are the same on
+        every machine, and nothing else decides, so that a stored release has the shares it was made with.
         """
         return _shares(self, law, tuple(spread / spreads[0] for spread in spreads))
 
@@ -144,8 +145,13 @@ class Cube:
         found = [self._improved(start, power, spreads) for start in starts]
         return min(found, key=lambda shares: self._badness(shares, power, spreads))
 
-    def _badness(self, shares: Sequence[float], power: int, spreads: Sequence[float]) -> float:
-        return sum(map(math.log, self.variances(_precisions(shares, power, spreads))))
+    def _badness(self, shares: Sequence[float], power: int, spreads: Sequence[float]) -> tuple[int, float]:
+        """The product of all variances, as a power of two and what is left: too many factors are beyond doubles."""
+        exponent, product_of_all = 0, 1.0
+        for variance in self.variances(_precisions(shares, power, spreads)):
+            product_of_all, more = math.frexp(product_of_all * variance)
+            exponent += more
+        return exponent, product_of_all
 
     def _improved(self, start: Sequence[float], power: int, spreads: Sequence[float]) -> list[float]:
         """Shares that are moved towards where more of them helps most, as in the design of experiments.
@@ -170,8 +176,8 @@ class Cube:
         slopes = dict.fromkeys(self.parts, 0.0)
         for one, variance in zip(self.sets, variances, strict=True):
             for part in _inside(one):
-                slopes[part] += self._weight(part, one) / told[part] ** 2 / variance
-        return [sum(slopes[part] / self.count(_without(one, part)) for part in _inside(one)) for one in self.sets]
+                slopes[part] += self._weight(part, one) / (told[part] * told[part] * variance)
+        return [_added(slopes[part] / self.count(_without(one, part)) for part in _inside(one)) for one in self.sets]
 
 
 @dataclass(frozen=True)
@@ -228,8 +234,8 @@ class FittedTables:
             told = self._part(part, shaped)
             axes = [size if key in part else 1 for key, size in enumerate(cube.sizes)]
             finest = finest + told.reshape([*axes, width])
-        finest = finest * Fraction(1, _WHOLE * cube.cells)
-        return finest.reshape(-1, width), [self._summed(finest, one).reshape(-1, width) for one in cube.sets]
+        bottom = _WHOLE * cube.cells
+        return _over(finest, bottom), [_over(self._summed(finest, one), bottom) for one in cube.sets]
 
     def _summed(self, cells: Integers, one: Keys) -> Integers:
         axes = tuple(axis for axis in range(len(self.cube.sizes)) if axis not in one)
@@ -307,12 +313,30 @@ def _without(one: Keys, part: Keys) -> Keys:
     return tuple(key for key in one if key not in part)
 
 
+def _over(numerators: Integers, bottom: int) -> Integers:
+    """Whole numbers, the last axis of which are statistics, over a common one below."""
+    flat = numerators.reshape(-1, numerators.shape[-1])
+    made = np.empty(flat.shape, dtype=object)
+    for place, number in np.ndenumerate(flat):
+        made[place] = Fraction(int(number), bottom)
+    return made
+
+
 def _precisions(shares: Sequence[float], power: int, spreads: Sequence[float]) -> list[float]:
-    return [share**power / (spread * spread) for share, spread in zip(shares, spreads, strict=True)]
+    pairs = zip(shares, spreads, strict=True)
+    return [share * (share if power > 1 else 1.0) / (spread * spread) for share, spread in pairs]
+
+
+def _added(numbers: Iterable[float]) -> float:
+    """The sum, each addition rounded; that of Python differs from one version to the next."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
 
 
 def _normal(shares: Sequence[float]) -> list[float]:
-    whole = sum(shares)
+    whole = _added(shares)
     return [max(share / whole, 1e-12) for share in shares]
 
 

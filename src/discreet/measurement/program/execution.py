@@ -64,6 +64,7 @@ class Released:
 
     def __init__(self, program: Program, keys: Sequence[Key], noisy: Integers, beside: Sequence[Released] = ()) -> None:
         self.program, self.keys, self.noisy, self.beside = program, tuple(keys), noisy, tuple(beside)
+        self._fitted: tuple[Integers, list[Integers]] | None = None
 
     @property
     def unsalted(self) -> Released:
@@ -120,8 +121,10 @@ class Released:
     def _of_tables(self, tables: FittedTables, outside: Fraction) -> dict[str, list[Cell]]:
         """The same, of groupings that are fitted to each other."""
         parts, found = self.program.groupings, dict[str, list[Cell]]()
-        ends = np.cumsum([tables.cube.count(one) for one in tables.cube.sets])[:-1]
-        finest, fitted = tables.fitted(np.split(self.noisy, ends))
+        if self._fitted is None:
+            ends = np.cumsum([tables.cube.count(one) for one in tables.cube.sets])[:-1]
+            self._fitted = tables.fitted(np.split(self.noisy, ends))
+        finest, fitted = self._fitted
         for name, estimator in self.program.estimators.items():
             for part, rows in zip(parts, fitted, strict=True):
                 found.setdefault(name, []).extend(estimator.cells(part.noise, rows, outside))
