@@ -27,6 +27,7 @@ SUMS = "COUNT(*) AS n, COUNT(charge) AS k, SUM(charge) AS s, SUM(age) AS a, AVG(
 CUBE = f"SELECT ward, kind, {SUMS} FROM visits GROUP BY CUBE (ward, kind)"
 ROLLUP = "SELECT ward, kind, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward, kind)"
 SETS = "SELECT ward, kind, COUNT(*) AS n FROM visits GROUP BY GROUPING SETS ((ward), (kind), ())"
+SOME = "SELECT ward, age > 40 AS old, COUNT(*) AS n, SUM(charge) AS s FROM visits GROUP BY CUBE (ward, old)"
 RICH = Budget(epsilon=100, delta="1e-3")
 
 
@@ -152,6 +153,9 @@ def test_nobody_uses_more_than_was_paid(relation: Neighbours) -> None:
 
     found = audit.query(made, [CUBE, ROLLUP], visits(3, patients=20), neighbours=3, delta="1e-5")
     assert found.passed, found.summary()
+    wide = audit.query(made, SOME, visits(3, patients=20), neighbours=3, delta="1e-3")
+    assert wide.passed, wide.summary()
+    assert wide.share > Fraction(1, 5)
 
 
 def test_what_was_released_before_stays_what_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
