@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -31,6 +33,7 @@ from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.schema import Limits
 from discreet.plan.model.types import Type
 from discreet.privacy import Budget
+from discreet.stream.gaussian_factor import GaussianFactor
 from tests.cases import every
 
 Row = dict[str, Any]
@@ -133,6 +136,18 @@ def test_groups_and_windows() -> None:
         assert [record["ward"] for record in answer] == ["A", "B"]
 
 
+def measured(stream: CuratedStream, one: list[list[int]], other: list[list[int]]) -> float:
+    """How far two streams of values are apart where they meet noise, as a share of the sensitivity that was charged."""
+    mechanism = stream._sums._mechanism
+    assert isinstance(mechanism, GaussianFactor)
+    squared = 0.0
+    for a, b in zip(np.transpose(one).tolist(), np.transpose(other).tolist(), strict=True):
+        left, right = mechanism.factor.encoder(), mechanism.factor.encoder()
+        shifts = [(left.step(x) - right.step(y)) / 2.0**mechanism.factor.bits for x, y in zip(a, b, strict=True)]
+        squared += float(np.sum(np.square(shifts)))
+    return math.sqrt(squared) / float(mechanism.mechanism.sensitivity) * (1 - 1e-12)
+
+
 def inputs(
     rows: list[Row], folder: Path, question: str, declared: dict[str, Any], how: dict[str, Any]
 ) -> list[list[int]]:
@@ -150,6 +165,7 @@ CASES = [
     (DAILY, {"max_groups": 1}, {}),
     (DAILY, {"max_groups": 2}, {}),
     (DAILY, {"max_groups": 2, "neighbours": "replace"}, {}),
+    (DAILY, {"max_groups": 2, "neighbours": "replace"}, {"window": 2}),
     (BY_WARD, {"max_groups": 2}, {"periods": 1}),
     (BY_WARD, {"max_groups": 1}, {"periods": 3, "limits": Limits(2, 1)}),
 ]
@@ -177,6 +193,7 @@ def test_one_person_moves_no_more_periods_and_no_farther_than_charged(
         ]
         assert sum(1 for move in moves if move) <= most * (2 if replaced else 1)
         assert max(moves) <= bound
+        assert measured(stream, whole, fewer) <= 1
 
 
 def test_spellings_of_one_id_are_one_person(tmp_path: Path) -> None:

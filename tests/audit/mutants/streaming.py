@@ -97,7 +97,7 @@ def nobody_counts_in_more_periods_than_charged() -> None:
 @catcher("record and replay")
 def a_replaced_person_leaves_and_enters() -> None:
     alone = _visits(1, max_groups=2)._plan.sensitivity("gaussian")
-    assert _visits(1, max_groups=2, neighbours="replace")._plan.sensitivity("gaussian") == 2 * alone
+    assert _visits(1, max_groups=2, neighbours="replace")._plan.sensitivity("gaussian") ** 2 >= 2 * alone**2
 
 
 _SQUARED = bounded_memory.BoundedMemory._squared

@@ -224,7 +224,9 @@ class StreamPlan:
         """Returns how far one unit moves the numbers of one period, in the norm of the law.
 
         Under REPLACE the periods that somebody leaves and those that somebody else enters are moved, each as if one
-        person came or went: by the triangle inequality it is twice as far, in any norm and for any factor.
+        person came or went: by the triangle inequality it is twice as far, in any norm and for any factor. If neither
+        contributions nor the factor, that of running sums, have negative entries, both moves have an inner product of
+        at least 0, and their difference is at most sqrt(2) times as long in the L2 norm.
         """
         (measure,) = self.program.measures
         form, moves = measure.form, replace(self.program.contribution, neighbours=Neighbours.ADD_REMOVE)
@@ -232,7 +234,10 @@ class StreamPlan:
             alone = moves.l1(form.corners, [Fraction(1)], once=form.once)
         else:
             alone = root_above(moves.l2_squared(form.corners, [Fraction(1)], once=form.once))
-        return alone * (2 if self.program.contribution.neighbours is Neighbours.REPLACE else 1)
+        if self.program.contribution.neighbours is Neighbours.ADD_REMOVE:
+            return alone
+        positive = all(entry >= 0 for corner in form.corners for entry in corner)
+        return alone * (root_above(Fraction(2)) if law == "gaussian" and positive and self.window is None else 2)
 
     def reading(self, place: int) -> Reading:
         """Returns what is read in a period: its statistic by group and, where somebody must be remembered, by unit."""
