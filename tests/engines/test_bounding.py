@@ -122,6 +122,20 @@ def test_limits_that_bind_for_most(bench: Bench) -> None:
     try_all([(1, 1), (3, 1), (3, 4), (16, 2), (17, 1), (39, 2)], check_limits)
 
 
+def test_many_terms_are_added_up_row_by_row(bench: Bench) -> None:
+    """More than are added up pair by pair, with groups and rows beyond the limits; the last one tells rows apart."""
+    bench.load([{**row, "x": None if i % 4 == 0 else i / 2} for i, row in enumerate(crowd())], COLUMNS)
+    finer = (Statistic(kind="sum", argument=X, exponent=-e, low=-5, high=9 << e, shift=e) for e in range(20))
+    statistics = (*STATISTICS[:1], *STATISTICS[2:], *finer)
+    for keys in ((col("a", N),), (col("b", T), col("a", N)), ()):
+        asked = Reading(table="t", keys=keys, bounding=bounding(3, 2), statistics=statistics)
+        right = bench.agreed(asked, among=PRINTERS)
+        assert_same_by_public_keys(bench, asked, right)
+        with_units = replace(asked, statistics=(*statistics, STATISTICS[1]))  # where pairs are added up
+        found = bench.agreed(with_units, among=PRINTERS)
+        assert {key: numbers[:-1] for key, numbers in found.items()} == right
+
+
 def test_a_text_file_is_read_once_and_the_same_rows_are_kept(tmp_path: Path) -> None:
     """Its rows are kept between one look and the next, those without an id, too."""
     path, columns = tmp_path / "t.csv", {"u": T, "n": N, "a": N, "b": T, "x": F}

@@ -151,7 +151,8 @@ class _JoinBounds:
         printer = self.rows.printer(relation)
         unit = unit_of(printer, UNIT, printer.declared[UNIT])
         conditions = [f"{unit.sql} IS NOT NULL", *(printer.print(part).sql for part in where)]
-        found = select(f"{unit.sql} AS u", source=printer.rows(), where=" AND ".join(conditions))
+        rows = printer.rows([unit.sql, *conditions])
+        found = select(f"{unit.sql} AS u", source=rows, where=" AND ".join(conditions))
         counted = select("u", f"LEAST(COUNT(*), {_MOST}) AS n", source=nested(found), group=["u"])
         return select("u", "n", f"{keys.most('n')} AS g", source=nested(counted))
 

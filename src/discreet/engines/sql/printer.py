@@ -9,8 +9,9 @@ and not with its depth's power, and the database computes it once.
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -26,6 +27,8 @@ from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.types import Type
 from discreet.plan.validation import wanted
+
+_NAME = re.compile(r"\b[cv][0-9]+\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class Printer:
     is_slow: bool = False
     _raw: dict[str, str] = field(default_factory=dict)
     _named: dict[str, Term] = field(default_factory=dict)
-    _layers: list[list[str]] = field(default_factory=list)
+    _layers: list[dict[str, str]] = field(default_factory=list)
 
     def print(self, expression: Expression) -> Term:
         """Prints an expression over declared columns."""
@@ -72,9 +75,9 @@ class Printer:
             return term
         if term.sql not in self._named:
             while len(self._layers) <= term.level:
-                self._layers.append([])
+                self._layers.append({})
             alias = f"v{len(self._named)}"
-            self._layers[term.level].append(f"{term.sql} AS {alias}")
+            self._layers[term.level][alias] = term.sql
             self._named[term.sql] = Term(alias, term.level + 1, simple=True)
         return self._named[term.sql]
 
@@ -90,13 +93,29 @@ class Printer:
         filled = text.format(*sqls, all=", ".join(sqls), rest=", ".join(sqls[1:]))
         return Term(f"({filled})", max((term.level for term in terms), default=0))
 
-    def rows(self) -> str:
-        """Prints all named values and columns as a subquery after FROM; to be called last."""
-        raw = ", ".join(f"{self.columns[name][1]} AS {alias}" for name, alias in self._raw.items())
-        text = f"SELECT {raw or '1 AS c'} FROM {self.source}"
-        for layer in self._layers:
-            text = f"SELECT *, {', '.join(layer)} FROM {self.dialect.derived(text)}"
+    def rows(self, used: Iterable[str]) -> str:
+        """Prints a subquery to stand after FROM, with the columns and values that are named in what is used of it.
+
+        Whatever looks like a name counts as one: then a value is computed that nobody asks for, or that is not there.
+        """
+        above: list[tuple[list[str], dict[str, str]]] = []
+        wanted = self._names(used)
+        for layer in reversed(self._layers):
+            made = {alias: sql for alias, sql in layer.items() if alias in wanted}
+            carried = [alias for alias in wanted if alias not in layer]
+            wanted = self._names([*carried, *made.values()])
+            above += [(carried, made)] if made else []
+        raw = [f"{self.columns[name][1]} AS {alias}" for name, alias in self._raw.items() if alias in wanted]
+        text = f"SELECT {', '.join(raw) or '1 AS c'} FROM {self.source}"
+        for carried, made in reversed(above):
+            columns = [*carried, *(f"{sql} AS {alias}" for alias, sql in made.items())]
+            text = f"SELECT {', '.join(columns)} FROM {self.dialect.derived(text)}"
         return self.dialect.derived(text)
+
+    def _names(self, texts: Iterable[str]) -> dict[str, None]:
+        """The names of ours in a text, in their order."""
+        known = {*self._raw.values(), *(term.sql for term in self._named.values())}
+        return {name: None for text in texts for name in _NAME.findall(text) if name in known}
 
     def _stored(self, name: str) -> Term:
         alias = self._raw.setdefault(name, f"c{len(self._raw)}")

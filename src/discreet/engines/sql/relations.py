@@ -12,7 +12,7 @@ from typing import Any
 
 from discreet.engines.sql.contribution_bounds import unit_of, unit_of_parts
 from discreet.engines.sql.dialect import Dialect
-from discreet.engines.sql.printer import Printer, Term, grid_steps
+from discreet.engines.sql.printer import Printer, Term, grid_steps, select
 from discreet.plan.model.nodes import UNIT, Column, Expression, Relation
 from discreet.plan.model.readings import Statistic
 from discreet.plan.model.relations import (
@@ -164,7 +164,7 @@ class RelationPrinter:
             terms.append(unit_of_parts(printer, [(name, stand.declared[name]) for name in relation.unit]))
         elif relation.unit is not None:
             terms.append(unit_of(printer, relation.unit, stand.declared[relation.unit]))
-        return f"SELECT {_named(terms)} FROM {printer.rows()}"
+        return _selected(printer, _named(terms))
 
     def _reached(self, relation: Reached) -> str:
         """The table's rows beside the units that have their keys, each pair of key and unit once."""
@@ -185,8 +185,7 @@ class RelationPrinter:
         if UNIT in printer.declared:
             expressions.append(Column(UNIT, printer.declared[UNIT]))
         terms = [printer.print(expression) for expression in expressions]
-        where = "" if relation.where is None else f" WHERE {printer.print(relation.where).sql}"
-        return f"SELECT {_named(terms)} FROM {printer.rows()}{where}"
+        return _selected(printer, _named(terms), "" if relation.where is None else printer.print(relation.where).sql)
 
     def _per_unit(self, relation: PerUnit) -> str:
         printer = self.printer(relation.source)
@@ -198,7 +197,7 @@ class RelationPrinter:
             + [f"{unit.sql} AS u"]
             + [f"{term.sql} AS t{i}" for i, (_, term) in enumerate(folds)]
         )
-        source = f"SELECT {inner} FROM {printer.rows()} WHERE {unit.sql} IS NOT NULL"
+        source = _selected(printer, inner, f"{unit.sql} IS NOT NULL")
         names = [f"k{i}" for i in range(len(keys))]
         columns = [*names, *(text.format(f"t{i}") for i, (text, _) in enumerate(folds)), "u"]
         listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
@@ -211,7 +210,7 @@ class RelationPrinter:
         unit = f"x{list(printer.declared).index(UNIT)}"
         frames = [Frame.of(printer, window, place) for place, window in enumerate(relation.windows)]
         terms = [f"{term.sql} AS {name}" for frame in frames for name, term in frame.terms.items()]
-        source = f"SELECT {', '.join([_named(own), *terms])} FROM {printer.rows()}"
+        source = _selected(printer, ", ".join([_named(own), *terms]))
         others = [f"x{place}" for place, name in enumerate(printer.declared) if name != UNIT]
         columns = [*others, *(frame.sql(unit, others) for frame in frames), unit]
         listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
@@ -268,7 +267,7 @@ class RelationPrinter:
         compared = "".join(f", {term.sql} AS j{i}" for i, term in enumerate(terms))
         columns = [f"x{i}" for i in range(len(stored))]
         unit = columns[list(printer.declared).index(UNIT)] if UNIT in printer.declared else ""
-        return Side(f"SELECT {_named(stored)}{compared} FROM {printer.rows()}", columns, unit, len(terms))
+        return Side(_selected(printer, f"{_named(stored)}{compared}"), columns, unit, len(terms))
 
 
 @dataclass(frozen=True)
@@ -294,6 +293,11 @@ def _same(left: Side, right: Side) -> str:
     if left.unit and right.unit:
         pairs.append(f"a.{left.unit} = b.{right.unit}")
     return " AND ".join(pairs)
+
+
+def _selected(printer: Printer, columns: str, where: str = "") -> str:
+    """A query over what the printer has printed."""
+    return select(columns, source=printer.rows([columns, where]), where=where)
 
 
 def _named(terms: Sequence[Term]) -> str:

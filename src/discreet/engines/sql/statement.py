@@ -56,9 +56,8 @@ def spread_sql(reading: Reading, spread: Spread, printer: Printer) -> str:
 
 def _rows(parts: Parts) -> str:
     """All rows: nobody has more than one."""
-    text = select(
-        *parts.keyed, *parts.termed, source=parts.printer.rows(), where=parts.where.sql if parts.where else ""
-    )
+    columns, where = [*parts.keyed, *parts.termed], parts.where.sql if parts.where else ""
+    text = select(*columns, source=parts.printer.rows([*columns, where]), where=where)
     public = parts.public("b")
     return nested(select("*", source=nested(text, "b"), where=public) if public else text)
 
@@ -227,11 +226,11 @@ def _distinct(printer: Printer, columns: _Columns, statistic: Statistic) -> Fini
 def _by_row(parts: Parts) -> str:
     """One aggregation; public keys are looked for among the groups, of which there are fewer than rows."""
     aggregates = ["COUNT(*) AS a0", "COUNT(*) AS a1", *parts.aggregates([term.sql for _, term in parts.terms])]
+    columns, where = [*parts.keyed, *aggregates], parts.where.sql if parts.where else ""
     text = select(
-        *parts.keyed,
-        *aggregates,
-        source=parts.printer.rows(),
-        where=parts.where.sql if parts.where else "",
+        *columns,
+        source=parts.printer.rows([*columns, where]),
+        where=where,
         group=[str(i + 1) for i in range(len(parts.keys))],
         having="" if parts.keys else "COUNT(*) > 0",
     )

@@ -27,7 +27,7 @@ from discreet.mechanisms.sums import (
 )
 from discreet.mechanisms.tails import discrete_gaussian_reach, laplace_reach
 
-_LARGEST = Fraction(10**150)
+_LARGEST = 1e150
 ULPS = 2.0**-50  # what a few operations on doubles lose
 
 
@@ -205,7 +205,14 @@ class Terms:
 
 def reals(rows: Sequence[Sequence[Fraction]]) -> Floats:
     """Returns numbers as doubles; what is beyond all reason is held to it."""
-    return np.array([[float(min(max(x, -_LARGEST), _LARGEST)) for x in row] for row in rows], dtype=np.float64)
+    return np.array([[_real(x) for x in row] for row in rows], dtype=np.float64)
+
+
+def _real(x: Fraction) -> float:
+    try:
+        return min(max(float(x), -_LARGEST), _LARGEST)
+    except OverflowError:
+        return _LARGEST if x > 0 else -_LARGEST
 
 
 def real_values(linear: Linear, rows: Integers) -> Floats:

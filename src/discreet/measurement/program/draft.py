@@ -49,7 +49,8 @@ class Draft:
     @property
     def badness(self) -> Fraction:
         """Returns the product of the aggregates' variances: smaller is better, whatever the units."""
-        return math.prod((each.variance(self.noise) for each in self.estimators.values()), start=Fraction(1))
+        each = [each.variance(self.noise).as_integer_ratio() for each in self.estimators.values()]
+        return Fraction(math.prod(top for top, _ in each), math.prod(bottom for _, bottom in each))
 
 
 def quietest(

@@ -320,7 +320,7 @@ def _carrier(needs: Requirements) -> Expression | None:
 def centred(needs: Requirements) -> Layout:
     """Has all arguments whose number matters share one count of rows."""
     draft = _Draft(needs)
-    shared = [x for x, powers in needs.powers.items() if powers not in (_VALUES, _SUM)]
+    shared = {x for x, powers in needs.powers.items() if powers not in (_VALUES, _SUM)}
     rows = draft.add_rows() if needs.counted or shared else None
     for x, powers in needs.powers.items():
         if rows is not None and x in shared:
