@@ -1,8 +1,8 @@
 """What a question with many numbers costs: 299 AVGs of a table of 300 columns, beside the same in plain DuckDB.
 
-The table is a frame, then a Parquet file; each row is a person, or people have two rows each. The whole question is
-measured: reading the text, planning, the first opening of the table, reading, noise and intervals. So is the
-explanation of 600 SUMs, which reads nothing.
+The table is a frame, then a Parquet file; each row is a person, or people have two rows each, of which two count, or
+one, so that everybody is above the limit. The whole question is measured: reading the text, planning, the first opening
+of the table, reading, noise and intervals. So is the explanation of 600 SUMs, which reads nothing.
 
 The target is at most 5 seconds for a question over 200,000 rows. Seconds on the clock depend on what else the machine
 does; processor time, which adds up over threads, and its ratio to plain DuckDB's are printed beside.
@@ -42,10 +42,10 @@ def question(function: str, columns: int) -> str:
     return f"SELECT {', '.join(f'{function}({name}) AS {name}' for name in NAMES[:columns])} FROM t"
 
 
-def curator(source: Any, columns: int, unit: str | None) -> Curator:
+def curator(source: Any, columns: int, unit: str | None, rows: int = 2) -> Curator:
     """Returns a curator of the table, who has not read it yet."""
     found = Curator(":memory:")
-    limits: dict[str, Any] = {} if unit is None else {"max_rows": 2}
+    limits: dict[str, Any] = {} if unit is None else {"max_rows": rows}
     bounds = dict.fromkeys(NAMES[:columns], (0, 100))
     found.protect(source, name="t", unit=unit, bounds=bounds, budget=Budget(epsilon=1000, delta="1e-3"), **limits)
     return found
@@ -58,9 +58,9 @@ def once(work: Callable[[], object]) -> tuple[float, float]:
     return time.perf_counter() - clock, time.process_time() - processor
 
 
-def asked(source: Any, unit: str | None) -> tuple[float, float]:
+def asked(source: Any, unit: str | None, rows: int) -> tuple[float, float]:
     """Seconds of the first question."""
-    with curator(source, COLUMNS, unit) as found:
+    with curator(source, COLUMNS, unit, rows) as found:
         return once(lambda: found.ask(question("AVG", COLUMNS), epsilon=100))
 
 
@@ -90,11 +90,8 @@ def main() -> None:
         seconds, beside = [], []
         for kind, source in (("frame", frame), ("Parquet", path)):
             peer = plain(source)
-            for unit in (None, "id"):
-                what, (clock, processor) = (
-                    f"{COLUMNS} AVGs, {kind}, {'people' if unit else 'rows'}",
-                    asked(source, unit),
-                )
+            for who, unit, most in (("rows", None, 1), ("people", "id", 2), ("one row of each person", "id", 1)):
+                what, (clock, processor) = f"{COLUMNS} AVGs, {kind}, {who}", asked(source, unit, most)
                 seconds.append(Row(what, clock, 1.0, MOST))
                 beside.append(Row(what, processor, peer, None))
     seconds.append(Row(f"explain {EXPLAINED} SUMs", explained()[0], 1.0, MOST))
