@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from discreet.engines import DuckDB, Memory
 from discreet.engines.row_choice import BUCKET, BUCKETS, P, Salt, digest, stays
-from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
+from discreet.plan.model.readings import Bounding, Groups, Reading, Spread, Statistic
 from discreet.plan.model.types import Type
 from tests.cases import try_all
 from tests.effort import tried
@@ -136,6 +136,16 @@ def test_many_terms_are_added_up_row_by_row(bench: Bench) -> None:
         assert {key: numbers[:-1] for key, numbers in found.items()} == right
 
 
+def test_texts_of_what_is_left_out_are_not_passed(bench: Bench) -> None:
+    """Two arguments that are the same but for the names of what they compare with, of which one is computed."""
+    bench.load(crowd(), COLUMNS)
+    ones = [call("if", N, call("equal", B, col("b", T), lit("1", T)), lit(1, N), lit(0, N)) for _ in range(2)]
+    statistics = [Statistic(kind=kind, argument=one, high=1) for kind, one in zip(("values", "sum"), ones, strict=True)]
+    for keys in ((), (col("a", N),)):
+        for limits in (bounding(3, 2), None):
+            bench.agreed(Reading(table="t", keys=keys, bounding=limits, statistics=tuple(statistics)), among=PRINTERS)
+
+
 def test_a_text_file_is_read_once_and_the_same_rows_are_kept(tmp_path: Path) -> None:
     """Its rows are kept between one look and the next, those without an id, too."""
     path, columns = tmp_path / "t.csv", {"u": T, "n": N, "a": N, "b": T, "x": F}
@@ -157,6 +167,7 @@ def test_a_text_file_is_read_once_and_the_same_rows_are_kept(tmp_path: Path) -> 
             for asked in (
                 reading(limits),
                 reading(limits, keys=()),
+                Reading(table="t", keys=(col("a", N),), bounding=limits, spread=Spread()),
                 reading(limits, public_keys=((1, "1"), (2, None), (5, "0")), where=call("less", B, X, lit(5.0, F))),
             ):
                 assert engine.read(asked) == memory.read(asked)

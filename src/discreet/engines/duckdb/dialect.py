@@ -5,6 +5,7 @@ Only the forms that DuckDB writes in its own way stand here; the others are thos
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from discreet.plan.expressions.evaluation import LAST_DAY
 from discreet.plan.expressions.functions import LONGEST_TEXT
 from discreet.plan.model.types import Type
 
+_PARAMETER = re.compile(r"\$(q[0-9]+)")
 _LONGEST = (1 << 31) - 1  # positions beyond it are past the end of every text a database can hold
 _DAY = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}"
 _TIME = "([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{{1,6}})?)?)?"
@@ -295,6 +297,10 @@ class DuckDBDialect(Dialect):
     def passed(self, value: Any, kind: Type, parameters: dict[str, Any]) -> str:
         """Writes a parameter."""
         return self.cast(_name(value, parameters), kind)
+
+    def parameters_of(self, sql: str) -> set[str]:
+        """Finds the names of parameters; no text that a statement of ours holds looks like one."""
+        return set(_PARAMETER.findall(sql))
 
     def public_table(self, lists: Sequence[list[Any]], kinds: Sequence[Type], parameters: dict[str, Any]) -> str:
         """Writes a query for lists that travel as parameters, unnested side by side."""

@@ -163,6 +163,10 @@ class Dialect(ABC):
         return self.cast(f"'{_written(value)}'", kind)
 
     @abstractmethod
+    def parameters_of(self, sql: str) -> set[str]:
+        """Returns the names of the parameters that stand in a statement."""
+
+    @abstractmethod
     def passed(self, value: Any, kind: Type, parameters: dict[str, Any]) -> str:
         """Writes a place for a value that travels beside the text, and adds it to the parameters.
 

@@ -141,10 +141,10 @@ def statement(reading: Reading, printer: Printer, heavy: str | None = None) -> S
     """Prints a reading that has been checked; `heavy` is what `join_bounds` says of it."""
     if reading.split is not None:
         sql = split_sql(reading, reading.split, printer)
-        return Statement(sql=sql, parameters=printer.parameters, keys=len(reading.keys), finish=None)
+        return Statement(sql=sql, parameters=_named(printer, sql), keys=len(reading.keys), finish=None)
     if reading.spread is not None:
         sql = spread_sql(reading, reading.spread, printer)
-        return Statement(sql=sql, parameters=printer.parameters, keys=len(reading.keys), finish=None)
+        return Statement(sql=sql, parameters=_named(printer, sql), keys=len(reading.keys), finish=None)
     keys = [printer.name(printer.print(key)) for key in reading.keys]
     where = None if reading.where is None else printer.print(reading.where)
     columns = _Columns()
@@ -160,7 +160,13 @@ def statement(reading: Reading, printer: Printer, heavy: str | None = None) -> S
         heavy=heavy,
     )
     sql = _by_row(parts) if reading.bounding is None else Bounded(parts, reading.bounding).sql()
-    return Statement(sql=sql, parameters=printer.parameters, keys=len(keys), finish=finish)
+    return Statement(sql=sql, parameters=_named(printer, sql), keys=len(keys), finish=finish)
+
+
+def _named(printer: Printer, sql: str) -> dict[str, Any]:
+    """The parameters that a statement names: those of what was left out of it would be refused."""
+    names = printer.dialect.parameters_of(sql)
+    return {name: value for name, value in printer.parameters.items() if name in names}
 
 
 def _finish(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:
