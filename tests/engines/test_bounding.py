@@ -140,10 +140,11 @@ def test_texts_of_what_is_left_out_are_not_passed(bench: Bench) -> None:
     """Two arguments that are the same but for the names of what they compare with, of which one is computed."""
     bench.load(crowd(), COLUMNS)
     ones = [call("if", N, call("equal", B, col("b", T), lit("1", T)), lit(1, N), lit(0, N)) for _ in range(2)]
-    statistics = [Statistic(kind=kind, argument=one, high=1) for kind, one in zip(("values", "sum"), ones, strict=True)]
+    first, second = ones
+    statistics = (Statistic(kind="values", argument=first), Statistic(kind="sum", argument=second, high=1))
     for keys in ((), (col("a", N),)):
         for limits in (bounding(3, 2), None):
-            bench.agreed(Reading(table="t", keys=keys, bounding=limits, statistics=tuple(statistics)), among=PRINTERS)
+            bench.agreed(Reading(table="t", keys=keys, bounding=limits, statistics=statistics), among=PRINTERS)
 
 
 def test_a_text_file_is_read_once_and_the_same_rows_are_kept(tmp_path: Path) -> None:
