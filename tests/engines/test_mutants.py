@@ -9,7 +9,7 @@ import pytest
 
 from discreet.engines import DuckDB, Memory
 from discreet.engines.row_choice import BUCKET, P
-from discreet.engines.sql import group_ranks
+from discreet.engines.sql import contribution_bounds as module
 from discreet.engines.sql.contribution_bounds import Bounded
 from discreet.plan.model.readings import Groups
 from tests.engines.tables import N, arrow, bounding, col
@@ -32,7 +32,7 @@ def buckets_taken_for_groups(patch: pytest.MonkeyPatch) -> None:
 
 
 def another_prime(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(group_ranks, "P", P - 2)
+    patch.setattr(module, "P", P - 2)
 
 
 def nothing_removed(patch: pytest.MonkeyPatch) -> None:
