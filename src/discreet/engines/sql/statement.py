@@ -165,7 +165,7 @@ def statement(reading: Reading, printer: Printer, heavy: str | None = None) -> S
 
 def _named(printer: Printer, sql: str) -> dict[str, Any]:
     """The parameters that a statement names: those of what was left out of it would be refused."""
-    names = printer.dialect.parameters_of(sql)
+    names = printer.dialect.parameters_of(sql) if printer.parameters else ()
     return {name: value for name, value in printer.parameters.items() if name in names}
 
 
