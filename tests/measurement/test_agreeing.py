@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.measurement.program.cube import Cube, FittedTables
 from discreet.measurement.program.execution import Released, run
-from discreet.measurement.program.program import Edition, Program, choose
+from discreet.measurement.program.program import Edition, Program, _agreed, choose
 from discreet.measurement.releases.additive import Linear
 from discreet.measurement.releases.releaser import Releaser
 from discreet.mechanisms.base import Law
@@ -91,21 +91,22 @@ def read(reading: Reading, shown: int, rows: int) -> list[NDArray[np.int64]]:
 
 
 CASES = [
-    (sql, delta, Limits(groups, rows), neighbours)
+    (sql, law, Limits(groups, rows), neighbours)
     for sql in (BOTH, SUMS)
-    for delta, groups, rows, neighbours in product(("0", "1e-3"), (1, 2, 3, 4), (1, 2), Neighbours)
+    for law, groups, rows, neighbours in product(("laplace", "gaussian"), (1, 2, 3, 4), (1, 2), Neighbours)
 ]
 
 
 def test_nobody_moves_a_grouping_farther_than_was_paid_for() -> None:
-    taken: list[Any] = []
+    """Whether or not it would be taken: all that one unit can own of four groups, with both laws."""
 
-    def check(case: tuple[str, str, Limits, Neighbours]) -> None:
-        sql, delta, limits, neighbours = case
-        program = agreed(sql, 2, limits, neighbours, delta)
-        if program is None:
-            return
-        taken.append(case)
+    def check(case: tuple[str, Law, Limits, Neighbours]) -> None:
+        sql, law, limits, neighbours = case
+        declared = schema(2, limits, neighbours)
+        budget = Fraction(1), Fraction(1, 1000)
+        program = _agreed(parse(sql, {"t": declared}), declared, None, budget, law=law, salt="salt")
+        assert program is not None
+        assert program.noise.law == law
         shares = shares_used(program, read(program.reading, 2, limits.rows), neighbours)
         assert max(shares) < 1 + 1e-9
         if neighbours is Neighbours.ADD_REMOVE:
@@ -113,8 +114,16 @@ def test_nobody_moves_a_grouping_farther_than_was_paid_for() -> None:
         assert program.event == events.Composed([m.event for one in program.groupings for m in one.measures])
 
     try_all(CASES, check)
-    assert len([case for case in taken if case[2].groups > 1]) >= 4  # sums of several groups of one person
-    assert all(case in taken for case in CASES if case[2].groups == 1)
+
+
+def test_it_is_taken_for_one_group_of_everybody_and_where_it_is_quieter() -> None:
+    taken = [
+        groups
+        for groups, neighbours, delta in product((1, 2, 3, 4), Neighbours, ("0", "1e-3"))
+        if agreed(BOTH, 2, Limits(groups, 1), neighbours, delta) is not None
+    ]
+    assert taken.count(1) == 4
+    assert len(taken) > 4
 
 
 def test_mutant_sums_paid_as_single_groups(monkeypatch: pytest.MonkeyPatch) -> None:
