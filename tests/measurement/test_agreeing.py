@@ -90,10 +90,11 @@ def read(reading: Reading, shown: int, rows: int) -> list[NDArray[np.int64]]:
     return [inputs([reading], own) for own in owned(shown, rows)]
 
 
+LAWS: tuple[Law, ...] = ("laplace", "gaussian")
 CASES = [
     (sql, law, Limits(groups, rows), neighbours)
     for sql in (BOTH, SUMS)
-    for law, groups, rows, neighbours in product(("laplace", "gaussian"), (1, 2, 3, 4), (1, 2), Neighbours)
+    for law, groups, rows, neighbours in product(LAWS, (1, 2, 3, 4), (1, 2), Neighbours)
 ]
 
 
