@@ -7,6 +7,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -431,6 +432,14 @@ def test_what_is_no_stream_is_refused_before_it_is_charged(question: str, how: d
         assert caught.value.hint
     with pytest.raises(InvalidParameter):
         curator.stream()
+
+
+def test_threads_release_each_period_once() -> None:
+    stream = started(curator_of(ROWS), horizon=12)
+    with ThreadPoolExecutor(4) as threads:
+        days = [answer.records[0]["day"] for answer in threads.map(lambda _: stream.release(), range(12))]
+    assert sorted(days) == [START + dt.timedelta(days=t) for t in range(12)]
+    assert stream.released == 12
 
 
 def test_seeded_noise_is_marked() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -211,6 +212,7 @@ class CuratedStream:
             kept.close()
             raise
         self._shown = self._sums.decoded(witness.released())
+        self._lock = threading.Lock()
 
     # ------------------------------------------------------------------------------------------------- public facts
 
@@ -267,9 +269,15 @@ class CuratedStream:
             QueryFailed: if the engine failed; nothing was released, the period can be tried again, and the analyst has
                 one failure credit less.
         """
-        place = self._place(period)
-        if place < self.released:
-            return self._answer([place], replayed=True)
+        with self._lock:
+            place = self._place(period)
+            replayed = place < self.released
+            if not replayed:
+                self._release(place)
+            return self._answer([place], replayed=replayed)
+
+    def _release(self, place: int) -> None:
+        """Reads a period, adds noise and keeps both; whoever waits for the lock finds it released."""
         self._sums.check()
         self._check_credits()
         read = self._read(place)
@@ -280,7 +288,6 @@ class CuratedStream:
         self._keeper.pending = [self._memory.digest(unit) for unit in units]
         stage("Adding noise")
         self._shown.append(self._sums.release(values, period=place + 1))
-        return self._answer([place], replayed=False)
 
     def answers(self) -> Answer:
         """Returns all that was released, a row for each period and group; it costs nothing."""
