@@ -260,9 +260,18 @@ def test_bad_input_is_refused_before_a_bit_is_drawn() -> None:
         assert refused.value.hint
 
     wrong_counts: list[Any] = [[1, 2], np.ones((2, 3)), np.ones((3, 2), dtype=int), None, "a", [[True] * 3] * 2, 4]
-    try_all([*wrong_counts, np.full((2, 3), 1 << 61)], counts_are_refused)
+    try_all(wrong_counts, counts_are_refused)
     with pytest.raises(InvalidParameter, match="confidence"):
         plan.release([0] * 6, confidence=2, bits=NoBits())
+
+
+def test_no_counts_are_refused_for_what_they_are() -> None:
+    """An error would tell of them: the largest counts are measured exactly, by integers of any size."""
+    plan = Workload(Product(Each(2), Each(3))).plan(budget=RHO)
+    counts = np.full((2, 3), (1 << 63) - 1)
+    counts[0, 0] = -(1 << 63)
+    released = plan.release(counts, bits=SeededBits(1))
+    assert np.ravel(released.value) == pytest.approx(counts.astype(float).ravel(), rel=1e-9)
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from discreet.workload.product_domain import MOST_CELLS, Attributes, Domain
 
 Integers = NDArray[np.int64]
 
-_MOST_COUNTED = 2.0**50
+_MOST_COUNTED = 1 << 50
 _FORMS = "Pass an integer array over the whole domain, {('a', 'b'): table, ...}, or columns of codes {'a': codes, ...}."
 
 
@@ -89,10 +89,13 @@ def _given(counts: Mapping[Any, Any], sets: list[Attributes], domain: Domain) ->
 
 
 def _addable(table: Integers) -> Integers:
-    """A table of which no sum or difference leaves int64, and all are exact as floats with noise."""
-    if float(np.sum(np.abs(table.astype(np.float64)))) >= _MOST_COUNTED:
-        raise InvalidValue("to add up to less than 2^50", "Clip counts to public bounds.")
-    return table
+    """A table of which no sum or difference leaves int64, and all are exact as floats with noise.
+
+    Counts are clipped to their part of 2^50, a public number: an error would tell of them, and clipping moves no count
+    farther than one unit did.
+    """
+    most = _MOST_COUNTED // table.size
+    return table.clip(-most, most)
 
 
 def _counted(frame: Any, sets: list[Attributes], domain: Domain) -> dict[Attributes, Integers]:

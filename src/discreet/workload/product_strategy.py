@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InvalidValue
 from discreet.exact import Grid
 from discreet.mechanisms.strategy import LARGEST_ENTRY, ONE_CELL, Contribution, IntegerStrategy, whole_counts
 from discreet.privacy import Neighbours
@@ -62,17 +61,17 @@ class ProductStrategy:
         """Returns the exact measurements, in steps, one axis for each attribute.
 
         Raises:
-            InvalidValue: if the counts are not of an integer type, have another shape, or are so large that their sums
-                leave 2^62 steps.
+            InvalidValue: if the counts are not of an integer type, or have another shape.
         """
         given = whole_counts(counts, self.shape)
         if len(self.factors) == 1:
             return self._strategies[0].product(given)
         largest = math.prod(int(np.max(np.abs(strategy.matrix))) for strategy in self._strategies)
-        if float(np.sum(np.abs(given.astype(np.float64)))) * largest >= _LARGEST:
-            raise InvalidValue("to stay within 2^62 steps", "Clip counts to public bounds.")
+        fits = float(np.sum(np.abs(given.astype(np.float64)))) * largest < _LARGEST
+        kind = np.int64 if fits else object  # an error would tell of the counts: Python's integers hold all of them
+        given = given.astype(kind)
         for axis, strategy in enumerate(self._strategies):
-            given = np.moveaxis(np.tensordot(strategy.matrix, given, axes=(1, axis)), 0, axis)
+            given = np.moveaxis(np.tensordot(strategy.matrix.astype(kind), given, axes=(1, axis)), 0, axis)
         return given
 
     def l2_squared(
