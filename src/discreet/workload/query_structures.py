@@ -126,12 +126,8 @@ class Matrix(Queries):
 
 
 @dataclass(frozen=True, slots=True)
-class Each(Queries):
-    """Every cell by itself.
-
-    >>> Each(3).matrix().tolist()
-    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    """
+class _Line(Queries):
+    """Queries over cells in a line, as many as there are cells unless said otherwise."""
 
     size: int
 
@@ -148,6 +144,15 @@ class Each(Queries):
         """Returns how many queries there are."""
         return self.size
 
+
+@dataclass(frozen=True, slots=True)
+class Each(_Line):
+    """Every cell by itself.
+
+    >>> Each(3).matrix().tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+
     def gram(self) -> Floats:
         """Returns V = W^T W."""
         return np.eye(self.size)
@@ -162,22 +167,12 @@ class Each(Queries):
 
 
 @dataclass(frozen=True, slots=True)
-class Total(Queries):
+class Total(_Line):
     """The sum of all cells.
 
     >>> Total(3).matrix().tolist()
     [[1.0, 1.0, 1.0]]
     """
-
-    size: int
-
-    def __post_init__(self) -> None:
-        _size(self.size)
-
-    @property
-    def cells(self) -> int:
-        """Returns how many cells there are."""
-        return self.size
 
     @property
     def count(self) -> int:
@@ -202,27 +197,12 @@ class Total(Queries):
 
 
 @dataclass(frozen=True, slots=True)
-class Prefixes(Queries):
+class Prefixes(_Line):
     """Sums of the first 1, 2, ..., n cells: a cumulative histogram.
 
     >>> Prefixes(3).matrix().tolist()
     [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]
     """
-
-    size: int
-
-    def __post_init__(self) -> None:
-        _size(self.size)
-
-    @property
-    def cells(self) -> int:
-        """Returns how many cells there are."""
-        return self.size
-
-    @property
-    def count(self) -> int:
-        """Returns how many queries there are."""
-        return self.size
 
     def gram(self) -> Floats:
         """Returns V = W^T W."""
@@ -239,22 +219,12 @@ class Prefixes(Queries):
 
 
 @dataclass(frozen=True, slots=True)
-class Ranges(Queries):
+class Ranges(_Line):
     """Sums of all n (n + 1) / 2 ranges of neighbouring cells, by their first cell and then by their last.
 
     >>> Ranges(2).matrix().tolist()
     [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
     """
-
-    size: int
-
-    def __post_init__(self) -> None:
-        _size(self.size)
-
-    @property
-    def cells(self) -> int:
-        """Returns how many cells there are."""
-        return self.size
 
     @property
     def count(self) -> int:
