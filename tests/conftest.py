@@ -5,11 +5,13 @@ import hashlib
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from discreet.noise import SeededBits
+from discreet.noise import SecureBits, SeededBits, rng
 
 # A slow machine is no reason to fail, so nothing here depends on the clock, and every run tries the same examples.
 _STEADY = settings(
@@ -38,6 +40,46 @@ def pytest_collection_finish() -> None:
 def pytest_unconfigure() -> None:
     """Lets go of everything at the end, so that libraries in C see their objects freed."""
     gc.unfreeze()
+
+
+class SteadyBits(SecureBits):
+    """Passes for the system's source in a test, keyed by a name; a forked child draws the system's bits."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name, self._epoch, self._process = name, 0, os.getpid()
+
+    def _key(self) -> bytes:
+        if os.getpid() != self._process:
+            return super()._key()
+        self._epoch += 1
+        return hashlib.sha384(f"{self._name}/{self._epoch}".encode()).digest()
+
+
+@contextmanager
+def steady(name: str) -> Iterator[None]:
+    """What is drawn here without a source of its own follows from the name, so a verdict never changes by chance."""
+    before, rng._SYSTEM = rng._SYSTEM, SteadyBits(name)
+    try:
+        yield
+    finally:
+        rng._SYSTEM = before
+
+
+@pytest.fixture(autouse=True)
+def steady_noise(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test draws what its name says, whichever tests ran before it."""
+    with steady(request.node.nodeid):
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
+    """What several tests share draws by a name of its own: which of them comes first depends on the workers."""
+    if fixturedef.scope == "function":
+        return (yield)
+    with steady(f"{fixturedef.baseid}/{fixturedef.argname}/{getattr(request, 'param_index', 0)}"):
+        return (yield)
 
 
 @pytest.fixture

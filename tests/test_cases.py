@@ -1,6 +1,10 @@
+import os
+
 import pytest
 
+from discreet.noise import system_bits
 from tests.cases import every, try_all
+from tests.conftest import steady
 
 
 def test_all_are_tried_and_those_that_fail_are_named() -> None:
@@ -57,3 +61,24 @@ def test_a_case_that_fails_is_named() -> None:
 
     with pytest.raises(BaseExceptionGroup, match="1 of 3 cases failed"):
         small()
+
+
+def test_what_is_drawn_follows_from_the_name_of_the_test(request: pytest.FixtureRequest) -> None:
+    drawn = [system_bits().word() for _ in range(3)]
+    with steady(request.node.nodeid):
+        assert [system_bits().word() for _ in range(3)] == drawn
+    with steady("another"):
+        assert system_bits().word() not in drawn
+    assert system_bits().private
+
+
+def test_a_forked_child_draws_bits_of_its_own() -> None:
+    with steady("parent"):
+        read, write = os.pipe()
+        if (child := os.fork()) == 0:
+            os.write(write, system_bits().word().to_bytes(8, "big"))
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert int.from_bytes(os.read(read, 8), "big") != system_bits().word()
+        os.close(read)
+        os.close(write)

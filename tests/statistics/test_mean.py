@@ -146,9 +146,9 @@ def test_few_values_are_no_error(x: list[Any], budget: dict[str, Any], neighbour
 
 
 def test_a_bound_that_is_no_whole_number_of_steps_is_reached() -> None:
-    found = st.mean([0.1] * 10_000, bounds=(0, 0.1), epsilon=10)
-    assert found.low <= 0.1 <= found.high
-    assert found.low > 0.09
+    found = [st.mean([0.1] * 10_000, bounds=(0, 0.1), epsilon=10, bits=SeededBits(seed)) for seed in range(40)]
+    assert sum(one.low <= 0.1 <= one.high for one in found) >= 34  # fewer in 1 of 300 trials
+    assert all(one.low > 0.09 for one in found)
 
 
 def test_what_is_wrong_is_refused_before_the_values_are_seen() -> None:
