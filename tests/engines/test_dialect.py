@@ -61,7 +61,8 @@ class WithoutParameters(DuckDBDialect):
         names = ", ".join(f"p{i}" for i in range(len(kinds)))
         return f"SELECT * FROM (VALUES {', '.join(f'({row})' for row in rows)}) AS p({names})"
 
-    def derived(self, query: str) -> str:
+    def derived(self, query: str, *, once: bool = True) -> str:
+        del once
         return f"({query}) AS derived"
 
 

@@ -5,7 +5,6 @@ Only the forms that DuckDB writes in its own way stand here; the others are thos
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -15,7 +14,6 @@ from discreet.plan.expressions.evaluation import LAST_DAY
 from discreet.plan.expressions.functions import LONGEST_TEXT
 from discreet.plan.model.types import Type
 
-_PARAMETER = re.compile(r"\$(q[0-9]+)")
 _LONGEST = (1 << 31) - 1  # positions beyond it are past the end of every text a database can hold
 _DAY = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}"
 _TIME = "([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{{1,6}})?)?)?"
@@ -279,11 +277,11 @@ class DuckDBDialect(Dialect):
     bit_count = "CAST(bit_count({0}) AS BIGINT)"
     ordered_list = "list({0} ORDER BY {1})"
     run = "unnest(range({0}, {1} + 1))"
-    extremes: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "arg_min": (_KNOWN, _SMALLEST),
-        "arg_max": (_KNOWN, _LARGEST),
-        "first": (_PLACED.format(""), _SMALLEST),
-        "last": (_PLACED.format("NOT "), _LARGEST),
+    extremes: ClassVar[Mapping[str, tuple[tuple[str, ...], str]]] = {
+        "arg_min": ((_KNOWN,), _SMALLEST),
+        "arg_max": ((_KNOWN,), _LARGEST),
+        "first": ((_PLACED.format(""),), _SMALLEST),
+        "last": ((_PLACED.format("NOT "),), _LARGEST),
     }
 
     def narrow(self, sql: str) -> str:
@@ -294,28 +292,13 @@ class DuckDBDialect(Dialect):
         """Writes an exact sum: SUM of BIGINT is a HUGEINT already."""
         return f"SUM({'DISTINCT ' if distinct else ''}{sql})"
 
-    def passed(self, value: Any, kind: Type, parameters: dict[str, Any]) -> str:
-        """Writes a parameter."""
-        return self.cast(_name(value, parameters), kind)
-
-    def parameters_of(self, sql: str) -> set[str]:
-        """Finds the names of parameters; no text that a statement of ours holds looks like one."""
-        return set(_PARAMETER.findall(sql))
-
     def public_table(self, lists: Sequence[list[Any]], kinds: Sequence[Type], parameters: dict[str, Any]) -> str:
         """Writes a query for lists that travel as parameters, unnested side by side."""
         columns = (
-            f"unnest(CAST({_name(values, parameters)} AS {self.types[kind]}[])) AS p{i}"
+            f"unnest(CAST({self.parameter(values, parameters)} AS {self.types[kind]}[])) AS p{i}"
             for i, (values, kind) in enumerate(zip(lists, kinds, strict=True))
         )
         return f"SELECT {', '.join(columns)}"
-
-
-def _name(value: Any, parameters: dict[str, Any]) -> str:
-    """The name of a new parameter with this value."""
-    name = f"q{len(parameters)}"
-    parameters[name] = value
-    return f"${name}"
 
 
 DIALECT = DuckDBDialect()

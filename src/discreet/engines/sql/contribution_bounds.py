@@ -129,14 +129,14 @@ class Bounded:
         bits = f"{dialect.bits.format(dialect.bucket_bit.format('r'))} AS m1"
         ranked = self._rank.of(self._rank.number("u"), self._counted, ["u"])
         counted = select("u", "COUNT(u) AS n", bits, source=ranked, group=["u"])
-        text = select("*", source=nested(counted), where=f"NOT ({self._innocent()})")
+        text = select("*", source=dialect.derived(counted), where=f"NOT ({self._innocent()})")
         if not self._ceiled:
             return select("u", f"{P} AS ceiling", source=nested(text))
         for i in range(1, self._limits.groups):  # the lowest bit less each time
-            text = select("*", f"m{i} & (m{i} - 1) AS m{i + 1}", source=nested(text))
+            text = select("*", f"m{i} & (m{i} - 1) AS m{i + 1}", source=dialect.derived(text))
         columns = ["u", f"CASE WHEN {self._apart()} THEN -1 ELSE 1 END * ({self._ceiling()}) AS ceiling"]
         columns += [f"{self._rank.number('u')} AS h"] if self._carried else []
-        return select(*columns, source=nested(text))
+        return select(*columns, source=dialect.derived(text))
 
     @property
     def _counted(self) -> str:
@@ -431,8 +431,8 @@ class _Rank:
         """A table's columns and r, from the unit's number; where a condition is given, r is NULL for other rows."""
         z = self._z(number)
         z = f"CASE WHEN {only} THEN {z} END" if only else z
-        text = nested(select(*columns, f"{z} AS z", source=table))
-        text = nested(select(*columns, f"z * z % {P} AS zz", source=text))
+        text = self._dialect.derived(select(*columns, f"{z} AS z", source=table))
+        text = self._dialect.derived(select(*columns, f"z * z % {P} AS zz", source=text))
         return nested(select(*columns, f"zz * zz % {P} AS r", source=text))
 
     def _z(self, number: str) -> str:

@@ -9,6 +9,7 @@ overrides what it writes, or means, in another way.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,12 +29,14 @@ class Template:
     Args:
         text: the template.
         repeats: the arguments that stand in it more than once.
+        steps: values that are computed first and stand in it, and in later steps, as further arguments.
         infinite: whether the result may be NaN or infinite, and is NULL then.
         gridded: whether the result is rounded to the grid of elementary functions, NULL if it is not finite.
     """
 
     text: str
     repeats: tuple[int, ...] = ()
+    steps: tuple[str, ...] = ()
     infinite: bool = False
     gridded: bool = False
 
@@ -60,6 +63,20 @@ class Dialect(ABC):
 
     wide: ClassVar[str]
     """The type of exact sums and products of INTs."""
+
+    narrow_repeats: ClassVar[bool] = False
+    """Whether `narrow` writes its argument more than once."""
+
+    marker: ClassVar[str] = "$"
+    """What stands before the name of a parameter."""
+
+    folds: ClassVar[Mapping[str | tuple[str, Type], str]] = {
+        "count_values": "COUNT({0})",
+        "count_distinct": "COUNT(DISTINCT {0})",
+        "min": "MIN({0})",
+        "max": "MAX({0})",
+    }
+    """Aggregates of a term {0} that need nothing but the values, by kind, or by kind and type, looked up first."""
 
     rank_numbers: ClassVar[Mapping[Type, str]]
     """Ids and keys as numbers between -P and P, equal to `row_choice.Salt.whole` modulo P."""
@@ -103,8 +120,8 @@ class Dialect(ABC):
     run: ClassVar[str]
     """A row for each whole number from one to another."""
 
-    extremes: ClassVar[Mapping[str, tuple[str, str]]]
-    """For each kind of extreme a term of a value {0} and what it is ordered by {1}, and the aggregate of terms {0}.
+    extremes: ClassVar[Mapping[str, tuple[tuple[str, ...], str]]]
+    """For each kind of extreme terms of a value {0} and what it is ordered by {1}, and the aggregate of the terms.
 
     Of *first* and *last* the value may be NULL; of rows that are equal in the order, one with a value comes first.
     """
@@ -162,16 +179,26 @@ class Dialect(ABC):
             return self.cast(str(int(value)), kind)
         return self.cast(f"'{_written(value)}'", kind)
 
-    @abstractmethod
     def parameters_of(self, sql: str) -> set[str]:
-        """Returns the names of the parameters that stand in a statement."""
+        """Returns the names of the parameters that stand in a statement; no text that it holds looks like one."""
+        return set(re.findall(f"{re.escape(self.marker)}(q[0-9]+)", sql))
 
-    @abstractmethod
     def passed(self, value: Any, kind: Type, parameters: dict[str, Any]) -> str:
         """Writes a place for a value that travels beside the text, and adds it to the parameters.
 
         A database without parameters writes the value itself, as a literal that nothing can break out of.
         """
+        return self.cast(self.parameter(value, parameters), kind)
+
+    def parameter(self, value: Any, parameters: dict[str, Any]) -> str:
+        """Adds a value to the parameters, and writes its name."""
+        name = f"q{len(parameters)}"
+        parameters[name] = value
+        return f"{self.marker}{name}"
+
+    def pattern(self, written: str) -> str:
+        """Returns a regular expression, given in its normal form (`patterns.written`), as the database reads it."""
+        return written
 
     @abstractmethod
     def public_table(self, lists: Sequence[list[Any]], kinds: Sequence[Type], parameters: dict[str, Any]) -> str:
@@ -189,6 +216,14 @@ class Dialect(ABC):
     def narrow(self, sql: str) -> str:
         """Writes a wide number as an INT, NULL if 64 bits do not hold it."""
 
+    def scaled(self, exponent: int) -> Template:
+        """Returns a double {0} times two to a power; beyond the range of doubles it is infinite, or zero."""
+        return Template(f"{{0}} * {self.literal(2.0**exponent, Type.FLOAT)}")
+
+    def fold(self, kind: str, argument: Type) -> str | None:
+        """Returns the aggregate of a kind, of terms {0} of a type; None if it needs more than the values."""
+        return self.folds.get((kind, argument)) or self.folds.get(kind)
+
     def total(self, sql: str, *, distinct: bool = False) -> str:
         """Writes an aggregate: the exact sum of INTs, or of those that differ, without overflow up to 10^19 rows."""
         return f"SUM({'DISTINCT ' if distinct else ''}{self.widen(sql)})"
@@ -197,8 +232,14 @@ class Dialect(ABC):
         """Writes that two values are equal, NULL being like NULL."""
         return f"{one} IS NOT DISTINCT FROM {other}"
 
-    def derived(self, query: str) -> str:
-        """Writes a query as it stands after FROM, where its name is never used."""
+    def derived(self, query: str, *, once: bool = True) -> str:
+        """Writes a query as it stands after FROM, where its name is never used.
+
+        Args:
+            query: the query.
+            once: whether it has values that are used more than once above and cost something to compute.
+        """
+        del once
         return f"({query})"
 
 
@@ -223,22 +264,29 @@ def _words(words: tuple[str, ...]) -> str:
 def _shared(dialect: Dialect) -> dict[str | tuple[str, Type], Template]:
     """The templates that databases have in common, the three for reading included (`base.READS`)."""
 
-    def exact(text: str) -> str:
-        return dialect.narrow(text.replace("{0}", dialect.widen("{0}")).replace("{1}", dialect.widen("{1}")))
+    def exact(text: str, condition: str = "") -> Template:
+        """Computed in wide numbers; where the condition does not hold, NULL."""
+        wide = text.replace("{0}", dialect.widen("{0}")).replace("{1}", dialect.widen("{1}"))
+        repeats = (1,) if condition else ()
+        if not dialect.narrow_repeats:
+            narrow = dialect.narrow(wide)
+            return Template(f"CASE WHEN {condition} THEN {narrow} END" if condition else narrow, repeats)
+        made = f"CASE WHEN {condition} THEN {wide} END" if condition else wide
+        return Template(dialect.narrow(f"{{{1 + ('{1}' in text)}}}"), repeats, (made,))
 
     return {
-        ("add", Type.INT): Template(exact("{0} + {1}")),
-        ("subtract", Type.INT): Template(exact("{0} - {1}")),
-        ("multiply", Type.INT): Template(exact("{0} * {1}")),
-        ("negate", Type.INT): Template(exact("-{0}")),
-        ("absolute", Type.INT): Template(exact("abs({0})")),
+        ("add", Type.INT): exact("{0} + {1}"),
+        ("subtract", Type.INT): exact("{0} - {1}"),
+        ("multiply", Type.INT): exact("{0} * {1}"),
+        ("negate", Type.INT): exact("-{0}"),
+        ("absolute", Type.INT): exact("abs({0})"),
         ("add", Type.FLOAT): Template("{0} + {1}", infinite=True),
         ("subtract", Type.FLOAT): Template("{0} - {1}", infinite=True),
         ("multiply", Type.FLOAT): Template("{0} * {1}", infinite=True),
         ("negate", Type.FLOAT): Template("-{0}"),
         ("absolute", Type.FLOAT): Template("abs({0})"),
         "divide": Template("CASE WHEN {1} <> 0 THEN {0} / {1} END", repeats=(1,), infinite=True),
-        "modulo": Template(f"CASE WHEN {{1}} <> 0 THEN {exact('{0} % {1}')} END", repeats=(1,)),
+        "modulo": exact("{0} % {1}", "{1} <> 0"),
         "square_root": Template("sqrt(CASE WHEN {0} >= 0 THEN {0} END)", repeats=(0,)),
         "greatest": Template("greatest({all})"),
         "least": Template("least({all})"),

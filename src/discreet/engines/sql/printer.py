@@ -18,7 +18,7 @@ from typing import Any
 from typing import Literal as Choice
 
 from discreet.engines.base import read_as
-from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.dialect import Dialect, Template
 from discreet.errors import InternalError
 from discreet.exact import float_above, float_below
 from discreet.plan.expressions.elementary import LARGEST, SPLITTER
@@ -106,11 +106,11 @@ class Printer:
             wanted = self._names([*carried, *made.values()])
             above += [(carried, made)] if made else []
         raw = [f"{self.columns[name][1]} AS {alias}" for name, alias in self._raw.items() if alias in wanted]
-        text = f"SELECT {', '.join(raw) or '1 AS c'} FROM {self.source}"
+        text = self.dialect.derived(f"SELECT {', '.join(raw) or '1 AS c'} FROM {self.source}", once=False)
         for carried, made in reversed(above):
             columns = [*carried, *(f"{sql} AS {alias}" for alias, sql in made.items())]
-            text = f"SELECT {', '.join(columns)} FROM {self.dialect.derived(text)}"
-        return self.dialect.derived(text)
+            text = self.dialect.derived(f"SELECT {', '.join(columns)} FROM {text}")
+        return text
 
     def _names(self, texts: Iterable[str]) -> dict[str, None]:
         """The names of ours in a text, in their order."""
@@ -138,7 +138,8 @@ class Printer:
 
     def _call(self, call: Call) -> Term:
         kinds = wanted(call)
-        terms = [self._argument(a, kind) for a, kind in zip(call.arguments, kinds, strict=True)]
+        given = [self._as_read(call.function, place, argument) for place, argument in enumerate(call.arguments)]
+        terms = [self._argument(argument, kind) for argument, kind in zip(given, kinds, strict=True)]
         if call.function in _ANY_NUMBER:
             terms = list(dict.fromkeys(terms))
         return self._apply(call.function, kinds[0], terms)
@@ -149,9 +150,20 @@ class Printer:
             return term
         return self._apply("to_float", argument.type, [term])
 
+    def _as_read(self, function: str, place: int, argument: Expression) -> Expression:
+        """An argument as the database reads it, where it has a notation of its own for regular expressions."""
+        if function not in _WITH_PATTERN or place == 0 or not isinstance(argument, Literal):
+            return argument
+        return Literal(self.dialect.pattern(str(argument.value)), argument.type)
+
     def _apply(self, function: str, first: Type, terms: list[Term]) -> Term:
-        template = self.dialect.template(function, first)
-        terms = [self.name(term) if i in template.repeats else term for i, term in enumerate(terms)]
+        return self.apply(self.dialect.template(function, first), *terms)
+
+    def apply(self, template: Template, *given: Term) -> Term:
+        """Prints what a template makes of terms; what it repeats, and each of its steps, is computed once."""
+        terms = [self.name(term) if i in template.repeats else term for i, term in enumerate(given)]
+        for step in template.steps:
+            terms.append(self.name(self.fill(step, *terms)))
         result = self.fill(template.text, *terms)
         if template.gridded:
             return self._gridded(result)
@@ -170,6 +182,8 @@ class Printer:
 
 _ANY_NUMBER = ("greatest", "least")
 """Functions that are the same without repeated arguments, which DuckDB 2.0 fails to copy within a plan."""
+
+_WITH_PATTERN = ("matches", "extract")
 
 _PRINT: Mapping[type[Expression], Callable[[Printer, Any], Term]] = {
     Column: Printer._column,
@@ -202,8 +216,7 @@ def _double(printer: Printer, statistic: Statistic, x: Term) -> Term:
     bottom, top = _below(low), _above(high)
     ends = (printer.dialect.literal(end, Type.FLOAT) for end in (bottom, top))
     clipped = printer.fill(_clip(*ends), x)
-    scale = printer.dialect.literal(2.0**-statistic.exponent, Type.FLOAT)
-    scaled = printer.name(printer.fill(f"{{0}} * {scale}", clipped))
+    scaled = printer.name(printer.apply(printer.dialect.scaled(-statistic.exponent), clipped))
     whole = printer.fill(printer.dialect.nearest, scaled)
     if (Fraction(bottom), Fraction(top)) == (low, high):
         return whole

@@ -33,9 +33,6 @@ from discreet.plan.model.relations import (
 )
 from discreet.plan.model.types import Type
 
-FOLDS = {"count_values": "COUNT({0})", "count_distinct": "COUNT(DISTINCT {0})", "min": "MIN({0})", "max": "MAX({0})"}
-"""Aggregates of a term {0} that need nothing but the values."""
-
 
 def term_of(printer: Printer, made: Fold | Window, argument: Term) -> Term:
     """Prints what is put into the aggregate: steps of the grid, or the value itself."""
@@ -52,11 +49,11 @@ def summed(printer: Printer, made: Fold | Window, over: str = "") -> str:
     total = dialect.narrow(f"{dialect.total('{0}')}{over}")
     if made.kind == "sum" and made.type is Type.INT:
         return total
-    double, step = dialect.cast(total, Type.FLOAT), dialect.literal(2.0 ** made.grid[0], Type.FLOAT)
+    double, scaled = dialect.cast(total, Type.FLOAT), dialect.scaled(made.grid[0]).text
     count = f"COUNT({{0}}){over}"
     if made.kind == "sum":
-        return f"{double} * {step}"
-    return f"CASE WHEN {count} > 0 THEN {double} / {count} * {step} END"
+        return scaled.format(double)
+    return f"CASE WHEN {count} > 0 THEN {scaled.format(f'({double} / {count})')} END"
 
 
 _PLACES = {"row_number": "ROW_NUMBER()", "rank": "RANK()", "dense_rank": "DENSE_RANK()", "count": "COUNT(*)"}
@@ -95,8 +92,9 @@ class Frame:
             return f"{window.kind.upper()}_VALUE({name}){over}"
         if window.kind in ("sum", "mean"):
             return summed(self.printer, window, over).format(name)
-        text = _PLACES.get(window.kind) or FOLDS[window.kind].format(name)
-        return f"{text}{over}"
+        if window.argument is None or window.kind in _PLACES:
+            return f"{_PLACES[window.kind]}{over}"
+        return f"{self.printer.dialect.fold(window.kind, window.argument.type)}{over}".format(name)
 
     def _over(self, unit: str, columns: Sequence[str]) -> str:
         partition = ", ".join([unit, *(f"w{self.place}p{i}" for i in range(len(self.window.partition)))])
@@ -195,11 +193,11 @@ class RelationPrinter:
         inner = ", ".join(
             [f"{key.sql} AS k{i}" for i, key in enumerate(keys)]
             + [f"{unit.sql} AS u"]
-            + [f"{term.sql} AS t{i}" for i, (_, term) in enumerate(folds)]
+            + [f"{term.sql} AS {t}" for i, (_, terms) in enumerate(folds) for t, term in _called(i, terms).items()]
         )
         source = _selected(printer, inner, f"{unit.sql} IS NOT NULL")
         names = [f"k{i}" for i in range(len(keys))]
-        columns = [*names, *(text.format(f"t{i}") for i, (text, _) in enumerate(folds)), "u"]
+        columns = [*names, *(text.format(*_called(i, terms)) for i, (text, terms) in enumerate(folds)), "u"]
         listed = ", ".join(f"{column} AS x{i}" for i, column in enumerate(columns))
         return f"SELECT {listed} FROM {self.dialect.derived(source)} GROUP BY {', '.join([*names, 'u'])}"
 
@@ -304,23 +302,29 @@ def _named(terms: Sequence[Term]) -> str:
     return ", ".join(f"{term.sql} AS x{i}" for i, term in enumerate(terms))
 
 
-def _fold(printer: Printer, fold: Fold) -> tuple[str, Term]:
-    """The aggregate of a fold, with {0} for its term, and the term."""
+def _called(place: int, terms: Sequence[Term]) -> dict[str, Term]:
+    """The terms of the fold in this place, by their names."""
+    return {f"t{place}" if part == 0 else f"t{place}p{part}": term for part, term in enumerate(terms)}
+
+
+def _fold(printer: Printer, fold: Fold) -> tuple[str, tuple[Term, ...]]:
+    """The aggregate of a fold, with {0}, {1} for its terms, and the terms."""
     if fold.argument is None:
-        return "COUNT(*)", Term("1", 0, simple=True)
+        return "COUNT(*)", (Term("1", 0, simple=True),)
     argument = printer.name(printer.print(fold.argument))
     if fold.by is not None:
         return _extreme(printer, fold.kind, argument, printer.name(printer.print(fold.by)))
-    return FOLDS[fold.kind] if fold.kind in FOLDS else summed(printer, fold), term_of(printer, fold, argument)
+    made = printer.dialect.fold(fold.kind, fold.argument.type) or summed(printer, fold)
+    return made, (term_of(printer, fold, argument),)
 
 
-def _extreme(printer: Printer, kind: str, value: Term, by: Term) -> tuple[str, Term]:
+def _extreme(printer: Printer, kind: str, value: Term, by: Term) -> tuple[str, tuple[Term, ...]]:
     """The value of the smallest or largest pair, of which NULL makes none; in *first* and *last* a value may be NULL.
 
     Of pairs with the same first part one with a value comes first: a NULL is never compared with a value.
     """
-    term, aggregate = printer.dialect.extremes[kind]
-    return aggregate, printer.name(printer.fill(term, value, by))
+    terms, aggregate = printer.dialect.extremes[kind]
+    return aggregate, tuple(printer.name(printer.fill(term, value, by)) for term in terms)
 
 
 _PRINT: Mapping[type[Relation], Callable[[RelationPrinter, Any], str]] = {
