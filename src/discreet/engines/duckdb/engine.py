@@ -9,27 +9,22 @@ from __future__ import annotations
 
 import re
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, wait
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import duckdb
 
 from discreet import check
-from discreet.engines.base import Engine, read_as
+from discreet.engines.base import Engine, read_as, stoppable
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.sources import PACKED, Column, Csv, Frame, Source, source_of
 from discreet.engines.duckdb.tables import FATAL, Readable, described, fetched, hardened, paths_of, put
 from discreet.engines.row_choice import id_text
 from discreet.engines.sql.dialect import Dialect
-from discreet.engines.sql.join_bounds import heavy
-from discreet.engines.sql.printer import Printer
-from discreet.engines.sql.relations import RelationPrinter, StoredTable
-from discreet.engines.sql.statement import Statement, statement
+from discreet.engines.sql.relations import StoredTable
+from discreet.engines.sql.statement import Statement, translated
 from discreet.errors import InvalidParameter
 from discreet.plan.model.readings import Reading
 from discreet.plan.model.relations import tables
@@ -124,14 +119,8 @@ class DuckDB(Engine):
             name: StoredTable(f"t{place}", table.stored, self._columns[name])
             for place, (name, table) in enumerate(self._tables.items())
         }
-        if reading.source is None:
-            own = stored[reading.table]
-            slow = _is_slow(self._tables[reading.table].source)
-            printer, likely = Printer(self.dialect, own.sql, own.stored, own.declared, is_slow=slow), None
-        else:
-            rows = RelationPrinter(self.dialect, stored)
-            printer, likely = rows.printer(reading.source), heavy(rows, reading)
-        made = statement(reading, printer, likely)
+        slow = reading.source is None and _is_slow(self._tables[reading.table].source)
+        made = translated(reading, self.dialect, stored, is_slow=slow)
         asked = {reading.table, *(() if reading.source is None else tables(reading.source))}
         named = {f"t{place}": table for place, (name, table) in enumerate(self._tables.items()) if name in asked}
         return self._results(made, {name: (table.source, table.columns) for name, table in named.items()})
@@ -203,68 +192,3 @@ def _is_slow(source: Source) -> bool:
         sum(path.stat().st_size * (_UNPACKED if path.name.endswith(PACKED) else 1) for path in source.paths)
         <= _BYTES_KEPT
     )
-
-
-# ------------------------------------------------------------------------------------------------- Ctrl-C and deadline
-
-Result = TypeVar("Result")
-
-_AGAIN = 0.01  # seconds between interrupts: one that comes too early is forgotten
-_DEAF = 0.1  # seconds between two looks for a signal, which another thread may have received
-_PATIENCE = 0.5  # seconds that whoever pressed Ctrl-C waits for the end of the work
-
-
-def stoppable(
-    work: Callable[[threading.Event], Result], interrupt: Callable[[], None], *, deadline: float | None = None
-) -> Result:
-    """Returns what the work returns, done in a thread of its own, so that the one that waits hears signals.
-
-    Python hears Ctrl-C in the main thread only, between two of its own steps, and so not before a long call into
-    another language returns. Whoever asks from another thread is stopped by the deadline alone.
-
-    Args:
-        work: what is done; it may look at an event that says when its result is not wanted any more, and raise.
-        interrupt: stops what is at work, if anything is; called again and again until the work ends.
-        deadline: seconds after which the work is stopped; what it raises then is raised.
-
-    Raises:
-        KeyboardInterrupt: at once, or after half a second if the work does not end; it is stopped in the background.
-
-    >>> stoppable(lambda stopped: stopped.is_set(), lambda: None)
-    False
-    """
-    future: Future[Result] = Future()
-    stopped = threading.Event()
-
-    def run() -> None:
-        try:
-            future.set_result(work(stopped))
-        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
-            future.set_exception(error.with_traceback(None))  # whose frames would hold the connection
-
-    def stop() -> None:
-        stopped.set()
-        while not _ends(future, _AGAIN):
-            with suppress(Exception):  # nothing is at work any more, or its connection is closed
-                interrupt()
-
-    threading.Thread(target=run, daemon=True).start()
-    try:
-        if not _ends(future, deadline):
-            stop()
-    except BaseException:
-        threading.Thread(target=stop, daemon=True).start()
-        wait([future], _PATIENCE)
-        raise
-    return future.result()
-
-
-def _ends(future: Future[Result], seconds: float | None) -> bool:
-    """Whether something ends in time; waits in slices, since a signal need not wake up whoever waits."""
-    end = None if seconds is None else time.monotonic() + seconds
-    while not future.done():
-        left = _DEAF if end is None else min(_DEAF, end - time.monotonic())
-        if left <= 0:
-            return False
-        wait([future], left)
-    return True

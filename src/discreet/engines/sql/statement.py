@@ -11,7 +11,10 @@ from itertools import chain
 from typing import Any
 
 from discreet.engines.sql.contribution_bounds import Bounded
+from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.join_bounds import heavy
 from discreet.engines.sql.printer import Parts, Printer, Term, TermKind, grid_steps, nested, select
+from discreet.engines.sql.relations import RelationPrinter, StoredTable
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import Expression, Value
 from discreet.plan.model.readings import Only, Reading, Split, Spread, Statistic
@@ -137,8 +140,27 @@ class _Columns:
         return self.add("values", self.counted.setdefault(value, term))
 
 
-def statement(reading: Reading, printer: Printer, heavy: str | None = None) -> Statement:
-    """Prints a reading that has been checked; `heavy` is what `join_bounds` says of it."""
+def translated(
+    reading: Reading, dialect: Dialect, tables: Mapping[str, StoredTable], *, is_slow: bool = False
+) -> Statement:
+    """Prints a reading that has been checked.
+
+    Args:
+        reading: what is asked.
+        dialect: the database's.
+        tables: the registered tables by name.
+        is_slow: whether reading the table takes longer than to keep what was read.
+    """
+    if reading.source is None:
+        own = tables[reading.table]
+        printer = Printer(dialect, own.sql, own.stored, own.declared, is_slow=is_slow)
+        return statement(reading, printer)
+    rows = RelationPrinter(dialect, tables)
+    return statement(reading, rows.printer(reading.source), heavy(rows, reading))
+
+
+def statement(reading: Reading, printer: Printer, likely: str | None = None) -> Statement:
+    """Prints a reading that has been checked; `likely` is what `join_bounds.heavy` says of it."""
     if reading.split is not None:
         sql = split_sql(reading, reading.split, printer)
         return Statement(sql=sql, parameters=_named(printer, sql), keys=len(reading.keys), finish=None)
@@ -157,7 +179,7 @@ def statement(reading: Reading, printer: Printer, heavy: str | None = None) -> S
         public_keys=reading.public_keys,
         counts_units=any(statistic.kind == "units" for statistic in reading.statistics),
         made=reading.source is not None or printer.is_slow,
-        heavy=heavy,
+        heavy=likely,
     )
     sql = _by_row(parts) if reading.bounding is None else Bounded(parts, reading.bounding).sql()
     return Statement(sql=sql, parameters=_named(printer, sql), keys=len(keys), finish=finish)
