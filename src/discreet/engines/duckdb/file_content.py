@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from discreet.engines.base import stoppable
 from discreet.engines.duckdb.cell_forms import IS_MARK, Form, Mend, form_of, mended, reads, unsigned
 from discreet.engines.duckdb.dialect import DIALECT
-from discreet.engines.duckdb.engine import stoppable
 from discreet.engines.duckdb.sources import Csv, source_of
 from discreet.engines.duckdb.tables import csv_scan, described, fetched, hardened, put
 from discreet.plan.model.types import Type
