@@ -4,6 +4,7 @@ import gc
 import hashlib
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -28,7 +29,25 @@ settings.register_profile("ci", _STEADY, max_examples=20)
 settings.register_profile("slow", _STEADY, max_examples=1000)
 settings.load_profile(os.environ.get("DISCREET_HYPOTHESIS", "ci"))
 
+_GOLDEN = (5**0.5 - 1) / 2
+
 gc.disable()  # until everything is imported, since nothing of that is garbage
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks as slow what the quick suite leaves out of tests with many cases of one claim.
+
+    Places are chosen by multiples of the golden ratio, which keep step with no product of parameters.
+    """
+    places: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("sampled")
+        if mark is None:
+            continue
+        name = item.nodeid.partition("[")[0]
+        if places[name] * _GOLDEN % 1 >= 1 / mark.args[0]:
+            item.add_marker(pytest.mark.slow)
+        places[name] += 1
 
 
 def pytest_collection_finish() -> None:

@@ -70,6 +70,7 @@ FAMILIES: dict[str, Callable[[Fraction], Event]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_families(name: str) -> None:
     family = FAMILIES[name]

@@ -39,6 +39,7 @@ EXTREME: list[Event] = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("event", EXTREME, ids=repr)
 def test_a_finite_bound_always_exists(event: Event) -> None:
     for count in COUNTS:
@@ -56,6 +57,7 @@ def test_a_finite_bound_always_exists_at_every_delta(event: Event) -> None:
             assert math.isfinite(accounting.epsilon(Repeated(event, count), delta))
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(
     listed=st.lists(st.tuples(st.sampled_from(EXTREME), st.sampled_from(COUNTS)), min_size=2, max_size=3),

@@ -112,6 +112,7 @@ def test_more_noise_never_costs_more(
     assert cost(size * Fraction(11, 10)) <= cost(size) * SLACK
 
 
+@pytest.mark.slow
 @FEW
 @given(event=plain, rate=rates, count=st.sampled_from([1, 3, 40]), delta=deltas)
 def test_a_larger_sample_never_costs_less(event: Event, rate: Fraction, count: int, delta: float) -> None:

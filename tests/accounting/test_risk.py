@@ -31,6 +31,7 @@ def test_the_best_guess_gains_half_the_distance_of_the_laws(epsilon: float, dist
     assert round(2 * risk(events.Pure(epsilon)).guess - 1, 6) == distance
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1, 4])
 @pytest.mark.parametrize("delta", [1e-6, 1e-3, 0.1])
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.5])

@@ -28,6 +28,7 @@ ATOMIC: list[tuple[Event, reference.Law]] = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("count", [1, 2, 5, 12])
 @pytest.mark.parametrize(("event", "law"), ATOMIC, ids=[repr(event) for event, _ in ATOMIC])
 def test_atomic_laws_composed_with_themselves(event: Event, law: reference.Law, count: int) -> None:
@@ -70,6 +71,7 @@ SAMPLED = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(1, 10), Fraction(2, 3)])
 @pytest.mark.parametrize(("event", "law"), SAMPLED, ids=[repr(event) for event, _ in SAMPLED])
 def test_sampled_atomic_laws_in_both_directions(event: Event, law: reference.Law, rate: Fraction) -> None:
@@ -104,6 +106,7 @@ def test_a_leak_is_composed_exactly() -> None:
         above_and_near(found, exact)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-15, 1e-50, 1e-100])
 @pytest.mark.parametrize(
     ("sigma", "count"), [(1, 2), (10, 100), (50, 10**4), (1000, 10**6), ("0.3", 3), (10**5, 10**6)]

@@ -14,6 +14,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "mutants.md"
 CATCHERS = list({mutant.caught_by.name: mutant.caught_by for mutant in MUTANTS}.values())
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("catcher", CATCHERS, ids=lambda catcher: catcher.name)
 def test_the_honest_code_passes(catcher: object) -> None:
     catcher.run()  # type: ignore[attr-defined]

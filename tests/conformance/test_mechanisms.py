@@ -174,6 +174,7 @@ COVERED = 400  # releases
 MISSED = 0.05 + 6 * math.sqrt(0.05 * 0.95 / COVERED)  # six deviations above 5 %: a false alarm in 10^9
 
 
+@pytest.mark.sampled(3)
 @each_number
 def test_intervals_cover(specimen: Specimen) -> None:
     mechanism: Any = specimen.mechanism()

@@ -45,6 +45,7 @@ def test_every_exported_mechanism_makes_a_promise() -> None:
     assert {promise.kind for promise in PROMISES} == set(exported())
 
 
+@pytest.mark.sampled(4)
 @each
 def test_the_price_is_kept_at_the_ends_of_every_range(promise: Promise) -> None:
     built = [keeps(promise, epsilon, MILLIONTH, move) for epsilon, move in FEW]

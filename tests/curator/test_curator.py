@@ -283,6 +283,7 @@ def test_tables_about_the_same_people_share_a_budget() -> None:
 RUNS = 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), pytest.param(Fraction(3), marks=pytest.mark.slow)])
 def test_count_intervals_cover_as_often_as_their_law_says(epsilon: Fraction) -> None:
     """Discrete Laplace: P(|Z| <= t) = 1 - 2 a^(t + 1) / (1 + a); four standard errors on 200 fixed draws."""

@@ -60,6 +60,7 @@ def batches(start: int, stop: int) -> list[int]:
     return list(range(start, stop, BATCH))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "start", [*batches(0, QUICK), *(pytest.param(b, marks=pytest.mark.slow) for b in batches(QUICK, ALL))]
 )
@@ -221,6 +222,7 @@ def test_mutant_gaussian_noise_a_tenth_too_small(monkeypatch: pytest.MonkeyPatch
     noticed()
 
 
+@pytest.mark.slow
 def test_mutant_no_clipping() -> None:
     wide = 1 << 62
 
@@ -280,6 +282,7 @@ def test_mutant_an_error_that_depends_on_data() -> None:
     noticed(Fragile)
 
 
+@pytest.mark.slow
 def test_mutant_a_refusal_that_depends_on_data() -> None:
     class Picky(Fragile):
         def read(self, reading: Reading) -> Groups:

@@ -111,6 +111,7 @@ def batches(start: int, stop: int, size: int) -> list[range]:
 LATER = [pytest.param(seeds, marks=pytest.mark.slow) for seeds in batches(QUICK, ALL, LONG)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seeds", [*batches(0, QUICK, BATCH), *LATER], ids=lambda seeds: str(seeds.start))
 def test_neighbours_differ_by_noise_alone(seeds: range) -> None:
     found = [seen for world, questions in places(seeds) for seen in judged(world, questions)]
@@ -256,6 +257,7 @@ def test_mutant_a_join_that_need_not_be_on_the_unit(monkeypatch: pytest.MonkeyPa
     noticed(lambda _, sql: sql in hostile)
 
 
+@pytest.mark.slow
 def test_mutant_a_fold_over_everybody() -> None:
     def mutant(right: Gather) -> Gather:
         def together(relation: PerUnit, stored: Any, declared: Any) -> list[Any]:
@@ -331,6 +333,7 @@ def owned(relation: Relation) -> Iterator[tuple[str, str]]:
         yield from owned(child)
 
 
+@pytest.mark.slow
 def test_mutant_rows_are_bounded_before_the_join() -> None:
     noticed(lambda world, sql: world.family is HOSPITAL and " JOIN " in sql, lambda: Watched(Early()))
 

@@ -146,6 +146,7 @@ def check_engines(program: Program, *pair: Engine) -> None:
     check_read(program, other, one)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("sql", QUESTIONS)
 def test_engines_agree(sql: str) -> None:
     for seed in range(4):

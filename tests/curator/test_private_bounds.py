@@ -282,6 +282,7 @@ def replaced(rows: list[Row], who: int) -> list[Row]:
     return [row for row in rows if row["id"] != who] + absurd
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("sql", [MEAN, BOTH, "SELECT SUM(age) AS s FROM visits WHERE charge > 5"])
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 @pytest.mark.parametrize("who", [0, 7])
@@ -315,6 +316,7 @@ def test_a_crowd_of_one_with_everything() -> None:
 CURRENCIES = [Budget(epsilon=100), Budget(epsilon=100, delta="1e-3"), Budget(rho=1000, delta="1e-3")]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("budget", CURRENCIES, ids=str)
 @pytest.mark.parametrize("sql", [MEAN, BOTH, BOTH.replace("ward", "age % 5"), RANKS])
 def test_the_charge_follows_from_the_question_alone(budget: Loss, sql: str) -> None:

@@ -85,6 +85,7 @@ def test_rehearsals_do_not_depend_on_data() -> None:
         assert one.records == two.records == people([]).rehearse(sql).records
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("epsilon", ["1", "0.1", "0.001"])
 @pytest.mark.parametrize("limits", [Limits(1, 1), Limits(5, 20)])
 def test_private_groups_show_whatever_the_threshold(epsilon: str, limits: Limits) -> None:

@@ -106,6 +106,7 @@ def engines(seed: int) -> tuple[Engine, Engine]:
     return loaded(Memory(), data(seed)), loaded(DuckDB(threads=1), data(seed))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("sql", QUESTIONS, ids=IDS)
 def test_engines_agree(sql: str) -> None:
     for seed in range(4):

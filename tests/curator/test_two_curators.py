@@ -94,6 +94,7 @@ def test_a_kill_between_charge_and_answer(tmp_path: Path, monkeypatch: pytest.Mo
         assert curator.budget("people").remaining.loss == PureDP("1.8")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("by", "mean"),
     [(5, 0), (9, 1), pytest.param(1, 0, marks=pytest.mark.slow), pytest.param(1, 1, marks=pytest.mark.slow)],

@@ -57,6 +57,7 @@ QUESTIONS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_engines_agree(name: str) -> None:
     """The data are full of ties and of rows that are the same."""

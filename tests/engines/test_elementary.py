@@ -86,6 +86,7 @@ def results(connection: duckdb.DuckDBPyConnection, template: Template, layout: s
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_a_result_depends_on_its_row_alone(tmp_path: Path, threads: int) -> None:
     """A library that computes several rows at once could differ by place, and then one row would move the others."""

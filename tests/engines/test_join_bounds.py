@@ -126,6 +126,7 @@ def rows_of() -> RelationPrinter:
     return RelationPrinter(DuckDB.dialect, stands)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("limits", LIMITS)
 def test_engines_agree_whoever_is_left_alone(shape: str, limits: tuple[int, int]) -> None:

@@ -57,6 +57,7 @@ def doubles(bits: SeededBits, count: int) -> list[float]:
     return [*raw, *nudged, *((x % 1000.0 if math.isfinite(x) else x) for x in raw)]
 
 
+@pytest.mark.slow
 def test_100_000_doubles_are_rounded_as_fractions_are(bits: SeededBits) -> None:
     values = doubles(bits, 34_000)  # three of each
     table = pa.table({"id": pa.array(range(len(values)), pa.int64()), "x": pa.array(values, pa.float64())})

@@ -120,6 +120,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sql", QUESTIONS)
 def test_the_noise_is_for_what_one_unit_can_move(sql: str) -> None:
     """No neighbour moves the inputs farther than was paid for, and some move them as far."""

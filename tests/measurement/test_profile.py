@@ -219,6 +219,7 @@ def test_heavy_people_are_never_ruled_out_unless_a_fact_does() -> None:
     assert "most_rows" not in str(capped)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     """Of 200 profiles at most 23 may miss: more has a chance below 1e-4 if each does with 1/20 (binomial)."""
     rows = visits(7, patients=40, most=9)

@@ -206,6 +206,7 @@ def paired_curator(pairs: Any, **declared: Any) -> Curator:
     return made
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("options", "law"),
     [
@@ -227,6 +228,7 @@ def test_intervals_of_pairs_cover_as_stated(options: dict[str, Any], law: str) -
     assert sum(row["r_high"] - row["r_low"] < 1 for row in answer) > GROUPS // 2  # more than nothing is said
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("pairs", [((7, 1.0), (7, 9.0)), ((7, 1.0),), ((None, 2.0),), ()], ids=str)
 def test_regressions_on_a_constant_and_on_nothing(pairs: Any) -> None:
     answer = paired_curator(pairs).ask(JOINT_SQL, epsilon=6, delta=0)

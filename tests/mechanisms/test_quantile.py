@@ -161,6 +161,7 @@ def test_published_interval_probabilities(relation: Neighbours, published: tuple
 
 
 # --------------------------------------------------------------------------------- the law of the code
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("data", [DATA, [3, 3, 3, 8], [], [0, 10, 10]])
 def test_the_code_draws_the_law(data: list[int], bits: SeededBits) -> None:
     mechanism = Quantile(epsilon=2, quantile=0.4, bounds=(0, 10), grid=Grid.integers())
@@ -174,6 +175,7 @@ def test_the_code_draws_the_law(data: list[int], bits: SeededBits) -> None:
     assert not data or p_value(np.array(draws), law(2.5)) < FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_rates_30_percent_off_are_seen(bits: SeededBits) -> None:
     mechanism = Quantile(epsilon=1, quantile=0.5, bounds=(0, 1), grid=Grid.integers())
     draws = [mechanism.release([1, 1], bits=bits) for _ in range(6000)]  # weights e^-1 and 1

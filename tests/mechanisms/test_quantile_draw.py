@@ -153,6 +153,7 @@ def coarse(tree: QuantileTree) -> QuantileTree:
     return replace(tree, grain=2)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("shift", "ahead"), [(0, True), (2, True), pytest.param(2, False, marks=pytest.mark.slow)])
 def test_drawn_points_have_the_joint_law(shift: int, ahead: bool) -> None:
     check_law(shift, ahead=ahead)
@@ -179,6 +180,7 @@ def test_one_look_is_enough() -> None:
     assert drawn(empty, tree_of(1 << 20, "1")) == sorted(drawn(empty, tree_of(1 << 20, "1")))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("epsilon", ["1/100", "1", "1000", "1000000000"])
 @pytest.mark.parametrize("values", [(5,) * 100_000, tuple(range(10)) * 20_000, (0,) * 70_000 + (9,) * 3, (4,)], ids=len)
 def test_few_proposals_are_rejected(monkeypatch: pytest.MonkeyPatch, values: tuple[int, ...], epsilon: str) -> None:

@@ -131,6 +131,7 @@ def test_coverage_with_the_private_scale() -> None:
         assert abs(covered - confidence) < 6 * math.sqrt(confidence * (1 - confidence) / noise.size)
 
 
+@pytest.mark.slow
 def test_outliers_of_a_heavy_tail_are_finite() -> None:
     mechanism = Lomax(epsilon=1, beta="0.9", floor="1e-3", exponent="2.1")
     values = released(mechanism, 1e300, 1e300, count=300)

@@ -63,6 +63,7 @@ def test_scalar_and_array_read_the_same_lanes_alike(scale: Fraction, bits: Seede
     judge_same_lanes(scale, bits)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 10, 255, 256, 257, 1000])
 def test_uniform_over_all_lanes(bound: int) -> None:
     judge_uniform(bound)

@@ -57,6 +57,7 @@ def test_arrays_follow_the_law(name: str, scale: Any, bits: SeededBits) -> None:
     judge_sample(SAMPLERS[name](scale, count, bits=bits), LAWS[name], Fraction(scale))
 
 
+@pytest.mark.sampled(3)
 @names
 @pytest.mark.parametrize("scale", [1, 17, 10**6], ids=str)
 def test_scalars_follow_the_law(name: str, scale: Any, bits: SeededBits) -> None:

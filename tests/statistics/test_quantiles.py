@@ -227,6 +227,7 @@ def test_intervals_of_medians_cover_and_are_short(count: int, options: dict[str,
     assert np.mean(lengths) < 2 * (2 * 1.96 * 0.5 / (density * np.sqrt(count))) + 2 * np.quantile(errors, 0.95)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_intervals_cover_populations_of_two_values(share: float) -> None:
     """The hardest kind: the quantile is 1, and a hair fewer values of 1 would make it 0."""

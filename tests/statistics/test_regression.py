@@ -49,6 +49,7 @@ def worst(relation: str, psi: Any, **options: Any) -> float:
     return max(found)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("psi", [st.Huber(), st.Biweight(), st.Logistic(), BINARY], ids=str)
 @pytest.mark.parametrize("method", ["newton", "gradient"])

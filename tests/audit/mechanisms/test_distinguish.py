@@ -72,6 +72,7 @@ def test_a_leak_in_several_entries_is_found_by_the_trained_score(bits: SeededBit
 
 
 # --------------------------------------------------------------------------------------------- honest mechanisms
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("mechanism", "a", "b", "share"),
     [

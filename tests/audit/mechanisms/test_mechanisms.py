@@ -69,6 +69,7 @@ def test_every_mechanism_is_audited() -> None:
         assert neighbours.dispatch(kind) is not neighbours.dispatch(object), kind
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("specimen", NAMED)
 def test_a_few_runs_refute_no_claim(specimen: Specimen) -> None:
     runs = 800 if isinstance(specimen.mechanism(), FAST) else 100

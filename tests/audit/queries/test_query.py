@@ -41,6 +41,7 @@ COUNT, BY_WARD, SUM, MEDIAN, BY_KIND, PEOPLE = QUESTIONS
 # ------------------------------------------------------------------------------------------------------ an honest one
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("relation", list(Neighbours), ids=str)
 @pytest.mark.parametrize("unit", ["patient", None], ids=["patients", "rows"])
 def test_an_honest_curator_passes(relation: Neighbours, unit: str | None) -> None:
