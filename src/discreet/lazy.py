@@ -51,7 +51,14 @@ if not TYPE_CHECKING:
     special = Module("scipy.special")
     stats = Module("scipy.stats")
 
-EXTRAS = {"altair": "report", "pandas": "frames", "polars": "frames", "sklearn": "learn", "vl_convert": "report"}
+EXTRAS = {
+    "altair": "report",
+    "pandas": "frames",
+    "polars": "frames",
+    "psycopg": "postgres",
+    "sklearn": "learn",
+    "vl_convert": "report",
+}
 """Optional modules, and the extra of this package that installs each."""
 
 

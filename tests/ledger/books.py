@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.errors import InsufficientBudget
 from discreet.ledger import Book
-from discreet.ledger.store import transaction
+from discreet.ledger.store import sqlite_tables
 from discreet.privacy import Budget, Loss, Unit, events
 from discreet.privacy.events import Event
 
@@ -58,7 +58,7 @@ def tamper(path: Path, *statements: str) -> None:
             connection.execute(f"DROP TRIGGER {name}")
         for statement in statements:
             connection.execute(statement)
-        for statement in transaction.STATEMENTS:
+        for statement in sqlite_tables.STATEMENTS:
             if statement.startswith("CREATE TRIGGER"):
                 connection.execute(statement)
 

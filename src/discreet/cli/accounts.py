@@ -15,7 +15,7 @@ from discreet.cli.declarations import HERE, ConfigFile
 from discreet.cli.output import Json, json_text, say
 from discreet.curator.config.toml_file import Config, load
 from discreet.errors import InvalidParameter
-from discreet.ledger import Balance, Book, Entry, Head
+from discreet.ledger import Balance, Book, Entry, Head, is_there
 from discreet.ledger.serialization import read_loss, write_loss
 from discreet.privacy import Budget
 from discreet.report.display import Display, printable
@@ -45,7 +45,7 @@ def amend(
     declared = load(config)
     wanted = Budget(epsilon=epsilon, delta=delta, rho=rho)
     _book(declared).close()
-    with Book(str(declared.ledger)) as book:
+    with Book(declared.ledger) as book:
         balance = book.stewardship.amend(account, budget=wanted, note=note)
     typer.echo(_budgets({account: balance}))
     if declared.budgets.get(account) != wanted:
@@ -82,7 +82,7 @@ def verify(
     with _book(declared) as book:
         head = book.verify()
     if kept is not None:
-        with Book(str(declared.ledger)) as book:  # a book that lacks its anchor is frozen, which is an entry
+        with Book(declared.ledger) as book:  # a book that lacks its anchor is frozen, which is an entry
             book.check_anchor(kept)
     say(f"The book is as it was written: {head.sequence} entries.")
     if kept is not None:
@@ -91,9 +91,9 @@ def verify(
 
 
 def _book(config: Config) -> Book:
-    if not config.ledger.exists():
-        raise InvalidParameter("ledger", str(config.ledger), "to exist", "Run `discreet protect` first.")
-    return Book(str(config.ledger), read_only=True)
+    if not is_there(config.ledger):
+        raise InvalidParameter("ledger", config.ledger, "to exist", "Run `discreet protect` first.")
+    return Book(config.ledger, read_only=True)
 
 
 def _anchor(text: str) -> Head:

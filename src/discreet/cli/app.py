@@ -83,6 +83,10 @@ COMMANDS = {
         "discreet.cli.accounts:verify",
         "Walk the whole book and print its head; keep that elsewhere, and pass it as --anchor the next time.",
     ),
+    "ledger": Late(
+        "discreet.cli.ledgers:app",
+        "Keep the book on a PostgreSQL server: print the SQL that makes one, move a book there, copy it.",
+    ),
     "attack": Late(
         "discreet.cli.attacks:app",
         "Attack a release: who can be found in it, what can be told about them, and what noise changes.",

@@ -53,7 +53,8 @@ class Curator:
     budget together. A charge is durable before a row is read, and is never given back.
 
     Args:
-        ledger: a file of the book of accounts; ":memory:" for play.
+        ledger: a file of the book of accounts; "postgresql://..." for one that several machines share; ":memory:" for
+            play.
         engine: where tables are read; DuckDB, embedded, unless another is given.
         today: the day that CURRENT_DATE stands for, as if it were written: a question of another day is another one.
 

@@ -3,7 +3,7 @@
 `Book` is what the rest of the house uses, and `Stewardship` on it is for those who may change accounts. Money is
 counted by `tallies` (best of several filters over exact sums), `charges` writes it, `outcomes` keeps answers for free
 replay and has an interrupted question run again, `policy` says who may do what, `journal` verifies it afterwards,
-`store` is all that a database must offer, and SQLite offers it.
+`store` is all that a database must offer; SQLite and PostgreSQL offer it.
 """
 
 from discreet.ledger.account import FAILURE_CEILING, FAILURE_CREDITS, Account, AccountState, Balance, Role
@@ -12,8 +12,9 @@ from discreet.ledger.charges import Receipt
 from discreet.ledger.entry import Entry, Head
 from discreet.ledger.policy import OWNER
 from discreet.ledger.store.base import Stored
+from discreet.ledger.store.place import is_there
 from discreet.ledger.tallies import Remaining
 
 __all__ = ["FAILURE_CEILING", "FAILURE_CREDITS", "OWNER", "Account", "AccountState", "Balance", "Book", "Entry", "Head"]
 __all__ += ["Receipt", "Remaining", "Role", "Stored"]
-__all__ += ["restore"]
+__all__ += ["is_there", "restore"]

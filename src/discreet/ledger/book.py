@@ -16,8 +16,9 @@ from discreet.ledger.entry import Entry, Head
 from discreet.ledger.journal import Journal
 from discreet.ledger.serialization import name, text
 from discreet.ledger.stewardship import Stewardship, TableRecord, tables
-from discreet.ledger.store.base import Stored
-from discreet.ledger.store.sqlite import MEMORY, SqliteStore
+from discreet.ledger.store import place
+from discreet.ledger.store.base import Store, Stored
+from discreet.ledger.store.sqlite import MEMORY
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 
@@ -25,21 +26,22 @@ _POLL = 0.01  # seconds between looks for an answer that somebody else is comput
 
 
 class Book:
-    """A durable, append-only, hash-chained book of accounts in one SQLite file.
+    """A durable, append-only, hash-chained book of accounts, in one SQLite file or in a PostgreSQL database.
 
     Args:
-        path: the file, made with mode 0600 if there is none; ":memory:" for play.
-        timeout: seconds to wait for other processes that write.
+        path: the file, made with mode 0600 if there is none; ":memory:" for play; an address that begins with
+            "postgresql://" for a book that several machines share; or a store that is open already.
+        timeout: seconds to wait for others who write.
         read_only: refuses every write and creates nothing.
         anchor: a head exported earlier; a book that does not contain it is frozen.
 
     Attributes:
         stewardship: the acts of stewards: accounts are opened, amended and renewed there.
-        path: the file.
+        path: the file, or the address.
         in_memory: whether it dies with the process.
 
     Raises:
-        LedgerError: if the file cannot be used.
+        LedgerError: if the file or the database cannot be used.
 
     Formal guarantee: if data are read only for receipts of `charge` that are not `repeated`, and for those of `claim`,
     and nothing is shown that was not stored for its charge, then everything that was released from an account between
@@ -59,12 +61,19 @@ class Book:
     """
 
     def __init__(
-        self, path: str = ":memory:", *, timeout: float = 30.0, read_only: bool = False, anchor: Head | None = None
+        self,
+        path: str | Store = ":memory:",
+        *,
+        timeout: float = 30.0,
+        read_only: bool = False,
+        anchor: Head | None = None,
     ) -> None:
-        self._journal = Journal(SqliteStore(path, timeout=timeout, read_only=read_only))
+        store = path if isinstance(path, Store) else place.store_at(path, timeout=timeout, read_only=read_only)
+        self._journal = Journal(store)
         self.stewardship = Stewardship(self._journal)
         self._accounts: dict[str, Account] = {}
-        self.path, self.in_memory = path, path == MEMORY
+        self.path = path if isinstance(path, str) else store.path
+        self.in_memory = store.path == MEMORY
         if anchor is not None:
             self.check_anchor(anchor)
 
@@ -77,7 +86,7 @@ class Book:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Lets go of the file, or of the connections."""
         self._journal.store.close()
 
     # ------------------------------------------------------------------------------------------------- accounts
@@ -401,22 +410,42 @@ class Book:
         self._journal.resume(by=name(by=by), note=text(note=note))
 
     def backup(self, path: str) -> Head:
-        """Writes a copy of the book to a new file.
+        """Writes a copy of the book to a new file, or to an empty database.
 
         Returns:
-            The head of the copy. Keep it apart from the file: it is what `restore` compares.
+            The head of the copy. Keep it apart from the copy: it is what `restore` compares.
         """
-        self._journal.store.backup(path)
+        place.back_up(self._journal.store, path)
         with Book(path, read_only=True) as copy:
             return copy.head()
+
+    def move(self, path: str) -> Head:
+        """Moves the book to a new file, or to an empty database, with its chain; this one is read-only from then on.
+
+        Nobody can charge meanwhile, and nothing is charged here afterwards, so that no budget is spent twice.
+
+        Returns:
+            The head of the book at its new place, verified.
+
+        Raises:
+            LedgerError: if something is there already.
+        """
+        with self._journal.writing() as rows:  # no act: what freezes the book must be seen by the next one
+            if changes.frozen(rows):
+                raise LedgerError("The book is read-only already", "A steward looks why, then resumes it.")
+            place.copy(rows, path)
+            with Book(path, read_only=True) as copy:
+                head = copy.verify()
+            changes.apply(rows, rows.add("freeze", {"anchor": str(head), "moved": True}, who=policy.OWNER))
+        return head
 
 
 def restore(source: str, target: str, *, anchor: Head) -> Book:
     """Puts a backup in the place of a lost book.
 
     Args:
-        source: the backup.
-        target: where the book shall be; nothing may be there.
+        source: the backup, in a file or in a database.
+        target: where the book shall be, a file or an address; nothing may be there.
         anchor: the latest head that was exported from the lost book.
 
     Returns:
@@ -425,7 +454,7 @@ def restore(source: str, target: str, *, anchor: Head) -> Book:
 
     Raises:
         LedgerTampered: if the backup was altered.
-        LedgerError: if there is already a file.
+        LedgerError: if there is already something.
     """
     with Book(source, read_only=True) as copy:
         copy.verify()

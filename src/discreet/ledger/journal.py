@@ -74,7 +74,8 @@ class Journal:
                 rows.foresee(places)
                 if changes.frozen(rows):
                     raise LedgerError(
-                        "The book is read-only: it did not match its anchor", "A steward compares it, then resumes."
+                        "The book is read-only: it did not match its anchor, or was moved",
+                        "A steward compares it, then resumes.",
                     )
         except BaseException as error:
             self.store.end(error)

@@ -16,7 +16,7 @@ from discreet.curator.catalog.public_tables import Unique
 from discreet.curator.config.toml_file import Analyst, Config, PublicTable, Table, load
 from discreet.engines.duckdb.sources import Csv, source_of
 from discreet.errors import InvalidParameter
-from discreet.ledger import Book, Role
+from discreet.ledger import Book, Role, is_there
 from discreet.ledger.serialization import write_loss
 from discreet.privacy import Loss
 
@@ -62,9 +62,9 @@ def check_known(config: Config) -> None:
         InvalidParameter: naming the first of them.
     """
     hint = "Run `discreet protect` first."
-    if not config.ledger.exists():
-        raise InvalidParameter("ledger", str(config.ledger), "to exist", hint)
-    with Book(str(config.ledger), read_only=True) as book:
+    if not is_there(config.ledger):
+        raise InvalidParameter("ledger", config.ledger, "to exist", hint)
+    with Book(config.ledger, read_only=True) as book:
         known = book.tables()
     for table in config.tables:
         if table.name not in known:

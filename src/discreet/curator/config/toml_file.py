@@ -17,6 +17,7 @@ from discreet.check import Number
 from discreet.curator.catalog.public_tables import Unique
 from discreet.curator.catalog.unit_of_privacy import target_of
 from discreet.errors import InvalidParameter
+from discreet.postgres_url import is_postgres, without
 from discreet.privacy import Budget, Loss
 
 FILE = "discreet.toml"
@@ -67,9 +68,12 @@ class Project:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """A discreet.toml: the ledger, the tables, the budget of each account, who may ask, for what, and on which day."""
+    """A discreet.toml: the ledger, the tables, the budget of each account, who may ask, for what, and on which day.
 
-    ledger: Path
+    The ledger is a path, or the address of a PostgreSQL database.
+    """
+
+    ledger: str
     tables: tuple[Table, ...]
     public: tuple[PublicTable, ...]
     budgets: Mapping[str, Loss]
@@ -103,8 +107,8 @@ def parse(text: str, folder: Path) -> Config:
     ... unit = "patient"
     ... '''
     >>> config = parse(text, Path("/data"))
-    >>> print(config.ledger.name, config.tables[0].unit, config.budgets["visits"])
-    discreet.ledger patient epsilon=0.1
+    >>> print(config.ledger, config.tables[0].unit, config.budgets["visits"])
+    /data/discreet.ledger patient epsilon=0.1
     """
     try:
         content = tomllib.loads(text, parse_float=Decimal)  # amounts are kept as they were written
@@ -127,9 +131,8 @@ def parse(text: str, folder: Path) -> Config:
         for name, caps in fields.get("projects", {}).items()
         for account, cap in _tables(f"projects.{name}", caps).items()
     )
-    ledger = folder / fields.get("ledger", "discreet.ledger")
     return Config(
-        ledger=ledger,
+        ledger=_ledger(fields.get("ledger", "discreet.ledger"), folder),
         tables=tables,
         public=public,
         budgets=budgets,
@@ -137,6 +140,13 @@ def parse(text: str, folder: Path) -> Config:
         projects=projects,
         today=fields.get("today"),
     )
+
+
+def _ledger(given: str, folder: Path) -> str:
+    if not is_postgres(given):
+        return str(folder / given)
+    without(given, called="ledger")
+    return given
 
 
 def _table(name: str, given: Mapping[str, Any], folder: Path) -> Table:

@@ -37,6 +37,7 @@ from discreet.mechanisms.base import CONFIDENCE, Law
 from discreet.plan.canonical import canonical
 from discreet.plan.model.nodes import Key
 from discreet.plan.model.schema import Limits
+from discreet.postgres_url import is_postgres
 from discreet.privacy import ZCDP, ApproxDP, Loss, PureDP
 from discreet.progress import stage
 from discreet.stream import RunningSum, SlidingWindow
@@ -98,7 +99,8 @@ class Streams:
             analyst: who asks, and pays from their cap.
             project: whose cap it counts against, too.
             confidence: of each interval.
-            state: the file of the private state; in a folder beside the ledger unless given.
+            state: the file of the private state; in a folder beside the ledger unless given, and needed if the ledger
+                is on a server.
 
         Raises:
             UnsupportedQuery: if the question cannot be released as a stream; nothing was spent.
@@ -184,10 +186,15 @@ class Streams:
 
     @property
     def _folder(self) -> Path | None:
-        return None if self._book.in_memory else Path(f"{self._book.path}.streams")
+        if self._book.in_memory or is_postgres(self._book.path):
+            return None
+        return Path(f"{self._book.path}.streams")
 
     def _path(self, called: str, analyst: str) -> Path | None:
         """The file of the private state of somebody's stream; None if the ledger dies with the process."""
+        if is_postgres(self._book.path):
+            hint = "Pass state=..., a file of your own that no other machine uses."
+            raise StreamError("The private state of a stream is a file beside the ledger, which is on a server", hint)
         digest = sha256(json.dumps([analyst, called]).encode()).hexdigest()[:32]
         return None if self._folder is None else self._folder / f"{digest}.state"
 

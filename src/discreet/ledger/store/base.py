@@ -2,8 +2,8 @@
 
 A store makes three promises. From `begin` to `end` a writer is alone among all threads and processes, and what was
 written is durable if it ends without an error, and gone if it ends with one. `reading` sees one state of the book.
-Entries and answers are only ever added. SQLite keeps them in `store.sqlite`; another database needs these two classes
-only.
+Entries and answers are only ever added. SQLite keeps them in `store.sqlite`, PostgreSQL in `store.postgres`; another
+database needs these two classes only.
 """
 
 from __future__ import annotations
@@ -157,7 +157,13 @@ class Transaction(ABC):
 
 
 class Store(ABC):
-    """A durable place for the rows of one book."""
+    """A durable place for the rows of one book.
+
+    Attributes:
+        path: the file, or the address of the database.
+    """
+
+    path: str
 
     @abstractmethod
     def begin(self) -> Transaction:
@@ -170,10 +176,6 @@ class Store(ABC):
     @abstractmethod
     def reading(self) -> AbstractContextManager[Transaction]:
         """Opens a view of one state of the book, which does not hinder writers."""
-
-    @abstractmethod
-    def backup(self, path: str) -> None:
-        """Writes a copy of one state of the book to a new file."""
 
     @abstractmethod
     def close(self) -> None:

@@ -18,14 +18,14 @@ from contextlib import closing, contextmanager
 
 from discreet.errors import LedgerError, LedgerTampered
 from discreet.ledger.store.base import Deferral, Store, Transaction
-from discreet.ledger.store.transaction import (
+from discreet.ledger.store.sqlite_tables import (
     APPLICATION,
     STATEMENTS,
     VERSION,
-    Remembered,
     SqliteTransaction,
     check_statements,
 )
+from discreet.ledger.store.transaction import Remembered
 
 MEMORY = ":memory:"
 _BROKEN: set[str] = set()  # files to which a commit failed in this process
@@ -149,7 +149,7 @@ class SqliteStore(Store):
                     self._reader.execute("ROLLBACK")
 
     def backup(self, path: str) -> None:
-        """See `Store.backup`; the copy is private to its owner, synced, and replaces nothing."""
+        """Writes a copy of one state of the book to a new file, private to its owner and synced; replaces nothing."""
         self._after_fork()
         with self._read_lock, _translated():
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))

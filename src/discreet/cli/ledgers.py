@@ -1,0 +1,68 @@
+"""`discreet ledger`: make a ledger that several machines share, and move or copy a book from one place to another."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from discreet.cli.output import say
+from discreet.errors import InvalidParameter
+from discreet.ledger import Book, is_there
+from discreet.ledger.store import postgres_tables
+
+app = typer.Typer(
+    name="ledger",
+    help="Keep the book on a PostgreSQL server: print the SQL that makes one, move a book there, copy it.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+Source = Annotated[str, typer.Argument(metavar="FROM", help="A ledger file, or postgresql://host/database.")]
+Target = Annotated[str, typer.Argument(metavar="TO", help="A new file, or a database without a ledger.")]
+Schema = Annotated[str, typer.Option(help="The schema of the tables.")]
+
+
+@app.command()
+def sql(
+    *,
+    writer: Annotated[list[str] | None, typer.Option(help="A role that keeps the book; may be repeated.")] = None,
+    reader: Annotated[list[str] | None, typer.Option(help="A role that only reads it; may be repeated.")] = None,
+    schema: Schema = postgres_tables.SCHEMA,
+    tables: Annotated[bool, typer.Option(help="Also make the tables.")] = True,
+) -> None:
+    """Print the SQL that makes a ledger and grants roles what they need; its owner runs it once, with psql."""
+    made = postgres_tables.tables_sql(postgres_tables.checked(schema)) if tables else ""
+    for role in writer or ():
+        made += postgres_tables.grants_sql(role, schema=schema)
+    for role in reader or ():
+        made += postgres_tables.grants_sql(role, schema=schema, only_read=True)
+    typer.echo(f"BEGIN;\n{made}COMMIT;")
+
+
+@app.command()
+def move(source: Source, target: Target) -> None:
+    """Move a book with its chain; the old one is read-only from then on, so that no budget is spent twice."""
+    _check(source)
+    with Book(source) as book:
+        head = book.move(target)
+    say(f"The book is there, as it was written: {head.sequence} entries. The old one takes no more charges.")
+    typer.echo(str(head))
+
+
+@app.command()
+def copy(source: Source, target: Target) -> None:
+    """Write a verified copy of a book and print its head; a copy is for keeping, never for charging."""
+    _check(source)
+    with Book(source, read_only=True) as book:
+        book.verify()
+        head = book.backup(target)
+    with Book(target, read_only=True) as kept:
+        kept.verify()
+    say(f"The copy is as the book was written: {head.sequence} entries.")
+    typer.echo(str(head))
+
+
+def _check(source: str) -> None:
+    if not is_there(source):
+        raise InvalidParameter("FROM", source, "to exist", "Name a ledger file, or an address.")

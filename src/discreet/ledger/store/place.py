@@ -1,0 +1,82 @@
+"""Where a book is: a file, or a PostgreSQL database; and how it gets from one place to another with its chain.
+
+A copy has the same entries with the same hashes, so heads that were exported before anchor it as well.
+"""
+
+from __future__ import annotations
+
+import os
+
+from discreet.errors import LedgerError
+from discreet.ledger.entry import Head
+from discreet.ledger.store.base import Store, Transaction
+from discreet.ledger.store.postgres import PostgresStore
+from discreet.ledger.store.sqlite import SqliteStore
+from discreet.postgres_url import is_postgres
+
+
+def store_at(place: str, *, timeout: float = 30.0, read_only: bool = False) -> Store:
+    """Opens the store at an address that begins with "postgresql://", or in a file.
+
+    Raises:
+        LedgerError: if it cannot be used.
+    """
+    if is_postgres(place):
+        return PostgresStore(place, timeout=timeout, read_only=read_only)
+    return SqliteStore(place, timeout=timeout, read_only=read_only)
+
+
+def is_there(place: str) -> bool:
+    """Tells whether there can be a book: a server says itself, when it is opened, that it has none."""
+    return is_postgres(place) or os.path.exists(place)
+
+
+def back_up(store: Store, place: str) -> None:
+    """Writes a copy of one state of a book to a new place.
+
+    Raises:
+        LedgerError: if something is there already.
+    """
+    if isinstance(store, SqliteStore) and not is_postgres(place):
+        store.backup(place)
+        return
+    with store.reading() as rows:
+        copy(rows, place)
+
+
+def copy(rows: Transaction, place: str) -> Head:
+    """Copies the book that a transaction sees to a new place, in one transaction there.
+
+    Returns:
+        The head of both.
+
+    Raises:
+        LedgerError: if something is there already, but for exactly this copy.
+    """
+    if not is_postgres(place) and os.path.exists(place):
+        raise LedgerError("There is already a file where the copy shall be", "Name another.")
+    target = store_at(place)
+    try:
+        into = target.begin()
+        try:
+            _fill(rows, into)
+        except BaseException as error:
+            target.end(error)
+            raise
+        target.end(None)
+    finally:
+        target.close()
+    return rows.tail()
+
+
+def _fill(rows: Transaction, into: Transaction) -> None:
+    if into.tail() == rows.tail() and rows.tail().sequence:
+        return  # somebody was stopped right after the copy
+    if into.tail().sequence:
+        raise LedgerError("There is already a book where the copy shall be", "Name another place.")
+    for entry in rows.entries():
+        into.append(entry)
+    for answer in rows.answers():
+        into.add_answer(*answer)
+    for scope, name, text in rows.states():
+        into.put(((scope, name), text))

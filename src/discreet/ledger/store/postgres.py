@@ -1,0 +1,353 @@
+"""The book on a PostgreSQL server: one advisory lock for all who write, one transaction for each act.
+
+Formal guarantee: `begin` returns inside a transaction that holds the ledger's advisory lock, and every statement in it
+sees what was committed before, so that nothing that is read can change before it is written, by whomever. `end` comes
+after what was written, and all that was seen, is durable.
+
+Waiting for the disk inside the lock would make everybody wait for it. So the transaction is committed without waiting
+(synchronous_commit = off), which releases the lock, and then a second, tiny transaction is committed with waiting. The
+server's log is flushed in order: once the second is durable, the first is, and the waits of many clients share one
+flush. A crash in between loses the end of the book, of which nobody was told. A reader who sees what is not known to
+be durable waits in the same way before anything that was read leaves this module.
+
+If the connection is lost while committing, nobody knows whether the commit took place. The lock tells: whoever holds it
+afterwards finds the entry in the book, or knows that it will never be there. A server that is back within the time-out
+therefore costs nothing but time.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+from discreet.errors import InternalError, LedgerError
+from discreet.ledger.entry import GENESIS, Head
+from discreet.ledger.store import postgres_tables
+from discreet.ledger.store.base import Deferral, Store, Transaction
+from discreet.ledger.store.postgres_connections import Connections, Statement
+from discreet.ledger.store.transaction import TAIL, Remembered, SqlTransaction
+from discreet.postgres_url import without
+
+_FETCHED = 5000  # rows of a long table at once
+_MOST_WAITING = 500  # statements that are sent at once
+_DEAF = 0.05  # seconds: how long a wait for other threads may last without hearing a signal
+
+_WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"  # each statement sees what was committed before it
+_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_SETTINGS = (
+    "SELECT set_config('search_path', %s, true), set_config('synchronous_commit', %s, true), "
+    "set_config('lock_timeout', %s, true), set_config('idle_in_transaction_session_timeout', %s, true)"
+)
+_LOCK = "SELECT pg_advisory_xact_lock(%s)"
+_HASH = "SELECT hash FROM entries WHERE sequence = %s"
+_LOGGED = "SELECT pg_logical_emit_message(true, 'discreet', '')"  # the commit of a transaction that logs is waited for
+_ABOUT = "SELECT to_regnamespace(%s) IS NOT NULL, obj_description(to_regnamespace(%s), 'pg_namespace')"
+
+
+class PostgresTransaction(SqlTransaction):
+    """The rows of a ledger on a server, through one connection inside a transaction.
+
+    What is written waits for the next statement that reads, or the end, so that it takes no trip of its own.
+
+    Args:
+        connections: where the connection is from.
+        connection: in a transaction.
+        schema: of the tables.
+        tail: the last entry.
+        remembered: states as they were at some head.
+    """
+
+    def __init__(
+        self, connections: Connections, connection: Any, schema: str, tail: Head, remembered: Remembered | None = None
+    ) -> None:
+        super().__init__(remembered)
+        self._connections, self._connection, self._schema = connections, connection, schema
+        self._waiting: list[Statement] = []
+        self._tail = tail
+        if remembered is not None and remembered[0] == tail:
+            self._known = remembered[1]
+        self._query = self._short = self._ask
+        self._write = self._later
+
+    def _later(self, query: str, values: Sequence[Any]) -> None:
+        self._waiting.append((_with_marks(query), values))
+        if len(self._waiting) >= _MOST_WAITING:
+            self.send()
+
+    def _ask(self, query: str, values: Sequence[Any]) -> Any:
+        return self.send((_with_marks(query), values))
+
+    def send(self, *last: Statement) -> Any:
+        """Runs what has waited and these statements, in one trip, and returns the cursor of the last."""
+        waiting, self._waiting = self._waiting, []
+        return self._connections.together(self._connection, (*waiting, *last))[-1]
+
+    def _stream(self, select: str, condition: str, values: Sequence[Any], after: int = 0) -> Iterator[tuple[Any, ...]]:
+        page = f"{select} WHERE sequence > ?{condition} ORDER BY sequence LIMIT {_FETCHED}"
+        while rows := self._ask(page, (after, *values)).fetchall():
+            yield from rows
+            after = rows[-1][0]
+
+    def check(self) -> None:
+        """See `Transaction.check`."""
+        postgres_tables.check_tables(self._connection, self._schema)
+
+
+class PostgresStore(Store):
+    """One connection for writing, behind a lock, and spare ones for readers; all are made anew after a fork.
+
+    Args:
+        url: the address of the database, as libpq reads it, without a password; `schema` in it names the schema of the
+            tables, which are made if they are not there and the role may make them.
+        timeout: seconds to wait for other writers, and for a server that went away.
+        read_only: refuses every write, and never makes tables.
+
+    Raises:
+        LedgerError: if the server cannot be reached, does not keep what it acknowledges, or has no ledger.
+        InvalidParameter: if there is a password in the address.
+        MissingExtra: if psycopg is not installed.
+    """
+
+    def __init__(self, url: str, *, timeout: float = 30.0, read_only: bool = False) -> None:
+        self._url, own = without(url, "schema", called="ledger")
+        self.path = url
+        self._schema = postgres_tables.checked(own.get("schema", postgres_tables.SCHEMA))
+        self._key = int.from_bytes(sha256(f"discreet ledger {self._schema}".encode()).digest()[:8], "big", signed=True)
+        self._timeout, self._read_only = timeout, read_only
+        self._deferral = Deferral()
+        self._start()
+        with self._connections.translated(), self._connections.borrowed() as connection:
+            self._recognise(connection)
+
+    def _start(self) -> None:
+        self._process = os.getpid()
+        self._connections = Connections(self._url, timeout=self._timeout, read_only=self._read_only)
+        self._writer: Any = None
+        self._rows: PostgresTransaction | None = None
+        self._remembered: Remembered | None = None
+        self._durable = Head(0, GENESIS)  # exactly this head is known to be on the disk
+        self._write_lock = threading.RLock()
+
+    def _recognise(self, connection: Any) -> None:
+        """Refuses what is no ledger, and makes the tables if there is nothing."""
+        there, about = self._about(connection)
+        if not there:
+            self._create(connection)
+            _, about = self._about(connection)
+        postgres_tables.version(about)
+        with self._connections.rights_to(f"use the ledger in schema {self._schema}"):
+            connection.execute(f"SELECT 1 FROM {self._schema}.entries WHERE sequence = 0")  # noqa: S608 - a checked name
+        postgres_tables.check_tables(connection, self._schema)
+
+    def _create(self, connection: Any) -> None:
+        if self._read_only:
+            raise LedgerError(f"There is no ledger in schema {self._schema} of the database", "Name where it is.")
+        with self._connections.rights_to("make a ledger here"), connection.transaction():
+            connection.execute(_LOCK, (self._key,))
+            if not self._about(connection)[0]:
+                connection.execute(postgres_tables.tables_sql(self._schema))
+
+    def _about(self, connection: Any) -> tuple[bool, str | None]:
+        """Whether the schema is there, and what its comment tells."""
+        there, about = connection.execute(_ABOUT, (self._schema, self._schema)).fetchone()
+        return there, about
+
+    def close(self) -> None:
+        """See `Store.close`; connections inherited over a fork are left alone."""
+        if self._process == os.getpid():
+            self._drop()
+            self._connections.close()
+
+    def _drop(self) -> None:
+        """Lets go of the writing connection; the server undoes what it has not committed."""
+        connection, self._writer = self._writer, None
+        if connection is not None:
+            connection.close()
+
+    def _after_fork(self) -> None:
+        """Connections do not survive a fork: the child opens its own and never touches the parent's."""
+        if self._process != os.getpid():
+            self._inherited = self._writer, self._connections  # kept: closing them would end the parent's
+            self._start()
+
+    # ------------------------------------------------------------------------------------------------------ writing
+
+    def begin(self) -> Transaction:
+        """See `Store.begin`."""
+        if self._read_only:
+            raise LedgerError("The ledger was opened to be read only", "Nothing was written.")
+        self._after_fork()
+        self._hold()
+        try:
+            if self._rows is not None:
+                raise InternalError("A transaction was begun inside another.")
+            (tail,) = self._connections.reached(lambda: self._locked((TAIL, ())))
+            head = Head(*tail) if tail else Head(0, GENESIS)
+            self._rows = PostgresTransaction(self._connections, self._writer, self._schema, head, self._remembered)
+        except BaseException as error:
+            self._let_go()
+            self._connections.retell(error)
+            raise
+        self._remembered = None  # until what follows is committed
+        return self._rows
+
+    def _locked(self, *statements: Statement) -> list[Any]:
+        """Begins a transaction that holds the lock; returns the first row of each statement in it.
+
+        Signals are heard during the wait. The connection is dropped, and the lock with it, if anything happens.
+        """
+        try:
+            if self._writer is None:
+                self._writer = self._connections.connect()
+            with self._hearing():
+                all_statements = (*self._settings(_WRITING, "off"), (_LOCK, (self._key,)), *statements)
+                cursors = self._connections.together(self._writer, all_statements)
+                return [cursor.fetchone() for cursor in cursors[-len(statements) :]]
+        except BaseException:
+            self._drop()
+            raise
+
+    def end(self, error: BaseException | None) -> None:
+        """See `Store.end`."""
+        rows = self._rows
+        if rows is None:
+            raise InternalError("A transaction was ended that nobody began.")
+        try:
+            if error is None:
+                self._commit(rows)
+                self._remembered = rows.remembered
+            else:
+                self._roll_back()
+                self._connections.retell(error)
+        finally:
+            self._rows = None
+            self._let_go()
+        if error is None:
+            self._make_durable(rows.tail())
+
+    def _commit(self, rows: PostgresTransaction) -> None:
+        """Commits, without waiting for the disk; whatever goes wrong, finds out what has become of it."""
+        try:
+            if rows.send(("COMMIT", ())).statusmessage == "COMMIT":
+                return
+            self._drop()
+        except self._connections.error as error:
+            self._drop()
+            if not self._is_written(rows.tail()):
+                self._connections.retell(error)
+            return
+        raise LedgerError("The server undid the transaction", "Nothing was written. Try again.")
+
+    def _is_written(self, head: Head) -> bool:
+        """Finds out whether a commit took place: the lock is free once it has, or never will.
+
+        Raises:
+            LedgerError: if the server does not come back in time.
+        """
+        at = _HASH, (head.sequence,)
+        with _unknown(head):
+            (found,) = self._connections.reached(lambda: self._locked(at))
+        self._roll_back()
+        return bool(found == (head.hash,))
+
+    def _make_durable(self, head: Head) -> None:
+        """Waits until what was seen is on the disk, also on the standbys that the server waits for.
+
+        Raises:
+            LedgerError: if it is not in the book any more, since the server has crashed; nobody was told of it.
+        """
+        if head == self._durable or not head.sequence or self._connections.standby:
+            return
+        with _unknown(head):
+            there = self._connections.reached(lambda: self._flush(head))
+        if not there:
+            raise LedgerError("The server crashed before it had written", "Nothing was written. Try again.")
+        self._durable = head
+
+    def _flush(self, head: Head) -> bool:
+        """Commits with waiting; tells whether what shall be durable was there, so that it is now."""
+        flush = (_HASH, (head.sequence,)), (_LOGGED, ()), ("COMMIT", ())
+        with self._connections.borrowed() as connection:
+            begin = self._settings(_WRITING, self._connections.waits)
+            *_, found, _, done = self._connections.together(connection, (*begin, *flush))
+            return bool(found.fetchone() == (head.hash,) and done.statusmessage == "COMMIT")
+
+    def _settings(self, begin: str, commit: str) -> tuple[Statement, Statement]:
+        patience = f"{max(1, int(1000 * self._timeout))}ms"
+        return (begin, ()), (_SETTINGS, (f"{self._schema}, pg_catalog, pg_temp", commit, patience, patience))
+
+    def _roll_back(self) -> None:
+        try:
+            if self._writer is not None:
+                self._writer.execute("ROLLBACK")
+        except self._connections.error:
+            self._drop()
+
+    def _hold(self) -> None:
+        """Excludes other threads; a signal is heard while it waits for them, and waits itself from then on."""
+        self._deferral.begin()
+        while not self._write_lock.acquire(timeout=_DEAF):
+            self._deferral.end()
+            self._deferral.begin()
+
+    def _let_go(self) -> None:
+        """Lets other threads write, and hears a signal that has waited."""
+        self._write_lock.release()
+        self._deferral.end()
+
+    @contextmanager
+    def _hearing(self) -> Iterator[None]:
+        """Hears signals during a wait for others."""
+        self._deferral.end()
+        try:
+            yield
+        finally:
+            self._deferral.begin()
+
+    # ------------------------------------------------------------------------------------------------------ reading
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """See `Store.reading`."""
+        self._after_fork()
+        with self._connections.translated():
+            connection, head = self._connections.reached(self._view)
+            try:
+                yield PostgresTransaction(self._connections, connection, self._schema, head)
+            finally:
+                self._connections.give_back(connection)
+            self._make_durable(head)
+
+    def _view(self) -> tuple[Any, Head]:
+        """A connection inside a transaction that sees one state, and the last entry of it."""
+        connection = self._connections.take()
+        try:
+            *_, tail = self._connections.together(connection, (*self._settings(_READING, "off"), (TAIL, ())))
+            row = tail.fetchone()
+            return connection, Head(*row) if row else Head(0, GENESIS)
+        except BaseException:
+            connection.close()
+            raise
+
+
+@contextmanager
+def _unknown(head: Head) -> Iterator[None]:
+    """Says of what nobody knows whether it is in the book, if a server does not come back."""
+    try:
+        yield
+    except LedgerError as error:
+        raise LedgerError(
+            f"{error.reason}; whether entry {head.sequence} is in the book is not known",
+            "A charge may have been made. Ask again under the same key: one that is there will be found.",
+        ) from None
+
+
+@lru_cache(maxsize=256)
+def _with_marks(query: str) -> str:
+    """The statement with psycopg's marks for values; ours hold no other question marks, nor percent signs."""
+    return query.replace("?", "%s")
