@@ -48,7 +48,8 @@ def test_all_commands_are_there() -> None:
     assert {"init", "protect", "ask", "explain", "budget", "history", "verify", "attack", "audit"} <= set(COMMANDS)
     attacks = {f"attack {name.replace('_', '-')}" for name in ATTACKS}
     streams = {"stream start", "stream release", "stream show"}
-    assert set(BELOW) == attacks | streams | {"survey make", "survey answer", "survey estimate"}
+    ledgers = {"ledger sql", "ledger move", "ledger copy"}
+    assert set(BELOW) == attacks | streams | ledgers | {"survey make", "survey answer", "survey estimate"}
 
 
 @every("name", sorted(LATE))

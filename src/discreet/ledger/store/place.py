@@ -44,22 +44,28 @@ def back_up(store: Store, place: str) -> None:
         copy(rows, place)
 
 
-def copy(rows: Transaction, place: str) -> Head:
+def copy(rows: Transaction, place: str, *, again: bool = False) -> Head:
     """Copies the book that a transaction sees to a new place, in one transaction there.
+
+    Args:
+        rows: what is copied.
+        place: where to.
+        again: whether the same copy may be there already, since somebody was stopped right after making it.
 
     Returns:
         The head of both.
 
     Raises:
-        LedgerError: if something is there already, but for exactly this copy.
+        LedgerError: if something else is there already.
     """
-    if not is_postgres(place) and os.path.exists(place):
+    if not is_postgres(place) and os.path.exists(place) and not again:
         raise LedgerError("There is already a file where the copy shall be", "Name another.")
     target = store_at(place)
     try:
         into = target.begin()
         try:
-            _fill(rows, into)
+            if not (again and into.tail() == rows.tail()):
+                _fill(rows, into)
         except BaseException as error:
             target.end(error)
             raise
@@ -70,8 +76,6 @@ def copy(rows: Transaction, place: str) -> Head:
 
 
 def _fill(rows: Transaction, into: Transaction) -> None:
-    if into.tail() == rows.tail() and rows.tail().sequence:
-        return  # somebody was stopped right after the copy
     if into.tail().sequence:
         raise LedgerError("There is already a book where the copy shall be", "Name another place.")
     for entry in rows.entries():

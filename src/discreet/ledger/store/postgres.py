@@ -121,8 +121,12 @@ class PostgresStore(Store):
         self._timeout, self._read_only = timeout, read_only
         self._deferral = Deferral()
         self._start()
-        with self._connections.translated(), self._connections.borrowed() as connection:
-            self._recognise(connection)
+        try:
+            with self._connections.translated(), self._connections.borrowed() as connection:
+                self._recognise(connection)
+        except BaseException:
+            self.close()
+            raise
 
     def _start(self) -> None:
         self._process = os.getpid()

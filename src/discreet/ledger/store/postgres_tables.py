@@ -147,7 +147,8 @@ def _trigger(schema: str, name: str, table: str, kind: int, function: str) -> st
     verbs = {_INSERT: "INSERT", _UPDATE: "UPDATE", _DELETE: "DELETE", _TRUNCATE: "TRUNCATE"}
     when = " OR ".join(verb for bit, verb in verbs.items() if kind & bit)
     each = "ROW" if kind & _ROW else "STATEMENT"
-    return f"CREATE TRIGGER {name} BEFORE {when} ON {schema}.{table} FOR EACH {each} EXECUTE FUNCTION {schema}.{function}()"
+    head = f"CREATE TRIGGER {name} BEFORE {when} ON {schema}.{table}"
+    return f"{head} FOR EACH {each} EXECUTE FUNCTION {schema}.{function}()"
 
 
 def _functions(schema: str) -> dict[str, str]:
@@ -213,6 +214,6 @@ def _expected(schema: str) -> dict[tuple[str, str], str]:
         for name, kind in columns.items():
             expected["column", f"{table}.{name}"] = f"{kind} t C f" if kind == "text" else f"{kind} t f"
     expected |= {("key", name): told for name, told in _KEYS.items()}
-    for name, (table, kind, function) in _TRIGGERS.items():
-        expected["trigger", name] = f"{table} {kind} O t t {function}"
+    for name, (table, verbs, function) in _TRIGGERS.items():
+        expected["trigger", name] = f"{table} {verbs} O t t {function}"
     return expected | {("function", name): source for name, source in _functions(schema).items()}

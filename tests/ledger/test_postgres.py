@@ -1,0 +1,645 @@
+"""A ledger on PostgreSQL: what its roles may do, what is found out, and what a cut connection or a crash leaves."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from discreet.curator.curator import Curator
+from discreet.engines import Memory
+from discreet.errors import (
+    InsufficientBudget,
+    InvalidParameter,
+    LedgerError,
+    LedgerTampered,
+    MissingExtra,
+    StreamError,
+)
+from discreet.ledger import Book, Head
+from discreet.ledger.entry import seal
+from discreet.ledger.store import postgres_tables
+from discreet.ledger.store.postgres import PostgresStore
+from discreet.ledger.store.transaction import _seal
+from discreet.postgres_url import without
+from discreet.privacy import Budget, PureDP
+from tests.cases import try_all
+from tests.cli.clinic import run as run_command
+from tests.ledger.books import TENTH, busy_book, opened
+from tests.ledger.crowds import check, run
+from tests.ledger.proxy import Proxy
+from tests.postgres_server import PostgresServer
+
+CANARY = "Frau-Geheim-1961"
+
+
+def run_sql(place: str, *statements: str, user: str = "postgres") -> list[Any]:
+    """Runs statements in the schema of a place, each by itself; returns the rows of the last."""
+    url, own = without(place.replace("postgres@", f"{user}@"), "schema")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"SET search_path = {own.get('schema', 'discreet')}")
+        for statement in statements:
+            cursor = connection.execute(statement)
+        return cursor.fetchall() if cursor.description else []
+
+
+def schema_of(place: str) -> str:
+    return without(place, "schema")[1]["schema"]
+
+
+# --------------------------------------------------------------------------------------------------------------- roles
+
+
+@pytest.fixture(scope="module")
+def roles(postgres_server: PostgresServer) -> None:
+    with postgres_server.superuser() as connection:
+        for role in ("owning", "keeping", "looking", "nobody_special"):
+            connection.execute(f"CREATE ROLE {role} LOGIN")
+
+
+@pytest.fixture
+def granted(place: str, request: pytest.FixtureRequest) -> str:
+    """A ledger that one role owns, another keeps and a third only reads."""
+    request.getfixturevalue("roles")
+    schema = schema_of(place)
+    made = postgres_tables.tables_sql(schema) + postgres_tables.grants_sql("keeping", schema=schema)
+    database = without(place, "schema")[0].rpartition("/")[2]
+    run_sql(place, f"GRANT CREATE ON DATABASE {database} TO owning")
+    run_sql(place, made + postgres_tables.grants_sql("looking", schema=schema, only_read=True), user="owning")
+    return place
+
+
+FORBIDDEN = (
+    "UPDATE entries SET who = 'x'",
+    "UPDATE entries SET body = body WHERE sequence = 1",
+    "DELETE FROM entries",
+    "DELETE FROM entries WHERE false",
+    "TRUNCATE entries",
+    "TRUNCATE entries, answers, states CASCADE",
+    "UPDATE answers SET payload = ''",
+    "DELETE FROM answers",
+    "TRUNCATE answers",
+    "DELETE FROM states",
+    "TRUNCATE states",
+    "UPDATE states SET name = 'x'",
+    "UPDATE states SET scope = 'x'",
+    "ALTER TABLE entries DISABLE TRIGGER ALL",
+    "ALTER TABLE entries DROP COLUMN hash",
+    "DROP TRIGGER entries_kept ON entries",
+    "DROP TABLE states",
+    "DROP FUNCTION kept() CASCADE",
+    "CREATE OR REPLACE FUNCTION kept() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+    "CREATE TRIGGER more BEFORE INSERT ON entries FOR EACH ROW EXECUTE FUNCTION kept()",
+    "CREATE TABLE more (x int)",
+    "SET session_replication_role = replica",
+    "INSERT INTO entries SELECT * FROM entries ON CONFLICT (sequence) DO UPDATE SET who = 'x'",
+    "INSERT INTO entries SELECT sequence + 100, time, kind, account, who, price, '', 0, body, hash FROM entries",
+    "COPY entries TO PROGRAM 'cat'",
+)
+
+
+def test_the_role_that_keeps_the_book_can_do_that_and_nothing_else(granted: str) -> None:
+    with opened(granted.replace("postgres@", "keeping@")) as book:
+        receipt = book.charge("patients", TENTH, key="k")
+        assert book.store_answer(receipt, "replay", b"\x00\xff")
+        assert book.charge("patients", TENTH, key="k").repeated
+        head = book.verify()
+        assert [stored.payload for stored in book.stored("replay")] == [b"\x00\xff"]
+
+    def refuse(statement: str) -> None:
+        with pytest.raises((psycopg.errors.InsufficientPrivilege, psycopg.errors.RaiseException)):
+            run_sql(granted, statement, user="keeping")
+
+    try_all(FORBIDDEN, refuse)
+    with Book(granted.replace("postgres@", "looking@"), read_only=True) as book:
+        assert book.verify() == head
+        with pytest.raises(LedgerError):
+            book.charge("patients", TENTH)
+    with Book(granted.replace("postgres@", "looking@")) as book, pytest.raises(LedgerError, match="lacks a right"):
+        book.charge("patients", TENTH)
+    for place in (granted, granted.replace(schema_of(granted), "of_their_own")):
+        with pytest.raises(LedgerError, match="The role may not"):
+            Book(place.replace("postgres@", "nobody_special@"))
+
+
+def test_triggers_stop_the_owner_as_well(granted: str) -> None:
+    busy_book(granted)  # type: ignore[arg-type]
+
+    def refuse(statement: str) -> None:
+        with pytest.raises(psycopg.errors.RaiseException):
+            run_sql(granted, statement, user="owning")
+
+    changes = ["UPDATE entries SET who = 'x'", "UPDATE answers SET charge = 1"]
+    tables = "entries", "answers", "states"
+    try_all([*changes, *(f"{verb} {table}" for table in tables for verb in ("DELETE FROM", "TRUNCATE"))], refuse)
+    Book(granted).close()
+
+
+def test_an_entry_is_taken_at_the_end_and_with_its_hash_only(granted: str) -> None:
+    with opened(granted) as book:
+        head = book.head()
+    fields = "2026-01-01", "charge", "patients", "owner", "{}", "", 0, "{}"
+    right = seal(head.hash, 2, fields)
+
+    def refuse(entry: tuple[object, ...]) -> None:
+        values = ", ".join(f"'{value}'" for value in entry)
+        with pytest.raises(psycopg.errors.RaiseException):
+            run_sql(granted, f"INSERT INTO entries VALUES ({values})", user="keeping")
+
+    wrong = [right._replace(hash=right.hash[::-1]), right._replace(who="ana"), seal(head.hash, 3, fields)]
+    try_all([*wrong, seal("0" * 64, 1, fields), seal("0" * 64, 2, fields)], refuse)
+    with Book(granted) as book:
+        assert book.verify() == head
+
+
+def test_a_state_that_no_entry_made_is_found_and_one_without_its_seal_never_used(place: str) -> None:
+    with opened(place) as book:
+        book.charge("patients", TENTH)
+        ((name, text),) = run_sql(place, "SELECT name, text FROM states WHERE scope = 'standing'")
+        less = text.replace("1/10", "0/1")
+        assert less != text
+        run_sql(place, f"UPDATE states SET text = '{less}' WHERE scope = 'standing'")
+        with pytest.raises(LedgerTampered, match="seal"):
+            book.balance("patients")
+        run_sql(place, f"UPDATE states SET seal = '{_seal('standing', name, less)}' WHERE scope = 'standing'")
+        with pytest.raises(LedgerTampered, match="not what the entries amount to"):
+            book.verify()
+        with pytest.raises(LedgerTampered):
+            book.charge("patients", TENTH)
+
+
+ALTERED = (
+    "ALTER TABLE entries DISABLE TRIGGER entries_kept",
+    "DROP TRIGGER answers_not_emptied ON answers",
+    "CREATE OR REPLACE FUNCTION kept() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+    "DROP INDEX entries_by_key",
+    "ALTER TABLE states SET UNLOGGED",
+    "ALTER TABLE entries ADD COLUMN more text",
+    "ALTER TABLE entries ALTER COLUMN who DROP NOT NULL",
+    "CREATE RULE silent AS ON DELETE TO entries DO INSTEAD NOTHING",
+    "ALTER TABLE entries ENABLE ROW LEVEL SECURITY",
+    "ALTER TABLE states ENABLE REPLICA TRIGGER states_kept",
+    "CREATE VIEW more AS SELECT 1",
+)
+
+
+def test_altered_tables_and_triggers_are_noticed(new_place: Callable[[], str]) -> None:
+    def notice(statement: str) -> None:
+        place = new_place()
+        with opened(place) as book:
+            run_sql(place, statement)
+            with pytest.raises(LedgerTampered, match="altered"):
+                book.verify()
+        with pytest.raises(LedgerTampered, match="altered"):
+            Book(place)
+
+    try_all(ALTERED, notice)
+
+
+# ----------------------------------------------------------------------------------------------------------- addresses
+
+
+def test_a_password_in_an_address_is_refused_and_never_shown() -> None:
+    def refuse(rest: str) -> None:
+        with pytest.raises(InvalidParameter) as caught:
+            Book(f"postgresql://{rest}")
+        assert CANARY not in f"{caught.value} {caught.value!r} {vars(caught.value)}"
+
+    secrets = [f"ana:{CANARY}@h/db", f"ana@h/db?password={CANARY}", f"h/db?sslpassword={CANARY}"]
+    try_all([*secrets, f"ana:x#{CANARY}@h/db", f"ana:x/{CANARY}@h/db", f"ana:@{CANARY}@h/db"], refuse)
+
+
+def test_what_cannot_be_used_is_told(ledgers: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(LedgerError, match="no ledger in schema"):
+        Book(place, read_only=True)
+    with pytest.raises(LedgerError, match="cannot be used"):
+        Book("postgresql://postgres@127.0.0.1:1/postgres")
+    with pytest.raises(LedgerError, match="is no ledger"):
+        Book(f"{ledgers}?schema=public")
+    with pytest.raises(InvalidParameter, match="plain name"):
+        Book(f"{ledgers}?schema=a;b")
+    opened(place).close()
+    run_sql(place, f"COMMENT ON SCHEMA {schema_of(place)} IS 'discreet ledger, version 2'")
+    with pytest.raises(LedgerError, match="newer version"):
+        Book(place)
+    monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
+    with pytest.raises(MissingExtra, match=r"discreet\[postgres\]"):
+        Book(place)
+
+
+def test_nothing_that_was_asked_or_answered_reaches_the_log(postgres_server: PostgresServer, place: str) -> None:
+    with opened(place) as book:
+        receipt = book.charge("patients", TENTH, question=f'{{"where":"{CANARY}"}}', key=CANARY)
+        book.store_answer(receipt, CANARY, CANARY)
+        run_sql(place, "ALTER TABLE states ADD CHECK (scope = 'x') NOT VALID")
+        with pytest.raises(LedgerError) as caught:
+            book.charge("patients", TENTH, question=f'{{"where":"{CANARY}"}}', key=CANARY * 2)
+        assert CANARY not in f"{caught.value} {caught.value.__cause__} {caught.value.__context__}"
+    questions = [line for line in postgres_server.log().splitlines() if CANARY in line]
+    assert not [line for line in questions if "where" in line]
+
+
+# ------------------------------------------------------------------------------------------------- threads and others
+
+
+def test_a_crowd_spends_exactly_what_there_is(place: str) -> None:  # RT-059
+    opened(place, Budget(epsilon=4)).close()
+    lines = run("crowd", place, 3, 2)
+    assert check(place, lines, 40) == 40  # type: ignore[arg-type]
+    assert sum(line[0] == "answered" for line in lines) == 40
+
+
+@pytest.mark.slow
+def test_ten_clients_and_a_cap_of_500_answer_exactly_500(place: str) -> None:
+    opened(place, Budget(epsilon=50)).close()
+    lines = run("crowd", place, 10, 2)
+    assert check(place, lines, 500) == 500  # type: ignore[arg-type]
+    assert sum(line[0] == "answered" for line in lines) == 500
+
+
+def test_one_key_many_threads_one_charge(place: str) -> None:  # RT-061
+    with opened(place) as book, ThreadPoolExecutor(8) as crew:
+        receipts = list(crew.map(lambda _: book.charge("patients", TENTH, key="k"), range(24)))
+        assert len({receipt.hash for receipt in receipts}) == 1
+        assert sum(not receipt.repeated for receipt in receipts) == 1
+        assert book.balance("patients").spent == PureDP("0.1")
+
+
+def test_waiting_for_others_ends(place: str) -> None:
+    with opened(place) as book, Book(place, timeout=0.1) as other:
+        with book._journal.writing(), pytest.raises(LedgerError, match="Others are writing"):
+            other.charge("patients", TENTH)
+        assert other.charge("patients", TENTH).sequence == 2
+
+
+def test_a_forked_process_opens_its_own_connections(place: str) -> None:
+    with opened(place) as book:
+        child = os.fork()
+        if child == 0:
+            try:
+                book.charge("patients", TENTH)
+                book.close()
+            finally:
+                os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        book.charge("patients", TENTH)
+        assert book.verify().sequence == 3
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_is_heard_while_others_write(place: str) -> None:
+    with opened(place) as book, psycopg.connect(without(place, "schema")[0]) as other:
+        other.execute("SELECT pg_advisory_xact_lock(%s)", (book._journal.store._key,))  # type: ignore[attr-defined]
+        threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            book.charge("patients", TENTH)
+        other.rollback()
+        assert book.charge("patients", TENTH).sequence == 2
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_inside_a_transaction_waits_for_its_end(place: str) -> None:
+    done = []
+
+    def act(book: Book) -> None:
+        with book._journal.acting() as rows:
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append(rows.tail())
+
+    with opened(place) as book:
+        with pytest.raises(KeyboardInterrupt):
+            act(book)
+        assert done == [book.head()]
+        book.charge("patients", TENTH)
+
+
+def test_the_clock_may_go_back(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(place) as book:
+        first = book.charge("patients", TENTH)
+        monkeypatch.setattr(time, "time_ns", lambda: 10**18)
+        second = book.charge("patients", TENTH)
+        assert second.sequence == first.sequence + 1
+        assert [entry.time[:4] for entry in book.history()][-1] == "2001"
+        book.verify()
+
+
+# --------------------------------------------------------------------------------------------------- lost connections
+
+
+@pytest.fixture
+def proxy(postgres_server: PostgresServer) -> Iterator[Proxy]:
+    with Proxy(postgres_server.port) as between:
+        yield between
+
+
+def test_a_connection_cut_anywhere_costs_one_charge_at_most(
+    proxy: Proxy, postgres_server: PostgresServer, place: str
+) -> None:  # RT-063
+    opened(place, Budget(epsilon=100)).close()
+    through = place.replace(f":{postgres_server.port}/", f":{proxy.port}/")
+    with Book(place) as honest:
+        known = Count(honest)
+        for reply in (False, True):
+            for piece in range(1, 12):
+                key = f"{piece}-{reply}"
+                with closing(PostgresStore(through, timeout=20)) as store:
+                    proxy.arm(piece, reply=reply)
+                    book = Book(store)
+                    told = attempt(book, key)
+                    if not proxy.cut:
+                        break
+                    proxy.arm(-1, reply=False)
+                    assert known.more() <= 1
+                    again = attempt(book, key)  # the same process goes on
+                assert again is not None
+                assert honest.history(after=again.sequence - 1, limit=1)[0].hash == again.hash
+                assert told is None or told.hash == again.hash
+                assert known.all() == 1
+            assert piece > 3  # a charge takes so many trips, and each was cut
+        honest.verify()
+
+
+class Count:
+    """How many charges there are since the last look at all of them."""
+
+    def __init__(self, book: Book) -> None:
+        self._book, self._seen = book, 0
+
+    def more(self) -> int:
+        return sum(entry.kind == "charge" for entry in self._book.history()) - self._seen
+
+    def all(self) -> int:
+        new = self.more()
+        self._seen += new
+        return new
+
+
+def attempt(book: Book, key: str) -> Any:
+    try:
+        return book.charge("patients", TENTH, key=key)
+    except LedgerError:
+        return None
+
+
+def test_a_commit_of_which_nothing_is_known_is_told(proxy: Proxy, postgres_server: PostgresServer, place: str) -> None:
+    opened(place).close()
+    through = place.replace(f":{postgres_server.port}/", f":{proxy.port}/")
+    book = Book(through, timeout=0.3)
+    book.account("patients")
+    honest = PostgresStore._commit
+
+    def cut(store: PostgresStore, rows: Any) -> None:
+        proxy.close()
+        honest(store, rows)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PostgresStore, "_commit", cut)
+        with pytest.raises(LedgerError, match="whether entry 2 is in the book is not known"):
+            book.charge("patients", TENTH, key="k")
+    book.close()
+    with Book(place) as later:
+        assert not later.charge("patients", TENTH, key="k").repeated  # the server has undone it
+        assert later.verify().sequence == 2
+
+
+def test_a_book_that_grew_younger_is_noticed(place: str) -> None:
+    schema = schema_of(place)
+    with opened(place) as book:
+        book.charge("patients", TENTH)
+        copies = [f"CREATE TABLE old_{table} AS SELECT * FROM {table}" for table in ("entries", "states", "answers")]
+        run_sql(place, *(copy.replace("TABLE ", "TABLE public.", 1) for copy in copies))
+        book.charge("patients", TENTH)
+        anchor = book.head()
+        run_sql(
+            place,
+            "SET session_replication_role = replica",
+            *(f"DELETE FROM {table}" for table in ("entries", "states", "answers")),
+            *(f"INSERT INTO {schema}.{t} SELECT * FROM public.old_{t}" for t in ("entries", "states", "answers")),
+            *(f"DROP TABLE public.old_{table}" for table in ("entries", "states", "answers")),
+        )
+        with pytest.raises(LedgerTampered, match="older than what this process has seen"):
+            book.charge("patients", TENTH)
+    with Book(place) as fresh:
+        fresh.verify()  # a good book of yesterday
+        with pytest.raises(LedgerTampered):
+            fresh.check_anchor(anchor)
+        assert fresh.frozen
+    with Book(place) as fresh, pytest.raises(LedgerError, match="read-only"):
+        fresh.charge("patients", TENTH)
+
+
+# ------------------------------------------------------------------------------------------------ from place to place
+
+
+def test_a_file_moves_to_the_server_with_its_chain_and_takes_no_more_charges(tmp_path: Path, place: str) -> None:
+    path = tmp_path / "clinic.ledger"
+    busy_book(path)
+    with Book(str(path)) as book:
+        told = book.history(), book.balance("patients", analyst="ana"), book.stored("visits@2026-11/count")
+        head = book.move(place)
+        with pytest.raises(LedgerError, match="read-only"):
+            book.charge("patients", TENTH)
+        with pytest.raises(LedgerError, match="already"):
+            book.move(place)
+    with Book(place, anchor=head) as there:
+        assert there.verify() == head == Head.parse(str(head))
+        assert (there.history(), there.balance("patients", analyst="ana"), there.stored("visits@2026-11/count")) == told
+        there.charge("patients", TENTH)
+        copied = there.backup(str(tmp_path / "copy"))
+        assert (tmp_path / "copy").stat().st_mode & 0o777 == 0o600
+        for taken in (place, str(tmp_path / "copy")):
+            with pytest.raises(LedgerError, match="already"):
+                there.backup(taken)
+    with Book(str(tmp_path / "copy"), anchor=head) as back:
+        assert back.verify() == copied
+
+
+def test_a_move_that_was_stopped_after_the_copy_is_finished_by_the_next(tmp_path: Path, place: str) -> None:
+    path = tmp_path / "clinic.ledger"
+    busy_book(path)
+    with Book(str(path)) as book:
+        book.backup(place)
+        head = book.move(place)
+        assert book.frozen
+    with Book(place, read_only=True) as there:
+        assert there.head() == head
+
+
+# ------------------------------------------------------------------------------------------------------------- crashes
+
+
+@pytest.fixture(scope="module")
+def fragile() -> Iterator[PostgresServer]:
+    """A server of our own, whose log is written by whoever waits for it and nobody else."""
+    server = PostgresServer({"wal_writer_delay": "10s", "wal_writer_flush_after": "0", "checkpoint_timeout": "1h"})
+    yield server
+    server.close()
+
+
+@pytest.mark.slow
+def test_what_nobody_waited_for_is_lost_in_a_crash_and_what_was_told_is_not(
+    fragile: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = fragile.url(database=fragile.make_database())
+    with opened(place) as book:
+        told = book.charge("patients", TENTH, key="told")
+        with monkeypatch.context() as patch:
+            patch.setattr(PostgresStore, "_make_durable", lambda *_: None)
+            book.charge("patients", TENTH, key="untold")  # the mistake that this test must notice
+        fragile.kill()
+        fragile.restart()
+    with Book(place) as book:
+        assert book.verify() == Head(told.sequence, told.hash)
+        assert book.charge("patients", TENTH, key="told").repeated
+        assert not book.charge("patients", TENTH, key="untold").repeated
+
+
+@pytest.mark.slow
+def test_readers_show_nothing_that_a_crash_could_lose(fragile: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = fragile.url(database=fragile.make_database())
+    with opened(place) as book, Book(place) as reader:
+        with monkeypatch.context() as patch:
+            patch.setattr(PostgresStore, "_make_durable", lambda *_: None)
+            receipt = book.charge("patients", TENTH)
+            book.store_answer(receipt, "replay", b"shown")
+        assert reader.stored("replay")[0].payload == b"shown"
+        fragile.kill()
+        fragile.restart()
+        assert reader.stored("replay")[0].payload == b"shown"
+
+
+@pytest.mark.slow
+def test_a_server_that_loses_what_it_acknowledges_is_refused(fragile: PostgresServer) -> None:
+    fragile.restart(fsync="off")
+    with pytest.raises(LedgerError, match="fsync"):
+        Book(fragile.url())
+    fragile.restart(fsync="on")
+
+
+@pytest.mark.slow
+def test_kills_of_the_server_lose_and_double_nothing(fragile: PostgresServer) -> None:
+    """Clients go on through 15 crashes; bench/shared_ledger.py does the same 200 times."""
+    place = fragile.url(database=fragile.make_database())
+    opened(place, Budget(epsilon=10**6)).close()
+    stop, told = threading.Event(), []
+
+    def spend(who: str) -> None:
+        with Book(place, timeout=60) as book:
+            number = 0
+            while not stop.is_set():
+                receipt = attempt_as(book, who, f"{who}-{number}")
+                if receipt is not None:
+                    told.append((receipt.sequence, receipt.hash))
+                    number += 1
+
+    with ThreadPoolExecutor(3) as crew:
+        work = [crew.submit(spend, f"client-{number}") for number in range(3)]
+        for _ in range(15):
+            before = len(told)
+            while len(told) < before + 10 and not any(each.done() for each in work):
+                stop.wait(0.01)
+            fragile.kill()
+            fragile.restart()
+        stop.set()
+        for each in work:
+            each.result()
+    with Book(place) as book:
+        book.verify()
+        charges = [entry for entry in book.history() if entry.kind == "charge"]
+        assert set(told) <= {(entry.sequence, entry.hash) for entry in charges}
+        keys = [entry.key for entry in charges]
+        assert len(keys) == len(set(keys))
+        assert len(charges) <= len(set(told)) + 3
+
+
+def attempt_as(book: Book, who: str, key: str) -> Any:
+    try:
+        return book.charge("patients", TENTH, analyst=who, key=key)
+    except LedgerError:
+        return None
+
+
+@pytest.mark.slow
+def test_overspending_is_refused_every_time(place: str) -> None:
+    with opened(place, Budget(epsilon=1)) as book:
+        passed = refused = 0
+        for _ in range(1000):
+            try:
+                book.charge("patients", TENTH)
+                passed += 1
+            except InsufficientBudget:
+                refused += 1
+        assert (passed, refused) == (10, 990)
+
+
+# ---------------------------------------------------------------------------------------------------------- documents
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "shared_ledger.md").read_text(encoding="utf-8")
+
+
+def test_the_document_is_true_line_by_line(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    """Runs the SQL and the commands of docs/shared_ledger.md, in the order of the page, then asks a question."""
+    make, rights, silence = re.findall(r"```sql\n(.*?)```", DOCUMENT, re.DOTALL)
+    with postgres_server.superuser() as connection:
+        for statement in (make + silence).split(";\n"):
+            connection.execute(statement.strip())
+    place = postgres_server.url("curators", "clinic")
+    printed = terminal("ledger", "sql", "--writer", "curators", "--reader", "auditors")
+    assert rights in printed
+    assert terminal("ledger", "sql", "--writer", "curators", "--reader", "auditors", "--no-tables") == (
+        f"BEGIN;\n{rights}COMMIT;\n"
+    )
+    with psycopg.connect(postgres_server.url("ledger_owner", "clinic"), autocommit=True) as connection:
+        connection.execute(printed)
+    busy_book(tmp_path / "clinic.ledger")
+    head = terminal("ledger", "move", str(tmp_path / "clinic.ledger"), place).splitlines()[-1]
+    assert terminal("ledger", "copy", place, str(tmp_path / "copy")).splitlines()[-1] == head
+    with closing(Curator(place, engine=Memory())) as curator:
+        curator.protect([{"ward": "A"}], name="wards", types={"ward": "text"}, budget=Budget(epsilon=1))
+        assert curator.ask("SELECT COUNT(*) FROM wards", epsilon=0.5).remaining.loss == PureDP("0.5")
+    with Book(postgres_server.url("auditors", "clinic"), read_only=True, anchor=Head.parse(head)) as book:
+        assert book.verify().sequence > Head.parse(head).sequence
+
+
+def terminal(*arguments: str) -> str:
+    told = run_command(*arguments)
+    assert told.code == 0, told
+    return told.out
+
+
+def test_a_file_of_declarations_names_a_server(place: str, tmp_path: Path) -> None:
+    (tmp_path / "wards.csv").write_text("ward\nA\n")
+    told = '[budgets.wards]\nepsilon = 1\n[tables.wards]\nsource = "wards.csv"\nunit = ""\ntypes = {ward = "text"}\n'
+    config = tmp_path / "discreet.toml"
+    config.write_text(f'ledger = "{place}"\n{told}')
+    terminal("protect", "--config", str(config))
+    terminal("ask", "SELECT COUNT(*) FROM wards", "--epsilon", "0.5", "--config", str(config))
+    assert "epsilon=0.5" in terminal("budget", "--config", str(config))
+    head = terminal("verify", "--config", str(config)).splitlines()[-1]
+    terminal("verify", "--anchor", head, "--config", str(config))
+    config.write_text(f'ledger = "postgresql://ana:{CANARY}@h/db"\n{told}')
+    refused = run_command("budget", "--config", str(config))
+    assert refused.code == 2
+    assert CANARY not in f"{refused}"
+
+
+def test_a_stream_needs_a_file_of_its_own(place: str, tmp_path: Path) -> None:
+    rows = [{"day": 1, "n": 1}]
+    how: dict[str, Any] = {"every": 1, "start": 1, "horizon": 4, "epsilon": 0.1}
+    with closing(Curator(place, engine=Memory())) as curator:
+        curator.protect(rows, name="days", types={"day": "int", "n": "int"}, budget=Budget(epsilon=1))
+        question = "SELECT day, COUNT(*) AS n FROM days GROUP BY day"
+        with pytest.raises(StreamError, match="on a server"):
+            curator.stream(question, name="daily", **how)
+        assert curator.budget("days").spent == PureDP(0)
+        curator.stream(question, name="daily", state=str(tmp_path / "state"), **how).close()
