@@ -90,8 +90,7 @@ def ask(
         "--profile": profile,
         "--coverage": coverage,
     }
-    with stages("Answering"), _keyed(key) as word:
-        curator = Curator.from_config(config, opening=False)
+    with stages("Answering"), _keyed(key) as word, Curator.from_config(config, opening=False) as curator:
         if len(texts) > 1:
             limits = _limits_of_all(alone, groups=limits_groups, rows=limits_rows, choosing=choose_limits)
             answers = curator.ask_many(
@@ -214,32 +213,33 @@ def explain(
     config: ConfigFile = HERE,
 ) -> None:
     """Show what a question would cost and how wrong its answer would be; reads no data, spends nothing."""
-    curator, parameters = Curator.from_config(config, opening=False), _parameters(parameter)
-    limits = _limits(
-        curator,
-        question,
-        parameters,
-        delta=delta,
-        groups=limits_groups,
-        rows=limits_rows,
-        analyst=analyst,
-        choosing=choose_limits,
-    )
-    with stages("Explaining"):
-        told = curator.explain(
+    parameters = _parameters(parameter)
+    with Curator.from_config(config, opening=False) as curator:
+        limits = _limits(
+            curator,
             question,
-            parameters=parameters,
-            epsilon=epsilon,
+            parameters,
             delta=delta,
-            limits=limits,
-            other=other,
+            groups=limits_groups,
+            rows=limits_rows,
             analyst=analyst,
-            confidence=confidence,
-            rows=rows,
-            within=within,
-            max_epsilon=max_epsilon,
-            project=project,
+            choosing=choose_limits,
         )
+        with stages("Explaining"):
+            told = curator.explain(
+                question,
+                parameters=parameters,
+                epsilon=epsilon,
+                delta=delta,
+                limits=limits,
+                other=other,
+                analyst=analyst,
+                confidence=confidence,
+                rows=rows,
+                within=within,
+                max_epsilon=max_epsilon,
+                project=project,
+            )
     typer.echo(str(told))
 
 
@@ -254,8 +254,7 @@ def profile(
     config: ConfigFile = HERE,
 ) -> None:
     """Buy a portrait of a table: people, rows and groups per person, and what limits and bounds leave out."""
-    with stages("Profiling"), _keyed(None) as word:
-        curator = Curator.from_config(config, opening=False)
+    with stages("Profiling"), _keyed(None) as word, Curator.from_config(config, opening=False) as curator:
         sets = None if by is None else [[name.strip() for name in keys.split(",")] for keys in by]
         found = curator.profile(
             table, epsilon=epsilon, columns=column, by=sets, analyst=analyst, key=word, project=project
@@ -290,18 +289,21 @@ def choose_epsilon(
     elif bounds is not None:
         raise InvalidParameter("--bounds", bounds, "without a question", "A table declares its own bounds.")
     else:
-        curator, given = Curator.from_config(config, opening=False), _parameters(parameter)
-        own = _limits(curator, question, given, delta=delta, groups=limits_groups, rows=limits_rows, analyst=analyst)
-        told = curator.choose_epsilon(
-            question,
-            tried,
-            parameters=given,
-            delta=delta,
-            limits=own,
-            analyst=analyst,
-            rows=rows,
-            confidence=confidence,
-        )
+        given = _parameters(parameter)
+        with Curator.from_config(config, opening=False) as curator:
+            own = _limits(
+                curator, question, given, delta=delta, groups=limits_groups, rows=limits_rows, analyst=analyst
+            )
+            told = curator.choose_epsilon(
+                question,
+                tried,
+                parameters=given,
+                delta=delta,
+                limits=own,
+                analyst=analyst,
+                rows=rows,
+                confidence=confidence,
+            )
     if html is not None:
         write_page(_choices_page(told), html, "html")
     if chosen is Form.CSV:

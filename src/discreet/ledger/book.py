@@ -75,7 +75,14 @@ class Book:
         self.path = path if isinstance(path, str) else store.path
         self.in_memory = store.path == MEMORY
         if anchor is not None:
+            self._check_on_opening(anchor)
+
+    def _check_on_opening(self, anchor: Head) -> None:
+        try:
             self.check_anchor(anchor)
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Self:
         return self

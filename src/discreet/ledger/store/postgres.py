@@ -35,6 +35,7 @@ from discreet.postgres_url import without
 
 _FETCHED = 5000  # rows of a long table at once
 _MOST_WAITING = 500  # statements that are sent at once
+_IDLE = 30.0  # seconds after which the server gives up a transaction whose client is gone, and the lock with it
 _DEAF = 0.05  # seconds: how long a wait for other threads may last without hearing a signal
 
 _WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"  # each statement sees what was committed before it
@@ -282,8 +283,8 @@ class PostgresStore(Store):
             return bool(found.fetchone() == (head.hash,) and done.statusmessage == "COMMIT")
 
     def _settings(self, begin: str, commit: str) -> tuple[Statement, Statement]:
-        patience = f"{max(1, int(1000 * self._timeout))}ms"
-        return (begin, ()), (_SETTINGS, (f"{self._schema}, pg_catalog, pg_temp", commit, patience, patience))
+        wait, idle = max(1, int(1000 * self._timeout)), int(1000 * max(_IDLE, self._timeout))
+        return (begin, ()), (_SETTINGS, (f"{self._schema}, pg_catalog, pg_temp", commit, f"{wait}ms", f"{idle}ms"))
 
     def _roll_back(self) -> None:
         try:
