@@ -22,7 +22,7 @@ from discreet.ledger import Book, charges
 from discreet.ledger.account import AccountState, Member
 from discreet.ledger.store import sqlite
 from discreet.ledger.store.base import Transaction
-from discreet.ledger.store.sqlite_tables import SqliteTransaction
+from discreet.ledger.store.sqlite import SqliteTransaction
 from discreet.noise import SeededBits
 from discreet.privacy import events
 

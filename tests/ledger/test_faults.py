@@ -22,7 +22,7 @@ import pytest
 from discreet.errors import InsufficientBudget, LedgerError, NotPermitted
 from discreet.ledger import Book
 from discreet.ledger.store import sqlite, sqlite_tables
-from discreet.ledger.store.sqlite_tables import SqliteTransaction
+from discreet.ledger.store.sqlite import SqliteTransaction
 from discreet.privacy import Budget, PureDP, events
 from tests.ledger.books import PATIENTS, TENTH, opened, spend, spoil
 

@@ -20,7 +20,7 @@ from discreet.ledger import Book, ratios
 from discreet.ledger.account import AccountState, Member, Role
 from discreet.ledger.serialization import by_identity, canonical
 from discreet.ledger.store.base import Kept, Place
-from discreet.ledger.store.sqlite_tables import SqliteTransaction
+from discreet.ledger.store.sqlite import SqliteTransaction
 from discreet.ledger.tallies import Price, Tallies, prices
 from discreet.privacy import Budget, Loss, Neighbours, PureDP, events
 from discreet.privacy.amounts import short

@@ -14,7 +14,7 @@ from discreet.ledger.account import AccountState, Member
 from discreet.ledger.entry import Head
 from discreet.ledger.store import sqlite
 from discreet.ledger.store.base import Deferral, Transaction
-from discreet.ledger.store.sqlite_tables import SqliteTransaction
+from discreet.ledger.store.sqlite import SqliteTransaction
 from discreet.ledger.tallies import Tallies
 from discreet.privacy import Budget, PureDP, events
 from tests.ledger.books import PATIENTS, TENTH, opened, spend

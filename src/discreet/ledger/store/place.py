@@ -6,11 +6,12 @@ A copy has the same entries with the same hashes, so heads that were exported be
 from __future__ import annotations
 
 import os
+from typing import cast
 
 from discreet.errors import LedgerError
+from discreet.lazy import load
 from discreet.ledger.entry import Head
 from discreet.ledger.store.base import Store, Transaction
-from discreet.ledger.store.postgres import PostgresStore
 from discreet.ledger.store.sqlite import SqliteStore
 from discreet.postgres_url import is_postgres
 
@@ -22,7 +23,8 @@ def store_at(place: str, *, timeout: float = 30.0, read_only: bool = False) -> S
         LedgerError: if it cannot be used.
     """
     if is_postgres(place):
-        return PostgresStore(place, timeout=timeout, read_only=read_only)
+        postgres = load("discreet.ledger.store.postgres", "A ledger on PostgreSQL")
+        return cast("Store", postgres.PostgresStore(place, timeout=timeout, read_only=read_only))
     return SqliteStore(place, timeout=timeout, read_only=read_only)
 
 

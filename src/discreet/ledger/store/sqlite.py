@@ -13,24 +13,53 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from typing import Any
 
 from discreet.errors import LedgerError, LedgerTampered
 from discreet.ledger.store.base import Deferral, Store, Transaction
-from discreet.ledger.store.sqlite_tables import (
-    APPLICATION,
-    STATEMENTS,
-    VERSION,
-    SqliteTransaction,
-    check_statements,
-)
-from discreet.ledger.store.transaction import Remembered
+from discreet.ledger.store.sqlite_tables import APPLICATION, STATEMENTS, VERSION, check_statements
+from discreet.ledger.store.transaction import Remembered, SqlTransaction
 
 MEMORY = ":memory:"
 _BROKEN: set[str] = set()  # files to which a commit failed in this process
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")  # how the names of passing obstacles begin
 _DEAF = 0.05  # seconds: how long a wait for others may last without hearing a signal
+
+
+class SqliteTransaction(SqlTransaction):
+    """The rows of a ledger file, through one connection inside a transaction.
+
+    Args:
+        connection: in a transaction.
+        remembered: states as they were at some head.
+        cursor: for statements that are over at once; made anew, it costs as much as a short statement.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, remembered: Remembered | None = None, cursor: sqlite3.Cursor | None = None
+    ) -> None:
+        super().__init__(remembered)
+        self._connection = connection
+        self._query = connection.execute
+        self._write = self._short = (cursor or connection.cursor()).execute
+
+    def _stream(self, select: str, condition: str, values: Sequence[Any], after: int = 0) -> Iterator[tuple[Any, ...]]:
+        query = f"{select} WHERE sequence > ?{condition} ORDER BY sequence"
+        last = after
+        try:
+            for row in self._connection.execute(query, (after, *values)):
+                last = row[0]
+                yield row
+        except sqlite3.DatabaseError:
+            raise LedgerTampered(last + 1, "cannot be read") from None
+
+    def check(self) -> None:
+        """See `Transaction.check`."""
+        check_statements(self._connection)
+        if self._connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+            raise LedgerTampered(0, "the pages of the file are damaged")
 
 
 class SqliteStore(Store):

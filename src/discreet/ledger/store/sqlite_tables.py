@@ -8,11 +8,8 @@ keep them append-only. Nothing here changes within a version: a file written by 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
-from typing import Any
 
 from discreet.errors import LedgerTampered
-from discreet.ledger.store.transaction import Remembered, SqlTransaction
 
 VERSION = 1
 APPLICATION = 0x44495343  # "DISC", in the header of every ledger file
@@ -79,40 +76,6 @@ STATEMENTS = (
     _never("DELETE", "answers"),
     _never("DELETE", "states"),
 )
-
-
-class SqliteTransaction(SqlTransaction):
-    """The rows of a ledger file, through one connection inside a transaction.
-
-    Args:
-        connection: in a transaction.
-        remembered: states as they were at some head.
-        cursor: for statements that are over at once; made anew, it costs as much as a short statement.
-    """
-
-    def __init__(
-        self, connection: sqlite3.Connection, remembered: Remembered | None = None, cursor: sqlite3.Cursor | None = None
-    ) -> None:
-        super().__init__(remembered)
-        self._connection = connection
-        self._query = connection.execute
-        self._write = self._short = (cursor or connection.cursor()).execute
-
-    def _stream(self, select: str, condition: str, values: Sequence[Any], after: int = 0) -> Iterator[tuple[Any, ...]]:
-        query = f"{select} WHERE sequence > ?{condition} ORDER BY sequence"
-        last = after
-        try:
-            for row in self._connection.execute(query, (after, *values)):
-                last = row[0]
-                yield row
-        except sqlite3.DatabaseError:
-            raise LedgerTampered(last + 1, "cannot be read") from None
-
-    def check(self) -> None:
-        """See `Transaction.check`."""
-        check_statements(self._connection)
-        if self._connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
-            raise LedgerTampered(0, "the pages of the file are damaged")
 
 
 def check_statements(connection: sqlite3.Connection) -> None:
