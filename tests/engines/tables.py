@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.engines import DuckDB, Engine, Memory
+from discreet.engines.sql.dialect import Strategy
 from discreet.errors import InvalidParameter
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
 from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
@@ -112,6 +114,9 @@ class Bench:
         """The answer of every engine, or of those that are named, after the referee has confirmed it."""
         chosen = self.engines if among is None else {name: self.engines[name] for name in among}
         answers = {name: engine.read(reading) for name, (engine, _) in chosen.items()}
+        if reading.bounding is not None and "duckdb-frame" in chosen:
+            for other in otherwise_bounded(chosen["duckdb-frame"][0]):
+                answers[f"duckdb, {other.dialect.strategy}"] = other.read(reading)
         right = answers[REFEREE]
         assert not {name: answer for name, answer in answers.items() if answer != right}, right
         numbers = [number for answer in answers.values() for found in answer.values() for number in found]
@@ -123,6 +128,18 @@ class Bench:
         engines = {name: engine for name, (engine, _) in self.engines.items()}
         taken = [(name, reading) for reading in readings for name in engines if not refuses(engines[name], reading)]
         assert not taken
+
+
+def otherwise_bounded(engine: Engine) -> list[DuckDB]:
+    """An engine that has been asked before, as it would be with each other strategy of bounding, on the same tables."""
+    assert isinstance(engine, DuckDB)
+    made = []
+    for strategy in get_args(Strategy):
+        if strategy != engine.dialect.strategy:
+            other, dialect = copy.copy(engine), copy.copy(engine.dialect)
+            dialect.strategy, other.dialect = strategy, dialect
+            made.append(other)
+    return made
 
 
 def refuses(engine: Engine, reading: Reading) -> bool:

@@ -8,11 +8,13 @@ from functools import cache
 import pytest
 
 from discreet.engines import DuckDB, Memory
-from discreet.engines.row_choice import BUCKET, P
-from discreet.engines.sql import contribution_bounds as module
+from discreet.engines.row_choice import BUCKET, P, Salt
+from discreet.engines.sql import bounded_rows as module
+from discreet.engines.sql.bounded_rows import BoundedRows
 from discreet.engines.sql.contribution_bounds import Bounded
+from discreet.engines.sql.one_sort import OneSort
 from discreet.plan.model.readings import Groups
-from tests.engines.tables import N, arrow, bounding, col
+from tests.engines.tables import N, arrow, bounding, col, otherwise_bounded
 from tests.engines.test_bounding import COLUMNS, assert_moved, crowd, reading
 
 ASKED = reading(bounding(3, 2), keys=(col("a", N),))
@@ -40,7 +42,7 @@ def nothing_removed(patch: pytest.MonkeyPatch) -> None:
 
 
 def rows_unordered(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Bounded, "_order", lambda _: "t1 DESC")
+    patch.setattr(BoundedRows, "order", lambda _: "t1 DESC")
 
 
 MUTANTS = [
@@ -97,3 +99,57 @@ def test_nobody_moves_too_far() -> None:
 def test_brute_force_notices(monkeypatch: pytest.MonkeyPatch, mutate: Callable[[pytest.MonkeyPatch], None]) -> None:
     mutate(monkeypatch)
     assert somebody_moves_too_far()
+
+
+def groups_of_equal_rank_in_no_order(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(BoundedRows, "ordered_keys", lambda _: iter(()))
+
+
+def written(method: str, old: str, new: str) -> Callable[[pytest.MonkeyPatch], None]:
+    """A mistake in what one sort prints."""
+    honest: Callable[..., str] = getattr(OneSort, method)
+
+    def mutate(patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(OneSort, method, lambda self, *columns: honest(self, *columns).replace(old, new))
+
+    return mutate
+
+
+SORTED = {
+    "groups of equal rank in no order": groups_of_equal_rank_in_no_order,
+    "rows unordered": rows_unordered,
+    "rank, not dense": written("_placed", "DENSE_RANK()", "RANK()"),
+    "rows before the group counted as its own": written("_placed", " - RANK() OVER", " - DENSE_RANK() OVER"),
+    "NULL after all terms": written("_placed", "NULL THEN 0 ELSE 1", "NULL THEN 1 ELSE 0"),
+    "NULL after all keys": written("_placed", "k0 NULLS FIRST", "k0 NULLS LAST"),
+    "one group too many": written("_kept", "d <= 3", "d <= 4"),
+    "one group too few": written("_kept", "d <= 3", "d < 3"),
+    "one row too many": written("_kept", "n - 2", "n - 3"),
+    "one row too few": written("_kept", "n - 2", "n - 1"),
+    "each row a unit": written("sql", "CASE WHEN moved < n THEN 1 END", "1"),
+}
+
+
+@pytest.mark.parametrize("mistake", SORTED)
+def test_the_referee_notices_in_one_sort(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+    right, engine = sorted_rightly()
+    SORTED[mistake](monkeypatch)
+    assert engine.read(ASKED) != right
+
+
+@cache
+def sorted_rightly() -> tuple[Groups, DuckDB]:
+    """Groups whose ranks are equal, one of them of NULL, and values that are missing; the honest statement is right."""
+    keys = (None, 0, P, -P, 2 * P, 1, 2, 3)
+    values = [None if i % 4 == 0 else i % 9 - 2.0 for i in range(150)]
+    rows = [{"u": f"{i % 6}", "a": keys[i * i % 7 % (2 + i % 6)], "x": x} for i, x in enumerate(values)]
+    like_null = Salt(bounding().salt).null
+    rows += [{"u": f"{unit}", "a": a, "x": unit / 2} for unit in range(6, 40) for a in (None, like_null, 7, unit)]
+    memory, engine = Memory(), DuckDB(threads=1)
+    memory.register("t", rows, COLUMNS)
+    engine.register("t", arrow(rows, COLUMNS), COLUMNS)
+    right = memory.read(ASKED)
+    assert engine.read(ASKED) == right
+    (other,) = (other for other in otherwise_bounded(engine) if other.dialect.strategy == "one_sort")
+    assert other.read(ASKED) == right
+    return right, other

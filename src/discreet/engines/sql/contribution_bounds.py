@@ -27,17 +27,12 @@ necessary.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
-from discreet.engines.row_choice import BUCKET, P, Salt
-from discreet.engines.sql.dialect import Dialect
-from discreet.engines.sql.printer import Parts, Printer, Term, TermKind, nested, select
-from discreet.plan.model.nodes import UNIT, Column, Value
+from discreet.engines.row_choice import BUCKET, P
+from discreet.engines.sql.bounded_rows import BoundedRows, present
+from discreet.engines.sql.printer import Parts, TermKind, nested, select
 from discreet.plan.model.readings import Bounding
 from discreet.plan.model.types import Type
 
-_SMALL = 1 << 24  # a limit of rows by which every place can be multiplied
-_PLACES = 32  # bits that tell public groups apart
 _FEW = 16  # terms that are added up pair by pair
 _LADDER = 16  # the largest limit of groups for which ceilings are worth their price
 
@@ -51,15 +46,9 @@ class Bounded:
     """
 
     def __init__(self, parts: Parts, bounding: Bounding) -> None:
-        self._parts, self._limits = parts, bounding
-        self._kind = parts.printer.declared[bounding.unit]
-        self._unit = unit_of(parts.printer, bounding.unit, self._kind)
-        self._somebody = _is_somebody(parts.printer, bounding.unit, self._kind)
-        salt = Salt(bounding.salt)
-        self._numbered = _PublicGroups(parts, salt) if parts.keys and parts.public_keys is not None else None
-        self._k = parts.k if self._numbered is None else ["g"]
-        kinds = None if self._numbered else [kind for _, kind in parts.keys]
-        self._rank = _Rank(parts.dialect, salt, self._kind, kinds)
+        self._rows = BoundedRows(parts, bounding)
+        self._parts, self._limits, self._kind = parts, bounding, self._rows.kind
+        self._numbered, self._k, self._rank = self._rows.numbered, self._rows.k, self._rows.rank
         many = bool(parts.terms) if not parts.keys else len(parts.columns) > _FEW
         self._row_by_row = many and not parts.counts_units and parts.heavy is None
         self._a = [] if self._row_by_row else parts.a
@@ -73,12 +62,12 @@ class Bounded:
         """Prints the common table expressions."""
         once, inline = self._parts.dialect.once, self._parts.dialect.inline
         kept = once if self._parts.made else inline  # a table is read faster than what was read is kept
-        tables = [("own", inline, self._own(self._parts.termed))]
+        tables = [("own", inline, self._rows.own(self._parts.termed))]
         if self._parts.heavy is not None:
             tables.append(("heavy", once, self._parts.heavy))
-        tables.append(("base", kept, self._base("own AS b", self._parts.columns)))
+        tables.append(("base", kept, self._rows.base("own AS b", self._parts.columns)))
         if not self._parts.made:
-            tables.append(("bare", inline, self._base(nested(self._own([]), "b"), [])))
+            tables.append(("bare", inline, self._rows.base(nested(self._rows.own([]), "b"), [])))
         if self._parts.keys or not self._row_by_row:
             tables += [("suspects", once, self._suspects()), ("pairs", once, self._pairs())]
         if self._parts.keys:
@@ -88,22 +77,6 @@ class Bounded:
             tables += [("crowded", once, self._crowded()), ("picked", picked, self._picked())]
         named = ", ".join(f"{name} {how} ({text})" for name, how, text in tables)
         return f"WITH {named}"
-
-    def _own(self, terms: list[str]) -> str:
-        where = self._parts.where
-        columns = [f"{self._unit.sql} AS u", *self._parts.keyed, *terms]
-        conditions = [self._somebody.sql] if not self._late else []
-        conditions += [where.sql] if where else []
-        return select(
-            *columns, source=self._parts.printer.rows([*columns, *conditions]), where=" AND ".join(conditions)
-        )
-
-    def _base(self, own: str, terms: list[str]) -> str:
-        heavy = "b.u IN (SELECT u FROM heavy)" if self._parts.heavy is not None else ""
-        if self._numbered is not None:
-            return self._numbered.sql(own, "b", ["b.u", *(f"b.{t}" for t in terms)], where=heavy)
-        conditions = [self._parts.public("b"), heavy]
-        return select("*", source=own, where=" AND ".join(filter(None, conditions)))
 
     def _light(self) -> str:
         """The rows of units that are surely within their limits; public keys are looked for among their groups."""
@@ -148,16 +121,6 @@ class Bounded:
         """Whether a suspect's number travels with it, because it would cost too much to compute for each row."""
         return self._ceiled and self._kind is Type.TEXT
 
-    @property
-    def _late(self) -> bool:
-        """Whether rows without an id are left out of what is kept, and not before, where ids would be read twice."""
-        return self._parts.printer.is_slow
-
-    @property
-    def _known(self) -> list[str]:
-        """A condition that a row is somebody's, if rows of nobody are still among those kept."""
-        return ["b.u IS NOT NULL"] if self._late else []
-
     def _innocent(self) -> str:
         """A condition on one unit's rows: surely within the limits."""
         groups, few = self._limits.groups, min(self._limits.groups, self._rows_apart)
@@ -184,7 +147,7 @@ class Bounded:
         columns = [f"b.{name}" for name in own]
         columns += ["s.ceiling", "s.h" if self._carried else "b.u", "CASE WHEN s.ceiling > 0 THEN b.u END AS v"]
         source = nested(
-            select(*columns, source="base AS b LEFT JOIN suspects AS s ON b.u = s.u", where="".join(self._known))
+            select(*columns, source="base AS b LEFT JOIN suspects AS s ON b.u = s.u", where="".join(self._rows.known))
         )
         if self._ceiled:
             number = "h" if self._carried else self._rank.number("u")
@@ -206,20 +169,12 @@ class Bounded:
     def _removed(self) -> str:
         columns = [*self._k, "v", "n", *self._a]
         doubtful = nested(select(*columns, source="pairs", where="v IN (SELECT v FROM excess)"))
-        order = ", ".join(["r", *self._ordered_keys()])
+        order = ", ".join(["r", *self._rows.ordered_keys()])
         place = f"ROW_NUMBER() OVER (PARTITION BY v ORDER BY {order}) AS place"
         ranked = self._rank.of(self._rank.number("v"), doubtful, columns)
         return select(
             *columns, source=nested(select(*columns, place, source=ranked)), where=f"place > {self._limits.groups}"
         )
-
-    def _ordered_keys(self) -> Iterator[str]:
-        if self._numbered is not None:
-            yield self._numbered.place
-            return
-        by_code_points = self._parts.dialect.by_code_points
-        for k, (_, kind) in zip(self._parts.k, self._parts.keys, strict=True):
-            yield f"{by_code_points.format(k) if kind is Type.TEXT else k} NULLS FIRST"
 
     def _crowded(self) -> str:
         if self._row_by_row and not self._parts.keys:
@@ -228,35 +183,22 @@ class Bounded:
         own = [*self._k, "v", "n"]
         where = f"n > {self._limits.rows} AND v IS NOT NULL"
         if self._parts.keys:
-            same = " AND ".join(["q.v = p.v", *self._same_group("q", "p")])
+            same = " AND ".join(["q.v = p.v", *self._rows.same_group("q", "p")])
             where += f" AND NOT EXISTS (SELECT 1 FROM removed AS q WHERE {same})"
         return select(*own, source="pairs AS p", where=where)
 
     def _picked(self) -> str:
         parts, rows = self._parts, self._limits.rows
         own = [*self._k, *parts.columns]
-        same = " AND ".join(["c.v = b.u", *self._same_group("c", "b")])
+        same = " AND ".join(["c.v = b.u", *self._rows.same_group("c", "b")])
         columns = ["b.u", "c.n", *(f"b.{name}" for name in own)]
         among = nested(select(*columns, source=f"base AS b JOIN crowded AS c ON {same}"))
         ranked = self._rank.of(self._rank.number("u"), among, ["u", "n", *own])
-        place = f"ROW_NUMBER() OVER (PARTITION BY {', '.join(['u', *self._k])} ORDER BY {self._order()}) - 1 AS place"
+        place = (
+            f"ROW_NUMBER() OVER (PARTITION BY {', '.join(['u', *self._k])} ORDER BY {self._rows.order()}) - 1 AS place"
+        )
         found = nested(select(*own, "r", "n", place, source=ranked))
-        moved = f"{parts.dialect.widen('place') if rows > _SMALL else 'place'} * {rows}"
-        return select(*own, source=found, where=f"({moved} + r % n) % n >= n - {rows}")
-
-    def _same_group(self, one: str, other: str) -> list[str]:
-        """Conditions that rows of two tables are of the same group."""
-        return self._parts.same_keys(one, other) if self._numbered is None else [f"{one}.g = {other}.g"]
-
-    def _order(self) -> str:
-        """Each term in turn; whether one is there need not be asked of rows that are in its order already."""
-        order: list[str] = []
-        told: set[str] = set()
-        for t, (kind, _) in zip(self._parts.t, self._parts.terms, strict=True):
-            by = _present(t) if kind == "values" else f"{t} NULLS FIRST"
-            order += [] if by in told else [by]
-            told |= {by, _present(t)}
-        return ", ".join(order)
+        return select(*own, source=found, where=f"({self._rows.moved('place')}) % n >= n - {rows}")
 
     def _result(self) -> str:
         parts = self._parts
@@ -264,7 +206,7 @@ class Bounded:
             totals = ["COUNT(*) AS a0", "COUNT(*) AS a1", *parts.aggregates(parts.t)]
             source, having = nested(self._kept(parts.columns)), "" if parts.keys else "COUNT(*) > 0"
             text = select(*self._k, *totals, source=source, group=self._k, having=having)
-            return self._with_keys(text, ["a0", "a1", *parts.a])
+            return self._rows.with_keys(text, ["a0", "a1", *parts.a])
         summands = [self._summand("pairs", "")]
         if parts.keys:
             summands.append(self._summand("removed", "-"))
@@ -279,11 +221,7 @@ class Bounded:
         totals = [f"SUM({a}) AS {a}" for a in ("a0", "a1", *parts.a)]
         source = nested(" UNION ALL ".join(summands))
         text = select(*self._k, *totals, source=source, group=self._k, having="SUM(a1) > 0")
-        return self._with_keys(text, ["a0", "a1", *parts.a])
-
-    def _with_keys(self, text: str, columns: list[str]) -> str:
-        """A query for columns of groups, beside the groups' keys."""
-        return text if self._numbered is None else self._numbered.told(nested(text), "x", columns)
+        return self._rows.with_keys(text, ["a0", "a1", *parts.a])
 
     def _varieties(self) -> str:
         """Different values among the rows kept: those of pairs that are neither removed nor crowded, and those picked.
@@ -298,7 +236,7 @@ class Bounded:
     def kept(self) -> str:
         """Prints a query for keys and terms of the rows kept."""
         columns = self._parts.columns
-        return self._with_keys(self._kept(columns), columns)
+        return self._rows.with_keys(self._kept(columns), columns)
 
     def _kept(self, columns: list[str]) -> str:
         parts, names = self._parts, [*self._k, *columns]
@@ -306,38 +244,16 @@ class Bounded:
             return f"{self._uncrowded(names)} UNION ALL {select(*names, source='picked')}"
         source, where = self._chosen()
         left = ["crowded", "removed"] if parts.keys else ["crowded"]
-        absent = [
-            f"NOT EXISTS (SELECT 1 FROM {table} AS q WHERE {' AND '.join(['q.v = p.v', *self._same_group('q', 'p')])})"
-            for table in left
-        ]
+        same = " AND ".join(["q.v = p.v", *self._rows.same_group("q", "p")])
+        absent = [f"NOT EXISTS (SELECT 1 FROM {table} AS q WHERE {same})" for table in left]
         below = nested(select(*names, "v", source=source, where=where), "p")
         own = select(*(f"p.{name}" for name in names), source=below, where=" AND ".join(absent))
         return f"{own} UNION ALL {select(*names, source='picked')}"
 
-    def spread(self, without: tuple[tuple[Value, ...], ...]) -> str:
-        """Prints a statement for the units of each group by how many groups they are kept in, as two lists.
-
-        All pairs of a unit and a group are ranked, not those of suspects alone: which groups a unit is kept in counts
-        for each of them.
-        """
-        parts, groups, dialect = self._parts, self._limits.groups, self._parts.dialect
-        conditions = [*self._known, *([f"NOT {parts.among(without, 'b')}"] if without else [])]
-        own = ["b.u", *(f"b.{k}" for k in parts.k)]
-        pairs = nested(select(*own, source="own AS b", where=" AND ".join(conditions), group=own))
-        ranked = self._rank.of(self._rank.number("u"), pairs, ["u", *parts.k])
-        order = ", ".join(["r", *self._ordered_keys()])
-        place = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {order}) AS place"
-        placed = nested(select(*parts.k, place, "COUNT(*) OVER (PARTITION BY u) AS m", source=ranked))
-        kept = select(*parts.k, f"LEAST(m, {groups}) AS c", source=placed, where=f"place <= {groups}")
-        counted = select(*parts.k, "c", "COUNT(*) AS n", source=nested(kept), group=[*parts.k, "c"])
-        cells = [f"{dialect.ordered_list.format(x, 'c')} AS {name}" for x, name in (("c", "cells"), ("n", "counts"))]
-        found = select(*parts.k, *cells, source=nested(counted), group=parts.k)
-        return f"WITH own {dialect.inline} ({self._own([])}) {found}"
-
     def _uncrowded(self, names: list[str]) -> str:
         """The rows of units that are within the limit of rows, where there is one group."""
         absent = "NOT EXISTS (SELECT 1 FROM crowded AS c WHERE c.v = b.u)"
-        return select(*names, source="base AS b", where=" AND ".join([*self._known, absent]))
+        return select(*names, source="base AS b", where=" AND ".join([*self._rows.known, absent]))
 
     def _summand(self, table: str, sign: str) -> str:
         """Each pair's rows up to the limit, one unit, and its terms unless it is crowded."""
@@ -348,103 +264,7 @@ class Bounded:
         return select(*self._k, *(f"{sign}{number} AS {a}" for number, a in numbers), source=table)
 
 
-def unit_of(printer: Printer, column: str, kind: Type) -> Term:
-    """Prints the id that counts (`row_choice.normalised`)."""
-    unit = printer.name(printer.print(Column(column, kind)))
-    known = kind is not Type.TEXT or column == UNIT  # which was made by this function
-    return unit if known else printer.name(printer.fill(printer.dialect.normalised_id, unit))
-
-
-def _is_somebody(printer: Printer, column: str, kind: Type) -> Term:
-    """That the id is not NULL, told by what is written: a database would compute the id once more to see it."""
-    unit = printer.name(printer.print(Column(column, kind)))
-    known = kind is not Type.TEXT or column == UNIT
-    return printer.fill("{0} IS NOT NULL" if known else printer.dialect.is_id, unit)
-
-
 def _summed(term: str, kind: TermKind) -> str:
     if kind == "sum":
         return term
-    return _present(term) if kind == "values" else "0"
-
-
-def unit_of_parts(printer: Printer, columns: Sequence[tuple[str, Type]]) -> Term:
-    """Prints the id that several columns make (`row_choice.put_together`); what is joined to NULL is NULL."""
-    texts = []
-    for column, kind in columns:
-        part = unit_of(printer, column, kind)
-        text = printer.fill(printer.dialect.id_parts[kind], part)
-        texts.append(printer.name(text))
-    lengths = (printer.dialect.cast(f"length({{{i}}})", Type.TEXT) for i in range(len(texts)))
-    pieces = " || ".join(f"{length} || ':' || {{{i}}}" for i, length in enumerate(lengths))
-    return printer.name(printer.fill(pieces, *texts))
-
-
-def _present(term: str) -> str:
-    return f"CASE WHEN {term} IS NULL THEN 0 ELSE 1 END"
-
-
-class _PublicGroups:
-    """Public groups, each with one number g: what its keys add to the rank, times 2^32, and its place in their order.
-
-    So keys are compared with the public ones once for each row, and a text's digest is computed once for each group.
-    """
-
-    def __init__(self, parts: Parts, salt: Salt) -> None:
-        known = sorted(dict.fromkeys(parts.public_keys or ()), key=lambda keys: [(k is not None, k) for k in keys])
-        numbers = [(salt.of_keys(keys) << _PLACES) + place for place, keys in enumerate(known)]
-        kinds, self._dialect = [kind for _, kind in parts.keys], parts.dialect
-        self._lists = [[keys[i] for keys in known] for i in range(len(kinds))]
-        self._table = parts.dialect.public_table([*self._lists, numbers], [*kinds, Type.INT], parts.printer.parameters)
-        self._keys, self._number = [f"p{i}" for i in range(len(kinds))], f"p{len(kinds)}"
-
-    place = f"g & {(1 << _PLACES) - 1}"
-    """Where a group comes among those of equal rank."""
-
-    def sql(self, source: str, name: str, columns: list[str], where: str = "") -> str:
-        """Prints a query for g and columns of a source's rows that have public keys k0, k1, ..."""
-        same = " AND ".join(
-            self._dialect.same(f"q.{p}", f"{name}.k{i}") if None in self._lists[i] else f"q.{p} = {name}.k{i}"
-            for i, p in enumerate(self._keys)
-        )
-        source = f"{source} JOIN {nested(self._table, 'q')} ON {same}"
-        return select(f"q.{self._number} AS g", *columns, source=source, where=where)
-
-    def told(self, source: str, name: str, columns: list[str]) -> str:
-        """Prints a query for the keys and columns of a source's rows that have a number g."""
-        keys = (f"q.{p} AS k{i}" for i, p in enumerate(self._keys))
-        source = f"{source} JOIN {nested(self._table, 'q')} ON q.{self._number} = {name}.g"
-        return select(*keys, *(f"{name}.{column}" for column in columns), source=source)
-
-
-class _Rank:
-    """The rank r of the groups of a table with keys k0, k1, ..., or with g: z^4 mod P, in products below 2^62."""
-
-    def __init__(self, dialect: Dialect, salt: Salt, unit: Type, keys: list[Type] | None) -> None:
-        self._dialect, self._salt, self._unit, self._keys = dialect, salt, unit, keys
-
-    def number(self, unit: str) -> str:
-        """The whole number of a unit."""
-        return self._dialect.rank_numbers[self._unit].format(unit)
-
-    def of(self, number: str, table: str, columns: list[str], only: str = "") -> str:
-        """A table's columns and r, from the unit's number; where a condition is given, r is NULL for other rows."""
-        z = self._z(number)
-        z = f"CASE WHEN {only} THEN {z} END" if only else z
-        text = self._dialect.derived(select(*columns, f"{z} AS z", source=table))
-        text = self._dialect.derived(select(*columns, f"z * z % {P} AS zz", source=text))
-        return nested(select(*columns, f"zz * zz % {P} AS r", source=text))
-
-    def _z(self, number: str) -> str:
-        if self._keys is None:  # two numbers below P, whose sum's square fits into 64 bits
-            return f"{number} + ({self._dialect.shifted.format('g', _PLACES)})"
-        return f"({' + '.join([number, *self._places(self._keys), str(self._salt.shift)])}) % {P}"
-
-    def _places(self, keys: list[Type]) -> list[str]:
-        """Each key's number times its factor, one of them below 2^60 and the others below 2^30."""
-        places = []
-        for i, kind in enumerate(keys):
-            whole = f"coalesce({self._dialect.rank_numbers[kind].format(f'k{i}')}, {self._salt.null})"
-            place = f"{whole} * {self._salt.factor(i)}"
-            places.append(f"({place}) % {P}" if i else place)
-        return places
+    return present(term) if kind == "values" else "0"

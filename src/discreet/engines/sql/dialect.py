@@ -13,7 +13,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from discreet.engines.base import FALSE, TRUE
 from discreet.errors import InternalError, InvalidParameter
@@ -40,6 +40,9 @@ class Template:
     infinite: bool = False
     gridded: bool = False
 
+
+Strategy = Literal["suspects", "one_sort"]
+"""How contributions are bounded: with work only where limits may bind (`contribution_bounds`), or by one sort."""
 
 Templates = Mapping[str | tuple[str, Type], Template]
 """Templates by function, or by function and the type of its first argument, which is looked up first."""
@@ -125,6 +128,9 @@ class Dialect(ABC):
 
     Of *first* and *last* the value may be NULL; of rows that are equal in the order, one with a value comes first.
     """
+
+    strategy: Strategy = "suspects"
+    """How it bounds contributions best."""
 
     once: ClassVar[str] = "AS MATERIALIZED"
     """Introduces a common table expression that is computed once."""

@@ -1,6 +1,6 @@
 """A reading as one SQL statement, and its rows as exact statistics.
 
-Without a unit column the statement is one aggregation; with one, `bounded` writes it.
+Without a unit column the statement is one aggregation; with one, a strategy of bounding writes it.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from discreet.engines.sql.bounded_rows import BoundedRows
 from discreet.engines.sql.contribution_bounds import Bounded
-from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.dialect import Dialect, Strategy
 from discreet.engines.sql.join_bounds import heavy
+from discreet.engines.sql.one_sort import OneSort
 from discreet.engines.sql.printer import Parts, Printer, Term, TermKind, grid_steps, nested, select
 from discreet.engines.sql.relations import RelationPrinter, StoredTable
 from discreet.errors import InternalError
 from discreet.plan.model.nodes import Expression, Value
-from discreet.plan.model.readings import Only, Reading, Split, Spread, Statistic
+from discreet.plan.model.readings import Bounding, Only, Reading, Split, Spread, Statistic
 from discreet.plan.model.types import Type
 
 
@@ -36,7 +38,7 @@ def split_sql(reading: Reading, split: Split, printer: Printer) -> str:
     )
     if reading.bounding is None:
         return _listed(parts, split, _rows(parts))
-    bounded = Bounded(parts, reading.bounding)
+    bounded = _bounded(parts, reading.bounding)
     return f"{bounded.tables()} {_listed(parts, split, nested(bounded.kept()))}"
 
 
@@ -54,7 +56,7 @@ def spread_sql(reading: Reading, spread: Spread, printer: Printer) -> str:
         counts_units=True,
         made=reading.source is not None,
     )
-    return Bounded(parts, reading.bounding).spread(spread.without)
+    return BoundedRows(parts, reading.bounding).spread(spread.without)
 
 
 def _rows(parts: Parts) -> str:
@@ -98,6 +100,14 @@ def _only(parts: Parts, only: Only, rows: str) -> str:
     ]
     on = " AND ".join([*same, f"q.w = {parts.dialect.shifted.format('z.s', only.shift)}"])
     return f"{rows} JOIN {nested(select('DISTINCT *', source=nested(cells)), 'q')} ON {on}"
+
+
+_STRATEGIES: Mapping[Strategy, type[Bounded | OneSort]] = {"suspects": Bounded, "one_sort": OneSort}
+
+
+def _bounded(parts: Parts, bounding: Bounding) -> Bounded | OneSort:
+    """The reading's bounded rows, found as the dialect finds them best."""
+    return _STRATEGIES[parts.dialect.strategy](parts, bounding)
 
 
 Finish = Callable[[tuple[Any, ...]], int]
@@ -181,7 +191,7 @@ def statement(reading: Reading, printer: Printer, likely: str | None = None) -> 
         made=reading.source is not None or printer.is_slow,
         heavy=likely,
     )
-    sql = _by_row(parts) if reading.bounding is None else Bounded(parts, reading.bounding).sql()
+    sql = _by_row(parts) if reading.bounding is None else _bounded(parts, reading.bounding).sql()
     return Statement(sql=sql, parameters=_named(printer, sql), keys=len(keys), finish=finish)
 
 

@@ -1,0 +1,94 @@
+"""Bounded contributions by one sort: every row is placed within its unit, and those in the first places stay.
+
+    base       rows with a unit, and keys that count, with the rank r of their group
+    placed     the same in the order of (unit, rank, key, terms), with the place of the group in its unit, and the row's
+               place among the n rows of its unit and group
+    kept       those that `row_choice` keeps
+
+Where nothing but rows and units is counted, one row for each unit and group is placed instead.
+
+Its cost does not depend on who is near a limit. On databases that sort well and look up badly it is the better way
+(`Dialect.strategy`); where limits bind nobody, `contribution_bounds` is, on those that look up well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from discreet.engines.sql.bounded_rows import BoundedRows
+from discreet.engines.sql.printer import Parts, nested, select
+from discreet.plan.model.readings import Bounding
+from discreet.plan.model.types import Type
+
+
+class OneSort:
+    """The common table expression of the rows kept, and the query over it.
+
+    Args:
+        parts: the reading's; whom a count of joined sides suspects does not matter here.
+        bounding: its limits.
+    """
+
+    def __init__(self, parts: Parts, bounding: Bounding) -> None:
+        self._rows = BoundedRows(replace(parts, heavy=None), bounding)
+        self._parts, self._limits = self._rows.parts, bounding
+
+    def sql(self) -> str:
+        """Prints the whole statement."""
+        parts, k = self._parts, self._rows.k
+        if parts.terms:
+            units = "COUNT(CASE WHEN moved < n THEN 1 END)" if self._limits.rows > 1 else "COUNT(*)"
+            totals = ["COUNT(*) AS a0", f"{units} AS a1", *parts.aggregates(parts.t)]
+            source = nested(self._kept([*parts.columns, "moved", "n"]))
+        else:
+            totals = [f"SUM(LEAST(n, {self._limits.rows})) AS a0", "COUNT(*) AS a1"]
+            source = nested(self._kept_pairs())
+        having = "" if parts.keys else "COUNT(*) > 0"
+        found = select(*k, *totals, source=source, group=k, having=having)
+        return f"{self.tables()} {self._rows.with_keys(found, ['a0', 'a1', *parts.a])}"
+
+    def tables(self) -> str:
+        """Prints the common table expressions."""
+        inline = self._parts.dialect.inline
+        own, base = self._rows.own(self._parts.termed), self._rows.base("own AS b", self._parts.columns)
+        return f"WITH own {inline} ({own}), base {inline} ({base})"
+
+    def kept(self) -> str:
+        """Prints a query for keys and terms of the rows kept."""
+        columns = self._parts.columns
+        return self._rows.with_keys(self._kept(columns), columns)
+
+    def _kept(self, columns: list[str]) -> str:
+        """Of n rows in their places, those that stay; the limit of groups is looked at where there are keys."""
+        conditions = [f"d <= {self._limits.groups}"] if self._parts.keys else []
+        conditions.append(f"moved % n >= n - {self._limits.rows}")
+        names = [*self._rows.k, *columns]
+        return select(*names, source=nested(self._placed()), where=" AND ".join(conditions))
+
+    def _placed(self) -> str:
+        """All windows are of one partition, and their orders begin alike: one sort serves them all."""
+        rows, dialect = self._rows, self._parts.dialect
+        names = [*rows.k, *self._parts.columns]
+        base = select("b.u", *(f"b.{name}" for name in names), source="base AS b", where="".join(rows.known))
+        ranked = rows.rank.of(rows.rank.number("u"), nested(base), ["u", *names])
+        group = ", ".join(["r", *rows.ordered_keys()])
+        row, same = f"{group}, {rows.order()}", "RANGE BETWEEN CURRENT ROW AND CURRENT ROW"
+        place = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {row}) - RANK() OVER (PARTITION BY u ORDER BY {group})"
+        places = [
+            f"DENSE_RANK() OVER (PARTITION BY u ORDER BY {group}) AS d",
+            f"{dialect.cast(place, Type.INT)} AS place",
+            f"COUNT(*) OVER (PARTITION BY u ORDER BY {group} {same}) AS n",
+        ]
+        placed = select(*names, "r", *places, source=ranked)
+        return select(*names, "d", "n", f"{rows.moved('place')} AS moved", source=dialect.derived(placed))
+
+    def _kept_pairs(self) -> str:
+        """One row for each unit and each of its groups that are kept, with the number of its rows."""
+        rows, own = self._rows, ["b.u", *(f"b.{name}" for name in self._rows.k)]
+        pairs = select(*own, "COUNT(*) AS n", source="base AS b", where="".join(rows.known), group=own)
+        if not self._parts.keys:
+            return pairs
+        ranked = rows.rank.of(rows.rank.number("u"), nested(pairs), ["u", *rows.k, "n"])
+        order = ", ".join(["r", *rows.ordered_keys()])
+        placed = select(*rows.k, "n", f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {order}) AS d", source=ranked)
+        return select(*rows.k, "n", source=nested(placed), where=f"d <= {self._limits.groups}")
