@@ -12,8 +12,7 @@ import pytest
 from duckdb import DuckDBPyConnection, connect
 
 from discreet.engines import DuckDB, Memory
-from discreet.engines.duckdb import engine as duckdb
-from discreet.engines.sql import join_bounds
+from discreet.engines.sql import join_bounds, statement
 from discreet.engines.sql.relations import RelationPrinter, StoredTable
 from discreet.noise import SeededBits, uniform_below
 from discreet.plan.model.nodes import UNIT, Column, Expression, Output, Relation
@@ -194,7 +193,7 @@ def test_conditions_that_double_are_left_out_of_the_count() -> None:
 
 def test_mutant_nobody_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     relation, keys = SHAPES["keys of both"]
-    monkeypatch.setattr(duckdb, "heavy", lambda *_: "SELECT CAST(NULL AS BIGINT) AS u WHERE FALSE")
+    monkeypatch.setattr(statement, "heavy", lambda *_: "SELECT CAST(NULL AS BIGINT) AS u WHERE FALSE")
     with pytest.raises(AssertionError):
         read(1, reading(relation, keys, (2, 3)))
 
