@@ -9,9 +9,8 @@ import pytest
 
 from discreet.engines import DuckDB, Memory
 from discreet.engines.row_choice import BUCKET, P, Salt
-from discreet.engines.sql import bounded_rows as module
-from discreet.engines.sql.bounded_rows import BoundedRows
-from discreet.engines.sql.contribution_bounds import Bounded
+from discreet.engines.sql import contribution_bounds as module
+from discreet.engines.sql.contribution_bounds import Bounded, BoundedRows
 from discreet.engines.sql.one_sort import OneSort
 from discreet.plan.model.readings import Groups
 from tests.engines.tables import N, arrow, bounding, col, otherwise_bounded
@@ -38,7 +37,8 @@ def another_prime(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_removed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Bounded, "_removed", lambda _: "SELECT * FROM pairs WHERE FALSE")
+    honest = BoundedRows.places
+    patch.setattr(BoundedRows, "places", lambda self, unit: ["1 AS d", *honest(self, unit)[1:]])
 
 
 def rows_unordered(patch: pytest.MonkeyPatch) -> None:

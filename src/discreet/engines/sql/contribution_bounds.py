@@ -3,38 +3,252 @@
     own        rows with a unit, and their keys and terms
     heavy      if rows are joined: units that may exceed their limits by a count of the sides; others' rows count as
                they are, and are not looked at below
-    base       own rows with keys that count; those of a table are read anew where it is named, three times at most,
-               those that are made of several are kept; the public groups, if there are such, have numbers g
+    base       own rows with keys that count; those of a table are read anew where it is named, twice, those that are
+               made of several are kept; the public groups, if there are such, have numbers g
     bare       the same of a table, without terms: what suspects are found from is planned the sooner
     suspects   units that may have too many groups or rows, and a ceiling that their groups' ranks stay below; a
                suspect whose rows are surely each in a group of its own, *apart*, has nothing more to choose below it,
                and a ceiling that is written as a negative number
-    pairs      one row for each other suspect and group below its ceiling; one for all other rows of a group together
-    removed    pairs beyond the limit of groups
-    crowded    remaining pairs with too many rows
-    picked     the rows kept of these
+    below      rows below the ceilings of their units, with the unit v where there is more to choose
+    placed     those with v, in the groups that are kept, and how many rows n their unit has in their group
+    picked     the rows kept of groups with too many rows
 
-The result is what all pairs add up to, less those removed, and with the picked rows' terms in place of the crowded
-pairs' own: exact, because all numbers are whole. Where there are many terms, pairs are counted only, and the rows kept
-are added up: those of pairs that are neither removed nor crowded, and those picked. Where there are no keys, nobody has
-more than one group, and the crowded units are all that is looked for.
+The result is made of the rows below without v, those placed that are not too many, and those picked: all others' rows
+pass by once, in no order, and are neither kept nor sorted. Where nothing but rows and units is counted, one row for
+each unit v and group is placed instead. Where there are no keys, nobody has more than one group.
 
 A suspect's ceiling comes from a set of 63 bits, the buckets that its ranks lie in: the `groups` smallest ranks lie in
 the lowest `groups` buckets that are not empty. The buckets also tell groups apart: as many bits as rows are as many
 groups. Nothing rests on this: buckets that hold several groups make innocents suspects, and ceilings higher than
 necessary.
+
+The first half of the module is what every strategy starts from (`BoundedRows`): whose rows are, ranks and orders.
 """
 
 from __future__ import annotations
 
-from discreet.engines.row_choice import BUCKET, P
-from discreet.engines.sql.bounded_rows import BoundedRows, present
-from discreet.engines.sql.printer import Parts, TermKind, nested, select
+from collections.abc import Iterator, Sequence
+
+from discreet.engines.row_choice import BUCKET, P, Salt
+from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.printer import Parts, Printer, Term, nested, select
+from discreet.plan.model.nodes import UNIT, Column, Value
 from discreet.plan.model.readings import Bounding
 from discreet.plan.model.types import Type
 
-_FEW = 16  # terms that are added up pair by pair
+_SMALL = 1 << 24  # a limit of rows by which every place can be multiplied
+_PLACES = 32  # bits that tell public groups apart
 _LADDER = 16  # the largest limit of groups for which ceilings are worth their price
+
+
+class BoundedRows:
+    """Rows with a unit u, groups k0, k1, ... or, if they are public, their number g, and terms.
+
+    Args:
+        parts: the reading's.
+        bounding: its limits.
+    """
+
+    def __init__(self, parts: Parts, bounding: Bounding) -> None:
+        self.parts, self.limits = parts, bounding
+        self.kind = parts.printer.declared[bounding.unit]
+        self._unit = unit_of(parts.printer, bounding.unit, self.kind)
+        self._somebody = _is_somebody(parts.printer, bounding.unit, self.kind)
+        salt = Salt(bounding.salt)
+        self.numbered = _PublicGroups(parts, salt) if parts.keys and parts.public_keys is not None else None
+        self.k = parts.k if self.numbered is None else ["g"]
+        kinds = None if self.numbered else [kind for _, kind in parts.keys]
+        self.rank = Rank(parts.dialect, salt, self.kind, kinds)
+
+    def own(self, terms: list[str]) -> str:
+        """Prints a query for the unit, keys and terms of rows that somebody owns."""
+        where = self.parts.where
+        columns = [f"{self._unit.sql} AS u", *self.parts.keyed, *terms]
+        conditions = [self._somebody.sql] if not self.late else []
+        conditions += [where.sql] if where else []
+        return select(*columns, source=self.parts.printer.rows([*columns, *conditions]), where=" AND ".join(conditions))
+
+    def base(self, own: str, terms: list[str]) -> str:
+        """Prints a query for those of own rows, called b, that have keys which count, and may be too many."""
+        heavy = "b.u IN (SELECT u FROM heavy)" if self.parts.heavy is not None else ""
+        if self.numbered is not None:
+            return self.numbered.sql(own, "b", ["b.u", *(f"b.{t}" for t in terms)], where=heavy)
+        conditions = [self.parts.public("b"), heavy]
+        return select("*", source=own, where=" AND ".join(filter(None, conditions)))
+
+    @property
+    def late(self) -> bool:
+        """Whether rows without an id are left out of what is kept, and not before, where ids would be read twice."""
+        return self.parts.printer.is_slow
+
+    @property
+    def known(self) -> list[str]:
+        """A condition that a row is somebody's, if rows of nobody are still among those kept."""
+        return ["b.u IS NOT NULL"] if self.late else []
+
+    def ordered_keys(self) -> Iterator[str]:
+        """Yields what puts groups of equal rank in order."""
+        if self.numbered is not None:
+            yield self.numbered.place
+            return
+        by_code_points = self.parts.dialect.by_code_points
+        for k, (_, kind) in zip(self.parts.k, self.parts.keys, strict=True):
+            yield f"{by_code_points.format(k) if kind is Type.TEXT else k} NULLS FIRST"
+
+    def same_group(self, one: str, other: str) -> list[str]:
+        """Conditions that rows of two tables are of the same group."""
+        return self.parts.same_keys(one, other) if self.numbered is None else [f"{one}.g = {other}.g"]
+
+    def order(self) -> str:
+        """Each term in turn; whether one is there need not be asked of rows that are in its order already."""
+        order: list[str] = []
+        told: set[str] = set()
+        for t, (kind, _) in zip(self.parts.t, self.parts.terms, strict=True):
+            by = present(t) if kind == "values" else f"{t} NULLS FIRST"
+            order += [] if by in told else [by]
+            told |= {by, present(t)}
+        return ", ".join(order)
+
+    def group_order(self) -> str:
+        """Prints what puts the groups of a unit in the order in which they are kept."""
+        return ", ".join(["r", *self.ordered_keys()])
+
+    def places(self, unit: str) -> list[str]:
+        """Prints for each row the place d of its group within a unit, and how many rows n there are of both.
+
+        Both are over the same order, in which no term takes part.
+        """
+        over = f"OVER (PARTITION BY {unit} ORDER BY {self.group_order()}"
+        peers = "RANGE BETWEEN CURRENT ROW AND CURRENT ROW"
+        return [f"DENSE_RANK() {over}) AS d", f"COUNT(*) {over} {peers}) AS n"]
+
+    def moved(self, place: str) -> str:
+        """A place's number times the limit of rows, plus the rank, of n rows: modulo n it tells whether the row stays.
+
+        It is below n for the first row that stays of each pair, and for no other.
+        """
+        place = self.parts.dialect.widen(place) if self.limits.rows > _SMALL else place
+        return f"{place} * {self.limits.rows} + r % n"
+
+    def with_keys(self, text: str, columns: list[str]) -> str:
+        """A query for columns of groups, beside the groups' keys."""
+        return text if self.numbered is None else self.numbered.told(nested(text), "x", columns)
+
+    def spread(self, without: tuple[tuple[Value, ...], ...]) -> str:
+        """Prints a statement for the units of each group by how many groups they are kept in, as two lists.
+
+        All pairs of a unit and a group are ranked, whatever the strategy: which groups a unit is kept in counts for
+        each of them.
+        """
+        parts, groups, dialect = self.parts, self.limits.groups, self.parts.dialect
+        conditions = [*self.known, *([f"NOT {parts.among(without, 'b')}"] if without else [])]
+        own = ["b.u", *(f"b.{k}" for k in parts.k)]
+        pairs = nested(select(*own, source="own AS b", where=" AND ".join(conditions), group=own))
+        ranked = self.rank.of(self.rank.number("u"), pairs, ["u", *parts.k])
+        place = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {self.group_order()}) AS place"
+        placed = nested(select(*parts.k, place, "COUNT(*) OVER (PARTITION BY u) AS m", source=ranked))
+        kept = select(*parts.k, f"LEAST(m, {groups}) AS c", source=placed, where=f"place <= {groups}")
+        counted = select(*parts.k, "c", "COUNT(*) AS n", source=nested(kept), group=[*parts.k, "c"])
+        cells = [f"{dialect.ordered_list.format(x, 'c')} AS {name}" for x, name in (("c", "cells"), ("n", "counts"))]
+        found = select(*parts.k, *cells, source=nested(counted), group=parts.k)
+        return f"WITH own {dialect.inline} ({self.own([])}) {found}"
+
+
+def unit_of(printer: Printer, column: str, kind: Type) -> Term:
+    """Prints the id that counts (`row_choice.normalised`)."""
+    unit = printer.name(printer.print(Column(column, kind)))
+    known = kind is not Type.TEXT or column == UNIT  # which was made by this function
+    return unit if known else printer.name(printer.fill(printer.dialect.normalised_id, unit))
+
+
+def _is_somebody(printer: Printer, column: str, kind: Type) -> Term:
+    """That the id is not NULL, told by what is written: a database would compute the id once more to see it."""
+    unit = printer.name(printer.print(Column(column, kind)))
+    known = kind is not Type.TEXT or column == UNIT
+    return printer.fill("{0} IS NOT NULL" if known else printer.dialect.is_id, unit)
+
+
+def unit_of_parts(printer: Printer, columns: Sequence[tuple[str, Type]]) -> Term:
+    """Prints the id that several columns make (`row_choice.put_together`); what is joined to NULL is NULL."""
+    texts = []
+    for column, kind in columns:
+        part = unit_of(printer, column, kind)
+        text = printer.fill(printer.dialect.id_parts[kind], part)
+        texts.append(printer.name(text))
+    lengths = (printer.dialect.cast(f"length({{{i}}})", Type.TEXT) for i in range(len(texts)))
+    pieces = " || ".join(f"{length} || ':' || {{{i}}}" for i, length in enumerate(lengths))
+    return printer.name(printer.fill(pieces, *texts))
+
+
+def present(term: str) -> str:
+    """Prints 1 for a term that is not NULL, and 0 for NULL."""
+    return f"CASE WHEN {term} IS NULL THEN 0 ELSE 1 END"
+
+
+class _PublicGroups:
+    """Public groups, each with one number g: what its keys add to the rank, times 2^32, and its place in their order.
+
+    So keys are compared with the public ones once for each row, and a text's digest is computed once for each group.
+    """
+
+    def __init__(self, parts: Parts, salt: Salt) -> None:
+        known = sorted(dict.fromkeys(parts.public_keys or ()), key=lambda keys: [(k is not None, k) for k in keys])
+        numbers = [(salt.of_keys(keys) << _PLACES) + place for place, keys in enumerate(known)]
+        kinds, self._dialect = [kind for _, kind in parts.keys], parts.dialect
+        self._lists = [[keys[i] for keys in known] for i in range(len(kinds))]
+        self._table = parts.dialect.public_table([*self._lists, numbers], [*kinds, Type.INT], parts.printer.parameters)
+        self._keys, self._number = [f"p{i}" for i in range(len(kinds))], f"p{len(kinds)}"
+
+    place = f"g & {(1 << _PLACES) - 1}"
+    """Where a group comes among those of equal rank."""
+
+    def sql(self, source: str, name: str, columns: list[str], where: str = "") -> str:
+        """Prints a query for g and columns of a source's rows that have public keys k0, k1, ..."""
+        same = " AND ".join(
+            self._dialect.same(f"q.{p}", f"{name}.k{i}") if None in self._lists[i] else f"q.{p} = {name}.k{i}"
+            for i, p in enumerate(self._keys)
+        )
+        source = f"{source} JOIN {nested(self._table, 'q')} ON {same}"
+        return select(f"q.{self._number} AS g", *columns, source=source, where=where)
+
+    def told(self, source: str, name: str, columns: list[str]) -> str:
+        """Prints a query for the keys and columns of a source's rows that have a number g."""
+        keys = (f"q.{p} AS k{i}" for i, p in enumerate(self._keys))
+        source = f"{source} JOIN {nested(self._table, 'q')} ON q.{self._number} = {name}.g"
+        return select(*keys, *(f"{name}.{column}" for column in columns), source=source)
+
+
+class Rank:
+    """The rank r of the groups of a table with keys k0, k1, ..., or with g: z^4 mod P, in products below 2^62."""
+
+    def __init__(self, dialect: Dialect, salt: Salt, unit: Type, keys: list[Type] | None) -> None:
+        self._dialect, self._salt, self._unit, self._keys = dialect, salt, unit, keys
+
+    def number(self, unit: str) -> str:
+        """The whole number of a unit."""
+        return self._dialect.rank_numbers[self._unit].format(unit)
+
+    def of(self, number: str, table: str, columns: list[str], only: str = "") -> str:
+        """A table's columns and r, from the unit's number; where a condition is given, r is NULL for other rows."""
+        z = self._z(number)
+        z = f"CASE WHEN {only} THEN {z} END" if only else z
+        text = self._dialect.derived(select(*columns, f"{z} AS z", source=table))
+        text = self._dialect.derived(select(*columns, f"z * z % {P} AS zz", source=text))
+        return nested(select(*columns, f"zz * zz % {P} AS r", source=text))
+
+    def _z(self, number: str) -> str:
+        if self._keys is None:  # two numbers below P, whose sum's square fits into 64 bits
+            return f"{number} + ({self._dialect.shifted.format('g', _PLACES)})"
+        return f"({' + '.join([number, *self._places(self._keys), str(self._salt.shift)])}) % {P}"
+
+    def _places(self, keys: list[Type]) -> list[str]:
+        """Each key's number times its factor, one of them below 2^60 and the others below 2^30."""
+        places = []
+        for i, kind in enumerate(keys):
+            whole = f"coalesce({self._dialect.rank_numbers[kind].format(f'k{i}')}, {self._salt.null})"
+            place = f"{whole} * {self._salt.factor(i)}"
+            places.append(f"({place}) % {P}" if i else place)
+        return places
 
 
 class Bounded:
@@ -48,10 +262,7 @@ class Bounded:
     def __init__(self, parts: Parts, bounding: Bounding) -> None:
         self._rows = BoundedRows(parts, bounding)
         self._parts, self._limits, self._kind = parts, bounding, self._rows.kind
-        self._numbered, self._k, self._rank = self._rows.numbered, self._rows.k, self._rows.rank
-        many = bool(parts.terms) if not parts.keys else len(parts.columns) > _FEW
-        self._row_by_row = many and not parts.counts_units and parts.heavy is None
-        self._a = [] if self._row_by_row else parts.a
+        self._k, self._rank = self._rows.k, self._rows.rank
         self._ceiled = bool(parts.keys) and bounding.groups <= _LADDER
 
     def sql(self) -> str:
@@ -68,13 +279,8 @@ class Bounded:
         tables.append(("base", kept, self._rows.base("own AS b", self._parts.columns)))
         if not self._parts.made:
             tables.append(("bare", inline, self._rows.base(nested(self._rows.own([]), "b"), [])))
-        if self._parts.keys or not self._row_by_row:
-            tables += [("suspects", once, self._suspects()), ("pairs", once, self._pairs())]
-        if self._parts.keys:
-            tables += [("excess", once, self._excess()), ("removed", once, self._removed())]
-        if self._parts.terms:
-            picked = once if self._parts.distinct else inline
-            tables += [("crowded", once, self._crowded()), ("picked", picked, self._picked())]
+        tables += [("suspects", once, self._suspects()), ("below", once, self._below())]
+        tables += [("placed", once, self._placed())] if self._parts.terms else []
         named = ", ".join(f"{name} {how} ({text})" for name, how, text in tables)
         return f"WITH {named}"
 
@@ -90,8 +296,9 @@ class Bounded:
             where="NOT EXISTS (SELECT 1 FROM heavy WHERE heavy.u = own.u)",
             group=parts.k,
         )
-        if self._numbered is not None:
-            return self._numbered.sql(nested(found, "x"), "x", [f"x.{a}" for a in ("a0", "a1", *parts.a)])
+        numbered = self._rows.numbered
+        if numbered is not None:
+            return numbered.sql(nested(found, "x"), "x", [f"x.{a}" for a in ("a0", "a1", *parts.a)])
         return select("*", source=nested(found, "x"), where=parts.public("x"))
 
     def _suspects(self) -> str:
@@ -141,130 +348,93 @@ class Bounded:
         bucket = self._parts.dialect.bit_count.format(f"({left} & -{left}) - 1")
         return f"CASE WHEN {left} = 0 THEN {P} ELSE ({bucket} + 1) * {BUCKET} END"
 
-    def _chosen(self) -> tuple[str, str]:
-        """Rows below the ceilings of their units, with v where there is more to choose; and the condition for it."""
+    @property
+    def _marks(self) -> list[str]:
+        """What rows below are marked with: the unit that has more to choose, and the rank, if it is known."""
+        return ["v", *(["r"] if self._ceiled else [])]
+
+    def _below(self) -> str:
         own = [*self._k, *self._parts.columns]
         columns = [f"b.{name}" for name in own]
         columns += ["s.ceiling", "s.h" if self._carried else "b.u", "CASE WHEN s.ceiling > 0 THEN b.u END AS v"]
         source = nested(
             select(*columns, source="base AS b LEFT JOIN suspects AS s ON b.u = s.u", where="".join(self._rows.known))
         )
+        if not self._ceiled:
+            return select(*own, *self._marks, source=source)
+        number = "h" if self._carried else self._rank.number("u")
+        source = self._rank.of(number, source, [*own, "v", "ceiling"], only="ceiling IS NOT NULL")
+        return select(*own, *self._marks, source=source, where="ceiling IS NULL OR r < abs(ceiling)")
+
+    def _ranked(self, source: str, columns: list[str]) -> str:
+        """Columns of rows with v, and r."""
         if self._ceiled:
-            number = "h" if self._carried else self._rank.number("u")
-            source = self._rank.of(number, source, [*own, "v", "ceiling"], only="ceiling IS NOT NULL")
-        return source, "ceiling IS NULL OR r < abs(ceiling)" if self._ceiled else ""
+            return nested(select(*columns, "r", source=source))
+        return self._rank.of(self._rank.number("v"), source, columns)
 
-    def _pairs(self) -> str:
-        parts = self._parts
-        source, where = self._chosen()
-        totals = parts.aggregates(parts.t) if self._a else []
-        for i in parts.distinct if self._a else []:
-            totals[i] = f"0 AS {parts.a[i]}"
-        return select(*self._k, "v", "COUNT(*) AS n", *totals, source=source, where=where, group=[*self._k, "v"])
+    def _placed(self) -> str:
+        names = ["v", *self._k, *self._parts.columns]
+        rows = nested(select(*names, *self._marks[1:], source="below", where="v IS NOT NULL"))
+        placed = select(*names, "r", *self._rows.places("v"), source=self._ranked(rows, names))
+        within = f"d <= {self._limits.groups}" if self._parts.keys else ""
+        return select(*names, "r", "n", source=nested(placed), where=within)
 
-    def _excess(self) -> str:
-        having = f"COUNT(*) > {self._limits.groups}"
-        return select("v", source="pairs", where="v IS NOT NULL", group=["v"], having=having)
-
-    def _removed(self) -> str:
-        columns = [*self._k, "v", "n", *self._a]
-        doubtful = nested(select(*columns, source="pairs", where="v IN (SELECT v FROM excess)"))
-        order = ", ".join(["r", *self._rows.ordered_keys()])
-        place = f"ROW_NUMBER() OVER (PARTITION BY v ORDER BY {order}) AS place"
-        ranked = self._rank.of(self._rank.number("v"), doubtful, columns)
-        return select(
-            *columns, source=nested(select(*columns, place, source=ranked)), where=f"place > {self._limits.groups}"
+    def _picked(self, columns: list[str], where: str) -> str:
+        """Rows of pairs with too many; `moved` is below n for the first one that stays of each pair."""
+        names = [*self._k, *columns]
+        pair = ", ".join(["v", *self._k])
+        place = f"ROW_NUMBER() OVER (PARTITION BY {pair} ORDER BY {self._rows.order()}) - 1 AS place"
+        found = nested(select(*self._k, *self._parts.columns, "r", "n", place, source="placed", where=where))
+        moved = nested(
+            select(*self._k, *self._parts.columns, "n", f"{self._rows.moved('place')} AS moved", source=found)
         )
-
-    def _crowded(self) -> str:
-        if self._row_by_row and not self._parts.keys:
-            having = f"COUNT(u) > {self._limits.rows}"
-            return select("u AS v", "COUNT(u) AS n", source=self._counted, group=["u"], having=having)
-        own = [*self._k, "v", "n"]
-        where = f"n > {self._limits.rows} AND v IS NOT NULL"
-        if self._parts.keys:
-            same = " AND ".join(["q.v = p.v", *self._rows.same_group("q", "p")])
-            where += f" AND NOT EXISTS (SELECT 1 FROM removed AS q WHERE {same})"
-        return select(*own, source="pairs AS p", where=where)
-
-    def _picked(self) -> str:
-        parts, rows = self._parts, self._limits.rows
-        own = [*self._k, *parts.columns]
-        same = " AND ".join(["c.v = b.u", *self._rows.same_group("c", "b")])
-        columns = ["b.u", "c.n", *(f"b.{name}" for name in own)]
-        among = nested(select(*columns, source=f"base AS b JOIN crowded AS c ON {same}"))
-        ranked = self._rank.of(self._rank.number("u"), among, ["u", "n", *own])
-        place = (
-            f"ROW_NUMBER() OVER (PARTITION BY {', '.join(['u', *self._k])} ORDER BY {self._rows.order()}) - 1 AS place"
-        )
-        found = nested(select(*own, "r", "n", place, source=ranked))
-        return select(*own, source=found, where=f"({self._rows.moved('place')}) % n >= n - {rows}")
+        return select(*names, source=moved, where=f"moved % n >= n - {self._limits.rows}")
 
     def _result(self) -> str:
         parts = self._parts
-        if self._row_by_row:
-            totals = ["COUNT(*) AS a0", "COUNT(*) AS a1", *parts.aggregates(parts.t)]
-            source, having = nested(self._kept(parts.columns)), "" if parts.keys else "COUNT(*) > 0"
-            text = select(*self._k, *totals, source=source, group=self._k, having=having)
-            return self._rows.with_keys(text, ["a0", "a1", *parts.a])
-        summands = [self._summand("pairs", "")]
-        if parts.keys:
-            summands.append(self._summand("removed", "-"))
-        if parts.terms:
-            kinds = (kind for kind, _ in parts.terms)
-            terms = [_summed(t, kind) for t, kind in zip(parts.t, kinds, strict=True)]
-            summands.append(select(*self._k, "0", "0", *terms, source="picked"))
-        if parts.distinct:
-            summands.append(self._varieties())
+        found = self._counts() if not parts.terms else self._totals()
+        columns = ["a0", "a1", *parts.a]
         if parts.heavy is not None:
-            summands.append(self._light())
-        totals = [f"SUM({a}) AS {a}" for a in ("a0", "a1", *parts.a)]
-        source = nested(" UNION ALL ".join(summands))
-        text = select(*self._k, *totals, source=source, group=self._k, having="SUM(a1) > 0")
-        return self._rows.with_keys(text, ["a0", "a1", *parts.a])
+            totals = [f"SUM({a}) AS {a}" for a in columns]
+            source = nested(f"{found} UNION ALL {self._light()}")
+            found = select(*self._k, *totals, source=source, group=self._k, having="SUM(a0) > 0")
+        return self._rows.with_keys(found, columns)
 
-    def _varieties(self) -> str:
-        """Different values among the rows kept: those of pairs that are neither removed nor crowded, and those picked.
+    def _totals(self) -> str:
+        """What the rows kept add up to; where units are counted, the first row of each pair is told by f."""
+        parts, told = self._parts, self._parts.counts_units and self._limits.rows > 1
+        units = "COUNT(f) AS a1" if told else "COUNT(*) AS a1"
+        having = "" if parts.keys else "COUNT(*) > 0"
+        kept = nested(self._kept(parts.columns, told=told))
+        return select(
+            *self._k, "COUNT(*) AS a0", units, *parts.aggregates(parts.t), source=kept, group=self._k, having=having
+        )
 
-        A value that several units have counts once, so that it is no sum over pairs.
-        """
-        parts = self._parts
-        kept = nested(self._kept(list(dict.fromkeys(parts.t[i] for i in parts.distinct))))
-        totals = [parts.aggregate(i, t) if i in parts.distinct else "0" for i, t in enumerate(parts.t)]
-        return select(*self._k, "0", "0", *totals, source=kept, group=self._k)
+    def _counts(self) -> str:
+        """Rows and units where there are no terms: pairs of v and a group instead of their rows."""
+        others = select(*self._k, "COUNT(*) AS a0", "COUNT(*) AS a1", source="below", where="v IS NULL", group=self._k)
+        pair = [*self._k, *self._marks]
+        pairs = nested(select(*pair, "COUNT(*) AS n", source="below", where="v IS NOT NULL", group=pair))
+        number = [f"LEAST(n, {self._limits.rows}) AS a0", "1 AS a1"]
+        if self._parts.keys:
+            place = f"ROW_NUMBER() OVER (PARTITION BY v ORDER BY {self._rows.group_order()}) AS d"
+            placed = nested(select(*self._k, "n", place, source=self._ranked(pairs, [*self._k, "v", "n"])))
+            own = select(*self._k, *number, source=placed, where=f"d <= {self._limits.groups}")
+        else:
+            own = select(*number, source=pairs)
+        totals = ["SUM(a0) AS a0", "SUM(a1) AS a1"]
+        source = nested(f"{others} UNION ALL {own}")
+        return select(*self._k, *totals, source=source, group=self._k, having="SUM(a0) > 0")
 
     def kept(self) -> str:
         """Prints a query for keys and terms of the rows kept."""
         columns = self._parts.columns
         return self._rows.with_keys(self._kept(columns), columns)
 
-    def _kept(self, columns: list[str]) -> str:
-        parts, names = self._parts, [*self._k, *columns]
-        if self._row_by_row and not parts.keys:
-            return f"{self._uncrowded(names)} UNION ALL {select(*names, source='picked')}"
-        source, where = self._chosen()
-        left = ["crowded", "removed"] if parts.keys else ["crowded"]
-        same = " AND ".join(["q.v = p.v", *self._rows.same_group("q", "p")])
-        absent = [f"NOT EXISTS (SELECT 1 FROM {table} AS q WHERE {same})" for table in left]
-        below = nested(select(*names, "v", source=source, where=where), "p")
-        own = select(*(f"p.{name}" for name in names), source=below, where=" AND ".join(absent))
-        return f"{own} UNION ALL {select(*names, source='picked')}"
-
-    def _uncrowded(self, names: list[str]) -> str:
-        """The rows of units that are within the limit of rows, where there is one group."""
-        absent = "NOT EXISTS (SELECT 1 FROM crowded AS c WHERE c.v = b.u)"
-        return select(*names, source="base AS b", where=" AND ".join([*self._rows.known, absent]))
-
-    def _summand(self, table: str, sign: str) -> str:
-        """Each pair's rows up to the limit, one unit, and its terms unless it is crowded."""
-        rows = self._limits.rows
-        counts = [f"CASE WHEN v IS NULL THEN n ELSE LEAST(n, {rows}) END", "CASE WHEN v IS NULL THEN n ELSE 1 END"]
-        terms = [f"CASE WHEN v IS NULL OR n <= {rows} THEN {a} ELSE 0 END" for a in self._parts.a]
-        numbers = zip((*counts, *terms), ("a0", "a1", *self._parts.a), strict=True)
-        return select(*self._k, *(f"{sign}{number} AS {a}" for number, a in numbers), source=table)
-
-
-def _summed(term: str, kind: TermKind) -> str:
-    if kind == "sum":
-        return term
-    return present(term) if kind == "values" else "0"
+    def _kept(self, columns: list[str], *, told: bool = False) -> str:
+        names, rows = [*self._k, *columns], self._limits.rows
+        if told:
+            first = self._picked([*columns, "CASE WHEN moved < n THEN 1 END AS f"], "")
+            return f"{select(*names, '1 AS f', source='below', where='v IS NULL')} UNION ALL {first}"
+        own = (select(*names, source="below", where="v IS NULL"), select(*names, source="placed", where=f"n <= {rows}"))
+        return " UNION ALL ".join([*own, self._picked(columns, f"n > {rows}")])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from discreet.engines.sql.bounded_rows import unit_of
+from discreet.engines.sql.contribution_bounds import unit_of
 from discreet.engines.sql.printer import nested, select
 from discreet.engines.sql.relations import RelationPrinter
 from discreet.errors import InternalError

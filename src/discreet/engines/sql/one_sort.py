@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discreet.engines.sql.bounded_rows import BoundedRows
+from discreet.engines.sql.contribution_bounds import BoundedRows
 from discreet.engines.sql.printer import Parts, nested, select
 from discreet.plan.model.readings import Bounding
 from discreet.plan.model.types import Type
@@ -71,14 +71,10 @@ class OneSort:
         names = [*rows.k, *self._parts.columns]
         base = select("b.u", *(f"b.{name}" for name in names), source="base AS b", where="".join(rows.known))
         ranked = rows.rank.of(rows.rank.number("u"), nested(base), ["u", *names])
-        group = ", ".join(["r", *rows.ordered_keys()])
-        row, same = f"{group}, {rows.order()}", "RANGE BETWEEN CURRENT ROW AND CURRENT ROW"
-        place = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {row}) - RANK() OVER (PARTITION BY u ORDER BY {group})"
-        places = [
-            f"DENSE_RANK() OVER (PARTITION BY u ORDER BY {group}) AS d",
-            f"{dialect.cast(place, Type.INT)} AS place",
-            f"COUNT(*) OVER (PARTITION BY u ORDER BY {group} {same}) AS n",
-        ]
+        group = rows.group_order()
+        place = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {group}, {rows.order()})"
+        place = dialect.cast(f"{place} - RANK() OVER (PARTITION BY u ORDER BY {group})", Type.INT)
+        places = [*rows.places("u"), f"{place} AS place"]
         placed = select(*names, "r", *places, source=ranked)
         return select(*names, "d", "n", f"{rows.moved('place')} AS moved", source=dialect.derived(placed))
 
@@ -89,6 +85,6 @@ class OneSort:
         if not self._parts.keys:
             return pairs
         ranked = rows.rank.of(rows.rank.number("u"), nested(pairs), ["u", *rows.k, "n"])
-        order = ", ".join(["r", *rows.ordered_keys()])
-        placed = select(*rows.k, "n", f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {order}) AS d", source=ranked)
+        place = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {rows.group_order()}) AS d"
+        placed = select(*rows.k, "n", place, source=ranked)
         return select(*rows.k, "n", source=nested(placed), where=f"d <= {self._limits.groups}")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet.engines.sql.bounded_rows import unit_of, unit_of_parts
+from discreet.engines.sql.contribution_bounds import unit_of, unit_of_parts
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.printer import Printer, Term, grid_steps, select
 from discreet.plan.model.nodes import UNIT, Column, Expression, Relation

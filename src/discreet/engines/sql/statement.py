@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from discreet.engines.sql.bounded_rows import BoundedRows
-from discreet.engines.sql.contribution_bounds import Bounded
+from discreet.engines.sql.contribution_bounds import Bounded, BoundedRows
 from discreet.engines.sql.dialect import Dialect, Strategy
 from discreet.engines.sql.join_bounds import heavy
 from discreet.engines.sql.one_sort import OneSort
