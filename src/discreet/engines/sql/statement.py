@@ -179,6 +179,7 @@ def statement(reading: Reading, printer: Printer, likely: str | None = None) -> 
     keys = [printer.name(printer.print(key)) for key in reading.keys]
     where = None if reading.where is None else printer.print(reading.where)
     columns = _Columns()
+    columns.counted |= _summed_values(printer, reading.statistics)
     finish = tuple(_finish(printer, columns, statistic) for statistic in reading.statistics)
     parts = Parts(
         printer=printer,
@@ -218,6 +219,12 @@ def _finish(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish
     return lambda numbers: times * (int(numbers[0]) - int(numbers[values]))
 
 
+def _summed_values(printer: Printer, statistics: Iterable[Statistic]) -> dict[Term, Term]:
+    """The term of a sum for each value that is summed: whoever counts the values needs no other."""
+    sums = [statistic for statistic in statistics if statistic.kind == "sum" and statistic.factor is None]
+    return {_argument(printer, statistic)[1]: _term(printer, statistic) for statistic in reversed(sums)}
+
+
 def _argument(printer: Printer, statistic: Statistic) -> tuple[Expression, Term]:
     if statistic.argument is None:
         raise InternalError("A reading reached an engine unchecked.")
@@ -234,8 +241,6 @@ def _sum(printer: Printer, columns: _Columns, statistic: Statistic) -> Finish:
     times, shift, term = statistic.times, statistic.shift, _term(printer, statistic)
     is_distinct = statistic.kind == "distinct_sum"
     total = columns.add("distinct_sum" if is_distinct else "sum", term)
-    if not is_distinct:
-        columns.counted.setdefault(_argument(printer, statistic)[1], term)
     if shift == 0:
         return lambda numbers: times * int(numbers[total] or 0)
     count = columns.add("distinct", term) if is_distinct else columns.count(_argument(printer, statistic)[1], term)
