@@ -21,7 +21,7 @@ from discreet.errors import InsufficientBudget, LedgerError
 from discreet.ledger import Book, charges
 from discreet.ledger.account import AccountState, Member
 from discreet.ledger.store import sqlite
-from discreet.ledger.store.base import Transaction
+from discreet.ledger.store.base import Places, Transaction
 from discreet.ledger.store.sqlite import SqliteTransaction
 from discreet.noise import SeededBits
 from discreet.privacy import events
@@ -146,9 +146,9 @@ def late() -> None:
         if count[0] % 3 == 0:
             honest(store)
 
-    def begin(store: sqlite.SqliteStore) -> Transaction:
+    def begin(store: sqlite.SqliteStore, places: Places = list) -> Transaction:
         if not store._writer.in_transaction:
-            return honest_begin(store)
+            return honest_begin(store, places)
         store._write_lock.acquire()
         store._rows = SqliteTransaction(store._writer)
         return store._rows

@@ -13,7 +13,7 @@ from discreet.ledger import FAILURE_CREDITS, changes, charges, outcomes, policy
 from discreet.ledger.account import AccountState, Member
 from discreet.ledger.entry import Head
 from discreet.ledger.store import sqlite
-from discreet.ledger.store.base import Deferral, Transaction
+from discreet.ledger.store.base import Deferral, Places, Transaction
 from discreet.ledger.store.sqlite import SqliteTransaction
 from discreet.ledger.tallies import Tallies
 from discreet.privacy import Budget, PureDP, events
@@ -126,8 +126,8 @@ def remembered_too_much(patch: Patch) -> None:
     """Keeps states of a transaction that was rolled back."""
     honest = sqlite.SqliteStore.begin
 
-    def begin(store: sqlite.SqliteStore) -> Transaction:
-        before, rows = store._remembered, honest(store)
+    def begin(store: sqlite.SqliteStore, places: Places = list) -> Transaction:
+        before, rows = store._remembered, honest(store, places)
         store._remembered = before
         return rows
 

@@ -65,7 +65,7 @@ class Journal:
         """Returns a new transaction, unless the book cannot be trusted."""
         if self._stopped is not None:
             raise LedgerTampered(self._stopped.sequence, "the book was found altered; this process writes no more")
-        rows = self.store.begin()
+        rows = self.store.begin(places or list)
         try:
             head = rows.tail()
             if head != self._seen:

@@ -166,8 +166,8 @@ class Store(ABC):
     path: str
 
     @abstractmethod
-    def begin(self) -> Transaction:
-        """Waits for all other writers, and excludes them until `end`."""
+    def begin(self, places: Places = list) -> Transaction:
+        """Waits for all other writers, and excludes them until `end`; `places` will probably be looked at."""
 
     @abstractmethod
     def end(self, error: BaseException | None) -> None:

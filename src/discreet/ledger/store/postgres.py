@@ -28,9 +28,9 @@ from typing import Any
 from discreet.errors import InternalError, LedgerError
 from discreet.ledger.entry import GENESIS, Head
 from discreet.ledger.store import postgres_tables
-from discreet.ledger.store.base import Deferral, Store, Transaction
+from discreet.ledger.store.base import Deferral, Place, Places, Store, Transaction
 from discreet.ledger.store.postgres_connections import Connections, Statement
-from discreet.ledger.store.transaction import TAIL, Remembered, SqlTransaction
+from discreet.ledger.store.transaction import MOST_FORESEEN, TAIL, Remembered, SqlTransaction, foreseeing
 from discreet.postgres_url import without
 
 _FETCHED = 5000  # rows of a long table at once
@@ -40,13 +40,18 @@ _DEAF = 0.05  # seconds: how long a wait for other threads may last without hear
 
 _WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"  # each statement sees what was committed before it
 _READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_SETTINGS = (
-    "SELECT set_config('search_path', %s, true), set_config('synchronous_commit', %s, true), "
-    "set_config('lock_timeout', %s, true), set_config('idle_in_transaction_session_timeout', %s, true)"
+_PATH = "SELECT set_config('search_path', %s, true)"
+_LOCKED = (  # the settings come first, and hold until the end of the transaction
+    "SELECT set_config('search_path', %s, true), set_config('synchronous_commit', 'off', true), "
+    "set_config('lock_timeout', %s, true), set_config('idle_in_transaction_session_timeout', %s, true), "
+    "pg_advisory_xact_lock(%s)"
 )
 _LOCK = "SELECT pg_advisory_xact_lock(%s)"
 _HASH = "SELECT hash FROM entries WHERE sequence = %s"
-_LOGGED = "SELECT pg_logical_emit_message(true, 'discreet', '')"  # the commit of a transaction that logs is waited for
+_FLUSHED = (  # a transaction of its own, whose commit is waited for since it writes to the log
+    "SELECT (SELECT hash FROM {schema}.entries WHERE sequence = %s), set_config('synchronous_commit', %s, true), "
+    "pg_logical_emit_message(true, 'discreet', '')"
+)
 _ABOUT = "SELECT to_regnamespace(%s) IS NOT NULL, obj_description(to_regnamespace(%s), 'pg_namespace')"
 
 
@@ -119,6 +124,8 @@ class PostgresStore(Store):
         self.path = url
         self._schema = postgres_tables.checked(own.get("schema", postgres_tables.SCHEMA))
         self._key = int.from_bytes(sha256(f"discreet ledger {self._schema}".encode()).digest()[:8], "big", signed=True)
+        self._search_path = f"{self._schema}, pg_catalog, pg_temp"
+        self._flushed = _FLUSHED.format(schema=self._schema)
         self._timeout, self._read_only = timeout, read_only
         self._deferral = Deferral()
         self._start()
@@ -182,8 +189,8 @@ class PostgresStore(Store):
 
     # ------------------------------------------------------------------------------------------------------ writing
 
-    def begin(self) -> Transaction:
-        """See `Store.begin`."""
+    def begin(self, places: Places = list) -> Transaction:
+        """See `Store.begin`; the states at those places are read on the same trip."""
         if self._read_only:
             raise LedgerError("The ledger was opened to be read only", "Nothing was written.")
         self._after_fork()
@@ -191,9 +198,7 @@ class PostgresStore(Store):
         try:
             if self._rows is not None:
                 raise InternalError("A transaction was begun inside another.")
-            (tail,) = self._connections.reached(lambda: self._locked((TAIL, ())))
-            head = Head(*tail) if tail else Head(0, GENESIS)
-            self._rows = PostgresTransaction(self._connections, self._writer, self._schema, head, self._remembered)
+            self._rows = self._connections.reached(lambda: self._begun(places()[:MOST_FORESEEN]))
         except BaseException as error:
             self._let_go()
             self._connections.retell(error)
@@ -201,18 +206,33 @@ class PostgresStore(Store):
         self._remembered = None  # until what follows is committed
         return self._rows
 
-    def _locked(self, *statements: Statement) -> list[Any]:
-        """Begins a transaction that holds the lock; returns the first row of each statement in it.
+    def _begun(self, places: Sequence[Place]) -> PostgresTransaction:
+        """Begins a transaction; if a state does not fit its seal, there is none."""
+        foreseen = [foreseeing(places)] if places else []
+        tail, *found = self._locked((TAIL, ()), *((_with_marks(query), values) for query, values in foreseen))
+        head = Head(*tail[0]) if tail else Head(0, GENESIS)
+        rows = PostgresTransaction(self._connections, self._writer, self._schema, head, self._remembered)
+        try:
+            if found:
+                rows.learn(places, found[0])
+        except BaseException:
+            self._drop()
+            raise
+        return rows
+
+    def _locked(self, *statements: Statement) -> list[list[Any]]:
+        """Begins a transaction that holds the lock; returns the rows of each statement in it.
 
         Signals are heard during the wait. The connection is dropped, and the lock with it, if anything happens.
         """
+        wait, idle = max(1, int(1000 * self._timeout)), int(1000 * max(_IDLE, self._timeout))
+        lock = _LOCKED, (self._search_path, f"{wait}ms", f"{idle}ms", self._key)
         try:
             if self._writer is None:
                 self._writer = self._connections.connect()
             with self._hearing():
-                all_statements = (*self._settings(_WRITING, "off"), (_LOCK, (self._key,)), *statements)
-                cursors = self._connections.together(self._writer, all_statements)
-                return [cursor.fetchone() for cursor in cursors[-len(statements) :]]
+                cursors = self._connections.together(self._writer, ((_WRITING, ()), lock, *statements))
+                return [cursor.fetchall() for cursor in cursors[2:]]
         except BaseException:
             self._drop()
             raise
@@ -258,7 +278,7 @@ class PostgresStore(Store):
         with _unknown(head):
             (found,) = self._connections.reached(lambda: self._locked(at))
         self._roll_back()
-        return bool(found == (head.hash,))
+        return found == [(head.hash,)]
 
     def _make_durable(self, head: Head) -> None:
         """Waits until what was seen is on the disk, also on the standbys that the server waits for.
@@ -276,15 +296,9 @@ class PostgresStore(Store):
 
     def _flush(self, head: Head) -> bool:
         """Commits with waiting; tells whether what shall be durable was there, so that it is now."""
-        flush = (_HASH, (head.sequence,)), (_LOGGED, ()), ("COMMIT", ())
         with self._connections.borrowed() as connection:
-            begin = self._settings(_WRITING, self._connections.waits)
-            *_, found, _, done = self._connections.together(connection, (*begin, *flush))
-            return bool(found.fetchone() == (head.hash,) and done.statusmessage == "COMMIT")
-
-    def _settings(self, begin: str, commit: str) -> tuple[Statement, Statement]:
-        wait, idle = max(1, int(1000 * self._timeout)), int(1000 * max(_IDLE, self._timeout))
-        return (begin, ()), (_SETTINGS, (f"{self._schema}, pg_catalog, pg_temp", commit, f"{wait}ms", f"{idle}ms"))
+            row = connection.execute(self._flushed, (head.sequence, self._connections.waits)).fetchone()
+            return bool(row[0] == head.hash)
 
     def _roll_back(self) -> None:
         try:
@@ -332,7 +346,8 @@ class PostgresStore(Store):
         """A connection inside a transaction that sees one state, and the last entry of it."""
         connection = self._connections.take()
         try:
-            *_, tail = self._connections.together(connection, (*self._settings(_READING, "off"), (TAIL, ())))
+            view = (_READING, ()), (_PATH, (self._search_path,)), (TAIL, ())
+            *_, tail = self._connections.together(connection, view)
             row = tail.fetchone()
             return connection, Head(*row) if row else Head(0, GENESIS)
         except BaseException:

@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from discreet.errors import LedgerError, LedgerTampered
-from discreet.ledger.store.base import Deferral, Store, Transaction
+from discreet.ledger.store.base import Deferral, Places, Store, Transaction
 from discreet.ledger.store.sqlite_tables import APPLICATION, STATEMENTS, VERSION, check_statements
 from discreet.ledger.store.transaction import Remembered, SqlTransaction
 
@@ -112,7 +112,7 @@ class SqliteStore(Store):
             raise
         return connection
 
-    def begin(self) -> Transaction:
+    def begin(self, places: Places = list) -> Transaction:  # noqa: ARG002 - a read takes no trip to anywhere
         """See `Store.begin`."""
         if self._process != os.getpid():
             self._after_fork()

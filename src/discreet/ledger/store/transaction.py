@@ -24,7 +24,7 @@ _STATE = "SELECT text, seal FROM states WHERE scope = ? AND name = ?"
 _STATES = "SELECT scope, name, text, seal FROM states ORDER BY scope, name"
 _ANSWER = "SELECT sequence, charge, replay_key, payload FROM answers"
 _new = tuple.__new__  # makes a named tuple without the function around it
-_MOST_FORESEEN = 100  # SQLite has a limit of its own; what is left over is read when it is asked for
+MOST_FORESEEN = 100  # SQLite has a limit of its own; what is left over is read when it is asked for
 _MOST_REMEMBERED = 1000  # states between two transactions
 
 Remembered = tuple[Head, dict[Place, Any]]
@@ -78,15 +78,17 @@ class SqlTransaction(Transaction):
         if self._tail is None:
             self.tail()
         if not self._known:
-            self._read(places()[:_MOST_FORESEEN])
+            self._read(places()[:MOST_FORESEEN])
 
     def _read(self, places: Sequence[Place]) -> None:
-        if not places:
-            return
-        values = [value for place in places for value in place]
-        found = self._query(_foreseeing(len(places)), values).fetchall()
-        self._known.update(dict.fromkeys(places))
-        self._known.update({(scope, name): self._sealed(scope, name, text, seal) for scope, name, text, seal in found})
+        if places:
+            self.learn(places, self._query(*foreseeing(places)).fetchall())
+
+    def learn(self, places: Sequence[Place], found: Sequence[tuple[str, str, str, str]]) -> None:
+        """Takes note of the rows that were found at some places; what is remembered is as good."""
+        if not self._known:
+            self._known.update(dict.fromkeys(places))
+            self._known.update({(scope, name): self._sealed(scope, name, *rest) for scope, name, *rest in found})
 
     def tail(self) -> Head:
         """See `Transaction.tail`."""
@@ -189,6 +191,11 @@ class SqlTransaction(Transaction):
     def _one(self, query: str, *values: int | str) -> Entry | None:
         row = self._query(query, values).fetchone()
         return Entry._make(row) if row else None
+
+
+def foreseeing(places: Sequence[Place]) -> tuple[str, list[str]]:
+    """Returns the statement that reads the states at some places, and its values."""
+    return _foreseeing(len(places)), [value for place in places for value in place]
 
 
 @lru_cache(maxsize=64)
