@@ -261,10 +261,11 @@ class PostgresStore(Store):
             if rows.send(("COMMIT", ())).statusmessage == "COMMIT":
                 return
             self._drop()
-        except self._connections.error as error:
+        except Exception as error:
             self._drop()
             if not self._is_written(rows.tail()):
                 self._connections.retell(error)
+                raise
             return
         raise LedgerError("The server undid the transaction", "Nothing was written. Try again.")
 
@@ -275,7 +276,7 @@ class PostgresStore(Store):
             LedgerError: if the server does not come back in time.
         """
         at = _HASH, (head.sequence,)
-        with _unknown(head):
+        with _unknown(head), self._connections.translated():
             (found,) = self._connections.reached(lambda: self._locked(at))
         self._roll_back()
         return found == [(head.hash,)]
@@ -288,7 +289,7 @@ class PostgresStore(Store):
         """
         if head == self._durable or not head.sequence or self._connections.standby:
             return
-        with _unknown(head):
+        with _unknown(head), self._connections.translated():
             there = self._connections.reached(lambda: self._flush(head))
         if not there:
             raise LedgerError("The server crashed before it had written", "Nothing was written. Try again.")

@@ -174,7 +174,7 @@ def version(about: str | None) -> int:
 
 _FOUND = """
 SELECT 'table', c.relname,
-    concat_ws(' ', c.relkind, c.relpersistence, c.relhasrules, c.relrowsecurity, c.relispartition)
+    concat_ws(' ', c.relkind, c.relpersistence, c.relhasrules, c.relrowsecurity, c.relispartition, c.relhassubclass)
   FROM pg_class c WHERE c.relnamespace = to_regnamespace(%(schema)s) AND c.relkind NOT IN ('i', 't')
 UNION ALL
 SELECT 'column', c.relname || '.' || a.attname,
@@ -209,7 +209,7 @@ def check_tables(connection: Any, schema: str) -> None:
 
 def _expected(schema: str) -> dict[tuple[str, str], str]:
     """What the catalogs of every version of PostgreSQL tell about the tables as they were made."""
-    expected = {("table", table): "r p f f f" for table in _TABLES}
+    expected = {("table", table): "r p f f f f" for table in _TABLES}
     for table, columns in _COLUMNS.items():
         for name, kind in columns.items():
             expected["column", f"{table}.{name}"] = f"{kind} t C f" if kind == "text" else f"{kind} t f"
