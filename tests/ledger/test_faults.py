@@ -256,14 +256,26 @@ def signalled_at_line(_book: Book, step: int) -> Iterator[list[int]]:
         sys.settrace(before)
 
 
-def check_whole(path: Path, signalled: Callable[[Book, int], AbstractContextManager[list[int]]], by: int = 1) -> int:
+def check_whole(
+    path: Path | str,
+    signalled: Callable[[Book, int], AbstractContextManager[list[int]]],
+    by: int = 1,
+    *,
+    patience: float = 0,
+) -> int:
     """Whatever Ctrl-C meets, a charge is in the book or is not, nothing is held, and this process and others go on.
+
+    Args:
+        path: of the book.
+        signalled: presses Ctrl-C at a step.
+        by: how many steps to go on each time.
+        patience: seconds that others wait, where a server needs some to see that a client has let go.
 
     Returns:
         How many steps a charge and an answer have.
     """
     step, left = 1 - by, [0]
-    with Book(str(path)) as book, Book(str(path), timeout=0) as other:
+    with Book(str(path)) as book, Book(str(path), timeout=patience) as other:
         while left[0] <= 0:
             step += by
             with signalled(book, step) as left, suppress(KeyboardInterrupt):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -38,6 +39,7 @@ from tests.cli.clinic import run as run_command
 from tests.ledger.books import TENTH, busy_book, opened
 from tests.ledger.crowds import check, run
 from tests.ledger.proxy import Proxy
+from tests.ledger.test_faults import check_whole, signalled_at_line
 from tests.postgres_server import PostgresServer
 
 CANARY = "Frau-Geheim-1961"
@@ -333,6 +335,15 @@ def test_ctrl_c_inside_a_transaction_waits_for_its_end(place: str) -> None:
             act(book)
         assert done == [book.head()]
         book.charge("patients", TENTH)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # a connection that nobody has yet, or any more, is let go
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize("by", [37, pytest.param(1, marks=pytest.mark.slow)])
+def test_ctrl_c_at_each_line_leaves_the_book_whole(place: str, by: int) -> None:
+    opened(place, Budget(epsilon=10)).close()
+    assert check_whole(place, signalled_at_line, by, patience=20) > 100
+    gc.collect()
 
 
 def test_the_clock_may_go_back(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
