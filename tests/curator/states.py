@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.curator import Curator
-from discreet.engines import Engine, Memory
+from discreet.engines import DuckDB, Engine
 from discreet.noise import SeededBits
 from discreet.plan.model.schema import Limits
 from discreet.plan.model.types import Type
@@ -73,7 +73,7 @@ class Joined:
 
 def _source(engine: Engine, rows: list[Row], types: Mapping[str, Type]) -> Any:
     """Rows in the form that an engine takes."""
-    return rows if isinstance(getattr(engine, "inner", engine), Memory) else arrow(rows, types)
+    return arrow(rows, types) if isinstance(getattr(engine, "inner", engine), DuckDB) else rows
 
 
 def joined(seed: int) -> Joined:

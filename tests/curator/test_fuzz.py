@@ -22,6 +22,7 @@ from discreet.measurement.releases.additive import Measure
 from discreet.plan.model.readings import Groups, Reading
 from discreet.privacy import events
 from tests.curator.fuzz import Draw, Question, question
+from tests.engines.postgres_tables import PostgresOfRows, PostgresTables
 from tests.engines.tables import arrow
 from tests.redteam.changed import changed
 from tests.redteam.judge import Pair, same_answers
@@ -71,6 +72,12 @@ def test_neighbours_differ_by_noise_alone(start: int) -> None:
     assert accepted >= ACCEPTED * len(seen) - 3 * (len(seen) * ACCEPTED * (1 - ACCEPTED)) ** 0.5  # of all together
 
 
+@pytest.mark.parametrize("start", [0, *(pytest.param(b, marks=pytest.mark.slow) for b in batches(BATCH, ALL))])
+def test_neighbours_differ_by_noise_alone_on_postgres(start: int, postgres_tables: PostgresTables) -> None:
+    seen = judged(range(start, start + BATCH), lambda: Watched(PostgresOfRows(postgres_tables)))
+    assert not [one for one in seen if one.status == "failed"]
+
+
 # ------------------------------------------------------------------------------------------------------- both engines
 
 
@@ -97,6 +104,17 @@ def test_engines_agree_whatever_the_order_of_rows(start: int) -> None:
     for seed in range(10_000 + start, 10_010 + start):
         made = world(seed)
         agree(*both(made, question(seed, made.setting)))
+
+
+@pytest.mark.parametrize("start", [0, *(pytest.param(batch, marks=pytest.mark.slow) for batch in range(10, 300, 10))])
+def test_postgres_agrees_whatever_the_order_of_rows(start: int, postgres_tables: PostgresTables) -> None:
+    for seed in range(10_000 + start, 10_010 + start):
+        made = world(seed)
+        memory, postgres = Watched(Memory()), Watched(PostgresOfRows(postgres_tables))
+        asked = question(seed, made.setting)
+        one = ask(made.curator(memory, made.rows), memory, asked)
+        with made.curator(postgres, made.rows[::-1]) as curator:
+            agree(one, ask(curator, postgres, asked))
 
 
 def test_mutant_where_after_bounding() -> None:

@@ -35,6 +35,8 @@ from tests.curator.families import CALLS, DAYS, HOSPITAL, SHOP
 from tests.curator.fuzz import Question
 from tests.curator.joined import question
 from tests.curator.states import Joined, joined
+from tests.engines.postgres_tables import PostgresOfRows, PostgresTables
+from tests.engines.tables import is_absent
 from tests.redteam.changed import changed
 from tests.redteam.judge import Pair
 from tests.redteam.locality import without_own
@@ -169,6 +171,23 @@ def test_engines_agree_whatever_the_order_of_rows(start: int) -> None:
             assert referee.seen
             for reading, groups in referee.seen:
                 assert duckdb.read(reading) == groups
+
+
+@pytest.mark.parametrize("start", [0, *(pytest.param(batch, marks=pytest.mark.slow) for batch in range(10, 300, 10))])
+def test_postgres_agrees_whatever_the_order_of_rows(start: int, postgres_tables: PostgresTables) -> None:
+    for first in range(20_000 + start, 20_010 + start, SAME_WORLD):
+        world = joined(first)
+        turned = {name: rows[::-1] for name, rows in world.one.items()}
+        referee = memory()
+        with (
+            world.curator(referee, world.one) as curator,
+            world.filled(PostgresOfRows(postgres_tables), turned) as postgres,
+        ):
+            for seed in range(first, first + SAME_WORLD):
+                ask(curator, referee, question(seed, world))
+            assert referee.seen
+            for reading, groups in referee.seen:
+                assert is_absent(reading) or postgres.read(reading) == groups
 
 
 # ------------------------------------------------------------------------------------------------------------- mutants

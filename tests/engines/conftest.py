@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.tables import ENGINES, Bench, bench_of
+from tests.engines.postgres_tables import PostgresTables
+from tests.engines.tables import ENGINES, POSTGRES, Bench, bench_of
 
 
 @pytest.fixture
-def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    made = bench_of(getattr(request, "param", ENGINES), tmp_path)
+def bench(request: pytest.FixtureRequest, tmp_path: Path, postgres_if_any: PostgresTables | None) -> Iterator[Bench]:
+    names = getattr(request, "param", ENGINES)
+    made = bench_of(names, tmp_path, postgres_if_any if POSTGRES in names else None)
     yield made
     for engine, _ in made.engines.values():
         engine.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,6 +18,7 @@ from discreet.errors import InvalidParameter
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
 from discreet.plan.model.readings import Bounding, Groups, Reading, Statistic
 from discreet.plan.model.types import Type
+from tests.engines.postgres_tables import PostgresTables, storable
 
 N, F, B, T, D, S = Type.INT, Type.FLOAT, Type.BOOL, Type.TEXT, Type.DATE, Type.TIMESTAMP
 Rows = Sequence[Mapping[str, Any]]
@@ -102,23 +103,31 @@ Give = Callable[[Rows, Mapping[str, Type]], Any]
 
 @dataclass(frozen=True)
 class Bench:
-    """All engines by name, and the way tables get into each; the referee, which is one of them, says what is right."""
+    """All engines by name, and the way tables get into each; the referee, which is one of them, says what is right.
+
+    What PostgreSQL cannot store is NULL there: it is held to a referee of such tables. It is not asked for what it
+    refuses, a test of its own does.
+    """
 
     engines: Mapping[str, tuple[Engine, Give]]
+    storing: Memory = field(default_factory=Memory)
 
     def load(self, rows: Rows, columns: Mapping[str, Type], name: str = "t") -> None:
         for engine, give in self.engines.values():
             engine.register(name, give(rows, columns), columns)
+        self.storing.register(name, list(map(stored, rows)), columns)
 
     def agreed(self, reading: Reading, *, among: Sequence[str] | None = None) -> Groups:
         """The answer of every engine, or of those that are named, after the referee has confirmed it."""
-        chosen = self.engines if among is None else {name: self.engines[name] for name in among}
-        answers = {name: engine.read(reading) for name, (engine, _) in chosen.items()}
+        chosen = {name: self.engines[name] for name in among or self.engines if name in self.engines}
+        absent = {name for name in chosen if name == POSTGRES and is_absent(reading)}
+        answers = {name: engine.read(reading) for name, (engine, _) in chosen.items() if name not in absent}
         if reading.bounding is not None and "duckdb-frame" in chosen:
             for other in otherwise_bounded(chosen["duckdb-frame"][0]):
                 answers[f"duckdb, {other.dialect.strategy}"] = other.read(reading)
         right = answers[REFEREE]
-        assert not {name: answer for name, answer in answers.items() if answer != right}, right
+        for name, answer in answers.items():
+            assert answer == (self.storing.read(reading) if name == POSTGRES else right), (name, right)
         numbers = [number for answer in answers.values() for found in answer.values() for number in found]
         assert all(type(number) is int for number in numbers)
         return right
@@ -142,6 +151,16 @@ def otherwise_bounded(engine: Engine) -> list[DuckDB]:
     return made
 
 
+def stored(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: storable(value) for name, value in row.items()}
+
+
+def is_absent(reading: Reading) -> bool:
+    """Whether PostgreSQL refuses a reading: there is no U+0000 in its texts, and no group of a pattern."""
+    text = repr(reading)
+    return r"\x00" in text or "function='extract'" in text
+
+
 def refuses(engine: Engine, reading: Reading) -> bool:
     try:
         engine.read(reading)
@@ -150,13 +169,13 @@ def refuses(engine: Engine, reading: Reading) -> bool:
     return False
 
 
-REFEREE = "memory"
-ENGINES = (REFEREE, "duckdb-frame", "duckdb-parquet")
-PRINTERS = (REFEREE, "duckdb-frame")  # one for each way of computing functions
+REFEREE, POSTGRES = "memory", "postgres"
+ENGINES = (REFEREE, "duckdb-frame", "duckdb-parquet", POSTGRES)
+PRINTERS = (REFEREE, "duckdb-frame", POSTGRES)  # one for each way of computing functions
 
 
-def bench_of(names: Sequence[str], folder: Path) -> Bench:
-    """These engines; a new one is added here and runs every test."""
+def bench_of(names: Sequence[str], folder: Path, postgres: PostgresTables | None = None) -> Bench:
+    """These engines; a new one is added here and runs every test. PostgreSQL is left out where it is not installed."""
 
     def parquet(rows: Rows, columns: Mapping[str, Type]) -> Path:
         path = folder / f"{len(list(folder.iterdir()))}.parquet"
@@ -168,7 +187,12 @@ def bench_of(names: Sequence[str], folder: Path) -> Bench:
         "duckdb-frame": lambda: (DuckDB(threads=1), arrow),
         "duckdb-parquet": lambda: (DuckDB(threads=2), parquet),
     }
-    return Bench({name: made[name]() for name in names})
+    if postgres is not None:
+        made[POSTGRES] = lambda: (
+            postgres.engine(),
+            lambda rows, columns: postgres.give(list(map(stored, rows)), columns),
+        )
+    return Bench({name: made[name]() for name in names if name in made})
 
 
 def col(name: str, kind: Type) -> Column:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 from discreet.engines import DuckDB, Memory
 from discreet.engines.duckdb.dialect import DuckDBDialect
+from discreet.engines.sql import dialect as dialect_module
 from discreet.engines.sql.dialect import Dialect, Templates
 from discreet.engines.sql.statement import Statement
 from discreet.errors import InternalError, InvalidParameter
@@ -105,3 +109,37 @@ def test_unknown_functions_and_names_with_nul_are_refused() -> None:
     for write in (dialect.quoted, dialect.text_literal):
         with pytest.raises(InvalidParameter):
             write("a\0b")
+
+
+# --------------------------------------------------------------------------------------- spellings stay in the dialects
+
+PRINTERS = ("printer", "statement", "relations", "join_bounds", "contribution_bounds")
+SPELLINGS = re.compile(
+    r"HUGEINT|BIGINT|NUMERIC|DECIMAL|DOUBLE|VARCHAR|\bTEXT\b|TRY_CAST|\bCAST\(|::|//|>>|<<|\bunnest\b|\blist\(|array|struct_"
+    r"|bit_or|bit_count|regexp|isfinite|md5|epoch|interval|COLLATE|OFFSET|ESCAPE|MATERIALIZED|\$q|%\(|generate_series",
+    re.IGNORECASE,
+)
+"""What databases write in different ways, or do not have."""
+
+
+def literals_of(source: str) -> Iterator[str]:
+    """The texts of a module, without those that say what it does."""
+    tree = ast.parse(source)
+    said = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+            yield node.value
+
+
+def test_what_databases_spell_differently_stands_in_dialects_alone() -> None:
+    folder = Path(dialect_module.__file__).parent
+    found = {
+        (name, text)
+        for name in PRINTERS
+        for text in literals_of((folder / f"{name}.py").read_text(encoding="utf-8"))
+        if SPELLINGS.search(text)
+    }
+    assert found == set()
+    assert SPELLINGS.search("SUM(CAST(x AS HUGEINT))")

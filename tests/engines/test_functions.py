@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -103,9 +104,9 @@ def test_null_literals_have_the_type_of_their_place(bench: Bench) -> None:
 COLUMNS = {"id": N, "n": N, "m": N, "x": F, "y": F, "b": B, "s": T, "t": T, "d": D, "z": S}
 
 
-@cache
-def both() -> tuple[Memory, DuckDB]:
-    rows = [
+def edge_rows() -> list[dict[str, Any]]:
+    """Rows in which edge values of all types meet."""
+    return [
         {
             "id": i,
             **{
@@ -116,6 +117,11 @@ def both() -> tuple[Memory, DuckDB]:
         }
         for i in range(60)
     ]
+
+
+@cache
+def both() -> tuple[Memory, DuckDB]:
+    rows = edge_rows()
     memory, engine = Memory(), DuckDB(threads=1)
     memory.register("t", rows, COLUMNS)
     engine.register("t", arrow(rows, COLUMNS), COLUMNS)

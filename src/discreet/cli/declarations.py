@@ -27,7 +27,8 @@ ledger = "discreet.ledger"      # the book of accounts; made by `discreet protec
 
 # --- Tables -----------------------------------------------------------------------------------------------------------
 # [tables.visits]
-# source = "visits.csv"         # Parquet or CSV, relative to this file
+# source = "visits.csv"         # Parquet or CSV, relative to this file, or a table of a PostgreSQL server, like
+#                               # "postgresql://db.example/clinic/public.visits"
 # unit = "patient_id"           # the column that says who is protected; "" if each row is one person;
 #                               # ["person", "day"] if several columns say it together; "order_id -> orders.id" if
 #                               # the rows of another table with that key say it

@@ -33,7 +33,7 @@ from discreet.curator.streams.curated_stream import CuratedStream
 from discreet.curator.streams.streams import Streams
 from discreet.curator.training.trainer import FitPlan, Trainer
 from discreet.engines.base import Engine
-from discreet.engines.duckdb.engine import DuckDB
+from discreet.engines.by_source import by_source, engine_at
 from discreet.ledger import OWNER, Account, Balance, Book, Entry, Head, Remaining, Role
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.measurement.profile.profile import Profile
@@ -55,7 +55,7 @@ class Curator:
     Args:
         ledger: a file of the book of accounts; "postgresql://..." for one that several machines share; ":memory:" for
             play.
-        engine: where tables are read; DuckDB, embedded, unless another is given.
+        engine: where tables are read; else files and frames by DuckDB, embedded, and tables of a server by it.
         today: the day that CURRENT_DATE stands for, as if it were written: a question of another day is another one.
 
     >>> from discreet.engines import Memory
@@ -71,7 +71,7 @@ class Curator:
     def __init__(self, ledger: File = ":memory:", *, engine: Engine | None = None, today: Day = None) -> None:
         day = check.day(today=today)
         self._book = Book(os.fspath(ledger))
-        self._engine = engine if engine is not None else DuckDB()
+        self._engine = engine if engine is not None else by_source()
         self._catalog = Catalog(self._book, self._engine, day)
         self._measure_with(self._engine, Releaser(source_of(None)), salt=None)
 
@@ -100,7 +100,7 @@ class Curator:
     def from_config(cls, path: File = FILE, *, engine: Engine | None = None, opening: bool = True) -> Curator:
         """Returns a curator of what a discreet.toml declares; if not `opening`, all tables must be in the book."""
         declared = declared_in(path, opening=opening)
-        curator = cls(declared.ledger, engine=engine, today=declared.today)
+        curator = cls(declared.ledger, engine=engine or engine_at(declared.engine), today=declared.today)
         try:
             enrol(declared, curator._catalog, curator._book)
         except BaseException:
@@ -395,7 +395,7 @@ class Curator:
         The same file, or object, in another account is refused: its people would get a second budget.
 
         Args:
-            source: what the engine can read: a path, a frame.
+            source: what the engine can read: a path, a frame, the address of a table of a server.
             name: how questions call it.
             unit: the column of ids of those who are protected; several, such as ``("person", "day")``; a way to a table
                 that tells whose rows they are, such as ``"order_id -> orders.id"``; None if each row is one person.

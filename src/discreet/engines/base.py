@@ -9,9 +9,10 @@ import re
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from types import TracebackType
@@ -19,7 +20,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from discreet.errors import InvalidParameter, QueryFailed
+from discreet.errors import InvalidParameter, QueryFailed, UnsupportedQuery
 from discreet.plan.expressions.evaluation import INT_HIGH, INT_LOW, evaluate
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value
 from discreet.plan.model.readings import Groups, Reading
@@ -120,12 +121,33 @@ class Engine(ABC):
             if table not in self._columns:
                 raise InvalidParameter("table", table, "to be registered", "Register it first.")
         check_reading(reading, self._columns)
-        run = self._prepare(reading)
+        run = self.prepared(reading)
         try:
             return dict(run)
         except Exception:  # noqa: BLE001 - causes carry data: dropped here, all of them
             failed = QueryFailed()
         raise failed
+
+    def prepared(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
+        """Returns keys and statistics of a reading that has been checked; rows are touched when they are asked for."""
+        return self._prepare(reading)
+
+    def check(self, names: Collection[str], expressions: Collection[Expression]) -> None:
+        """Refuses what this engine cannot compute with our meaning, before anybody pays for it.
+
+        Args:
+            names: the tables of a question.
+            expressions: all that it computes from their rows.
+
+        Raises:
+            UnsupportedQuery: with what to do instead.
+        """
+        del names, expressions
+
+    def origins(self, source: Any) -> dict[str, str]:
+        """Returns where a source is, and what is there, if this engine knows more of it than files."""
+        del source
+        return {}
 
     @abstractmethod
     def schema_of(self, source: Any) -> dict[str, Type]:
@@ -149,6 +171,72 @@ class Engine(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKind:
+    """Sources that bring an engine of their own: which one they name, None if none, and how it is made."""
+
+    names: Callable[[Any], Hashable | None]
+    make: Callable[[Any], Engine]
+
+
+class BySource(Engine):
+    """Several engines: each table is read where it is, and a question about tables of one engine by that.
+
+    Nothing is carried from one engine to another.
+
+    Args:
+        usual: the engine of sources that bring none of their own.
+        kinds: of sources that do.
+    """
+
+    def __init__(self, usual: Engine, kinds: Sequence[SourceKind]) -> None:
+        super().__init__()
+        self._usual, self._kinds = usual, tuple(kinds)
+        self._others: dict[Hashable, Engine] = {}
+        self._places: dict[str, Engine] = {}
+
+    def schema_of(self, source: Any) -> dict[str, Type]:
+        """Returns the columns whose types the source's format carries."""
+        return self._engine(source).schema_of(source)
+
+    def origins(self, source: Any) -> dict[str, str]:
+        """Returns where a source is, as its engine says."""
+        return self._engine(source).origins(source)
+
+    def check(self, names: Collection[str], expressions: Collection[Expression]) -> None:
+        """Refuses what joins tables of different engines, and what the engine of the tables cannot compute."""
+        engines = {id(engine): engine for name in names if (engine := self._places.get(name)) is not None}
+        if len(engines) > 1:
+            reason = "The tables of this question are in different databases, and rows are not carried between them."
+            raise UnsupportedQuery(reason, "Copy one of the tables to where the other is, and protect that.")
+        for engine in engines.values():
+            engine.check(names, expressions)
+
+    def close(self) -> None:
+        """Closes all engines."""
+        for engine in (self._usual, *self._others.values()):
+            engine.close()
+
+    def _engine(self, source: Any) -> Engine:
+        for kind in self._kinds:
+            named = kind.names(source)
+            if named is not None:
+                if named not in self._others:
+                    self._others[named] = kind.make(named)
+                return self._others[named]
+        return self._usual
+
+    def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
+        engine = self._engine(source)
+        engine.register(name, source, columns)
+        self._places[name] = engine
+
+    def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
+        named = {reading.table, *(() if reading.source is None else tables(reading.source))}
+        self.check(named, ())
+        return self._places[reading.table].prepared(reading)
 
 
 TRUE, FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")

@@ -6,7 +6,7 @@ outputs are frozen to the recorded ones, so that whatever still differs in the a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -29,7 +29,7 @@ from discreet.mechanisms.ranks import Aim, Pick
 from discreet.mechanisms.value_counts import Histogram, Look
 from discreet.noise import Bits
 from discreet.plan.analysis.group_keys import in_order
-from discreet.plan.model.nodes import Value
+from discreet.plan.model.nodes import Expression, Value
 from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.types import Type
 from discreet.privacy import events
@@ -78,6 +78,14 @@ class Watched(Engine):
     def schema_of(self, source: Any) -> dict[str, Type]:
         """Returns what the engine behind it knows."""
         return self.inner.schema_of(source)
+
+    def check(self, names: Collection[str], expressions: Collection[Expression]) -> None:
+        """Refuses what the engine behind it refuses."""
+        self.inner.check(names, expressions)
+
+    def origins(self, source: Any) -> dict[str, str]:
+        """Returns what the engine behind it knows."""
+        return self.inner.origins(source)
 
     def close(self) -> None:
         """Closes the engine behind it."""

@@ -22,8 +22,8 @@ from discreet.ledger.stewardship import Origin, require_one_budget
 from discreet.measurement.probes.magnitudes import supposing
 from discreet.plan.analysis.relation_schema import describe, owned
 from discreet.plan.analysis.value_bounds import bounds
-from discreet.plan.model.nodes import Question, Relation
-from discreet.plan.model.relations import PerUnit, Windowed, children
+from discreet.plan.model.nodes import Question, Relation, expressions_in
+from discreet.plan.model.relations import PerUnit, Windowed, children, tables
 from discreet.plan.model.schema import Limits, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import Loss, Neighbours, Unit
@@ -52,11 +52,6 @@ def _lacks_bounds(folded: PerUnit | Windowed, schemas: Mapping[str, TableSchema]
     made = folded.folds if isinstance(folded, PerUnit) else folded.windows
     added = [fold.argument for fold in made if fold.kind in ("sum", "mean")]
     return any(x is not None and bounds(x, rows) is None for x in added)
-
-
-def _called(source: Any) -> str:
-    """A source in an error: its files, or what it is; never what it holds."""
-    return ", ".join(files_of(source)) or type(source).__name__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,24 +165,32 @@ class Catalog:
         )
         self._accounts[schema.name] = account
 
+    def _files(self, source: Any) -> Mapping[str, str]:
+        """Where data come from: files, or a table of a server."""
+        return self._engine.origins(source) or files_of(source)
+
+    def _called(self, source: Any) -> str:
+        """A source in an error: where it is, or what it is; never what it holds."""
+        return ", ".join(self._files(source)) or type(source).__name__
+
     def _origin_with_one_budget(self, name: str, source: Any, account: str, identity: str | None) -> Origin:
         """Where data come from, if they have no budget in another account and are not public.
 
         Raises:
             InvalidParameter: otherwise.
         """
-        origin = Origin.of(files_of(source), identity)
+        origin = Origin.of(self._files(source), identity)
         for table, (public, files) in self._published.items():
             if public is source or origin.found(files.fields):
                 hint = "Anybody may know what is public; leave one of the two out."
-                raise InvalidParameter("source", _called(source), f"not to be the public table {table!r}", hint)
+                raise InvalidParameter("source", self._called(source), f"not to be the public table {table!r}", hint)
         require_one_budget(self._book.origins(), name, account, origin)
         again = name in self._sources and self._sources[name][0] is source
         for table, (known, _) in self._sources.items():
             if known is source and self._accounts[table] != account and not (identity or again):
                 hint = f"Pass account={self._accounts[table]!r} to share its budget."
                 condition = f"not to be the data of table {table!r}, which have a budget"
-                raise InvalidParameter("source", _called(source), condition, hint)
+                raise InvalidParameter("source", self._called(source), condition, hint)
         return origin
 
     def _origin_that_is_public(self, source: Any) -> Origin:
@@ -196,12 +199,12 @@ class Catalog:
         Raises:
             InvalidParameter: naming the table that they are.
         """
-        origin = Origin.of(files_of(source), None)
+        origin = Origin.of(self._files(source), None)
         held = [table for table, (known, _) in self._sources.items() if known is source]
         held += [table for table, told in self._book.origins().items() if origin.found(told)]
         if held:
             hint = "Write what may be published into a file of its own."
-            raise InvalidParameter("source", _called(source), f"not to be the protected table {held[0]!r}", hint)
+            raise InvalidParameter("source", self._called(source), f"not to be the protected table {held[0]!r}", hint)
         return origin
 
     def _check_name(self, name: str, *, others: Iterable[str]) -> None:
@@ -285,10 +288,12 @@ class Catalog:
             UnknownTable: if it names a table that is not here.
         """
         try:
-            return training_rows(question, self.schemas, self._today)
+            rows = training_rows(question, self.schemas, self._today)
         except UnknownTable as unknown:
             self.schema(unknown.name)
             raise
+        self._check_engine(rows.schema.name, rows.relation, (rows.relation, rows.columns))
+        return rows
 
     def bind(self, plan: Question) -> BoundQuestion:
         """Returns a question with what is declared about its tables, and the account that pays.
@@ -298,9 +303,16 @@ class Catalog:
                 different accounts.
         """
         self._check_one_account(plan)
+        for one in (plan, *plan.beside):
+            self._check_engine(one.table, one.source, (one.source, one.where, one.keys, one.aggregates))
         schemas = self.schemas
         rows = self._protected[plan.table] if plan.source is None else describe(plan.source, schemas)
         return BoundQuestion(plan=plan, rows=rows, schemas=schemas, account=self._accounts[rows.name])
+
+    def _check_engine(self, table: str, source: Relation | None, computed: tuple[object, ...]) -> None:
+        """Refuses what the engine cannot compute, whatever the rows are."""
+        names = {table, *(() if source is None else tables(source))}
+        self._engine.check(names, tuple(expressions_in(computed)))
 
     def _check_one_account(self, plan: Question) -> None:
         if len({self._accounts[one.table] for one in (plan, *plan.beside)}) > 1:

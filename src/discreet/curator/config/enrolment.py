@@ -155,6 +155,8 @@ def _appoint(book: Book, analyst: Analyst) -> None:
 
 def _check_types(place: str, table: Table | PublicTable, *, typed: bool) -> None:
     """CSV carries no types: the refusal proposes a line made of the header, which is public, and of nothing else."""
+    if isinstance(table.source, str):  # a database knows its types; whether it has the table, its engine finds out
+        return
     with _naming(place):
         source = source_of(str(table.source))
     if isinstance(source, Csv) and not typed:

@@ -32,7 +32,7 @@ class Table:
     """A table to protect; `declared` holds the arguments of `Curator.protect` as they were written."""
 
     name: str
-    source: Path
+    source: Path | str
     account: str
     unit: str | tuple[str, ...] | None
     declared: Mapping[str, Any]
@@ -43,7 +43,7 @@ class PublicTable:
     """A table that anybody may know; it has no account."""
 
     name: str
-    source: Path
+    source: Path | str
     types: Mapping[str, str] | None
     unique: Unique = ()
 
@@ -70,7 +70,8 @@ class Project:
 class Config:
     """A discreet.toml: the ledger, the tables, the budget of each account, who may ask, for what, and on which day.
 
-    The ledger is a path, or the address of a PostgreSQL database.
+    The ledger is a path, or the address of a PostgreSQL database. With an engine, the address of a server, sources are
+    tables of it.
     """
 
     ledger: str
@@ -80,6 +81,7 @@ class Config:
     analysts: tuple[Analyst, ...]
     projects: tuple[Project, ...] = ()
     today: dt.date | None = None
+    engine: str | None = None
 
 
 def load(path: str | os.PathLike[str]) -> Config:
@@ -116,8 +118,9 @@ def parse(text: str, folder: Path) -> Config:
         hint = f"{error}. Texts need quotes, and each table or key is written once."
         raise InvalidParameter(FILE, "this text", "to be TOML", hint) from None
     fields = _fields("", content, _TOP)
-    tables = _on_their_ways([_table(name, given, folder) for name, given in fields.get("tables", {}).items()])
-    public = tuple(_public(name, given, folder) for name, given in fields.get("public", {}).items())
+    place = folder if fields.get("engine") is None else None
+    tables = _on_their_ways([_table(name, given, place) for name, given in fields.get("tables", {}).items()])
+    public = tuple(_public(name, given, place) for name, given in fields.get("public", {}).items())
     _check_names(tables, public)
     budgets = {name: _budget(f"budgets.{name}", given) for name, given in fields.get("budgets", {}).items()}
     _check_budgets(tables, budgets)
@@ -139,6 +142,7 @@ def parse(text: str, folder: Path) -> Config:
         analysts=analysts,
         projects=projects,
         today=fields.get("today"),
+        engine=fields.get("engine"),
     )
 
 
@@ -149,16 +153,21 @@ def _ledger(given: str, folder: Path) -> str:
     return given
 
 
-def _table(name: str, given: Mapping[str, Any], folder: Path) -> Table:
+def _table(name: str, given: Mapping[str, Any], folder: Path | None) -> Table:
     fields = _required(f"tables.{name}", _fields(f"tables.{name}", given, _TABLE), "source", "unit")
     unit = fields.pop("unit")
     return Table(
         name=name,
-        source=folder / fields.pop("source"),
+        source=_located(fields.pop("source"), folder),
         account=fields.pop("account", ""),
         unit=None if unit == EACH_ROW else unit,
         declared=fields,
     )
+
+
+def _located(source: str, folder: Path | None) -> Path | str:
+    """A file in a folder, or the name or the address of a table, which stays as it is."""
+    return source if folder is None or "://" in source else folder / source
 
 
 def _on_their_ways(tables: Sequence[Table]) -> tuple[Table, ...]:
@@ -177,10 +186,13 @@ def _on_their_ways(tables: Sequence[Table]) -> tuple[Table, ...]:
     return tuple(ready.values())
 
 
-def _public(name: str, given: Mapping[str, Any], folder: Path) -> PublicTable:
+def _public(name: str, given: Mapping[str, Any], folder: Path | None) -> PublicTable:
     fields = _required(f"public.{name}", _fields(f"public.{name}", given, _PUBLIC), "source")
     return PublicTable(
-        name=name, source=folder / fields["source"], types=fields.get("types"), unique=fields.get("unique", ())
+        name=name,
+        source=_located(fields["source"], folder),
+        types=fields.get("types"),
+        unique=fields.get("unique", ()),
     )
 
 
@@ -321,7 +333,7 @@ def _day(place: str, value: Any) -> dt.date | None:
 
 
 _TOP: Mapping[str, Read] = {
-    "ledger": _text,
+    **dict.fromkeys(("ledger", "engine"), _text),
     "today": _day,
     **dict.fromkeys(("tables", "public", "budgets", "analysts", "projects"), _tables),
 }
@@ -336,6 +348,6 @@ _TABLE: Mapping[str, Read] = {
 }
 _PUBLIC: Mapping[str, Read] = {"source": _text, "types": _texts, "unique": _unique}
 _REQUIRED = {
-    "source": 'Name the file, like source = "visits.csv".',
+    "source": 'Name the file, like source = "visits.csv", or a table, like "postgresql://db.example/clinic/visits".',
     "unit": 'Name the column of ids of those who are protected, or write unit = "" if each row is one person.',
 }

@@ -61,6 +61,9 @@ class Dialect(ABC):
     functions: ClassVar[Templates]
     """The templates of functions that it writes in its own way; they override the shared ones."""
 
+    absent: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """The functions that it cannot compute with our meaning, each with the reason and what to use instead."""
+
     types: ClassVar[Mapping[Type, str]]
     """Its types for ours."""
 
@@ -141,8 +144,9 @@ class Dialect(ABC):
     def __init__(self) -> None:
         self._templates = {**_shared(self), **self.functions}
         known = {name if isinstance(name, str) else name[0] for name in self._templates}
-        if not FUNCTIONS.keys() <= known:
-            raise InternalError(f"No SQL for {sorted(FUNCTIONS.keys() - known)}.")
+        missing = FUNCTIONS.keys() - known - self.absent.keys()
+        if missing:
+            raise InternalError(f"No SQL for {sorted(missing)}.")
 
     def template(self, function: str, first: Type) -> Template:
         """Returns the template of a function, by its first argument's type where that matters.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Literal as Choice
 
@@ -239,6 +239,26 @@ def fits(expression: Expression) -> bool:
         if isinstance(part, Call):
             waiting += [(argument, depth + 1) for argument in part.arguments]
     return True
+
+
+def parts_of(expression: Expression) -> Iterator[Expression]:
+    """Yields an expression and all parts of it."""
+    yield expression
+    if isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from parts_of(argument)
+
+
+def expressions_in(node: object) -> Iterator[Expression]:
+    """Yields the expressions that a part of a plan is made of, each whole."""
+    if isinstance(node, Expression):
+        yield node
+    elif isinstance(node, tuple):
+        for part in node:
+            yield from expressions_in(part)
+    elif is_dataclass(node):
+        for field in fields(node):
+            yield from expressions_in(getattr(node, field.name))
 
 
 def columns(expression: Expression) -> Iterator[Column]:

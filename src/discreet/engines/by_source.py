@@ -1,0 +1,52 @@
+"""Engines chosen by their sources: each table is read where it is, and a question about tables of one engine by that.
+
+Files and frames are read by DuckDB in this process; a table of a server, by the server. Nothing is carried from one
+engine to another: what joins tables of two of them is refused before anything is charged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from discreet.engines.base import BySource, Engine, SourceKind
+from discreet.engines.duckdb.engine import DuckDB
+from discreet.errors import InvalidParameter
+from discreet.lazy import load
+from discreet.postgres_url import is_postgres
+from discreet.server_address import ServerAddress, ServerTable
+
+
+def _server(source: Any) -> Hashable | None:
+    if isinstance(source, ServerTable):
+        return source.server
+    return ServerTable.of(source).server if is_postgres(source) else None
+
+
+def _postgres(server: ServerAddress) -> Engine:
+    """An engine of a server; whoever has files only does not load it."""
+    made: Engine = load("discreet.engines.postgres.engine", "A table of a PostgreSQL server").Postgres(server)
+    return made
+
+
+KINDS: tuple[SourceKind, ...] = (SourceKind(_server, _postgres),)
+"""Kinds of sources beside files and frames."""
+
+
+def engine_at(address: str | None) -> Engine | None:
+    """Returns the engine of a server, of which sources are tables; None without an address.
+
+    Raises:
+        InvalidParameter: if the address is none of a server.
+    """
+    if address is None:
+        return None
+    if is_postgres(address):
+        return _postgres(ServerAddress.of(address))
+    hint = "Write postgresql://HOST/DATABASE, or leave it out: files are read without one."
+    raise InvalidParameter("engine", address, "to be the address of a server", hint)
+
+
+def by_source() -> Engine:
+    """Returns an engine that reads files and frames by DuckDB, embedded, and tables of servers by their servers."""
+    return BySource(DuckDB(), KINDS)

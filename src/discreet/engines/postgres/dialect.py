@@ -1,0 +1,306 @@
+"""PostgreSQL's SQL: NUMERIC for wide numbers, texts by code points, dates, and ids as it finds them.
+
+Only the forms that PostgreSQL writes in its own way stand here; the others are those of `engines.sql.dialect`. It
+raises where an operation has no result, so that each of them is asked for behind a condition under which it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from discreet.engines.postgres.doubles import DOUBLE, DOUBLES, number, scaled
+from discreet.engines.postgres.posix_patterns import translated
+from discreet.engines.row_choice import BUCKET, WHITE_SPACE, P, unassigned
+from discreet.engines.sql.dialect import Dialect, Template, Templates
+from discreet.plan.expressions.evaluation import DAY_NAMES, INT_HIGH, INT_LOW, LAST_DAY, MONTH_NAMES
+from discreet.plan.expressions.functions import LONGEST_TEXT
+from discreet.plan.expressions.letter_case import LOWER, UPPER
+from discreet.plan.model.types import Type
+
+_LONGEST = (1 << 31) - 1  # positions beyond it are past the end of every text
+_DAY = "[0-9]{{4}}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_TIME = "([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{{1,6}})?)?)?"
+
+
+def _narrow(sql: str) -> str:
+    return f"CASE WHEN {sql} BETWEEN {INT_LOW} AND {INT_HIGH} THEN CAST({sql} AS bigint) END"
+
+
+def _text(sql: str) -> str:
+    return f'(CAST({sql} AS text) COLLATE "C")'
+
+
+def _field(name: str) -> Template:
+    return Template(f"CAST(extract({name} FROM {{0}}) AS bigint)")
+
+
+def _named(names: Sequence[str], place: str) -> Template:
+    listed = ", ".join(f"'{name}'" for name in names)
+    return Template(_text(f"(ARRAY[{listed}])[CAST(extract({place} FROM {{0}}) AS integer)]"))
+
+
+def _start(part: str) -> Template:
+    return Template(f"CAST(date_trunc('{part}', CAST({{0}} AS timestamp)) AS date)")
+
+
+_MICROSECONDS = "CAST(extract(epoch FROM {0}) * 1000000 AS bigint)"
+
+# --------------------------------------------------------------------------------------------------------------- dates
+
+
+def _held(most: int) -> str:
+    """The second argument as a 32-bit number that no day within the years 1 to 9999 is carried out of range by."""
+    return f"CAST(greatest(least({{1}}, {most}), -{most}) AS integer)"
+
+
+def _moved(place: str, last: int, sql: str, most: int) -> Template:
+    """A day or moment elsewhere, if the place, counted from the year 1, is in the years up to 9999."""
+    moved = sql.replace("{1}", _held(most))
+    return Template(f"CASE WHEN CAST({place} AS numeric) + {{1}} BETWEEN 0 AND {last} THEN {moved} END", repeats=(0, 1))
+
+
+def _moved_days(sql: str) -> Template:
+    return _moved("(CAST({0} AS date) - DATE '0001-01-01')", LAST_DAY - 1, sql, LAST_DAY)
+
+
+def _moved_months(sql: str) -> Template:
+    months = "(extract(year FROM {0}) * 12 + extract(month FROM {0}) - 13)"
+    return _moved(months, 9999 * 12 - 1, sql, 9999 * 12)
+
+
+_FIRST_OF_MONTH = "make_date(CAST(left({0}, 4) AS integer), CAST(substr({0}, 6, 2) AS integer), 1)"
+_SAME_MONTH = "extract(month FROM {2}) = extract(month FROM {1})"
+
+
+def _read_day(pattern: str, sql: str) -> Template:
+    """A text of a pattern, if its day exists: counted from the first of its month, it is in the same month."""
+    return Template(
+        f"CASE WHEN {_SAME_MONTH} THEN {sql} END",
+        repeats=(0,),
+        steps=(
+            f"CASE WHEN {{0}} ~ '^{pattern}$' AND {{0}} >= '0001' THEN {_FIRST_OF_MONTH} END",
+            "{1} + (CAST(CASE WHEN {1} IS NOT NULL THEN substr({0}, 9, 2) END AS integer) - 1)",
+        ),
+    )
+
+
+_FUNCTIONS: Templates = {
+    **DOUBLES,
+    "integer_divide": Template(
+        _narrow("{2}"),
+        repeats=(1,),
+        steps=("CASE WHEN {1} <> 0 THEN div(CAST({0} AS numeric), CAST({1} AS numeric)) END",),
+    ),
+    "like": Template("{0} LIKE {1} ESCAPE ''"),
+    ("to_int", Type.BOOL): Template("CAST(CAST({0} AS integer) AS bigint)"),
+    ("to_int", Type.TEXT): Template(
+        _narrow("{1}"),
+        repeats=(0,),
+        steps=("CASE WHEN {0} ~ '^[+-]?[0-9]{{1,19}}$' THEN CAST({0} AS numeric) END",),
+    ),
+    ("to_date", Type.TEXT): _read_day(_DAY, "{2}"),
+    "read_timestamp": _read_day(
+        _DAY + _TIME,
+        "{2} + CAST(CASE WHEN {2} IS NOT NULL AND length({0}) > 10 THEN substr({0}, 12) ELSE '00:00' END AS time)",
+    ),
+    "year": _field("year"),
+    "quarter": _field("quarter"),
+    "month": _field("month"),
+    "day": _field("day"),
+    "day_of_week": _field("isodow"),
+    "hour": _field("hour"),
+    "week": _field("week"),
+    "day_of_year": _field("doy"),
+    "day_name": _named(DAY_NAMES, "isodow"),
+    "month_name": _named(MONTH_NAMES, "month"),
+    "days_between": Template("CAST({1} - {0} AS bigint)"),
+    "microseconds_between": Template("CAST((extract(epoch FROM {1}) - extract(epoch FROM {0})) * 1000000 AS bigint)"),
+    ("add_days", Type.DATE): _moved_days("{0} + {1}"),
+    ("add_days", Type.TIMESTAMP): _moved_days("{0} + make_interval(days => {1})"),
+    ("add_months", Type.DATE): _moved_months("CAST({0} + make_interval(months => {1}) AS date)"),
+    ("add_months", Type.TIMESTAMP): _moved_months("{0} + make_interval(months => {1})"),
+    "start_of_year": _start("year"),
+    "start_of_quarter": _start("quarter"),
+    "start_of_month": _start("month"),
+    "start_of_week": _start("week"),
+    "end_of_month": Template(
+        "CAST(date_trunc('month', CAST({0} AS timestamp)) + make_interval(months => 1, days => -1) AS date)"
+    ),
+    "trim": Template("btrim({0}, ' ')"),
+    "trim_left": Template("ltrim({0}, ' ')"),
+    "trim_right": Template("rtrim({0}, ' ')"),
+    "strip": Template("btrim({0}, {1})"),
+    "strip_left": Template("ltrim({0}, {1})"),
+    "strip_right": Template("rtrim({0}, {1})"),
+    "matches": Template("{0} ~ {1}"),
+    # The text itself is left out where the result could be long, so that nothing long is ever made.
+    "replace": Template(
+        "replace(CASE WHEN length({2}) <= length({1})"
+        f" OR CAST(length({{0}}) AS bigint) * length({{2}}) <= {LONGEST_TEXT} THEN {{0}} END, {{1}}, {{2}})",
+        repeats=(0, 1, 2),
+    ),
+    "split_part": Template(
+        "CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {2} = 0 THEN '' ELSE "
+        f"split_part({{0}}, {{1}}, CAST(greatest(least({{2}}, {_LONGEST}), -{_LONGEST}) AS integer)) END",
+        repeats=(0, 1, 2),
+    ),
+    "position": Template("CAST(strpos({0}, {1}) AS bigint)"),
+    "length": Template("CAST(length({0}) AS bigint)"),
+    "starts_with": Template("starts_with({0}, {1})"),
+    "ends_with": Template("right({0}, length({1})) = {1}", repeats=(1,)),
+    "contains": Template("strpos({0}, {1}) > 0"),
+    # From max(b, 1) up to, not including, b + max(c, 0), all held to positions that a text can have.
+    "substring": Template(
+        "CASE WHEN {1} IS NOT NULL AND {2} IS NOT NULL THEN "
+        f"substr({{0}}, CAST(least(greatest({{1}}, 1), {_LONGEST}) AS integer), "
+        f"CAST(greatest(least(CAST({{1}} AS numeric) + greatest({{2}}, 0), {_LONGEST})"
+        f" - least(greatest({{1}}, 1), {_LONGEST}), 0) AS integer)) END",
+        repeats=(1, 2),
+    ),
+}
+
+# ------------------------------------------------------------------------------------------------------ texts and ids
+
+_ASCII = "octet_length({0}) = length({0})"
+
+
+def _in_case(letters: Mapping[int, int]) -> Template:
+    """A text of ASCII is translated by a short table, which is quick."""
+
+    def table(chosen: Mapping[int, int]) -> str:
+        return f"translate({{0}}, '{''.join(map(chr, chosen))}', '{''.join(map(chr, chosen.values()))}')"
+
+    short = {one: other for one, other in letters.items() if one < 128}
+    return Template(f"CASE WHEN {_ASCII} THEN {table(short)} ELSE {table(letters)} END", repeats=(0,))
+
+
+def _unknown() -> str:
+    """A set of the code points that `row_choice.UNICODE` does not assign."""
+    return "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in unassigned()) + "]"
+
+
+def _trimmed(sql: str) -> str:
+    return f"nullif(btrim({sql}, '{WHITE_SPACE}'), '')"
+
+
+def _normalised_id() -> str:
+    """`row_choice.normalised` of a text: PostgreSQL knows `row_choice.UNICODE` or a later version from 15 on.
+
+    A text of ASCII is in every normal form.
+    """
+    composed = f"CASE WHEN {{0}} IS NFC NORMALIZED OR {{0}} ~ '{_unknown()}' THEN {{0}} ELSE normalize({{0}}, NFC) END"
+    return f"CASE WHEN {_ASCII} THEN {_trimmed('{0}')} ELSE {_trimmed(composed)} END"
+
+
+# -------------------------------------------------------------------------------------------------------------- dialect
+
+_KNOWN = "FILTER (WHERE {0} IS NOT NULL AND {1} IS NOT NULL)"
+_PLACED = "FILTER (WHERE {1} IS NOT NULL)"
+_BOTH = ("{0}", "{1}")
+
+
+class PostgresDialect(Dialect):
+    """PostgreSQL's SQL: exact sums in NUMERIC, texts in the order of their code points, subqueries that are kept apart.
+
+    >>> DIALECT.total("x"), DIALECT.cast("x", Type.TEXT)
+    ('SUM(CAST(x AS bigint))', '(CAST(x AS text) COLLATE "C")')
+    """
+
+    functions: ClassVar[Templates] = {
+        **_FUNCTIONS,
+        "upper_case": _in_case(UPPER),
+        "lower_case": _in_case(LOWER),
+    }
+    absent: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "extract": (
+            "PostgreSQL finds the longest match of a pattern where others find the first, so that a group may differ.",
+            "Take parts of texts with SUBSTR, SPLIT_PART and STRPOS; REGEXP_MATCHES tells whether a pattern is found.",
+        )
+    }
+    types: ClassVar[Mapping[Type, str]] = {
+        Type.INT: "bigint",
+        Type.FLOAT: DOUBLE,
+        Type.BOOL: "boolean",
+        Type.TEXT: "text",
+        Type.DATE: "date",
+        Type.TIMESTAMP: "timestamp",
+    }
+    wide = "numeric"
+    narrow_repeats = True
+    folds: ClassVar[Mapping[str | tuple[str, Type], str]] = {
+        **Dialect.folds,
+        ("min", Type.BOOL): "bool_and({0})",
+        ("max", Type.BOOL): "bool_or({0})",
+    }
+    rank_numbers: ClassVar[Mapping[Type, str]] = {
+        Type.INT: f"({{0}} % {P})",
+        Type.BOOL: "CAST(CAST({0} AS integer) AS bigint)",
+        Type.DATE: "CAST({0} - DATE '1970-01-01' AS bigint)",
+        Type.TIMESTAMP: f"({_MICROSECONDS} % {P})",
+        Type.TEXT: "CAST(CAST(CAST('x' || substr(md5({0}), 1, 7) AS bit(28)) AS integer) AS bigint)",
+    }
+    id_parts: ClassVar[Mapping[Type, str]] = {
+        **dict.fromkeys((Type.INT, Type.BOOL, Type.DATE), _text("{0}")),
+        Type.TIMESTAMP: _text(_MICROSECONDS),
+        Type.TEXT: "{0}",
+    }
+    normalised_id = _normalised_id()
+    is_id = f"btrim({{0}}, '{WHITE_SPACE}') <> ''"
+    by_code_points = "{0}"
+    finite = f"CASE WHEN {{0}} > {number(float('-inf'))} AND {{0}} < {number(float('inf'))} THEN {{0}} END"
+    nearest = f"CAST(floor({{0}}) AS bigint) + CASE WHEN {{0}} - floor({{0}}) >= {number(0.5)} THEN 1 ELSE 0 END"
+    quotient = "div({0}, {1})"
+    shifted = "({0} >> CAST({1} AS integer))"
+    bucket_bit = f"(CAST(1 AS bigint) << CAST({{0}} >> {BUCKET.bit_length() - 1} AS integer))"
+    bits = "bit_or({0})"
+    bit_count = "bit_count(CAST({0} AS bit(64)))"
+    ordered_list = "array_agg({0} ORDER BY {1})"
+    run = "generate_series({0}, {1})"
+    extremes: ClassVar[Mapping[str, tuple[tuple[str, ...], str]]] = {
+        "arg_min": (_BOTH, f"(array_agg({{0}} ORDER BY {{1}}, {{0}}) {_KNOWN})[1]"),
+        "arg_max": (_BOTH, f"(array_agg({{0}} ORDER BY {{1}} DESC, {{0}} DESC) {_KNOWN})[1]"),
+        "first": (_BOTH, f"(array_agg({{0}} ORDER BY {{1}}, {{0}} NULLS LAST) {_PLACED})[1]"),
+        "last": (_BOTH, f"(array_agg({{0}} ORDER BY {{1}} DESC, {{0}} DESC NULLS LAST) {_PLACED})[1]"),
+    }
+
+    def cast(self, sql: str, kind: Type) -> str:
+        """Writes a conversion; texts are told to be in the order of their code points from the beginning."""
+        return _text(sql) if kind is Type.TEXT else super().cast(sql, kind)
+
+    def narrow(self, sql: str) -> str:
+        """Writes a NUMERIC as a bigint, NULL if that does not hold it."""
+        return _narrow(sql)
+
+    def total(self, sql: str, *, distinct: bool = False) -> str:
+        """Writes an exact sum: SUM of bigint is a NUMERIC already."""
+        return f"SUM({'DISTINCT ' if distinct else ''}CAST({sql} AS bigint))"
+
+    def scaled(self, exponent: int) -> Template:
+        """Returns a double times two to a power: zero where that is too small for one, NULL where it is too large."""
+        return scaled(exponent)
+
+    def pattern(self, written: str) -> str:
+        """Returns a regular expression in PostgreSQL's notation."""
+        return translated(written)
+
+    def public_table(self, lists: Sequence[list[Any]], kinds: Sequence[Type], parameters: dict[str, Any]) -> str:
+        """Writes a query for lists that travel as parameters, unnested side by side; no text here holds U+0000."""
+        rows = [row for row in zip(*lists, strict=True) if not any(isinstance(v, str) and "\0" in v for v in row)]
+        columns = []
+        for i, kind in enumerate(kinds):
+            name = self.parameter([row[i] for row in rows], parameters)
+            order = ' COLLATE "C"' if kind is Type.TEXT else ""
+            columns.append(f"unnest(CAST({name} AS {self.types[kind]}[])){order} AS p{i}")
+        return f"SELECT {', '.join(columns)}"
+
+    def same(self, one: str, other: str) -> str:
+        """Writes that two values are equal, NULL being like NULL: of arrays that is so, and they can be hashed."""
+        return f"ARRAY[{one}] = ARRAY[{other}]"
+
+    def derived(self, query: str, *, once: bool = True) -> str:
+        """Writes a query as a table; OFFSET 0 keeps PostgreSQL from computing its values wherever they are named."""
+        return f"({query} OFFSET 0) AS derived" if once else f"({query}) AS derived"
+
+
+DIALECT = PostgresDialect()

@@ -1,0 +1,157 @@
+"""PostgreSQL as an engine: it aggregates, and only exact integers of groups come back.
+
+Guarantees: only SQL that `statement` printed reaches it, with texts beside it; each read is one read-only transaction
+of one snapshot, in a session whose settings are ours; a deadline and Ctrl-C stop it; nothing that the server says of a
+failure reaches anybody; what fails on the way leaves no question in the server's log, which says FETCH.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from discreet import check
+from discreet.engines.base import Engine, read_as, stoppable
+from discreet.engines.postgres.dialect import DIALECT
+from discreet.engines.postgres.sessions import Sessions, fetched
+from discreet.engines.postgres.tables import Described, described
+from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.relations import StoredTable
+from discreet.engines.sql.statement import Statement, translated
+from discreet.errors import InvalidParameter, UnsupportedQuery
+from discreet.plan.model.nodes import Call, Expression, Literal, parts_of
+from discreet.plan.model.readings import Reading
+from discreet.plan.model.relations import tables
+from discreet.plan.model.types import Type
+from discreet.postgres_url import is_postgres
+from discreet.server_address import ServerAddress, ServerTable
+
+_PARAMETER = re.compile(r"\$(q[0-9]+)")
+_AMOUNT = re.compile(r"[0-9]+(kB|MB|GB)")
+_UNREADABLE = "Its type cannot be read, or this role may not: see schema_of, or grant SELECT on it."
+_CANCEL = 5.0  # seconds in which a server is told to stop
+
+
+class Postgres(Engine):
+    """A database of a PostgreSQL server, from version 15 on.
+
+    A source is "SCHEMA.TABLE", "TABLE" of the schema public, a `ServerTable`, or its address as one text. Passwords are
+    taken from the environment, a service file or .pgpass, and never from the address.
+
+    Args:
+        server: the address of the database, like "postgresql://db.example/clinic".
+        deadline: seconds after which a question is stopped; None for none.
+        lock_timeout: seconds to wait for a table that somebody has locked.
+        work_mem: what one step of a plan may keep in memory, such as "256MB"; None leaves it to the server.
+
+    >>> Postgres("postgresql://db.example/clinic")
+    Postgres(postgresql://db.example/clinic)
+    """
+
+    dialect: Dialect = DIALECT
+
+    def __init__(
+        self,
+        server: str | ServerAddress,
+        *,
+        deadline: float | None = None,
+        lock_timeout: float = 10.0,
+        work_mem: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._server = server if isinstance(server, ServerAddress) else ServerAddress.of(server)
+        settings = {"lock_timeout": f"{int(check.positive(lock_timeout=lock_timeout) * 1000)}ms"}
+        if deadline is not None:
+            settings["statement_timeout"] = f"{int(check.positive(deadline=deadline) * 1000) + 1}ms"
+        if work_mem is not None:
+            if not _AMOUNT.fullmatch(work_mem):
+                raise InvalidParameter("work_mem", work_mem, "to be an amount", "Pass e.g. work_mem='256MB'.")
+            settings["work_mem"] = work_mem
+        self._deadline = deadline
+        self._sessions = Sessions(self._server, settings)
+        self._tables: dict[str, Described] = {}
+
+    def __repr__(self) -> str:
+        return f"Postgres({self._server})"
+
+    def schema_of(self, source: Any) -> dict[str, Type]:
+        """Returns the columns that the table has and this role may read, of types that can be read."""
+        return {name: kind for name, (kind, _) in self._described(source).columns.items()}
+
+    def origins(self, source: Any) -> dict[str, str]:
+        """Returns the table's address, without a user, and what the server calls it."""
+        table = self._table(source)
+        return {f"{table.server}/{table.schema}.{table.table}": f"postgresql:{self._described(source).identity}"}
+
+    def check(self, names: Collection[str], expressions: Collection[Expression]) -> None:
+        """Refuses functions that PostgreSQL computes in another way, and texts that it cannot hold."""
+        del names
+        for part in (part for expression in expressions for part in parts_of(expression)):
+            if isinstance(part, Call) and part.function in self.dialect.absent:
+                reason, hint = self.dialect.absent[part.function]
+                raise UnsupportedQuery(reason, hint)
+            if isinstance(part, Literal) and isinstance(part.value, str) and "\0" in part.value:
+                raise UnsupportedQuery("PostgreSQL has no text with U+0000 in it.", "Leave it out.")
+
+    def close(self) -> None:
+        """Closes the sessions."""
+        self._sessions.close()
+        self._tables.clear()
+        self._columns.clear()
+
+    def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
+        found = self._described(source)
+        for column, declared in columns.items():
+            if column not in found.columns:
+                raise InvalidParameter("column", column, f"to be a readable column of {name!r}", _UNREADABLE)
+            read_as(column, found.columns[column][0], declared)
+        self._tables[name] = found
+
+    def _described(self, source: Any) -> Described:
+        with self._sessions.transaction() as session:
+            return described(session, self._table(source))
+
+    def _table(self, source: Any) -> ServerTable:
+        """The table of this database that a source names."""
+        if is_postgres(source):
+            source = ServerTable.of(source)
+        if isinstance(source, ServerTable):
+            if source.server != self._server:
+                hint = "Protect it with a curator of its own, or leave the engine out, and sources choose theirs."
+                raise InvalidParameter("source", str(source.server), f"to be at {self._server}", hint)
+            return source
+        if not isinstance(source, str) or not source:
+            hint = 'Name a table of the server, like "public.visits".'
+            raise InvalidParameter("source", type(source).__name__, "to be a table of PostgreSQL", hint)
+        schema, point, table = source.partition(".")
+        return ServerTable(server=self._server, schema=schema if point else "public", table=table if point else schema)
+
+    def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
+        stored = {
+            name: StoredTable(found.sql, dict(found.columns), self._columns[name])
+            for name, found in self._tables.items()
+        }
+        asked = {reading.table, *(() if reading.source is None else tables(reading.source))}
+        return self._results(translated(reading, self.dialect, stored), [self._look(name) for name in sorted(asked)])
+
+    def _look(self, name: str) -> str:
+        """A query that fails where a table is locked, gone, or closed to the role, before the question is sent."""
+        columns = ", ".join(map(self.dialect.quoted, self._columns[name]))
+        return f"SELECT {columns} FROM {self._tables[name].sql} LIMIT 0"
+
+    def _results(self, made: Statement, looks: Sequence[str]) -> Iterator[Any]:
+        names = list(dict.fromkeys(_PARAMETER.findall(made.sql)))
+        places = {name: f"${place}" for place, name in enumerate(names, start=1)}
+        sql = _PARAMETER.sub(lambda found: places[found[1]], made.sql)
+        values = [made.parameters[name] for name in names]
+        with self._sessions.transaction() as session:
+
+            def read(stopped: threading.Event) -> list[tuple[Any, ...]]:
+                for look in looks:
+                    session.execute(look)
+                return fetched(session, sql, values, stopped)
+
+            rows = stoppable(read, lambda: session.cancel_safe(timeout=_CANCEL), deadline=self._deadline)
+        yield from made.results(rows)
