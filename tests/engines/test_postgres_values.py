@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from discreet.engines import Memory
 from discreet.engines.postgres import Postgres
-from discreet.errors import UnsupportedQuery
+from discreet.engines.postgres.dialect import PostgresDialect
+from discreet.engines.sql.dialect import Template, Templates
+from discreet.errors import QueryFailed, UnsupportedQuery
 from discreet.plan.expressions.pattern_grammar import PatternError, parse
 from discreet.plan.expressions.patterns import ungrouped, written
 from discreet.plan.model.readings import Reading, Statistic
@@ -60,6 +62,29 @@ def test_arithmetic_at_the_ends_of_doubles(postgres_tables: PostgresTables) -> N
             made_of = call(name, F, col("a", F), col("b", F))
             for expression in (value_of(made_of), _signed(made_of)):
                 assert made.read(expression) == memory.read(expression), name
+
+
+class Plain(PostgresDialect):
+    """Doubles as PostgreSQL computes them."""
+
+    functions: ClassVar[Templates] = {
+        **PostgresDialect.functions,
+        ("add", F): Template("{0} + {1}"),
+        ("multiply", F): Template("{0} * {1}"),
+        "divide": Template("CASE WHEN {1} <> 0 THEN {0} / {1} END", repeats=(1,)),
+        "power": Template("power({0}, {1})", gridded=True),
+    }
+
+
+def test_mutant_doubles_as_they_are(postgres_tables: PostgresTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without its conditions each of them fails on some row, and the question with it."""
+    monkeypatch.setattr(Postgres, "dialect", Plain())
+    rows = [{"id": i, "a": a, "b": b} for i, (a, b) in enumerate([(1e308, 1e308), (1e-308, 1e-308), (1e308, 1e-308)])]
+    columns = {"id": N, "a": F, "b": F}
+    with register(postgres_tables, postgres_tables.give(rows, columns), columns) as made:
+        for name in ("add", "multiply", "divide", "power"):
+            with pytest.raises(QueryFailed):
+                made.read(value_of(call(name, F, col("a", F), col("b", F))))
 
 
 def _signed(expression: Any) -> Reading:

@@ -62,9 +62,9 @@ class Postgres(Engine):
     ) -> None:
         super().__init__()
         self._server = server if isinstance(server, ServerAddress) else ServerAddress.of(server)
-        settings = {"lock_timeout": f"{int(check.positive(lock_timeout=lock_timeout) * 1000)}ms"}
+        settings = {"lock_timeout": _milliseconds(check.positive(lock_timeout=lock_timeout))}
         if deadline is not None:
-            settings["statement_timeout"] = f"{int(check.positive(deadline=deadline) * 1000) + 1}ms"
+            settings["statement_timeout"] = _milliseconds(check.positive(deadline=deadline))
         if work_mem is not None:
             if not _AMOUNT.fullmatch(work_mem):
                 raise InvalidParameter("work_mem", work_mem, "to be an amount", "Pass e.g. work_mem='256MB'.")
@@ -155,3 +155,8 @@ class Postgres(Engine):
 
             rows = stoppable(read, lambda: session.cancel_safe(timeout=_CANCEL), deadline=self._deadline)
         yield from made.results(rows)
+
+
+def _milliseconds(seconds: Any) -> str:
+    """A time as the server reads it: rounded up, for none means no limit."""
+    return f"{min(int(seconds * 1000) + 1, (1 << 31) - 1)}ms"
