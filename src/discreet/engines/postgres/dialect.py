@@ -226,6 +226,7 @@ class PostgresDialect(Dialect):
         Type.DATE: "date",
         Type.TIMESTAMP: "timestamp",
     }
+    strategy = "one_sort"
     wide = "numeric"
     narrow_repeats = True
     folds: ClassVar[Mapping[str | tuple[str, Type], str]] = {
