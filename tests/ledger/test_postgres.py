@@ -29,7 +29,7 @@ from discreet.errors import (
 )
 from discreet.ledger import Book, Head
 from discreet.ledger.entry import seal
-from discreet.ledger.store import postgres_tables
+from discreet.ledger.store import postgres, postgres_tables
 from discreet.ledger.store.postgres import PostgresStore
 from discreet.ledger.store.transaction import _seal
 from discreet.postgres_url import without
@@ -287,6 +287,21 @@ def test_one_key_many_threads_one_charge(place: str) -> None:  # RT-061
         assert len({receipt.hash for receipt in receipts}) == 1
         assert sum(not receipt.repeated for receipt in receipts) == 1
         assert book.balance("patients").spent == PureDP("0.1")
+
+
+def test_without_the_lock_the_tables_still_take_one_of_two(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "_LOCKED", postgres._LOCKED.replace("pg_advisory_xact_lock(%s)", "%s::text"))
+
+    def both(one: Book, two: Book) -> None:
+        with one._journal.acting() as rows:
+            rows.add("unlock", {"note": ""}, who="owner", account="patients")
+            two.charge("patients", TENTH)
+
+    with opened(place) as one, Book(place) as two:
+        with pytest.raises(LedgerError, match="PostgreSQL"):
+            both(one, two)
+        assert [entry.kind for entry in two.history()] == ["open", "charge"]
+        two.verify()
 
 
 def test_waiting_for_others_ends(place: str) -> None:

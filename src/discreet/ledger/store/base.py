@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import lru_cache
 from types import FrameType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from discreet.ledger.account import AccountState, Member
 from discreet.ledger.entry import Entry, Head, digest, seal
@@ -182,7 +182,20 @@ class Store(ABC):
         """Lets go of the database."""
 
 
+DEAF = 0.05
+"""Seconds that a wait for others may last without hearing a signal."""
+
 Handler = Callable[[int, FrameType | None], Any]
+
+
+class Lock(Protocol):
+    """What excludes other threads."""
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """Waits so many seconds for it."""
+
+    def release(self) -> None:
+        """Gives it back."""
 
 
 class Deferral:
@@ -234,6 +247,18 @@ class Deferral:
         _signal.signal(signal.SIGINT, before)
         if self._caught is not None:
             before(*self._caught)
+
+    def hold(self, lock: Lock) -> None:
+        """Takes a lock; a signal is heard while it waits for other threads, and waits itself from then on."""
+        self.begin()
+        while not lock.acquire(timeout=DEAF):
+            self.end()
+            self.begin()
+
+    def let_go(self, lock: Lock) -> None:
+        """Gives a lock back, and hears a signal that has waited."""
+        lock.release()
+        self.end()
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._caught = number, frame

@@ -36,7 +36,6 @@ from discreet.postgres_url import without
 _FETCHED = 5000  # rows of a long table at once
 _MOST_WAITING = 500  # statements that are sent at once
 _IDLE = 30.0  # seconds after which the server gives up a transaction whose client is gone, and the lock with it
-_DEAF = 0.05  # seconds: how long a wait for other threads may last without hearing a signal
 
 _WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"  # each statement sees what was committed before it
 _READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -194,13 +193,13 @@ class PostgresStore(Store):
         if self._read_only:
             raise LedgerError("The ledger was opened to be read only", "Nothing was written.")
         self._after_fork()
-        self._hold()
+        self._deferral.hold(self._write_lock)
         try:
             if self._rows is not None:
                 raise InternalError("A transaction was begun inside another.")
             self._rows = self._connections.reached(lambda: self._begun(places()[:MOST_FORESEEN]))
         except BaseException as error:
-            self._let_go()
+            self._deferral.let_go(self._write_lock)
             self._connections.retell(error)
             raise
         self._remembered = None  # until what follows is committed
@@ -251,7 +250,7 @@ class PostgresStore(Store):
                 self._connections.retell(error)
         finally:
             self._rows = None
-            self._let_go()
+            self._deferral.let_go(self._write_lock)
         if error is None:
             self._make_durable(rows.tail())
 
@@ -307,18 +306,6 @@ class PostgresStore(Store):
                 self._writer.execute("ROLLBACK")
         except self._connections.error:
             self._drop()
-
-    def _hold(self) -> None:
-        """Excludes other threads; a signal is heard while it waits for them, and waits itself from then on."""
-        self._deferral.begin()
-        while not self._write_lock.acquire(timeout=_DEAF):
-            self._deferral.end()
-            self._deferral.begin()
-
-    def _let_go(self) -> None:
-        """Lets other threads write, and hears a signal that has waited."""
-        self._write_lock.release()
-        self._deferral.end()
 
     @contextmanager
     def _hearing(self) -> Iterator[None]:

@@ -18,14 +18,13 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from discreet.errors import LedgerError, LedgerTampered
-from discreet.ledger.store.base import Deferral, Places, Store, Transaction
+from discreet.ledger.store.base import DEAF, Deferral, Places, Store, Transaction
 from discreet.ledger.store.sqlite_tables import APPLICATION, STATEMENTS, VERSION, check_statements
 from discreet.ledger.store.transaction import Remembered, SqlTransaction
 
 MEMORY = ":memory:"
 _BROKEN: set[str] = set()  # files to which a commit failed in this process
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")  # how the names of passing obstacles begin
-_DEAF = 0.05  # seconds: how long a wait for others may last without hearing a signal
 
 
 class SqliteTransaction(SqlTransaction):
@@ -87,7 +86,7 @@ class SqliteStore(Store):
         self._process = os.getpid()
         self._remembered: Remembered | None = None
         self._writer = self._open()
-        self._writer.execute(f"PRAGMA busy_timeout={int(1000 * min(_DEAF, self._timeout))}")  # the rest is `begin`'s
+        self._writer.execute(f"PRAGMA busy_timeout={int(1000 * min(DEAF, self._timeout))}")  # the rest is `begin`'s
         self._cursor = self._writer.cursor()
         self._write_lock = threading.RLock()
         self._reader, self._read_lock = self._writer, self._write_lock
@@ -116,33 +115,21 @@ class SqliteStore(Store):
         """See `Store.begin`."""
         if self._process != os.getpid():
             self._after_fork()
-        tries = 1 + int(self._timeout / _DEAF)
+        tries = 1 + int(self._timeout / DEAF)
         while tries:
             tries -= 1
-            self._hold()
+            self._deferral.hold(self._write_lock)
             try:
                 self._begin_now()
                 break
             except BaseException as error:
-                self._let_go()
+                self._deferral.let_go(self._write_lock)
                 if not tries or not isinstance(error, sqlite3.Error) or not _name(error).startswith(_BUSY):
                     _retell(error)
                     raise
         self._rows = SqliteTransaction(self._writer, self._remembered, self._cursor)
         self._remembered = None  # until what follows is committed
         return self._rows
-
-    def _hold(self) -> None:
-        """Excludes other threads; a signal is heard while it waits for them, and waits itself from then on."""
-        self._deferral.begin()
-        while not self._write_lock.acquire(timeout=_DEAF):
-            self._deferral.end()
-            self._deferral.begin()
-
-    def _let_go(self) -> None:
-        """Lets other threads write, and hears a signal that has waited."""
-        self._write_lock.release()
-        self._deferral.end()
 
     def _begin_now(self) -> None:
         if _BROKEN and self.path in _BROKEN and self.path != MEMORY:
@@ -160,7 +147,7 @@ class SqliteStore(Store):
                 self._roll_back()
                 _retell(error)
         finally:
-            self._let_go()
+            self._deferral.let_go(self._write_lock)
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
