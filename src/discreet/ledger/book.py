@@ -440,11 +440,10 @@ class Book:
         with self._journal.writing() as rows:  # no act: what freezes the book must be seen by the next one
             if changes.frozen(rows):
                 raise LedgerError("The book is read-only already", "A steward looks why, then resumes it.")
-            place.copy(rows, path, again=True)
-            with Book(path, read_only=True) as copy:
-                head = copy.verify()
+            head = place.copy(rows, path, again=True)
             changes.apply(rows, rows.add("freeze", {"anchor": str(head), "moved": True}, who=policy.OWNER))
-        return head
+        with Book(path, read_only=True, anchor=head) as copy:
+            return copy.verify()
 
 
 def restore(source: str, target: str, *, anchor: Head) -> Book:
