@@ -30,7 +30,11 @@ _WAIT = 60  # seconds for a server to start or stop
 
 _GUARD = """
 cat > /dev/null
-read pid < "$1/data/postmaster.pid" && kill -QUIT "$pid" && while kill -0 "$pid"; do sleep 0.1; done
+read pid < "$1/data/postmaster.pid"
+if ps -o args= -p "$pid" | grep -q -F "$1"; then
+  kill -QUIT "$pid"
+  while kill -0 "$pid"; do sleep 0.1; done
+fi
 rm -rf "$1"
 """
 
