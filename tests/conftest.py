@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, settings
 from discreet.noise import SecureBits, SeededBits, rng
 
 pytest_plugins = ["tests.postgres_server", "tests.engines.postgres_tables"]
+if "DISCREET_SHADOW" in os.environ:
+    pytest_plugins = [*pytest_plugins, "tests.shadow"]
 
 # A slow machine is no reason to fail, so nothing here depends on the clock, and every run tries the same examples.
 _STEADY = settings(
