@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from discreet.noise import SecureBits, SeededBits, rng
 
-pytest_plugins = ["tests.postgres_server", "tests.engines.postgres_tables"]
+pytest_plugins = ["tests.postgres_server", "tests.spark_session", "tests.engines.postgres_tables"]
 
 # A slow machine is no reason to fail, so nothing here depends on the clock, and every run tries the same examples.
 _STEADY = settings(

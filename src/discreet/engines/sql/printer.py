@@ -138,11 +138,11 @@ class Printer:
 
     def _call(self, call: Call) -> Term:
         kinds = wanted(call)
-        given = [self._as_read(call.function, place, argument) for place, argument in enumerate(call.arguments)]
+        function, given = self._as_read(call)
         terms = [self._argument(argument, kind) for argument, kind in zip(given, kinds, strict=True)]
         if call.function in _ANY_NUMBER:
             terms = list(dict.fromkeys(terms))
-        return self._apply(call.function, kinds[0], terms)
+        return self._apply(function, kinds[0], terms)
 
     def _argument(self, argument: Expression, kind: Type) -> Term:
         term = self.print(argument)
@@ -150,11 +150,15 @@ class Printer:
             return term
         return self._apply("to_float", argument.type, [term])
 
-    def _as_read(self, function: str, place: int, argument: Expression) -> Expression:
-        """An argument as the database reads it, where it has a notation of its own for regular expressions."""
-        if function not in _WITH_PATTERN or place == 0 or not isinstance(argument, Literal):
-            return argument
-        return Literal(self.dialect.pattern(str(argument.value)), argument.type)
+    def _as_read(self, call: Call) -> tuple[str, tuple[Expression, ...]]:
+        """The function that is applied, and its arguments: a database may have a notation of its own for patterns."""
+        if call.function not in _WITH_PATTERN:
+            return call.function, call.arguments
+        text, pattern = call.arguments
+        if not isinstance(pattern, Literal):
+            raise InternalError("A pattern is a literal.")
+        function, read = self.dialect.with_pattern(call.function, str(pattern.value))
+        return function, (text, Literal(read, pattern.type))
 
     def _apply(self, function: str, first: Type, terms: list[Term]) -> Term:
         return self.apply(self.dialect.template(function, first), *terms)
@@ -183,7 +187,7 @@ class Printer:
 _ANY_NUMBER = ("greatest", "least")
 """Functions that are the same without repeated arguments, which DuckDB 2.0 fails to copy within a plan."""
 
-_WITH_PATTERN = ("matches", "extract")
+_WITH_PATTERN = ("like", "matches", "extract")
 
 _PRINT: Mapping[type[Expression], Callable[[Printer, Any], Term]] = {
     Column: Printer._column,
