@@ -75,12 +75,8 @@ def check_edges(spark: Spark, kinds: Sequence[Type], folder: Path) -> None:
     columns = {"id": N, **{f"a{place}": kind for place, kind in enumerate(kinds)}}
     rows = [dict(zip(columns, (i, *values), strict=True)) for i, values in enumerate(itertools.product(*lists))]
     referee = both(spark, rows, columns, folder)
-    known = [
-        each
-        for name, each in ((name, s) for name, s in signatures() if arguments(s) == tuple(kinds))
-        for each in calls(name, each)
-    ]
-    reading = values_of(known)
+    known = [(name, signature) for name, signature in signatures() if arguments(signature) == tuple(kinds)]
+    reading = values_of([expression for name, signature in known for expression in calls(name, signature)])
     assert spark.read(reading) == referee.read(reading), kinds
 
 
@@ -227,7 +223,8 @@ def test_tables_of_the_catalog(spark: Spark, spark_session: Any) -> None:
 def test_what_is_no_table_of_spark_is_refused(spark: Spark, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("id\n1\n")
     (tmp_path / "t.parquet").write_text("no Parquet")
-    for source in (tmp_path / "t.csv", tmp_path / "t.parquet", tmp_path / "absent", "/etc/*", 7, [], None):
+    wrongs: list[Any] = [tmp_path / "t.csv", tmp_path / "t.parquet", tmp_path / "absent", "/etc/*", 7, [], None]
+    for source in wrongs:
         with pytest.raises(InvalidParameter):
             spark.register("t", source, {"id": N})
     path = parquet([{"id": 1, "a": "x"}], {"id": N, "a": T}, tmp_path)

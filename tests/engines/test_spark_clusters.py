@@ -22,6 +22,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.engines import Memory
+from discreet.plan.model.nodes import Column
+from discreet.plan.model.readings import Bounding, Reading, Statistic
+from discreet.plan.model.types import Type
 from tests.spark_session import check_spark
 
 pytestmark = pytest.mark.slow
@@ -111,11 +115,6 @@ def check(found: dict[str, Any], expected: list[Any]) -> None:
 @pytest.fixture(scope="module")
 def expected() -> list[Any]:
     """What the referee says."""
-    from discreet.engines import Memory  # noqa: PLC0415
-    from discreet.plan.model.nodes import Column  # noqa: PLC0415
-    from discreet.plan.model.readings import Bounding, Reading, Statistic  # noqa: PLC0415
-    from discreet.plan.model.types import Type  # noqa: PLC0415
-
     total = Statistic(kind="sum", argument=Column("x", Type.FLOAT), exponent=-4, low=0, high=160)
     referee = Memory()
     referee.register("t", rows(), {"u": Type.TEXT, "k": Type.TEXT, "x": Type.FLOAT})
@@ -125,7 +124,8 @@ def expected() -> list[Any]:
         bounding=Bounding(unit="u", groups=1, rows=2, salt="salt"),
         statistics=(Statistic(kind="rows"), Statistic(kind="units"), total),
     )
-    return json.loads(json.dumps(sorted(map(list, referee.read(reading).items()))))
+    found: list[Any] = json.loads(json.dumps(sorted(map(list, referee.read(reading).items()))))
+    return found
 
 
 def test_this_machine(tmp_path: Path, expected: list[Any]) -> None:

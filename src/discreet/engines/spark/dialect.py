@@ -305,11 +305,11 @@ class SparkDialect(Dialect):
     bit_count = "CAST(bit_count({0}) AS BIGINT)"
     ordered_list = "transform(array_sort(collect_list(named_struct('a', {1}, 'b', {0}))), s -> s.b)"
     run = "explode(sequence({0}, {1}))"
-    extremes: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "arg_min": (_KNOWN, _SMALLEST),
-        "arg_max": (_KNOWN, _LARGEST),
-        "first": (_PLACED.format(""), _SMALLEST),
-        "last": (_PLACED.format("NOT "), _LARGEST),
+    extremes: ClassVar[Mapping[str, tuple[tuple[str, ...], str]]] = {
+        "arg_min": ((_KNOWN,), _SMALLEST),
+        "arg_max": ((_KNOWN,), _LARGEST),
+        "first": ((_PLACED.format(""),), _SMALLEST),
+        "last": ((_PLACED.format("NOT "),), _LARGEST),
     }
 
     def quoted(self, name: str) -> str:
