@@ -30,7 +30,7 @@ from tests.spark_session import check_spark
 
 pytestmark = pytest.mark.slow
 
-_WAIT = 300  # seconds
+_WAIT = 900  # seconds
 CANARY = "ZZ-CANARY-7"
 
 _ASK = """
