@@ -34,6 +34,7 @@ SHARED = {
     "relations": "rows that are made of tables",
     "robustness": "of estimators, under contamination",
     "sensitivity": "how far one unit moves a statistic",
+    "sources": "what an engine can be given",
     "tables": "of columns with names",
     "variance": "of a column",
 }
