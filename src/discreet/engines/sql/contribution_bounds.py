@@ -113,14 +113,10 @@ class BoundedRows:
         """Prints what puts the groups of a unit in the order in which they are kept."""
         return ", ".join(["r", *self.ordered_keys()])
 
-    def places(self, unit: str) -> list[str]:
-        """Prints for each row the place d of its group within a unit, and how many rows n there are of both.
-
-        Both are over the same order, in which no term takes part.
-        """
-        over = f"OVER (PARTITION BY {unit} ORDER BY {self.group_order()}"
-        peers = "RANGE BETWEEN CURRENT ROW AND CURRENT ROW"
-        return [f"DENSE_RANK() {over}) AS d", f"COUNT(*) {over} {peers}) AS n"]
+    def rows_alike(self, unit: str) -> str:
+        """Prints for each row how many rows n its unit has in its group."""
+        order = f"PARTITION BY {unit} ORDER BY {self.group_order()}"
+        return f"COUNT(*) OVER ({order} RANGE BETWEEN CURRENT ROW AND CURRENT ROW) AS n"
 
     def moved(self, place: str) -> str:
         """A place's number times the limit of rows, plus the rank, of n rows: modulo n it tells whether the row stays.
@@ -375,7 +371,8 @@ class Bounded:
     def _placed(self) -> str:
         names = ["v", *self._k, *self._parts.columns]
         rows = nested(select(*names, *self._marks[1:], source="below", where="v IS NOT NULL"))
-        placed = select(*names, "r", *self._rows.places("v"), source=self._ranked(rows, names))
+        place = f"DENSE_RANK() OVER (PARTITION BY v ORDER BY {self._rows.group_order()}) AS d"
+        placed = select(*names, "r", place, self._rows.rows_alike("v"), source=self._ranked(rows, names))
         within = f"d <= {self._limits.groups}" if self._parts.keys else ""
         return select(*names, "r", "n", source=nested(placed), where=within)
 
