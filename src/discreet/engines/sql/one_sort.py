@@ -50,7 +50,7 @@ class OneSort:
     def tables(self) -> str:
         """Prints the common table expressions."""
         inline = self._parts.dialect.inline
-        own, base = self._rows.own(self._parts.termed), self._rows.base("own AS b", self._parts.columns)
+        own, base = self._rows.own(self._rows.carrying), self._rows.base("own AS b", self._rows.carried)
         return f"WITH own {inline} ({own}), base {inline} ({base})"
 
     def kept(self) -> str:
@@ -69,7 +69,7 @@ class OneSort:
         A database can leave a unit at its last group that is kept, where a condition on that stands beside the window.
         """
         rows, dialect = self._rows, self._parts.dialect
-        names = [*rows.k, *self._parts.columns]
+        names = [*rows.k, *rows.carried]
         base = select("b.u", *(f"b.{name}" for name in names), source="base AS b", where="".join(rows.known))
         ranked = rows.rank.of(rows.rank.number("u"), nested(base), ["u", *names])
         over = f"OVER (PARTITION BY u ORDER BY {rows.group_order()}"
@@ -77,7 +77,9 @@ class OneSort:
         within = f"d <= {self._limits.groups}" if self._parts.keys else ""
         kept = select("u", *names, "r", "q", source=nested(groups), where=within)
         place = dialect.cast(f"ROW_NUMBER() {over}, {rows.order()}) - q", Type.INT)
-        placed = select(*names, "r", rows.rows_alike("u"), f"{place} AS place", source=nested(kept))
+        names = [*rows.k, *self._parts.columns]
+        termed = rows.with_terms(nested(kept), ["u", *rows.k, "r", "q"])
+        placed = select(*names, "r", rows.rows_alike("u"), f"{place} AS place", source=termed)
         return select(*names, "n", f"{rows.moved('place')} AS moved", source=dialect.derived(placed))
 
     def _kept_pairs(self) -> str:
