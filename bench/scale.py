@@ -90,7 +90,6 @@ def on_duckdb(path: Path) -> Iterator[Database]:
 @contextmanager
 def on_postgres(path: Path) -> Iterator[Database]:
     from discreet.engines.postgres.engine import Postgres  # noqa: PLC0415 - an extra
-
     from tests.postgres_server import PostgresServer  # noqa: PLC0415
 
     settings = {"work_mem": "1GB", "shared_buffers": "256MB", "max_parallel_workers_per_gather": "1"}
