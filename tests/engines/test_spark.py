@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.curator import Curator
 from discreet.engines import Memory
 from discreet.engines.row_choice import WHITE_SPACE
 from discreet.engines.spark import engine as spark_engine
@@ -21,10 +22,12 @@ from discreet.engines.spark.java_patterns import found_quickly, like
 from discreet.engines.spark.sources import CatalogTable
 from discreet.engines.sql.statement import Statement
 from discreet.errors import InvalidParameter, MissingExtra, QueryFailed
+from discreet.noise import SeededBits
 from discreet.plan.expressions.text_meanings import TEXTS
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
+from discreet.privacy import Budget
 from tests.engines import raw_parquet
 from tests.engines.raw import Specimen
 from tests.engines.tables import EDGES, B, D, F, N, Rows, S, T, arrow, bounding, call, col, lit, witnesses
@@ -349,3 +352,19 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("discreet.lazy.import_module", missing)
     with pytest.raises(MissingExtra, match=r"discreet\[spark\]"):
         Spark("local[1]").register("t", CatalogTable("t"), {"id": N})
+
+
+# -------------------------------------------------------------------------------------------------------------- curator
+
+
+def test_noise_is_drawn_once_where_the_question_was_asked(spark_session: Any, tmp_path: Path) -> None:
+    """However many tasks read the rows, the same bits make the same answer: an engine draws none."""
+    rows = [{"u": place % 40, "ward": "ab"[place % 2]} for place in range(120)]
+    answers = []
+    for files in (1, 4):
+        with Spark(spark_session) as engine:
+            curator = Curator.for_tests(engine=engine, bits=SeededBits(7))
+            sources = parquet(rows, {"u": N, "ward": T}, tmp_path, files=files)
+            curator.protect(sources, name="visits", unit="u", budget=Budget(epsilon=3))
+            answers.append(curator.ask("SELECT COUNT(*) FROM visits WHERE ward = 'a'", epsilon=1))
+    assert list(answers[0]) == list(answers[1])
