@@ -278,6 +278,7 @@ class SparkDialect(Dialect):
         Type.DATE: "DATE",
         Type.TIMESTAMP: "TIMESTAMP_NTZ",
     }
+    strategy = "one_sort"
     wide = "DECIMAL(38,0)"
     marker = ":"
     once = inline = "AS"
