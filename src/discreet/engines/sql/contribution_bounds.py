@@ -60,7 +60,7 @@ class BoundedRows:
         kinds = None if self.numbered else [kind for _, kind in parts.keys]
         self.rank = Rank(parts.dialect, salt, self.kind, kinds)
         raw = parts.printer.raw(parts.termed)
-        self._after = not self.late and parts.heavy is None and len(raw) <= len(parts.columns)
+        self._after = not self.late and parts.heavy is None and 0 < len(raw) <= len(parts.columns)
         self.carried = raw if self._after else parts.columns
 
     @property
