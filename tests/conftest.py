@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from discreet.noise import SecureBits, SeededBits, rng
 
-pytest_plugins = ["tests.postgres_server", "tests.engines.postgres_tables"]
+pytest_plugins = ["tests.postgres_server", "tests.spark_session", "tests.engines.postgres_tables"]
 if "DISCREET_SHADOW" in os.environ:
     pytest_plugins = [*pytest_plugins, "tests.shadow"]
 

@@ -53,9 +53,11 @@ if not TYPE_CHECKING:
 
 EXTRAS = {
     "altair": "report",
+    "grpc": "spark",
     "pandas": "frames",
     "polars": "frames",
     "psycopg": "postgres",
+    "pyspark": "spark",
     "sklearn": "learn",
     "vl_convert": "report",
 }

@@ -121,16 +121,12 @@ class Engine(ABC):
             if table not in self._columns:
                 raise InvalidParameter("table", table, "to be registered", "Register it first.")
         check_reading(reading, self._columns)
-        run = self.prepared(reading)
+        run = self._prepare(reading)
         try:
             return dict(run)
         except Exception:  # noqa: BLE001 - causes carry data: dropped here, all of them
             failed = QueryFailed()
         raise failed
-
-    def prepared(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
-        """Returns keys and statistics of a reading that has been checked; rows are touched when they are asked for."""
-        return self._prepare(reading)
 
     def check(self, names: Collection[str], expressions: Collection[Expression]) -> None:
         """Refuses what this engine cannot compute with our meaning, before anybody pays for it.
@@ -233,10 +229,17 @@ class BySource(Engine):
         engine.register(name, source, columns)
         self._places[name] = engine
 
+    def read(self, reading: Reading) -> Groups:
+        """Computes exact integers for every group, where its tables are."""
+        return self._holder(reading).read(reading)
+
     def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
-        named = {reading.table, *(() if reading.source is None else tables(reading.source))}
-        self.check(named, ())
-        return self._places[reading.table].prepared(reading)
+        return self._holder(reading)._prepare(reading)
+
+    def _holder(self, reading: Reading) -> Engine:
+        """The engine of a reading's tables."""
+        self.check({reading.table, *(() if reading.source is None else tables(reading.source))}, ())
+        return self._places.get(reading.table, self._usual)
 
 
 TRUE, FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")

@@ -1,11 +1,12 @@
 """Engines chosen by their sources: each table is read where it is, and a question about tables of one engine by that.
 
-Files and frames are read by DuckDB in this process; a table of a server, by the server. Nothing is carried from one
-engine to another: what joins tables of two of them is refused before anything is charged.
+Files and frames are read by DuckDB in this process; a table of a server or a cluster, there. Nothing is carried from
+one engine to another: what joins tables of two of them is refused before anything is charged.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
 from typing import Any
 
@@ -29,7 +30,26 @@ def _postgres(server: ServerAddress) -> Engine:
     return made
 
 
-KINDS: tuple[SourceKind, ...] = (SourceKind(_server, _postgres),)
+_SPARK = re.compile(r"(?:(?:spark|sc)://[^/]+|local(?:\[[^]/]*\])?)")
+
+
+def _cluster(source: Any) -> Hashable | None:
+    """The address of a Spark cluster that a table's begins with, or the session of a DataFrame."""
+    if isinstance(source, str):
+        address, _, table = source.rpartition("/")
+        return address if table and "://" in address and _SPARK.fullmatch(address) else None
+    if type(source).__module__.startswith("pyspark."):
+        session: Hashable = getattr(source, "sparkSession", None)
+        return session
+    return None
+
+
+def _spark(session: Any) -> Engine:
+    made: Engine = load("discreet.engines.spark.engine", "A table of a Spark cluster").Spark(session)
+    return made
+
+
+KINDS: tuple[SourceKind, ...] = (SourceKind(_server, _postgres), SourceKind(_cluster, _spark))
 """Kinds of sources beside files and frames."""
 
 
@@ -43,7 +63,9 @@ def engine_at(address: str | None) -> Engine | None:
         return None
     if is_postgres(address):
         return _postgres(ServerAddress.of(address))
-    hint = "Write postgresql://HOST/DATABASE, or leave it out: files are read without one."
+    if address == "spark" or _SPARK.fullmatch(address):
+        return _spark(None if address == "spark" else address)
+    hint = "Write postgresql://HOST/DATABASE or spark://HOST:7077, or leave it out: files are read without one."
     raise InvalidParameter("engine", address, "to be the address of a server", hint)
 
 

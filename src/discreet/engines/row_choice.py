@@ -72,6 +72,32 @@ WHITE: tuple[Range, ...] = (
     (0x3000, 0x3000),
 )
 
+COMMON: tuple[Range, ...] = (
+    (0x0021, 0x0084),
+    (0x0086, 0x009F),
+    (0x00A1, 0x02FF),
+    (0x0388, 0x038A),
+    (0x038E, 0x03A1),
+    (0x03A3, 0x0482),
+    (0x048A, 0x052F),
+    (0x0561, 0x0588),
+    (0x05D0, 0x05EA),
+    (0x0620, 0x064A),
+    (0x0660, 0x066F),
+    (0x0671, 0x06D5),
+    (0x0904, 0x093B),
+    (0x093D, 0x094C),
+    (0x0E01, 0x0E37),
+    (0x10D0, 0x10FF),
+    (0x1E00, 0x1EFF),
+    (0x3041, 0x3096),
+    (0x30A1, 0x30FF),
+    (0x3220, 0xA48C),
+    (0xAC00, 0xD7A3),
+)
+"""Letters of several scripts, ideographs and Hangul, of which most ids are made. None is white space, and each has
+combining class 0 and NFC_Quick_Check=Yes, so that a text of them is in NFC."""
+
 WHITE_SPACE = "".join(chr(point) for first, last in WHITE for point in range(first, last + 1))
 """The 25 code points with the property White_Space."""
 
@@ -97,12 +123,13 @@ def _composed(text: str) -> str:
 
 def _has_unassigned(text: str) -> bool:
     """Looks for doubtful code points first, of which sixteen bits are looked up at once, and then range by range."""
-    doubtful, unknown = _patterns()
+    doubtful, unknown = doubtful_and_unassigned()
     return doubtful.search(text) is not None and unknown.search(text) is not None
 
 
 @cache
-def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+def doubtful_and_unassigned() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Returns patterns that find a code point that may be unassigned, quickly, and one that is."""
     ranges = list(unassigned())
     doubtful = [*(pair for pair in ranges if pair[1] < _BEYOND[0]), _BEYOND]
     low, all_of_them = ("".join(f"{chr(first)}-{chr(last)}" for first, last in found) for found in (doubtful, ranges))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from discreet.engines.row_choice import BUCKET, WHITE, P, Range
+from discreet.engines.row_choice import BUCKET, COMMON, WHITE, P, Range
 from discreet.engines.sql.dialect import Dialect, Template, Templates
 from discreet.plan.expressions.evaluation import LAST_DAY
 from discreet.plan.expressions.functions import LONGEST_TEXT
@@ -179,32 +179,6 @@ _FUNCTIONS: Templates = {
 
 # ------------------------------------------------------------------------------------------------------------------ ids
 
-_COMMON: tuple[Range, ...] = (
-    (0x0021, 0x0084),
-    (0x0086, 0x009F),
-    (0x00A1, 0x02FF),
-    (0x0388, 0x038A),
-    (0x038E, 0x03A1),
-    (0x03A3, 0x0482),
-    (0x048A, 0x052F),
-    (0x0561, 0x0588),
-    (0x05D0, 0x05EA),
-    (0x0620, 0x064A),
-    (0x0660, 0x066F),
-    (0x0671, 0x06D5),
-    (0x0904, 0x093B),
-    (0x093D, 0x094C),
-    (0x0E01, 0x0E37),
-    (0x10D0, 0x10FF),
-    (0x1E00, 0x1EFF),
-    (0x3041, 0x3096),
-    (0x30A1, 0x30FF),
-    (0x3220, 0xA48C),
-    (0xAC00, 0xD7A3),
-)
-"""Letters of several scripts, ideographs and Hangul, of which most ids are made. None is white space, and each has
-combining class 0 and NFC_Quick_Check=Yes, so that a text of them is in NFC."""
-
 ID_FUNCTION = "normalised_id"
 """What SQL calls `row_choice.text_of`; the engine registers it."""
 
@@ -221,7 +195,7 @@ def _normalised_id() -> str:
     is an id as it is, and so are words of common letters. Where a text has as many bytes as characters, its last
     character is the one in the place of the last byte; in the place of the last byte of other texts there is none.
     """
-    words = f"{_class(_COMMON)}+"
+    words = f"{_class(COMMON)}+"
     return (
         "CASE WHEN {0} >= '!' AND substr({0}, strlen({0})) >= '!' THEN {0} "
         f"WHEN regexp_full_match({{0}}, '{words}( +{words})*') THEN {{0}} "

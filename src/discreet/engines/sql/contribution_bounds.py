@@ -59,6 +59,21 @@ class BoundedRows:
         self.k = parts.k if self.numbered is None else ["g"]
         kinds = None if self.numbered else [kind for _, kind in parts.keys]
         self.rank = Rank(parts.dialect, salt, self.kind, kinds)
+        raw = parts.printer.raw(parts.termed)
+        self._after = not self.late and parts.heavy is None and 0 < len(raw) <= len(parts.columns)
+        self.carried = raw if self._after else parts.columns
+
+    @property
+    def carrying(self) -> list[str]:
+        """What own rows carry: terms, or what they are computed from, where it is as little and few rows need them."""
+        return self.carried if self._after else self.parts.termed
+
+    def with_terms(self, source: str, beside: list[str]) -> str:
+        """Prints a table of the terms of rows that carry what they are computed from, and columns beside them."""
+        if not self._after:
+            return source
+        termed = self.parts.termed
+        return nested(select(*beside, *termed, source=self.parts.printer.later(termed, source, beside)))
 
     def own(self, terms: list[str]) -> str:
         """Prints a query for the unit, keys and terms of rows that somebody owns."""
@@ -113,14 +128,10 @@ class BoundedRows:
         """Prints what puts the groups of a unit in the order in which they are kept."""
         return ", ".join(["r", *self.ordered_keys()])
 
-    def places(self, unit: str) -> list[str]:
-        """Prints for each row the place d of its group within a unit, and how many rows n there are of both.
-
-        Both are over the same order, in which no term takes part.
-        """
-        over = f"OVER (PARTITION BY {unit} ORDER BY {self.group_order()}"
-        peers = "RANGE BETWEEN CURRENT ROW AND CURRENT ROW"
-        return [f"DENSE_RANK() {over}) AS d", f"COUNT(*) {over} {peers}) AS n"]
+    def rows_alike(self, unit: str) -> str:
+        """Prints for each row how many rows n its unit has in its group."""
+        order = f"PARTITION BY {unit} ORDER BY {self.group_order()}"
+        return f"COUNT(*) OVER ({order} RANGE BETWEEN CURRENT ROW AND CURRENT ROW) AS n"
 
     def moved(self, place: str) -> str:
         """A place's number times the limit of rows, plus the rank, of n rows: modulo n it tells whether the row stays.
@@ -273,10 +284,10 @@ class Bounded:
         """Prints the common table expressions."""
         once, inline = self._parts.dialect.once, self._parts.dialect.inline
         kept = once if self._parts.made else inline  # a table is read faster than what was read is kept
-        tables = [("own", inline, self._rows.own(self._parts.termed))]
+        tables = [("own", inline, self._rows.own(self._rows.carrying))]
         if self._parts.heavy is not None:
             tables.append(("heavy", once, self._parts.heavy))
-        tables.append(("base", kept, self._rows.base("own AS b", self._parts.columns)))
+        tables.append(("base", kept, self._rows.base("own AS b", self._rows.carried)))
         if not self._parts.made:
             tables.append(("bare", inline, self._rows.base(nested(self._rows.own([]), "b"), [])))
         tables += [("suspects", once, self._suspects()), ("below", once, self._below())]
@@ -354,7 +365,7 @@ class Bounded:
         return ["v", *(["r"] if self._ceiled else [])]
 
     def _below(self) -> str:
-        own = [*self._k, *self._parts.columns]
+        own = [*self._k, *self._rows.carried]
         columns = [f"b.{name}" for name in own]
         columns += ["s.ceiling", "s.h" if self._carried else "b.u", "CASE WHEN s.ceiling > 0 THEN b.u END AS v"]
         source = nested(
@@ -373,22 +384,22 @@ class Bounded:
         return self._rank.of(self._rank.number("v"), source, columns)
 
     def _placed(self) -> str:
-        names = ["v", *self._k, *self._parts.columns]
+        names = ["v", *self._k, *self._rows.carried]
         rows = nested(select(*names, *self._marks[1:], source="below", where="v IS NOT NULL"))
-        placed = select(*names, "r", *self._rows.places("v"), source=self._ranked(rows, names))
+        place = f"DENSE_RANK() OVER (PARTITION BY v ORDER BY {self._rows.group_order()}) AS d"
+        placed = select(*names, "r", place, self._rows.rows_alike("v"), source=self._ranked(rows, names))
         within = f"d <= {self._limits.groups}" if self._parts.keys else ""
         return select(*names, "r", "n", source=nested(placed), where=within)
 
     def _picked(self, columns: list[str], where: str) -> str:
         """Rows of pairs with too many; `moved` is below n for the first one that stays of each pair."""
-        names = [*self._k, *columns]
+        own = [*self._k, *self._rows.carried]
+        rows = nested(select("v", *own, "r", "n", source="placed", where=where))
         pair = ", ".join(["v", *self._k])
         place = f"ROW_NUMBER() OVER (PARTITION BY {pair} ORDER BY {self._rows.order()}) - 1 AS place"
-        found = nested(select(*self._k, *self._parts.columns, "r", "n", place, source="placed", where=where))
-        moved = nested(
-            select(*self._k, *self._parts.columns, "n", f"{self._rows.moved('place')} AS moved", source=found)
-        )
-        return select(*names, source=moved, where=f"moved % n >= n - {self._limits.rows}")
+        found = select(*own, "r", "n", place, source=self._rows.with_terms(rows, ["v", *own, "r", "n"]))
+        moved = nested(select(*own, "n", f"{self._rows.moved('place')} AS moved", source=nested(found)))
+        return select(*own, *columns, source=moved, where=f"moved % n >= n - {self._limits.rows}")
 
     def _result(self) -> str:
         parts = self._parts
@@ -405,9 +416,11 @@ class Bounded:
         parts, told = self._parts, self._parts.counts_units and self._limits.rows > 1
         units = "COUNT(f) AS a1" if told else "COUNT(*) AS a1"
         having = "" if parts.keys else "COUNT(*) > 0"
-        kept = nested(self._kept(parts.columns, told=told))
         return select(
-            *self._k, "COUNT(*) AS a0", units, *parts.aggregates(parts.t), source=kept, group=self._k, having=having
+            *(*self._k, "COUNT(*) AS a0", units, *parts.aggregates(parts.t)),
+            source=self._rows.with_terms(nested(self._kept(told=told)), [*self._k, *(["f"] if told else [])]),
+            group=self._k,
+            having=having,
         )
 
     def _counts(self) -> str:
@@ -429,12 +442,13 @@ class Bounded:
     def kept(self) -> str:
         """Prints a query for keys and terms of the rows kept."""
         columns = self._parts.columns
-        return self._rows.with_keys(self._kept(columns), columns)
+        found = select(*self._k, *columns, source=self._rows.with_terms(nested(self._kept()), self._k))
+        return self._rows.with_keys(found, columns)
 
-    def _kept(self, columns: list[str], *, told: bool = False) -> str:
-        names, rows = [*self._k, *columns], self._limits.rows
+    def _kept(self, *, told: bool = False) -> str:
+        names, rows = [*self._k, *self._rows.carried], self._limits.rows
         if told:
-            first = self._picked([*columns, "CASE WHEN moved < n THEN 1 END AS f"], "")
+            first = self._picked(["CASE WHEN moved < n THEN 1 END AS f"], "")
             return f"{select(*names, '1 AS f', source='below', where='v IS NULL')} UNION ALL {first}"
         own = (select(*names, source="below", where="v IS NULL"), select(*names, source="placed", where=f"n <= {rows}"))
-        return " UNION ALL ".join([*own, self._picked(columns, f"n > {rows}")])
+        return " UNION ALL ".join([*own, self._picked([], f"n > {rows}")])

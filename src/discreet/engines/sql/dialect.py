@@ -210,6 +210,10 @@ class Dialect(ABC):
         """Returns a regular expression, given in its normal form (`patterns.written`), as the database reads it."""
         return written
 
+    def with_pattern(self, function: str, written: str) -> tuple[str, str]:
+        """Returns the template's name for a pattern of LIKE or a regular expression, and the pattern as it is read."""
+        return function, written if function == "like" else self.pattern(written)
+
     @abstractmethod
     def public_table(self, lists: Sequence[list[Any]], kinds: Sequence[Type], parameters: dict[str, Any]) -> str:
         """Writes a query for a table of public values, which travel beside the text; its columns are p0, p1, ..."""

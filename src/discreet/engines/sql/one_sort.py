@@ -50,7 +50,7 @@ class OneSort:
     def tables(self) -> str:
         """Prints the common table expressions."""
         inline = self._parts.dialect.inline
-        own, base = self._rows.own(self._parts.termed), self._rows.base("own AS b", self._parts.columns)
+        own, base = self._rows.own(self._rows.carrying), self._rows.base("own AS b", self._rows.carried)
         return f"WITH own {inline} ({own}), base {inline} ({base})"
 
     def kept(self) -> str:
@@ -59,24 +59,28 @@ class OneSort:
         return self._rows.with_keys(self._kept(columns), columns)
 
     def _kept(self, columns: list[str]) -> str:
-        """Of n rows in their places, those that stay; the limit of groups is looked at where there are keys."""
-        conditions = [f"d <= {self._limits.groups}"] if self._parts.keys else []
-        conditions.append(f"moved % n >= n - {self._limits.rows}")
-        names = [*self._rows.k, *columns]
-        return select(*names, source=nested(self._placed()), where=" AND ".join(conditions))
+        """Of n rows in their places, those that stay."""
+        where = f"moved % n >= n - {self._limits.rows}"
+        return select(*self._rows.k, *columns, source=nested(self._placed()), where=where)
 
     def _placed(self) -> str:
-        """All windows are of one partition, and their orders begin alike: one sort serves them all."""
+        """All windows are of one partition, and their orders begin alike: one sort serves them all.
+
+        A database can leave a unit at its last group that is kept, where a condition on that stands beside the window.
+        """
         rows, dialect = self._rows, self._parts.dialect
-        names = [*rows.k, *self._parts.columns]
+        names = [*rows.k, *rows.carried]
         base = select("b.u", *(f"b.{name}" for name in names), source="base AS b", where="".join(rows.known))
         ranked = rows.rank.of(rows.rank.number("u"), nested(base), ["u", *names])
-        group = rows.group_order()
-        place = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {group}, {rows.order()})"
-        place = dialect.cast(f"{place} - RANK() OVER (PARTITION BY u ORDER BY {group})", Type.INT)
-        places = [*rows.places("u"), f"{place} AS place"]
-        placed = select(*names, "r", *places, source=ranked)
-        return select(*names, "d", "n", f"{rows.moved('place')} AS moved", source=dialect.derived(placed))
+        over = f"OVER (PARTITION BY u ORDER BY {rows.group_order()}"
+        groups = select("u", *names, "r", f"DENSE_RANK() {over}) AS d", f"RANK() {over}) AS q", source=ranked)
+        within = f"d <= {self._limits.groups}" if self._parts.keys else ""
+        kept = select("u", *names, "r", "q", source=nested(groups), where=within)
+        place = dialect.cast(f"ROW_NUMBER() {over}, {rows.order()}) - q", Type.INT)
+        names = [*rows.k, *self._parts.columns]
+        termed = rows.with_terms(nested(kept), ["u", *rows.k, "r", "q"])
+        placed = select(*names, "r", rows.rows_alike("u"), f"{place} AS place", source=termed)
+        return select(*names, "n", f"{rows.moved('place')} AS moved", source=dialect.derived(placed))
 
     def _kept_pairs(self) -> str:
         """One row for each unit and each of its groups that are kept, with the number of its rows."""

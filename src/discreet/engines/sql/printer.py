@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -29,6 +29,9 @@ from discreet.plan.model.types import Type
 from discreet.plan.validation import wanted
 
 _NAME = re.compile(r"\b[cv][0-9]+\b")
+
+
+_Layers = list[tuple[list[str], dict[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +101,35 @@ class Printer:
 
         Whatever looks like a name counts as one: then a value is computed that nobody asks for, or that is not there.
         """
-        above: list[tuple[list[str], dict[str, str]]] = []
+        above, wanted = self._layered(used)
+        raw = [f"{self.columns[name][1]} AS {alias}" for name, alias in self._raw.items() if alias in wanted]
+        source = self.dialect.derived(f"SELECT {', '.join(raw) or '1 AS c'} FROM {self.source}", once=False)
+        return self._over(source, above)
+
+    def raw(self, used: Iterable[str]) -> list[str]:
+        """Returns the names of the stored columns from which everything is computed that is used."""
+        return list(self._layered(used)[1])
+
+    def later(self, used: Iterable[str], source: str, beside: list[str]) -> str:
+        """Prints what `rows` prints, over a source that has the raw columns, and others beside them to keep."""
+        return self._over(source, self._layered(used)[0], beside)
+
+    def _layered(self, used: Iterable[str]) -> tuple[_Layers, dict[str, None]]:
+        """The layers that are needed, the last one first, and the raw columns below them."""
+        above: _Layers = []
         wanted = self._names(used)
         for layer in reversed(self._layers):
             made = {alias: sql for alias, sql in layer.items() if alias in wanted}
             carried = [alias for alias in wanted if alias not in layer]
             wanted = self._names([*carried, *made.values()])
             above += [(carried, made)] if made else []
-        raw = [f"{self.columns[name][1]} AS {alias}" for name, alias in self._raw.items() if alias in wanted]
-        text = self.dialect.derived(f"SELECT {', '.join(raw) or '1 AS c'} FROM {self.source}", once=False)
+        return above, wanted
+
+    def _over(self, source: str, above: _Layers, beside: Sequence[str] = ()) -> str:
         for carried, made in reversed(above):
-            columns = [*carried, *(f"{sql} AS {alias}" for alias, sql in made.items())]
-            text = self.dialect.derived(f"SELECT {', '.join(columns)} FROM {text}")
-        return text
+            columns = [*beside, *carried, *(f"{sql} AS {alias}" for alias, sql in made.items())]
+            source = self.dialect.derived(f"SELECT {', '.join(columns)} FROM {source}")
+        return source
 
     def _names(self, texts: Iterable[str]) -> dict[str, None]:
         """The names of ours in a text, in their order."""
@@ -138,11 +157,11 @@ class Printer:
 
     def _call(self, call: Call) -> Term:
         kinds = wanted(call)
-        given = [self._as_read(call.function, place, argument) for place, argument in enumerate(call.arguments)]
+        function, given = self._as_read(call)
         terms = [self._argument(argument, kind) for argument, kind in zip(given, kinds, strict=True)]
         if call.function in _ANY_NUMBER:
             terms = list(dict.fromkeys(terms))
-        return self._apply(call.function, kinds[0], terms)
+        return self._apply(function, kinds[0], terms)
 
     def _argument(self, argument: Expression, kind: Type) -> Term:
         term = self.print(argument)
@@ -150,11 +169,15 @@ class Printer:
             return term
         return self._apply("to_float", argument.type, [term])
 
-    def _as_read(self, function: str, place: int, argument: Expression) -> Expression:
-        """An argument as the database reads it, where it has a notation of its own for regular expressions."""
-        if function not in _WITH_PATTERN or place == 0 or not isinstance(argument, Literal):
-            return argument
-        return Literal(self.dialect.pattern(str(argument.value)), argument.type)
+    def _as_read(self, call: Call) -> tuple[str, tuple[Expression, ...]]:
+        """The function that is applied, and its arguments: a database may have a notation of its own for patterns."""
+        if call.function not in _WITH_PATTERN:
+            return call.function, call.arguments
+        text, pattern = call.arguments
+        if not isinstance(pattern, Literal):
+            raise InternalError("A pattern is a literal.")
+        function, read = self.dialect.with_pattern(call.function, str(pattern.value))
+        return function, (text, Literal(read, pattern.type))
 
     def _apply(self, function: str, first: Type, terms: list[Term]) -> Term:
         return self.apply(self.dialect.template(function, first), *terms)
@@ -183,7 +206,7 @@ class Printer:
 _ANY_NUMBER = ("greatest", "least")
 """Functions that are the same without repeated arguments, which DuckDB 2.0 fails to copy within a plan."""
 
-_WITH_PATTERN = ("matches", "extract")
+_WITH_PATTERN = ("like", "matches", "extract")
 
 _PRINT: Mapping[type[Expression], Callable[[Printer, Any], Term]] = {
     Column: Printer._column,

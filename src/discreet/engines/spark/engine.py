@@ -1,0 +1,151 @@
+"""The distributed engine: Spark, in a session of ours, on a cluster, on this machine or behind Spark Connect.
+
+Guarantees: only SQL that `statement` printed reaches it, with settings that are checked before each read; the whole
+aggregation is Spark's, and exact integers come back; nothing that it prints or raises is passed on. Tasks may be tried
+again or twice at once: a read is a function of the rows, and noise is added afterwards, where the question was asked.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from discreet import check
+from discreet.engines.base import Engine, read_as, stoppable
+from discreet.engines.spark import python_functions, session
+from discreet.engines.spark.dialect import DIALECT
+from discreet.engines.spark.sources import Column, Described, described, origins_of, source_of
+from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.relations import StoredTable
+from discreet.engines.sql.statement import Statement, translated
+from discreet.errors import DiscreetError, InvalidParameter
+from discreet.plan.model.readings import Reading
+from discreet.plan.model.types import Type
+
+_UNREADABLE = "Its type cannot be read, or not whatever is stored in it: convert the column, or see schema_of."
+
+
+@dataclass(frozen=True)
+class _Table:
+    view: str
+    columns: Mapping[str, Column]
+
+
+class Spark(Engine):
+    """Spark, from a laptop to a cluster.
+
+    Args:
+        session: a SparkSession of PySpark, from which a new one is made; or an address: "spark://host:7077" of a
+            cluster, "sc://host" of a Spark Connect server, "local[2]" for two threads of this machine. None takes the
+            session that is running, or starts one.
+        deadline: seconds after which a question is stopped; None for none.
+
+    >>> Spark("local[1]", deadline=60).dialect.total("x")
+    'SUM(CAST(x AS DECIMAL(38,0)))'
+    """
+
+    dialect: Dialect = DIALECT
+
+    def __init__(self, session: Any = None, *, deadline: float | None = None) -> None:
+        super().__init__()
+        if deadline is not None:
+            check.positive(deadline=deadline)
+        self._given, self._deadline = session, deadline
+        self._tables: dict[str, _Table] = {}
+        self._open: Any = None
+        self._is_own = False
+        self._lock = threading.RLock()
+
+    def schema_of(self, source: Any) -> dict[str, Type]:
+        """Returns the columns whose types Parquet, the catalog or a DataFrame carries."""
+        return {name: column.type for name, column in self._described(source).columns.items()}
+
+    def origins(self, source: Any) -> dict[str, str]:
+        """Returns where files and tables of the catalog are."""
+        return origins_of(source_of(source))
+
+    def close(self) -> None:
+        """Forgets all tables; a driver that was started by this engine ends."""
+        with self._lock, session.quiet():
+            if self._open is not None and self._is_own:
+                self._open.stop()
+            elif self._open is not None:
+                for table in self._tables.values():
+                    self._open.catalog.dropTempView(table.view)
+            self._open = None
+            self._tables.clear()
+            self._columns.clear()
+
+    def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
+        found = self._described(source)
+        for column, declared in columns.items():
+            if column not in found.columns:
+                raise InvalidParameter("column", column, f"to be a readable column of {name!r}", _UNREADABLE)
+            read_as(column, found.columns[column].type, declared)
+        chosen = {column: found.columns[column] for column in columns}
+        view = _told_nothing(lambda: self._view(found, chosen))
+        with self._lock:
+            self._tables[name] = _Table(view, chosen)
+
+    def _view(self, found: Described, chosen: Mapping[str, Column]) -> str:
+        view = f"t{uuid4().hex}"
+        read = [f"{column.sql} AS {DIALECT.quoted(name)}" for name, column in chosen.items()]
+        found.frame(chosen).selectExpr(*read).createTempView(view)
+        return view
+
+    def _described(self, source: Any) -> Described:
+        kind, opened = source_of(source), self._session()
+        return _told_nothing(lambda: described(opened, kind))
+
+    def _session(self) -> Any:
+        with self._lock:
+            if self._open is None:
+                self._open, self._is_own = session.opened(self._given)
+                python_functions.register(self._open)
+            return self._open
+
+    def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
+        stored = {
+            name: StoredTable(
+                table.view,
+                {column: (found.type, DIALECT.quoted(column)) for column, found in table.columns.items()},
+                self._columns[name],
+            )
+            for name, table in self._tables.items()
+        }
+        return self._results(translated(reading, self.dialect, stored))
+
+    def _results(self, made: Statement) -> Iterator[Any]:
+        opened, name = self._session(), f"discreet-{uuid4().hex}"
+
+        def read(stopped: threading.Event) -> list[tuple[Any, ...]]:
+            with session.quiet():
+                session.check(opened)
+                session.begin(opened, name)
+                table = opened.sql(made.sql, args=dict(made.parameters) or None).toArrow()
+            if stopped.is_set():
+                raise TimeoutError
+            return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+        stop = partial(session.interrupt, opened, name)
+        yield from made.results(stoppable(read, stop, deadline=self._deadline))
+
+
+Result = TypeVar("Result")
+
+
+def _told_nothing(work: Callable[[], Result]) -> Result:
+    """Returns what the work returns; of Spark's errors, which may tell values, only that there was one."""
+    with session.quiet():
+        try:
+            return work()
+        except DiscreetError:
+            raise
+        except Exception:  # noqa: BLE001 - whatever Spark says may be about rows
+            hint = "Check that Spark can read it, where its executors look for it."
+            refused = InvalidParameter("source", "given", "to be readable", hint)
+    raise refused
