@@ -197,6 +197,20 @@ def test_a_frame_is_computed_once(spark: Spark, spark_session: Any) -> None:
     assert spark.read(reading) == spark.read(reading)
 
 
+def test_kept_rows_go_with_their_table(spark_session: Any) -> None:
+    def kept() -> list[str]:
+        return [row.viewName for row in spark_session.sql("SHOW VIEWS IN global_temp LIKE 'discreet*'").collect()]
+
+    others = kept()
+    engine = Spark(spark_session)
+    for size in (2, 3):
+        engine.register("t", spark_session.range(size), {"id": N})
+        assert len(set(kept()) - set(others)) == 1
+        assert engine.read(Reading(table="t", statistics=(ROWS,))) == {(): (size,)}
+    engine.close()
+    assert set(kept()) <= set(others)
+
+
 def test_a_frame_that_fails_is_refused_without_its_reason(
     spark: Spark, spark_session: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:

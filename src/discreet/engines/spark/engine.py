@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
-from uuid import uuid4
 
 from discreet import check
 from discreet.engines.base import Engine, read_as, stoppable
@@ -31,8 +30,11 @@ _UNREADABLE = "Its type cannot be read, or not whatever is stored in it: convert
 
 @dataclass(frozen=True)
 class _Table:
+    """A view of ours, its columns, and the name under which rows are kept for it, if they are."""
+
     view: str
     columns: Mapping[str, Column]
+    kept: str
 
 
 class Spark(Engine):
@@ -75,7 +77,7 @@ class Spark(Engine):
                 self._open.stop()
             elif self._open is not None:
                 for table in self._tables.values():
-                    self._open.catalog.dropTempView(table.view)
+                    self._forget(table)
             self._open = None
             self._tables.clear()
             self._columns.clear()
@@ -87,15 +89,25 @@ class Spark(Engine):
                 raise InvalidParameter("column", column, f"to be a readable column of {name!r}", _UNREADABLE)
             read_as(column, found.columns[column].type, declared)
         chosen = {column: found.columns[column] for column in columns}
-        view = _told_nothing(lambda: self._view(found, chosen))
+        table = _told_nothing(lambda: self._view(found, chosen))
         with self._lock:
-            self._tables[name] = _Table(view, chosen)
+            before = self._tables.get(name)
+            self._tables[name] = table
+        if before is not None:
+            _told_nothing(lambda: self._forget(before))
 
-    def _view(self, found: Described, chosen: Mapping[str, Column]) -> str:
-        view = f"t{uuid4().hex}"
+    def _view(self, found: Described, chosen: Mapping[str, Column]) -> _Table:
+        view = session.new_name()
         read = [f"{column.sql} AS {DIALECT.quoted(name)}" for name, column in chosen.items()]
-        found.frame(chosen).selectExpr(*read).createTempView(view)
-        return view
+        frame, kept = found.frame(chosen)
+        frame.selectExpr(*read).createTempView(view)
+        return _Table(view, chosen, kept)
+
+    def _forget(self, table: _Table) -> None:
+        """Drops the view, and the rows that were kept for it."""
+        self._open.catalog.dropTempView(table.view)
+        if table.kept:
+            self._open.catalog.dropGlobalTempView(table.kept)
 
     def _described(self, source: Any) -> Described:
         kind, opened = source_of(source), self._session()
@@ -120,7 +132,7 @@ class Spark(Engine):
         return self._results(translated(reading, self.dialect, stored))
 
     def _results(self, made: Statement) -> Iterator[Any]:
-        opened, name = self._session(), f"discreet-{uuid4().hex}"
+        opened, name = self._session(), session.new_name()
 
         def read(stopped: threading.Event) -> list[tuple[Any, ...]]:
             with session.quiet():

@@ -7,9 +7,13 @@ are not seen in the other.
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from typing import Any
 
 from discreet.errors import InternalError, InvalidParameter
@@ -50,6 +54,7 @@ _OURS = {
 }
 """Settings of a cluster's driver that is started here."""
 
+_PLACES = count()
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _PLAIN_LOGGERS = ("py4j", "py4j.clientserver", "py4j.java_gateway", "pyspark.sql.connect.logging")
 
@@ -126,6 +131,12 @@ def check(session: Any) -> None:
 def _settings(session: Any) -> dict[str, str]:
     """Ours, and nanoseconds as numbers, where footers tell which numbers are moments."""
     return {**SETTINGS, _NANOSECONDS: "true" if hasattr(session, "_jvm") else "false"}
+
+
+def new_name() -> str:
+    """Returns a name that nobody else on a cluster gives to a view or a job; no secret, so nothing is drawn for it."""
+    host = "".join(filter(str.isalnum, socket.gethostname()))
+    return f"discreet_{host}_{os.getpid()}_{time.time_ns()}_{next(_PLACES)}".lower()
 
 
 def begin(session: Any, name: str) -> None:

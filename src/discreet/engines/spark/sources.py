@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from discreet.engines.spark.dialect import DIALECT
 from discreet.engines.spark.footers import Leaf, leaves_of
+from discreet.engines.spark.session import new_name
 from discreet.errors import InvalidParameter
 from discreet.plan.model.types import Type
 
@@ -206,10 +206,13 @@ def in_files(leaves: Mapping[str, Leaf] | None) -> Callable[[str, str], Column |
 
 @dataclass(frozen=True)
 class Described:
-    """A source as it was found: its readable columns, and how a DataFrame of some of them is made."""
+    """A source as it was found: its readable columns, and how a DataFrame of some of them is made.
+
+    Beside the DataFrame comes the name of the global view under which its rows are kept, "" if they are not.
+    """
 
     columns: Mapping[str, Column]
-    frame: Callable[[Mapping[str, Column]], Any]
+    frame: Callable[[Mapping[str, Column]], tuple[Any, str]]
 
 
 def described(session: Any, source: Source) -> Described:
@@ -225,9 +228,9 @@ def _files(session: Any, source: Files) -> Described:
     found = session.read.parquet(*source.paths)
     columns = columns_of(found.schema, in_files(leaves_of(session, found.inputFiles())))
 
-    def frame(chosen: Mapping[str, Column]) -> Any:
+    def frame(chosen: Mapping[str, Column]) -> tuple[Any, str]:
         schema = ", ".join(f"{DIALECT.quoted(name)} {column.native}" for name, column in chosen.items())
-        return session.read.schema(schema).parquet(*source.paths)
+        return session.read.schema(schema).parquet(*source.paths), ""
 
     return Described(columns, frame)
 
@@ -246,17 +249,17 @@ def _catalog_table(session: Any, source: CatalogTable) -> Described:
     found = columns_of(table.schema, in_files(leaves_of(session, files) if files else {}))
     natives = {field.name: field.dataType.simpleString() for field in table.schema.fields}
     columns = {name: column for name, column in found.items() if column.native == natives[name]}
-    return Described(columns, lambda _: table)
+    return Described(columns, lambda _: (table, ""))
 
 
 def _frame(session: Any, source: Frame) -> Described:
     """A DataFrame; its rows are kept when it is registered, in a view that sessions of a cluster share."""
 
-    def kept(chosen: Mapping[str, Column]) -> Any:
-        view = f"discreet_{uuid4().hex}"
+    def kept(chosen: Mapping[str, Column]) -> tuple[Any, str]:
+        view = new_name()
         rows = source.frame.select(*map(DIALECT.quoted, chosen)).localCheckpoint(eager=True)
         rows.createGlobalTempView(view)
-        return session.table(f"global_temp.{view}")
+        return session.table(f"global_temp.{view}"), view
 
     return Described(columns_of(source.frame.schema, in_memory), kept)
 
