@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from discreet.engines import DuckDB, Memory
+from discreet.engines import DuckDB, Engine, Memory
 from discreet.plan.model.readings import Groups, Reading, Statistic
-from tests.engines.tables import N, T, col
+from tests.engines.tables import Give, N, T, arrow, col
 from tests.shadow import shadowed
 
 READING = Reading(table="t", keys=(col("ward", T),), statistics=(Statistic(kind="rows"),))
 ROWS = [{"ward": "a"}, {"ward": "a"}, {"ward": None}]
+
+
+def duckdb() -> tuple[Engine, Give]:
+    return DuckDB(threads=1), arrow
 
 
 def memory() -> Memory:
@@ -21,26 +23,26 @@ def memory() -> Memory:
     return made
 
 
-def test_both_are_asked(tmp_path: Path) -> None:
-    with shadowed("duckdb-frame", tmp_path) as shadow:
+def test_both_are_asked() -> None:
+    with shadowed(duckdb) as shadow:
         assert memory().read(READING) == {("a",): (2,), (None,): (1,)}
     assert shadow.read == 1
     memory().read(READING)
     assert shadow.read == 1
 
 
-def test_a_table_that_changes_is_seen(tmp_path: Path) -> None:
-    with shadowed("duckdb-frame", tmp_path):
+def test_a_table_that_changes_is_seen() -> None:
+    with shadowed(duckdb):
         engine = memory()
         engine.read(READING)
         engine.register("t", ROWS[:1], {"ward": T})
         assert engine.read(READING) == {("a",): (1,)}
 
 
-def test_a_difference_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_difference_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(_engine: DuckDB, _reading: Reading) -> Groups:
         return {("a",): (3,)}
 
     monkeypatch.setattr(DuckDB, "read", wrong)
-    with shadowed("duckdb-frame", tmp_path), pytest.raises(AssertionError, match="in another way"):
+    with shadowed(duckdb), pytest.raises(AssertionError, match="in another way"):
         memory().read(READING)
