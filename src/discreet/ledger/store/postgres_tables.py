@@ -92,7 +92,7 @@ def checked(schema: str) -> str:
 def tables_sql(schema: str = SCHEMA) -> str:
     """Returns the statements that make an empty ledger, for whoever shall own it.
 
-    >>> print(tables_sql()[:49])
+    >>> print(tables_sql()[:50])
     CREATE SCHEMA discreet;
     COMMENT ON SCHEMA discreet
     """
