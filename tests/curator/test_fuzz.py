@@ -16,6 +16,7 @@ from discreet.audit.queries.recorder import Seen, Watched, ask
 from discreet.curator import Curator
 from discreet.curator.asking import answer as answer_module
 from discreet.engines import DuckDB, Memory
+from discreet.engines.postgres.dialect import DIALECT
 from discreet.errors import DiscreetError, InvalidParameter, QueryFailed, UnknownTable, UnsupportedQuery
 from discreet.ledger import Book
 from discreet.measurement.releases.additive import Measure
@@ -23,7 +24,7 @@ from discreet.plan.model.readings import Groups, Reading
 from discreet.privacy import events
 from tests.curator.fuzz import Draw, Question, question
 from tests.engines.postgres_tables import PostgresOfRows, PostgresTables
-from tests.engines.tables import arrow
+from tests.engines.tables import arrow, stored
 from tests.redteam.changed import changed
 from tests.redteam.judge import Pair, same_answers
 from tests.redteam.salts import same_salt
@@ -111,10 +112,14 @@ def test_postgres_agrees_whatever_the_order_of_rows(start: int, postgres_tables:
     for seed in range(10_000 + start, 10_010 + start):
         made = world(seed)
         memory, postgres = Watched(Memory()), Watched(PostgresOfRows(postgres_tables))
-        asked = question(seed, made.setting)
-        one = ask(made.curator(memory, made.rows), memory, asked)
-        with made.curator(postgres, made.rows[::-1]) as curator:
-            agree(one, ask(curator, postgres, asked))
+        asked, rows = question(seed, made.setting), list(map(stored, made.rows))
+        one = ask(made.curator(memory, rows), memory, asked)
+        with made.curator(postgres, rows[::-1]) as curator:
+            other = ask(curator, postgres, asked)
+            if other.status == "refused" and any(reason in other.error for reason, _ in DIALECT.absent.values()):
+                assert not other.reads  # a function that PostgreSQL lacks is refused before anything is read
+            else:
+                agree(one, other)
 
 
 def test_mutant_where_after_bounding() -> None:

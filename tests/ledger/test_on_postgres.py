@@ -23,6 +23,8 @@ __all__ = ["path"]
 QUICK = {test_projects}
 """These run in the quick suite, all others in the slow one."""
 
+MOST_OPEN = 20  # books at once: a server takes only so many connections, and a property opens one for each example
+
 FILES = {
     "test_a_crash_leaves_the_charge_and_uses_no_credit_or_one",  # fails in the way of SQLite
     "test_no_error_repeats_a_question_an_answer_or_a_key",
@@ -75,6 +77,8 @@ def on_postgres(monkeypatch: pytest.MonkeyPatch, new_place: Callable[[], str]) -
         if address is None:
             address = known[name] = new_place()
         opened.append(honest(address, **how))
+        if len(opened) > MOST_OPEN:  # of an earlier example
+            opened.pop(0).close()
         return opened[-1]
 
     def spoil(name: Path, *statements: str) -> None:
