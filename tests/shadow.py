@@ -7,12 +7,11 @@ test has the referee read is read by that engine, too, from the same rows, and a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import pyarrow.parquet as pq
 import pytest
@@ -26,43 +25,38 @@ from tests.engines.tables import POSTGRES, Give, arrow, bench_of
 NAME = os.environ.get("DISCREET_SHADOW", "")
 SPARK = "spark"
 
-Make = Callable[[], tuple[Engine, Give]]
-"""Makes an engine, and says how tables are given to it."""
-
 
 class Shadow:
-    """Engines beside referees, one for each, with the tables that were asked for.
+    """An engine beside the referees of a test, with the tables that were asked for last.
 
     Args:
-        make: makes an engine.
+        engine: the other engine.
+        give: how tables are given to it.
     """
 
-    def __init__(self, make: Make) -> None:
-        self._make = make
-        self._engines: WeakKeyDictionary[Memory, tuple[Engine, Give, dict[str, Any]]] = WeakKeyDictionary()
+    def __init__(self, engine: Engine, give: Give) -> None:
+        self._engine, self._give = engine, give
+        self._held: dict[str, Any] = {}
         self.read = 0
 
     def check(self, memory: Memory, reading: Reading, right: Groups) -> None:
         """Fails unless the other engine finds the same."""
-        if memory not in self._engines:
-            self._engines[memory] = *self._make(), {}
-        engine, give, held = self._engines[memory]
         for table in {reading.table, *(tables(reading.source) if reading.source is not None else ())}:
             rows, columns = memory._rows[table], memory._columns[table]
             if any(isinstance(value, str) and "\0" in value for row in rows for value in row.values()):
                 return  # which not every database can hold
-            if held.get(table) is not rows:
-                engine.register(table, give(rows, columns), columns)
-                held[table] = rows
-        found = engine.read(reading)
+            if self._held.get(table) is not rows:
+                self._engine.register(table, self._give(rows, columns), columns)
+                self._held[table] = rows
+        found = self._engine.read(reading)
         self.read += 1
-        assert found == right, f"{type(engine).__name__} reads {reading} in another way."
+        assert found == right, f"{type(self._engine).__name__} reads {reading} in another way."
 
 
 @contextmanager
-def shadowed(make: Make) -> Iterator[Shadow]:
+def shadowed(engine: Engine, give: Give) -> Iterator[Shadow]:
     """What a referee reads here, another engine reads, too."""
-    shadow, plain = Shadow(make), Memory.read
+    shadow, plain = Shadow(engine, give), Memory.read
 
     def read(memory: Memory, reading: Reading) -> Groups:
         right = plain(memory, reading)
@@ -70,13 +64,13 @@ def shadowed(make: Make) -> Iterator[Shadow]:
             shadow.check(memory, reading, right)
         return right
 
-    with pytest.MonkeyPatch.context() as patch:
+    with engine, pytest.MonkeyPatch.context() as patch:
         patch.setattr(Memory, "read", read)
         yield shadow
 
 
-def on_spark(session: Any, folder: Path) -> Make:
-    """Makes engines of one session, which read Parquet files."""
+def on_spark(session: Any, folder: Path) -> tuple[Engine, Give]:
+    """An engine of a session, which reads Parquet files."""
     places = count()
 
     def give(rows: Any, columns: Any) -> Path:
@@ -84,7 +78,7 @@ def on_spark(session: Any, folder: Path) -> Make:
         pq.write_table(arrow(rows, columns), path)
         return path
 
-    return lambda: (Spark(session), give)
+    return Spark(session), give
 
 
 @pytest.fixture(autouse=bool(NAME))
@@ -92,9 +86,9 @@ def shadow_of_the_referee(request: pytest.FixtureRequest, tmp_path_factory: pyte
     """The other engine, if one is asked for."""
     folder = tmp_path_factory.mktemp("shadow")
     if NAME == SPARK:
-        make = on_spark(request.getfixturevalue("spark_session"), folder)
+        engine, give = on_spark(request.getfixturevalue("spark_session"), folder)
     else:
         postgres = request.getfixturevalue("postgres_if_any") if NAME == POSTGRES else None
-        make = lambda: bench_of([NAME], folder, postgres).engines[NAME]  # noqa: E731 - one of two
-    with shadowed(make):
+        engine, give = bench_of([NAME], folder, postgres).engines[NAME]
+    with shadowed(engine, give):
         yield

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from discreet.engines import DuckDB, Engine, Memory
+from discreet.engines import DuckDB, Memory
 from discreet.plan.model.readings import Groups, Reading, Statistic
-from tests.engines.tables import Give, N, T, arrow, col
+from tests.engines.tables import N, T, arrow, col
 from tests.shadow import shadowed
 
 READING = Reading(table="t", keys=(col("ward", T),), statistics=(Statistic(kind="rows"),))
 ROWS = [{"ward": "a"}, {"ward": "a"}, {"ward": None}]
-
-
-def duckdb() -> tuple[Engine, Give]:
-    return DuckDB(threads=1), arrow
 
 
 def memory() -> Memory:
@@ -24,7 +20,7 @@ def memory() -> Memory:
 
 
 def test_both_are_asked() -> None:
-    with shadowed(duckdb) as shadow:
+    with shadowed(DuckDB(threads=1), arrow) as shadow:
         assert memory().read(READING) == {("a",): (2,), (None,): (1,)}
     assert shadow.read == 1
     memory().read(READING)
@@ -32,7 +28,7 @@ def test_both_are_asked() -> None:
 
 
 def test_a_table_that_changes_is_seen() -> None:
-    with shadowed(duckdb):
+    with shadowed(DuckDB(threads=1), arrow):
         engine = memory()
         engine.read(READING)
         engine.register("t", ROWS[:1], {"ward": T})
@@ -44,5 +40,5 @@ def test_a_difference_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         return {("a",): (3,)}
 
     monkeypatch.setattr(DuckDB, "read", wrong)
-    with shadowed(duckdb), pytest.raises(AssertionError, match="in another way"):
+    with shadowed(DuckDB(threads=1), arrow), pytest.raises(AssertionError, match="in another way"):
         memory().read(READING)
