@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from discreet.engines.row_choice import BUCKET, COMMON, WHITE, P, Range
-from discreet.engines.sql.dialect import Dialect, Template, Templates
-from discreet.plan.expressions.evaluation import LAST_DAY
+from discreet.engines.sql.dialect import Dialect, Template, Templates, moved_days, moved_months
 from discreet.plan.expressions.functions import LONGEST_TEXT
 from discreet.plan.model.types import Type
 
@@ -32,23 +31,12 @@ def _matches(pattern: str, sql: str, *, infinite: bool = False) -> Template:
     return Template(f"CASE WHEN regexp_full_match({{0}}, '{pattern}') THEN {sql} END", repeats=(0,), infinite=infinite)
 
 
-def _held(most: int) -> str:
-    """The second argument as a 32-bit number that no day within the years 1 to 9999 is carried out of range by."""
-    return f"CAST(greatest(least({{1}}, {most}), -{most}) AS INTEGER)"
-
-
-def _moved(place: str, last: int, sql: str, most: int) -> Template:
-    """A day or moment elsewhere, if the place, counted from the year 1, is in the years up to 9999."""
-    moved = sql.replace("{1}", _held(most))
-    return Template(f"CASE WHEN CAST({place} AS HUGEINT) + {{1}} BETWEEN 0 AND {last} THEN {moved} END", repeats=(0, 1))
-
-
 def _moved_days(sql: str) -> Template:
-    return _moved("(CAST({0} AS DATE) - DATE '0001-01-01')", LAST_DAY - 1, sql, LAST_DAY)
+    return moved_days(sql, place="(CAST({0} AS DATE) - DATE '0001-01-01')", wide="HUGEINT")
 
 
 def _moved_months(sql: str) -> Template:
-    return _moved("(year({0}) * 12 + month({0}) - 13)", 9999 * 12 - 1, sql, 9999 * 12)
+    return moved_months(sql, place="(year({0}) * 12 + month({0}) - 13)", wide="HUGEINT")
 
 
 _SETTLED: tuple[Range, ...] = (

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from discreet.engines.postgres.doubles import DOUBLE, DOUBLES, number, scaled
 from discreet.engines.postgres.posix_patterns import translated
 from discreet.engines.row_choice import BUCKET, WHITE_SPACE, P, unassigned
-from discreet.engines.sql.dialect import Dialect, Template, Templates
-from discreet.plan.expressions.evaluation import DAY_NAMES, INT_HIGH, INT_LOW, LAST_DAY, MONTH_NAMES
+from discreet.engines.sql.dialect import Dialect, Template, Templates, moved_days, moved_months
+from discreet.plan.expressions.evaluation import DAY_NAMES, INT_HIGH, INT_LOW, MONTH_NAMES
 from discreet.plan.expressions.functions import LONGEST_TEXT
 from discreet.plan.expressions.letter_case import LOWER, UPPER
 from discreet.plan.model.types import Type
@@ -49,24 +49,13 @@ _MICROSECONDS = "CAST(extract(epoch FROM {0}) * 1000000 AS bigint)"
 # --------------------------------------------------------------------------------------------------------------- dates
 
 
-def _held(most: int) -> str:
-    """The second argument as a 32-bit number that no day within the years 1 to 9999 is carried out of range by."""
-    return f"CAST(greatest(least({{1}}, {most}), -{most}) AS integer)"
-
-
-def _moved(place: str, last: int, sql: str, most: int) -> Template:
-    """A day or moment elsewhere, if the place, counted from the year 1, is in the years up to 9999."""
-    moved = sql.replace("{1}", _held(most))
-    return Template(f"CASE WHEN CAST({place} AS numeric) + {{1}} BETWEEN 0 AND {last} THEN {moved} END", repeats=(0, 1))
-
-
 def _moved_days(sql: str) -> Template:
-    return _moved("(CAST({0} AS date) - DATE '0001-01-01')", LAST_DAY - 1, sql, LAST_DAY)
+    return moved_days(sql, place="(CAST({0} AS date) - DATE '0001-01-01')", wide="numeric")
 
 
 def _moved_months(sql: str) -> Template:
     months = "(extract(year FROM {0}) * 12 + extract(month FROM {0}) - 13)"
-    return _moved(months, 9999 * 12 - 1, sql, 9999 * 12)
+    return moved_months(sql, place=months, wide="numeric")
 
 
 _FIRST_OF_MONTH = "make_date(CAST(left({0}, 4) AS integer), CAST(substr({0}, 6, 2) AS integer), 1)"

@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 
 from discreet.engines.row_choice import BUCKET, COMMON, WHITE, P, Range
 from discreet.engines.spark.java_patterns import found_quickly, like
-from discreet.engines.sql.dialect import Dialect, Template, Templates
+from discreet.engines.sql.dialect import Dialect, Template, Templates, moved_days, moved_months
 from discreet.errors import InvalidParameter
-from discreet.plan.expressions.evaluation import DAY_NAMES, LAST_DAY, MONTH_NAMES
+from discreet.plan.expressions.evaluation import DAY_NAMES, MONTH_NAMES
 from discreet.plan.expressions.functions import LONGEST_TEXT
 from discreet.plan.expressions.letter_case import LOWER, UPPER
 from discreet.plan.model.types import Type
@@ -54,25 +54,12 @@ def _rounded(sql: str) -> Template:
     return Template(f"CASE WHEN abs({{0}}) < 9007199254740992D THEN CAST({sql} AS DOUBLE) ELSE {{0}} END", repeats=(0,))
 
 
-def _held(most: int) -> str:
-    """The second argument as a 32-bit number that no day within the years 1 to 9999 is carried out of range by."""
-    return f"CAST(greatest(least({{1}}, {most}), -{most}) AS INT)"
-
-
-def _moved(place: str, last: int, sql: str, most: int) -> Template:
-    """A day or moment elsewhere, if the place, counted from the year 1, is in the years up to 9999."""
-    moved = sql.replace("{1}", _held(most))
-    return Template(
-        f"CASE WHEN CAST({place} AS DECIMAL(38,0)) + {{1}} BETWEEN 0 AND {last} THEN {moved} END", repeats=(0, 1)
-    )
-
-
 def _moved_days(sql: str) -> Template:
-    return _moved("datediff(CAST({0} AS DATE), DATE '0001-01-01')", LAST_DAY - 1, sql, LAST_DAY)
+    return moved_days(sql, place="datediff(CAST({0} AS DATE), DATE '0001-01-01')", wide="DECIMAL(38,0)")
 
 
 def _moved_months(sql: str) -> Template:
-    return _moved("(year({0}) * 12 + month({0}) - 13)", 9999 * 12 - 1, sql, 9999 * 12)
+    return moved_months(sql, place="(year({0}) * 12 + month({0}) - 13)", wide="DECIMAL(38,0)")
 
 
 def _start(unit: str) -> Template:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal
 
 from discreet.engines.base import FALSE, TRUE
 from discreet.errors import InternalError, InvalidParameter
+from discreet.plan.expressions.evaluation import LAST_DAY
 from discreet.plan.expressions.functions import FUNCTIONS, LONGEST_TEXT
 from discreet.plan.expressions.letter_case import LOWER, UPPER
 from discreet.plan.model.types import Type
@@ -43,6 +44,28 @@ class Template:
 
 Strategy = Literal["suspects", "one_sort"]
 """How contributions are bounded: with work only where limits may bind (`contribution_bounds`), or by one sort."""
+
+
+def moved_days(sql: str, *, place: str, wide: str) -> Template:
+    """Returns a day or moment {0} moved by {1} days, written as `sql`, NULL outside the years 1 to 9999.
+
+    Args:
+        sql: the move by a 32-bit number {1} of days, which carries no day within these years out of range.
+        place: the day of {0}, counted from the first day of the year 1.
+        wide: the type of exact sums.
+    """
+    return _moved(sql, place, LAST_DAY - 1, wide)
+
+
+def moved_months(sql: str, *, place: str, wide: str) -> Template:
+    """Returns a day or moment {0} moved by {1} months; `place` is its month, otherwise as for `moved_days`."""
+    return _moved(sql, place, 9999 * 12 - 1, wide)
+
+
+def _moved(sql: str, place: str, last: int, wide: str) -> Template:
+    held = sql.replace("{1}", f"CAST(greatest(least({{1}}, {last + 1}), -{last + 1}) AS INTEGER)")
+    return Template(f"CASE WHEN CAST({place} AS {wide}) + {{1}} BETWEEN 0 AND {last} THEN {held} END", repeats=(0, 1))
+
 
 Templates = Mapping[str | tuple[str, Type], Template]
 """Templates by function, or by function and the type of its first argument, which is looked up first."""
