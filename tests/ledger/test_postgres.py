@@ -381,8 +381,9 @@ def proxy(postgres_server: PostgresServer) -> Iterator[Proxy]:
 
 
 def test_a_connection_cut_anywhere_costs_one_charge_at_most(
-    proxy: Proxy, postgres_server: PostgresServer, place: str
+    proxy: Proxy, postgres_server: PostgresServer, place: str, caplog: pytest.LogCaptureFixture
 ) -> None:  # RT-063
+    """And the driver's own words about it, in which values may be, reach nobody's screen."""
     opened(place, Budget(epsilon=100)).close()
     through = place.replace(f":{postgres_server.port}/", f":{proxy.port}/")
     with Book(place) as honest:
@@ -405,6 +406,7 @@ def test_a_connection_cut_anywhere_costs_one_charge_at_most(
                 assert known.all() == 1
             assert piece > 3  # a charge takes so many trips, and each was cut
         honest.verify()
+    assert caplog.records == []
 
 
 class Count:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any
 
+from discreet import quiet_loggers
 from discreet.errors import InternalError, InvalidParameter
 from discreet.lazy import load
 
@@ -158,25 +158,10 @@ def interrupt(session: Any, name: str) -> None:
 
 # ---------------------------------------------------------------------------------------------------------------- quiet
 
-_silent = threading.local()
-
-
-def _is_wanted(_record: logging.LogRecord) -> bool:
-    return not getattr(_silent, "on", False)
-
 
 @contextmanager
 def quiet() -> Iterator[None]:
     """Runs a block in which no logger of PySpark prints anything from this thread: they print SQL and values."""
-    _with_filters()
-    before, _silent.on = getattr(_silent, "on", False), True
-    try:
-        yield
-    finally:
-        _silent.on = before
-
-
-def _with_filters() -> None:
     loggers = [load("pyspark.logger", "Spark").PySparkLogger.getLogger(name) for name in _LOGGERS]
-    for logger in (*loggers, *map(logging.getLogger, _PLAIN_LOGGERS)):
-        logger.addFilter(_is_wanted)  # which has it once however often it is added
+    with quiet_loggers.quiet(*loggers, *map(logging.getLogger, _PLAIN_LOGGERS)):
+        yield

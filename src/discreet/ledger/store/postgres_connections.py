@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.errors import LedgerError, LedgerTampered
 from discreet.lazy import load
+from discreet.quiet_loggers import quiet
 
 if TYPE_CHECKING:
     import psycopg
@@ -17,6 +19,7 @@ Statement = tuple[str, Sequence[Any]]
 Result = TypeVar("Result")
 
 _MOST_SPARE = 4  # connections that are kept for the next who needs one
+_LOGGERS = [logging.getLogger(name) for name in ("psycopg", "psycopg.transaction")]  # of errors that we tell ourselves
 _PAUSE = 0.1  # seconds between tries to reach a server
 _SERVER = "SELECT current_setting('fsync'), current_setting('synchronous_commit'), pg_is_in_recovery()"
 
@@ -115,7 +118,7 @@ class Connections:
         """Runs statements in one trip to the server, where libpq can, and returns their cursors."""
         if len(statements) == 1:
             return [connection.execute(*statements[0])]
-        with connection.pipeline() if self._pipelines else nullcontext():
+        with quiet(*_LOGGERS), connection.pipeline() if self._pipelines else nullcontext():
             return [connection.execute(query, values) for query, values in statements]
 
     def reached(self, act: Callable[[], Result]) -> Result:
