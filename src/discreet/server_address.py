@@ -57,6 +57,11 @@ class ServerAddress:
         """The host and the port, without a user."""
         return self.netloc.rpartition("@")[2]
 
+    @property
+    def user(self) -> str:
+        """The role that connects; empty where the environment or a service tells it."""
+        return unquote(self.netloc.rpartition("@")[0])
+
     def __repr__(self) -> str:
         return f"ServerAddress({self})"
 
@@ -87,9 +92,13 @@ class ServerTable:
         if len(parts) != 2 or not parts[1]:
             hint = "Write the database and the table, like postgresql://db.example/clinic/public.visits."
             raise InvalidParameter("source", shown(url), f"to be like {_FORM}/SCHEMA.TABLE", hint)
-        schema, point, table = parts[1].partition(".")
-        server = ServerAddress(netloc, parts[0], options)
-        return cls(server=server, schema=schema, table=table) if point else cls(server=server, table=schema)
+        return cls.within(ServerAddress(netloc, parts[0], options), parts[1])
+
+    @classmethod
+    def within(cls, server: ServerAddress, name: str) -> Self:
+        """Returns the table of a database that SCHEMA.TABLE names, or TABLE of the schema public."""
+        schema, point, table = name.partition(".")
+        return cls(server=server, schema=schema, table=table) if point else cls(server=server, table=name)
 
 
 def shown(url: str) -> str:

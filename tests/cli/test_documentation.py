@@ -48,7 +48,7 @@ def test_all_commands_are_there() -> None:
     assert {"init", "protect", "ask", "explain", "budget", "history", "verify", "attack", "audit"} <= set(COMMANDS)
     attacks = {f"attack {name.replace('_', '-')}" for name in ATTACKS}
     streams = {"stream start", "stream release", "stream show"}
-    ledgers = {"ledger sql", "ledger move", "ledger copy"}
+    ledgers = {"ledger roles", "ledger sql", "ledger move", "ledger copy"}
     assert set(BELOW) == attacks | streams | ledgers | {"survey make", "survey answer", "survey estimate"}
 
 

@@ -6,6 +6,7 @@ import gc
 import os
 import re
 import signal
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +36,7 @@ from discreet.ledger.store.transaction import _seal
 from discreet.postgres_url import without
 from discreet.privacy import Budget, PureDP, events
 from tests.cases import try_all
+from tests.cli.clinic import TOML, write
 from tests.cli.clinic import run as run_command
 from tests.ledger.books import TENTH, busy_book, opened
 from tests.ledger.crowds import check, run
@@ -627,28 +629,25 @@ def test_overspending_is_refused_every_time(place: str) -> None:
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "shared_ledger.md").read_text(encoding="utf-8")
 
 
-def test_the_document_is_true_line_by_line(postgres_server: PostgresServer, tmp_path: Path) -> None:
-    """Runs the SQL and the commands of docs/shared_ledger.md, in the order of the page, then asks a question."""
+def test_the_document_is_true_line_by_line(postgres_server: PostgresServer) -> None:
+    """The SQL in docs/shared_ledger.md is what the commands print; tests/cli/test_how_to.py types these."""
     make, rights, silence = re.findall(r"```sql\n(.*?)```", DOCUMENT, re.DOTALL)
+    whom = "--writer", "curators", "--reader", "auditors"
+    printed = terminal("ledger", "roles", "ledger", *whom)
+    assert printed == make + silence + silence.replace("curators", "auditors")
+    assert rights in terminal("ledger", "sql", *whom)
+    assert terminal("ledger", "sql", *whom, "--no-tables") == f"BEGIN;\n{rights}COMMIT;\n"
     with postgres_server.superuser() as connection:
-        for statement in (make + silence).split(";\n"):
+        for statement in printed.split(";\n"):
             connection.execute(statement.strip())
-    place = postgres_server.url("curators", "clinic")
-    printed = terminal("ledger", "sql", "--writer", "curators", "--reader", "auditors")
-    assert rights in printed
-    assert terminal("ledger", "sql", "--writer", "curators", "--reader", "auditors", "--no-tables") == (
-        f"BEGIN;\n{rights}COMMIT;\n"
-    )
-    with psycopg.connect(postgres_server.url("ledger_owner", "clinic"), autocommit=True) as connection:
-        connection.execute(printed)
-    busy_book(tmp_path / "clinic.ledger")
-    head = terminal("ledger", "move", str(tmp_path / "clinic.ledger"), place).splitlines()[-1]
-    assert terminal("ledger", "copy", place, str(tmp_path / "copy")).splitlines()[-1] == head
-    with closing(Curator(place, engine=Memory())) as curator:
+    place = postgres_server.url("ledger_owner", "ledger")
+    with psycopg.connect(place, autocommit=True) as connection:
+        connection.execute(terminal("ledger", "sql", *whom))
+    with closing(Curator(postgres_server.url("curators", "ledger"), engine=Memory())) as curator:
         curator.protect([{"ward": "A"}], name="wards", types={"ward": "text"}, budget=Budget(epsilon=1))
         assert curator.ask("SELECT COUNT(*) FROM wards", epsilon=0.5).remaining.loss == PureDP("0.5")
-    with Book(postgres_server.url("auditors", "clinic"), read_only=True, anchor=Head.parse(head)) as book:
-        assert book.verify().sequence > Head.parse(head).sequence
+    with Book(postgres_server.url("auditors", "ledger"), read_only=True) as book:
+        book.verify()
 
 
 def terminal(*arguments: str) -> str:
@@ -682,4 +681,26 @@ def test_a_stream_needs_a_file_of_its_own(place: str, tmp_path: Path) -> None:
         with pytest.raises(StreamError, match="on a server"):
             curator.stream(question, name="daily", **how)
         assert curator.budget("days").spent == PureDP(0)
-        curator.stream(question, name="daily", state=str(tmp_path / "state"), **how).close()
+        state = str(tmp_path / "state")
+        curator.stream(question, name="daily", state=state, **how).release()
+        curator.stream(name="daily", state=state).close()
+        for wrong in ({"name": "weekly"}, {"name": "daily", "analyst": "ana"}):
+            with pytest.raises(StreamError, match="not the state of"):
+                curator.stream(**wrong, state=state)
+        with pytest.raises(StreamError):  # an empty state of a stream that has gone on
+            curator.stream(question, name="daily", state=str(tmp_path / "other"), **how)
+    assert stat.S_IMODE(os.stat(state).st_mode) == 0o600
+
+
+def test_commands_of_streams_name_the_file(place: str, tmp_path: Path) -> None:
+    config, state = str(tmp_path / "discreet.toml"), str(tmp_path / "daily.state")
+    write(tmp_path, TOML.replace("clinic.ledger", place))
+    terminal("protect", "--config", config)
+    sql = "SELECT age, COUNT(*) AS n FROM visits GROUP BY age"
+    start = ("stream", "start", "daily", sql, "--every", "10", "--start", "20", "--horizon", "4", "--epsilon", "0.5")
+    refused = run_command(*start, "--config", config)
+    assert refused.code == 5
+    assert "--state" in refused.error["Hint"]
+    terminal(*start, "--state", state, "--config", config)
+    released = terminal("stream", "release", "daily", "--state", state, "--csv", "--config", config)
+    assert terminal("stream", "show", "daily", "--state", state, "--csv", "--config", config) == released

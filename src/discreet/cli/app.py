@@ -42,6 +42,10 @@ COMMANDS = {
         "discreet.cli.declarations:protect",
         "Open the declared accounts, attach the tables and appoint the analysts; again, it changes nothing.",
     ),
+    "postgres-role": Late(
+        "discreet.cli.roles:postgres_role",
+        "Print the SQL that makes a role which can read tables of a PostgreSQL server and do nothing else; for psql.",
+    ),
     "ask": Late(
         "discreet.cli.questions:ask",
         "Ask a question and pay for it; the same question again is answered from the book for free.",

@@ -23,12 +23,14 @@ TEMPLATE = """\
 # What is protected, for whom, and how much may be spent. Everything here is public; none of it is read from the data.
 # Remove the leading "#" of what you need, then run: discreet protect
 
-ledger = "discreet.ledger"      # the book of accounts; made by `discreet protect`, readable by its owner only
+ledger = "discreet.ledger"      # the book of accounts; made by `discreet protect`, readable by its owner only; or
+#                               # "postgresql://host/database", which several machines share
+# engine = "postgresql://db.example/clinic"   # all tables are in this database, and go by their names there; not needed
 
 # --- Tables -----------------------------------------------------------------------------------------------------------
 # [tables.visits]
-# source = "visits.csv"         # Parquet or CSV, relative to this file, or a table of a PostgreSQL server, like
-#                               # "postgresql://db.example/clinic/public.visits"
+# source = "visits.csv"         # Parquet or CSV, relative to this file, or a table of a PostgreSQL server or a Spark
+#                               # cluster, like "postgresql://db.example/clinic/visits", "spark://head:7077/visits"
 # unit = "patient_id"           # the column that says who is protected; "" if each row is one person;
 #                               # ["person", "day"] if several columns say it together; "order_id -> orders.id" if
 #                               # the rows of another table with that key say it

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.output import say
+from discreet.engines.postgres.roles import silent_statements
 from discreet.errors import InvalidParameter
 from discreet.ledger import Book, is_there
 from discreet.ledger.store import postgres_tables
@@ -23,11 +24,33 @@ Target = Annotated[str, typer.Argument(metavar="TO", help="A new file, or a data
 Schema = Annotated[str, typer.Option(help="The schema of the tables.")]
 
 
+Writers = Annotated[list[str] | None, typer.Option("--writer", help="A role that keeps the book; may be repeated.")]
+Readers = Annotated[list[str] | None, typer.Option("--reader", help="A role that only reads it; may be repeated.")]
+
+
+@app.command()
+def roles(
+    database: Annotated[str, typer.Argument(metavar="DATABASE", help="A new database for the ledger.")],
+    *,
+    owner: Annotated[str, typer.Option(help="The role that owns it, and is used for nothing else.")] = "ledger_owner",
+    writer: Writers = None,
+    reader: Readers = None,
+) -> None:
+    """Print the SQL that makes roles and a database, and keeps questions out of the log; for a superuser with psql."""
+    others = [postgres_tables.checked(role) for role in (*(writer or ()), *(reader or ()))]
+    for role in (postgres_tables.checked(owner), *others):
+        typer.echo(f"CREATE ROLE {role} LOGIN;")
+    typer.echo(f"CREATE DATABASE {postgres_tables.checked(database)} OWNER {owner};")
+    for role in others:
+        for line in silent_statements(role):
+            typer.echo(f"{line};")
+
+
 @app.command()
 def sql(
     *,
-    writer: Annotated[list[str] | None, typer.Option(help="A role that keeps the book; may be repeated.")] = None,
-    reader: Annotated[list[str] | None, typer.Option(help="A role that only reads it; may be repeated.")] = None,
+    writer: Writers = None,
+    reader: Readers = None,
     schema: Schema = postgres_tables.SCHEMA,
     tables: Annotated[bool, typer.Option(help="Also make the tables.")] = True,
 ) -> None:
@@ -47,6 +70,7 @@ def move(source: Source, target: Target) -> None:
     with Book(source) as book:
         head = book.move(target)
     say(f"The book is there, as it was written: {head.sequence} entries. The old one takes no more charges.")
+    say(f'Write into discreet.toml: ledger = "{target}"')
     typer.echo(str(head))
 
 

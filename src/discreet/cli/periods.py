@@ -29,6 +29,9 @@ Window = Annotated[int | None, typer.Option(help="Over how many periods sums go;
 Periods = Annotated[int | None, typer.Option(help="In how many periods of the whole stream one unit may count.")]
 Epsilon = Annotated[str | None, typer.Option(help="What the whole stream may cost; kept exactly.")]
 Rho = Annotated[str | None, typer.Option(help="Instead of epsilon and delta.")]
+State = Annotated[
+    str | None, typer.Option(help="The file of the private state; beside the ledger, unless that is on a server.")
+]
 Period = Annotated[str | None, typer.Option(help="The period that is meant: the next one, or one that was released.")]
 
 
@@ -49,6 +52,7 @@ def start(
     limits_rows: Rows = None,
     analyst: Analyst = OWNER,
     project: Project = "",
+    state: State = None,
     config: ConfigFile = HERE,
 ) -> None:
     """Start a stream and pay for all of it; again, it changes nothing."""
@@ -69,6 +73,7 @@ def start(
             limits=limits,
             analyst=analyst,
             project=project,
+            state=state,
         )
         told = f"Started {name!r} for {stream.cost}, charged once: {stream.method}. Next period: {stream.next_period}."
     say(told)
@@ -81,6 +86,7 @@ def release(
     period: Period = None,
     analyst: Analyst = OWNER,
     confidence: Confidence = "0.95",
+    state: State = None,
     json: Json = False,
     csv: Csv = False,
     config: ConfigFile = HERE,
@@ -88,7 +94,7 @@ def release(
     """Read the next period and release its totals; a period that was released is shown again, and not read."""
     chosen = form(as_json=json, as_csv=csv)
     with stages("Releasing"), Curator.from_config(config, opening=False) as curator:
-        answer = curator.stream(name=name, analyst=analyst, confidence=confidence).release(period=period)
+        answer = curator.stream(name=name, analyst=analyst, confidence=confidence, state=state).release(period=period)
     print_answers([answer], chosen)
 
 
@@ -98,6 +104,7 @@ def show(
     *,
     analyst: Analyst = OWNER,
     confidence: Confidence = "0.95",
+    state: State = None,
     json: Json = False,
     csv: Csv = False,
     config: ConfigFile = HERE,
@@ -105,7 +112,7 @@ def show(
     """Show all that was released of a stream; reads no data, costs nothing."""
     chosen = form(as_json=json, as_csv=csv)
     with Curator.from_config(config, opening=False) as curator:
-        answer = curator.stream(name=name, analyst=analyst, confidence=confidence).answers()
+        answer = curator.stream(name=name, analyst=analyst, confidence=confidence, state=state).answers()
     print_answers([answer], chosen)
 
 

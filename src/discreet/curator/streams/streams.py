@@ -155,26 +155,31 @@ class Streams:
         """Returns the stream of a question, see `open`, or without one that of a name, as it was started."""
         if question is not None:
             return self.open(question, **how)
-        if not {"name"} <= set(how) <= {"name", "analyst", "confidence"}:
+        if not {"name"} <= set(how) <= {"name", "analyst", "confidence", "state"}:
             raise InvalidParameter("question", None, "to be given", "Pass a SELECT, or the name of a stream alone.")
         return self.named(**how)
 
-    def named(self, name: str, *, analyst: str = OWNER, confidence: check.Number = CONFIDENCE) -> CuratedStream:
+    def named(
+        self, name: str, *, analyst: str = OWNER, confidence: check.Number = CONFIDENCE, state: str | None = None
+    ) -> CuratedStream:
         """Returns a stream that was started under a name, opened again as it was started.
 
         Raises:
             StreamError: if there is none.
         """
-        path = self._path(named(name=name), analyst)
+        path = self._path(named(name=name), analyst) if state is None else Path(state)
         if path is None:
             raise StreamError(f"No stream {name!r} is kept", "The ledger of this curator dies with its process.")
         told = parameters_in(path)
+        if (told["name"], told["analyst"]) != (name, analyst):
+            raise StreamError(f"The file is not the state of {name!r} of {analyst!r}", "Name the file of that stream.")
         limits = None if told["limits"] is None else Limits(*told["limits"])
         budget = {key: told["budget"].get(key) for key in ("epsilon", "delta", "rho")}
         same = {key: told[key] for key in ("every", "horizon", "start", "window", "periods", "analyst")}
         if isinstance(told["every"], int):
             same["start"] = int(told["start"])
-        return self.open(told["question"], name=name, limits=limits, confidence=confidence, **same, **budget)
+        how = {**same, **budget, "limits": limits, "confidence": confidence, "state": state}
+        return self.open(told["question"], name=name, **how)
 
     def names(self) -> tuple[str, ...]:
         """Returns the names of all streams whose state is kept beside the ledger."""
@@ -193,7 +198,7 @@ class Streams:
     def _path(self, called: str, analyst: str) -> Path | None:
         """The file of the private state of somebody's stream; None if the ledger dies with the process."""
         if is_postgres(self._book.path):
-            hint = "Pass state=..., a file of your own that no other machine uses."
+            hint = "Name a file of your own that no other machine uses: state=..., or --state."
             raise StreamError("The private state of a stream is a file beside the ledger, which is on a server", hint)
         digest = sha256(json.dumps([analyst, called]).encode()).hexdigest()[:32]
         return None if self._folder is None else self._folder / f"{digest}.state"

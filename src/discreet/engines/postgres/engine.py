@@ -125,8 +125,7 @@ class Postgres(Engine):
         if not isinstance(source, str) or not source:
             hint = 'Name a table of the server, like "public.visits".'
             raise InvalidParameter("source", type(source).__name__, "to be a table of PostgreSQL", hint)
-        schema, point, table = source.partition(".")
-        return ServerTable(server=self._server, schema=schema if point else "public", table=table if point else schema)
+        return ServerTable.within(self._server, source)
 
     def _prepare(self, reading: Reading) -> Iterator[tuple[Any, Any]]:
         stored = {

@@ -8,6 +8,9 @@ from discreet.engines.postgres.dialect import DIALECT
 from discreet.errors import InvalidParameter
 from discreet.server_address import ServerTable
 
+ROLE = "discreet_reader"
+"""What a role is called unless it is given another name."""
+
 SILENT = {
     "log_min_error_statement": "panic",  # no statement is logged because it failed
     "log_min_duration_statement": "-1",  # nor because it took long
@@ -15,12 +18,14 @@ SILENT = {
     "log_duration": "off",
     "log_parameter_max_length": "0",
     "log_parameter_max_length_on_error": "0",
+    "log_error_verbosity": "terse",  # without details, in which values are
+    "auto_explain.log_min_duration": "-1",
 }
 """What only a superuser sets for a role: the server's log does not repeat what is asked."""
 
 
 def role_statements(
-    table: ServerTable, columns: Sequence[str] = (), *, role: str = "discreet_reader", seconds: int = 600
+    table: ServerTable, columns: Sequence[str] = (), *, role: str = ROLE, seconds: int = 600
 ) -> list[str]:
     """Returns the statements that make a role which can read some columns of a table, and nothing else.
 
@@ -38,13 +43,26 @@ def role_statements(
     """
     if not role or seconds < 1:
         raise InvalidParameter("role", role, "to have a name, and a second at least")
+    if not table.server.database:
+        hint = "Write it into the address, like postgresql:///clinic?service=clinic."
+        raise InvalidParameter("server", str(table.server), "to name its database", hint)
     who, schema = DIALECT.quoted(role), DIALECT.quoted(table.schema)
     listed = f" ({', '.join(map(DIALECT.quoted, columns))})" if columns else ""
-    settings = {"default_transaction_read_only": "on", "statement_timeout": f"{seconds}s", **SILENT}
     return [
         f"CREATE ROLE {who} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT",
         f"GRANT CONNECT ON DATABASE {DIALECT.quoted(table.server.database)} TO {who}",
         f"GRANT USAGE ON SCHEMA {schema} TO {who}",
         f"GRANT SELECT{listed} ON {schema}.{DIALECT.quoted(table.table)} TO {who}",
-        *(f"ALTER ROLE {who} SET {name} = '{value}'" for name, value in settings.items()),
+        f"ALTER ROLE {who} SET default_transaction_read_only = 'on'",
+        f"ALTER ROLE {who} SET statement_timeout = '{seconds}s'",
+        *silent_statements(role),
     ]
+
+
+def silent_statements(role: str) -> list[str]:
+    """Returns the statements after which the server's log does not repeat what a role asks.
+
+    >>> print(silent_statements("curators")[0])
+    ALTER ROLE "curators" SET log_min_error_statement = 'panic'
+    """
+    return [f"ALTER ROLE {DIALECT.quoted(role)} SET {name} = '{value}'" for name, value in SILENT.items()]

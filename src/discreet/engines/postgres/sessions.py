@@ -127,7 +127,10 @@ class Sessions:
                 fallback_application_name="discreet",
             )
         except psycopg.Error:  # whose text may repeat what it was given
-            hint = "See that it runs, and that PGUSER, PGPASSWORD, .pgpass or a service file let you in: try psql."
+            hint = (
+                "See that it runs, and that PGUSER, PGPASSWORD, .pgpass or a service file let you in: try psql. "
+                "`discreet postgres-role` prints the SQL that makes a role."
+            )
             raise InvalidParameter("source", str(self._server), "to be a server that can be reached", hint) from None
         self._check_server(session)
         return session

@@ -61,6 +61,8 @@ class Described:
     identity: str
 
 
+_ROLE = "`discreet postgres-role` prints the SQL that makes one: a superuser runs it once, with psql."
+
 _TABLE = """
 SELECT c.oid, c.relkind::text,
     EXISTS (SELECT 1 FROM pg_roles AS r WHERE r.rolname = current_user AND r.rolsuper)
@@ -102,7 +104,7 @@ def described(session: Any, source: ServerTable) -> Described:
     """
     found = session.execute(_TABLE, [source.schema, source.table]).fetchone()
     if found is None:
-        hint = "Name SCHEMA.TABLE as the catalog spells it, and grant USAGE and SELECT: see `role_statements`."
+        hint = f"Name SCHEMA.TABLE as the catalog spells it. {_ROLE}"
         raise InvalidParameter("source", source.table, "to be a table that this role can read", hint)
     oid, kind, writes, hidden, identity = found
     _check_kind(session, source, oid, kind)
@@ -110,7 +112,7 @@ def described(session: Any, source: ServerTable) -> Described:
         hint = "ALTER ROLE ... BYPASSRLS, or store the rows that count in a table of their own."
         raise InvalidParameter("source", source.table, "to be without rows that a policy hides from this role", hint)
     if writes:
-        hint = "Ask as a role that can only read it: `role_statements` writes the lines that make one."
+        hint = f"Ask as a role that can only read it. {_ROLE}"
         raise InvalidParameter("source", source.table, "not to be open to changes by this role", hint)
     columns = {}
     for name, native, category, modifier, schema in session.execute(_COLUMNS, [oid]).fetchall():

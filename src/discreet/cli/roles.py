@@ -1,0 +1,58 @@
+"""`discreet postgres-role`: the SQL that lets a curator read declared tables of a server, and do nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from discreet.cli.declarations import HERE, ConfigFile
+from discreet.curator.config.toml_file import Config, load
+from discreet.engines.postgres.roles import ROLE, role_statements
+from discreet.errors import InvalidParameter
+from discreet.postgres_url import is_postgres
+from discreet.server_address import ServerAddress, ServerTable
+
+
+def postgres_role(
+    table: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TABLE", help="postgresql://host/database/table; those of discreet.toml unless given."),
+    ] = None,
+    *,
+    role: Annotated[str | None, typer.Option(help="Its name; that in the address, else discreet_reader.")] = None,
+    column: Annotated[list[str] | None, typer.Option(help="Of one TABLE these alone; repeat it.")] = None,
+    seconds: Annotated[int, typer.Option(help="After which its statements are stopped.")] = 600,
+    create: Annotated[bool, typer.Option(help="Also make the role.")] = True,
+    config: ConfigFile = HERE,
+) -> None:
+    """Print the SQL that makes a role which can read tables of a PostgreSQL server and do nothing else; for psql."""
+    if column and len(table or ()) != 1:
+        raise InvalidParameter("--column", column[0], "with one TABLE", "Name it; those of a file declare their types.")
+    tables = [(ServerTable.of(url), column or ()) for url in table] if table else _on_servers(load(config))
+    if len({str(each.server) for each, _ in tables}) != 1:
+        hint = "Name its tables one by one, like postgresql://db.example/clinic/visits."
+        raise InvalidParameter("TABLE", table or str(config), "to name tables of one database", hint)
+    lines: dict[str, None] = {}
+    for each, columns in tables:
+        who = role or each.server.user or ROLE
+        lines |= dict.fromkeys(role_statements(each, columns, role=who, seconds=seconds))
+    typer.echo("BEGIN;")
+    for line in lines:
+        if create or not line.startswith("CREATE ROLE"):
+            typer.echo(f"{line};")
+    typer.echo("COMMIT;")
+
+
+def _on_servers(config: Config) -> list[tuple[ServerTable, Sequence[str]]]:
+    """Returns the declared tables of PostgreSQL servers, and of each the columns whose types are declared."""
+    declared = [(str(table.source), table.declared.get("types")) for table in config.tables]
+    declared += [(str(table.source), table.types) for table in config.public]
+    found = []
+    for source, types in declared:
+        if is_postgres(source):
+            found.append((ServerTable.of(source), tuple(types or ())))
+        elif is_postgres(config.engine):
+            found.append((ServerTable.within(ServerAddress.of(str(config.engine)), source), tuple(types or ())))
+    return found
