@@ -49,7 +49,7 @@ def _on_servers(config: Config) -> list[tuple[ServerTable, Sequence[str]]]:
     """Returns the declared tables of PostgreSQL servers, and of each the columns whose types are declared."""
     declared = [(str(table.source), table.declared.get("types")) for table in config.tables]
     declared += [(str(table.source), table.types) for table in config.public]
-    found = []
+    found: list[tuple[ServerTable, Sequence[str]]] = []
     for source, types in declared:
         if is_postgres(source):
             found.append((ServerTable.of(source), tuple(types or ())))
