@@ -43,7 +43,7 @@ COMMANDS = {
         "Open the declared accounts, attach the tables and appoint the analysts; again, it changes nothing.",
     ),
     "postgres-role": Late(
-        "discreet.cli.roles:postgres_role",
+        "discreet.cli.postgres_role:postgres_role",
         "Print the SQL that makes a role which can read tables of a PostgreSQL server and do nothing else; for psql.",
     ),
     "ask": Late(
