@@ -46,3 +46,4 @@ def test_the_largest_patterns_are_compiled(bench: Bench) -> None:
         tree = parse(pattern)
         assert size(tree) <= LARGEST
         bench.agreed(value_of(call("matches", B, col("a", T), lit(written(tree), T))))
+        bench.agreed(value_of(call("extract", T, col("a", T), lit(written(grouped(tree, 0)), T))))

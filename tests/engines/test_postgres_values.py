@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from discreet.engines import Memory
 from discreet.engines.postgres import Postgres
 from discreet.engines.postgres.dialect import PostgresDialect
+from discreet.engines.postgres.posix_patterns import is_certain
 from discreet.engines.sql.dialect import Template, Templates
 from discreet.errors import QueryFailed, UnsupportedQuery
 from discreet.plan.expressions.pattern_grammar import PatternError, parse
-from discreet.plan.expressions.patterns import ungrouped, written
+from discreet.plan.expressions.patterns import grouped, groups, ungrouped, written
 from discreet.plan.model.readings import Reading, Statistic
 from discreet.plan.model.types import Type
 from tests.engines.postgres_tables import PostgresTables, register, storable
@@ -133,7 +134,9 @@ Pair = tuple[Memory, Postgres]
 @pytest.fixture(scope="module")
 def of_texts(postgres_tables: PostgresTables) -> Pair:
     columns = {"id": N, "a": T}
+    more = ("ab,c,d", "x12-34", "2026-11-16", "abc12ab", "aabbcc", "3.14", "b1 b22", "xxy", "ababc", "abcd", "aaab")
     rows = [{**row, "a": storable(row["a"])} for row in TEXT_ROWS]
+    rows += [{"id": -i, "a": text} for i, text in enumerate(more, start=1)]
     memory = Memory()
     memory.register("t", rows, columns)
     return memory, register(postgres_tables, postgres_tables.give(rows, columns), columns)
@@ -146,13 +149,47 @@ def test_patterns_are_found_where_others_find_them(of_texts: Pair, pattern: str)
         tree = parse(pattern)
     except PatternError:
         return
-    asked = value_of(call("matches", B, col("a", T), lit(written(ungrouped(tree)), T)))
-    assert made.read(asked) == memory.read(asked), pattern
+    asked = [call("matches", B, col("a", T), lit(written(ungrouped(tree)), T))]
+    texts = [written(grouped(tree, number)) for number in range(groups(tree) + 1)]
+    asked += [call("extract", T, col("a", T), lit(text, T)) for text in texts if is_certain(text)]
+    for each in map(value_of, asked):
+        assert made.read(each) == memory.read(each), pattern
+
+
+CERTAIN = (
+    *(r"\A([^,]*),", r"([a-z]+)[0-9]+", r"(\d{2,4})-(\d\d)", r"(a|b[0-9]+)\b", r"^(\w+)$", r"(a)?b", r"(?:a|b){2}(c*)"),
+    *(r"([0-9]+)(?:[.]([0-9]*))?", r"(\b)a", "a()b", r"((?:ab)+)c?", r"(?:[ab]{3}){2}", "(a)?(b)?(c)?$"),
+)
+UNSURE = (
+    *("a?(ab)?", "(a|ab)(c|bcd)", "(.*?),", "(.*),", "a+?", "(|a)", "(a)*", "(?:a|(b))+", "(a*)ab", "(?:|a)b*"),
+    *("(a|a)b", "(?:(?:a+){2})", "(a{1,2})a", "(x*)(?:x|y)"),
+)
+
+
+def test_groups_are_found_where_others_find_them(of_texts: Pair) -> None:
+    """What is certain is computed, and the rest refused; of that, PostgreSQL would find some in other places."""
+    memory, made = of_texts
+    for pattern in CERTAIN:
+        tree = parse(pattern)
+        for text in (written(grouped(tree, number)) for number in range(groups(tree) + 1)):
+            asked = call("extract", T, col("a", T), lit(text, T))
+            made.check({"t"}, (asked,))
+            assert made.read(value_of(asked)) == memory.read(value_of(asked)), pattern
+    differ = 0
+    for pattern in UNSURE:
+        tree = parse(pattern)
+        texts = [written(grouped(tree, number)) for number in range(groups(tree) + 1)]
+        assert not all(map(is_certain, texts)), pattern
+        for asked in (call("extract", T, col("a", T), lit(text, T)) for text in texts if not is_certain(text)):
+            with pytest.raises(UnsupportedQuery, match="PostgreSQL takes the longest"):
+                made.check({"t"}, (asked,))
+            differ += made.read(value_of(asked)) != memory.read(value_of(asked))
+    assert differ >= 5  # the refusal has reasons
 
 
 def test_what_it_cannot_compute_is_refused_before_anybody_pays(of_texts: Pair) -> None:
     _, made = of_texts
-    for wrong in (call("extract", T, col("a", T), lit("(a)", T)), call("equal", B, col("a", T), lit("a\0", T))):
+    for wrong in (call("extract", T, col("a", T), lit("(a|ab)", T)), call("equal", B, col("a", T), lit("a\0", T))):
         with pytest.raises(UnsupportedQuery):
             made.check({"t"}, (call("is_null", B, wrong),))
     made.check({"t"}, (call("length", N, col("a", T)),))

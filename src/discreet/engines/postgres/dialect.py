@@ -123,6 +123,7 @@ _FUNCTIONS: Templates = {
     "strip_left": Template("ltrim({0}, {1})"),
     "strip_right": Template("rtrim({0}, {1})"),
     "matches": Template("{0} ~ {1}"),
+    "extract": Template("CASE WHEN {0} IS NOT NULL THEN coalesce(substring({0} FROM {1}), '') END", repeats=(0,)),
     # The text itself is left out where the result could be long, so that nothing long is ever made.
     "replace": Template(
         "replace(CASE WHEN length({2}) <= length({1})"
@@ -200,12 +201,6 @@ class PostgresDialect(Dialect):
         **_FUNCTIONS,
         "upper_case": _in_case(UPPER),
         "lower_case": _in_case(LOWER),
-    }
-    absent: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "extract": (
-            "PostgreSQL finds the longest match of a pattern where others find the first, so that a group may differ.",
-            "Take parts of texts with SUBSTR, SPLIT_PART and STRPOS; REGEXP_MATCHES tells whether a pattern is found.",
-        )
     }
     types: ClassVar[Mapping[Type, str]] = {
         Type.INT: "bigint",

@@ -15,6 +15,7 @@ from typing import Any
 from discreet import check
 from discreet.engines.base import Engine, read_as, stoppable
 from discreet.engines.postgres.dialect import DIALECT
+from discreet.engines.postgres.posix_patterns import CERTAINLY, UNCERTAIN, is_certain
 from discreet.engines.postgres.sessions import Sessions, fetched
 from discreet.engines.postgres.tables import Described, described
 from discreet.engines.sql.dialect import Dialect
@@ -86,12 +87,11 @@ class Postgres(Engine):
         return {f"{table.server}/{table.schema}.{table.table}": f"postgresql:{self._described(source).identity}"}
 
     def check(self, names: Collection[str], expressions: Collection[Expression]) -> None:
-        """Refuses functions that PostgreSQL computes in another way, and texts that it cannot hold."""
+        """Refuses groups of patterns that PostgreSQL would find elsewhere, and texts that it cannot hold."""
         del names
         for part in (part for expression in expressions for part in parts_of(expression)):
-            if isinstance(part, Call) and part.function in self.dialect.absent:
-                reason, hint = self.dialect.absent[part.function]
-                raise UnsupportedQuery(reason, hint)
+            if isinstance(part, Call) and part.function == "extract" and not _is_certain(part):
+                raise UnsupportedQuery(UNCERTAIN, CERTAINLY)
             if isinstance(part, Literal) and isinstance(part.value, str) and "\0" in part.value:
                 raise UnsupportedQuery("PostgreSQL has no text with U+0000 in it.", "Leave it out.")
 
@@ -154,6 +154,11 @@ class Postgres(Engine):
 
             rows = stoppable(read, lambda: session.cancel_safe(timeout=_CANCEL), deadline=self._deadline)
         yield from made.results(rows)
+
+
+def _is_certain(extract: Call) -> bool:
+    _, pattern = extract.arguments
+    return isinstance(pattern, Literal) and is_certain(str(pattern.value))
 
 
 def _milliseconds(seconds: Any) -> str:

@@ -2,6 +2,12 @@ r"""Patterns as PostgreSQL's regular expressions: translated part by part, since
 
 Whether a pattern is found in a text does not depend on which of several matches is preferred, in which PostgreSQL and
 RE2 differ; so repetitions are written without preference. No text of PostgreSQL holds U+0000.
+
+What a group finds does depend on it: of the matches that begin first, PostgreSQL takes the longest, and RE2 the one
+that the first choice leads to. These are the same if the next character always tells which part of the pattern it
+belongs to, and no part would rather do without it: then there is one way to match any stretch of text, every choice is
+between going on and stopping, and going on comes first (`is_certain`; Brueggemann-Klein and Wood 1998 call such
+expressions one-unambiguous).
 """
 
 from __future__ import annotations
@@ -17,7 +23,11 @@ from discreet.plan.expressions.patterns import (
     Concatenation,
     Group,
     Node,
+    Ranges,
     Repetition,
+    groups,
+    nullable,
+    united,
 )
 
 _MOST = 255  # the largest number of times that PostgreSQL reads
@@ -64,7 +74,7 @@ def _(node: Alternation) -> str:
 
 @_text.register
 def _(node: Group) -> str:
-    return f"(?:{_text(node.part)})"
+    return f"({_text(node.part)})"
 
 
 @_text.register
@@ -88,3 +98,92 @@ def _times(part: str, count: int) -> str:
 def _up_to(part: str, count: int) -> str:
     whole, rest = divmod(count, _MOST)
     return f"{part}{{0,{_MOST}}}" * whole + (f"{part}{{0,{rest}}}" if rest else "")
+
+
+# ------------------------------------------------------------------------------------------------ one way to match
+
+
+UNCERTAIN = (
+    "PostgreSQL takes the longest match of a pattern where others take the first choice, and in this pattern a "
+    "character may belong to several parts."
+)
+CERTAINLY = (
+    "Let each part end where the next can begin, without lazy repetitions: '([^,]*),' for '(.*?),'. Or take parts of "
+    "texts with SUBSTR, SPLIT_PART and STRPOS."
+)
+"""Why a group is refused, and what helps."""
+
+
+@lru_cache(maxsize=256)
+def is_certain(pattern: str) -> bool:
+    r"""Tells whether a group of a pattern finds the same whether the longest match is preferred or the first choice.
+
+    >>> is_certain(r"([^\x{2c}]*)\x{2c}"), is_certain(r"([\x{0}-\x{10ffff}]*?)\x{2c}"), is_certain("(a|ab)")
+    (True, False, False)
+    """
+    return _is_certain(parse(pattern), ())
+
+
+@singledispatch
+def _is_certain(node: Node, after: Ranges) -> bool:  # noqa: ARG001 - of those that follow
+    """Whether there is one way to match a part, before something that begins with one of these characters."""
+    raise InternalError(f"A {type(node).__name__} is no part of a pattern.")
+
+
+@_is_certain.register(Characters)
+@_is_certain.register(Anchor)
+def _(node: Node, after: Ranges) -> bool:
+    del node, after
+    return True
+
+
+@_is_certain.register
+def _(node: Group, after: Ranges) -> bool:
+    return _is_certain(node.part, after)
+
+
+@_is_certain.register
+def _(node: Concatenation, after: Ranges) -> bool:
+    for part in reversed(node.parts):
+        if not _is_certain(part, after):
+            return False
+        after = united([*_first(part), *(after if nullable(part) else ())])
+    return True
+
+
+@_is_certain.register
+def _(node: Alternation, after: Ranges) -> bool:
+    """One that may be empty could be preferred to one that goes on."""
+    before: Ranges = ()
+    for part in node.parts:
+        if nullable(part) or _meet(_first(part), before) or not _is_certain(part, after):
+            return False
+        before = united([*before, *_first(part)])
+    return True
+
+
+@_is_certain.register
+def _(node: Repetition, after: Ranges) -> bool:
+    """What a group in it found the last time is told in other ways, too."""
+    first, again = _first(node.part), node.most != 1
+    if node.lazy or nullable(node.part) or (again and groups(node.part)):
+        return False
+    if node.least != node.most and _meet(first, after):
+        return False
+    return _is_certain(node.part, united([*(first if again else ()), *after]))
+
+
+def _first(node: Node) -> Ranges:
+    """The characters with which a match may begin."""
+    if isinstance(node, Characters):
+        return node.ranges
+    if isinstance(node, Alternation):
+        return united(each for part in node.parts for each in _first(part))
+    if isinstance(node, Concatenation):
+        needed = next((i for i, part in enumerate(node.parts) if not nullable(part)), len(node.parts))
+        return united(each for part in node.parts[: needed + 1] for each in _first(part))
+    return _first(node.part) if isinstance(node, Repetition | Group) else ()
+
+
+def _meet(one: Ranges, other: Ranges) -> bool:
+    return any(first <= last_other and first_other <= last for first, last in one for first_other, last_other in other)

@@ -84,9 +84,6 @@ class Dialect(ABC):
     functions: ClassVar[Templates]
     """The templates of functions that it writes in its own way; they override the shared ones."""
 
-    absent: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    """The functions that it cannot compute with our meaning, each with the reason and what to use instead."""
-
     types: ClassVar[Mapping[Type, str]]
     """Its types for ours."""
 
@@ -167,7 +164,7 @@ class Dialect(ABC):
     def __init__(self) -> None:
         self._templates = {**_shared(self), **self.functions}
         known = {name if isinstance(name, str) else name[0] for name in self._templates}
-        missing = FUNCTIONS.keys() - known - self.absent.keys()
+        missing = FUNCTIONS.keys() - known
         if missing:
             raise InternalError(f"No SQL for {sorted(missing)}.")
 
