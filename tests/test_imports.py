@@ -52,6 +52,27 @@ def test_a_circle_would_be_found() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) != []
 
 
+LATE = {"psycopg": ("engines/postgres", "ledger/store"), "pyspark": ("engines/spark",)}
+"""Optional modules, and the folders that load them by name, which no graph of imports shows."""
+
+
+LOADERS = ("load", "import_module", "__import__")
+
+
+def loaded(inside: Iterable[ast.AST]) -> Iterator[str]:
+    """The packages that a module loads by name."""
+    for node in inside:
+        if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in LOADERS:
+            first = [value.value for value in node.args[:1] if isinstance(value, ast.Constant)]
+            yield from (name.partition(".")[0] for name in first if isinstance(name, str))
+
+
+def test_drivers_are_loaded_where_they_are_used_and_nowhere_else() -> None:
+    found = {(name, path.parent.as_posix()) for path, inside in nodes().items() for name in loaded(inside)}
+    expected = {(name, folder) for name, folders in LATE.items() for folder in folders}
+    assert {place for place in found if place[0] in LATE} == expected
+
+
 def test_no_folder_is_crowded() -> None:
     """A folder shows its own order; where pieces are found by registration, a reader looks one up by its name."""
     modules = [path.parent.relative_to(SOURCE) for path in SOURCE.rglob("*.py") if path.name != "__init__.py"]
