@@ -1,6 +1,6 @@
 """Every reading of the referee once more, on another engine: question tests on all engines without a change to them.
 
-With DISCREET_SHADOW=postgres (or spark, or any other engine of `tests.engines.tables`) in the environment, whatever a
+With DISCREET_SHADOW=postgres (or spark, or any other name of `tests.engines.tables`) in the environment, whatever a
 test has the referee read is read by that engine, too, from the same rows, and a difference fails the test.
 """
 
@@ -9,21 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count
-from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from discreet.engines import Engine, Memory
-from discreet.engines.spark import Spark
 from discreet.plan.model.readings import Groups, Reading
 from discreet.plan.model.relations import tables
-from tests.engines.tables import POSTGRES, Give, arrow, bench_of
+from tests.engines.tables import POSTGRES, SPARK, Give, bench_of
 
 NAME = os.environ.get("DISCREET_SHADOW", "")
-SPARK = "spark"
 
 
 class Shadow:
@@ -69,26 +64,12 @@ def shadowed(engine: Engine, give: Give) -> Iterator[Shadow]:
         yield shadow
 
 
-def on_spark(session: Any, folder: Path) -> tuple[Engine, Give]:
-    """An engine of a session, which reads Parquet files."""
-    places = count()
-
-    def give(rows: Any, columns: Any) -> Path:
-        path = folder / f"{next(places)}.parquet"
-        pq.write_table(arrow(rows, columns), path)
-        return path
-
-    return Spark(session), give
-
-
 @pytest.fixture(autouse=bool(NAME))
 def shadow_of_the_referee(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The other engine, if one is asked for."""
     folder = tmp_path_factory.mktemp("shadow")
-    if NAME == SPARK:
-        engine, give = on_spark(request.getfixturevalue("spark_session"), folder)
-    else:
-        postgres = request.getfixturevalue("postgres_if_any") if NAME == POSTGRES else None
-        engine, give = bench_of([NAME], folder, postgres).engines[NAME]
+    postgres = request.getfixturevalue("postgres_if_any") if NAME == POSTGRES else None
+    session = request.getfixturevalue("spark_session") if NAME == SPARK else None
+    engine, give = bench_of([NAME], folder, postgres, session).engines[NAME]
     with shadowed(engine, give):
         yield

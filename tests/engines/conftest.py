@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.postgres_tables import PostgresTables
-from tests.engines.tables import ENGINES, POSTGRES, Bench, bench_of
+from tests.engines.tables import ENGINES, POSTGRES, SPARK, Bench, bench_of, sides
 
 
-@pytest.fixture
-def bench(request: pytest.FixtureRequest, tmp_path: Path, postgres_if_any: PostgresTables | None) -> Iterator[Bench]:
-    names = getattr(request, "param", ENGINES)
-    made = bench_of(names, tmp_path, postgres_if_any if POSTGRES in names else None)
+@pytest.fixture(params=sides(ENGINES))
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    names = request.param
+    postgres = request.getfixturevalue("postgres_if_any") if POSTGRES in names else None
+    session = request.getfixturevalue("spark_session") if SPARK in names else None
+    made = bench_of(names, tmp_path, postgres, session)
     yield made
     for engine, _ in made.engines.values():
         engine.close()

@@ -11,9 +11,11 @@ from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from discreet.engines import DuckDB, Engine, Memory
 from discreet.engines.postgres.posix_patterns import is_certain
+from discreet.engines.spark import Spark
 from discreet.engines.sql.dialect import Strategy
 from discreet.errors import InvalidParameter
 from discreet.plan.model.nodes import Call, Column, Expression, Literal, Value, expressions_in, parts_of
@@ -172,13 +174,27 @@ def refuses(engine: Engine, reading: Reading) -> bool:
     return False
 
 
-REFEREE, POSTGRES = "memory", "postgres"
-ENGINES = (REFEREE, "duckdb-frame", "duckdb-parquet", POSTGRES)
-PRINTERS = (REFEREE, "duckdb-frame", POSTGRES)  # one for each way of computing functions
+REFEREE, POSTGRES, SPARK = "memory", "postgres", "spark"
+ENGINES = (REFEREE, "duckdb-frame", "duckdb-parquet", POSTGRES, SPARK)
+PRINTERS = (REFEREE, "duckdb-frame", POSTGRES, SPARK)  # one for each way of computing functions
 
 
-def bench_of(names: Sequence[str], folder: Path, postgres: PostgresTables | None = None) -> Bench:
-    """These engines; a new one is added here and runs every test. PostgreSQL is left out where it is not installed."""
+def sides(names: Sequence[str]) -> list[Any]:
+    """These engines as parameters of a bench: Spark by itself beside the referee, since each of its statements costs.
+
+    The quick suite asks Spark for many things at once, in tests of its own.
+    """
+    others = tuple(name for name in names if name != SPARK)
+    return [
+        pytest.param(others, id="here"),
+        pytest.param((REFEREE, SPARK), id=SPARK, marks=pytest.mark.slow),
+    ]
+
+
+def bench_of(
+    names: Sequence[str], folder: Path, postgres: PostgresTables | None = None, spark_session: Any = None
+) -> Bench:
+    """These engines; a new one is added here and runs every test. One that is not installed is left out."""
 
     def parquet(rows: Rows, columns: Mapping[str, Type]) -> Path:
         path = folder / f"{len(list(folder.iterdir()))}.parquet"
@@ -195,6 +211,8 @@ def bench_of(names: Sequence[str], folder: Path, postgres: PostgresTables | None
             postgres.engine(),
             lambda rows, columns: postgres.give(list(map(stored, rows)), columns),
         )
+    if spark_session is not None:
+        made[SPARK] = lambda: (Spark(spark_session), parquet)
     return Bench({name: made[name]() for name in names if name in made})
 
 

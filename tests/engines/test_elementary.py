@@ -17,7 +17,7 @@ from discreet.noise import SeededBits
 from discreet.plan.expressions.elementary import DIGITS, ELEMENTARY
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.readings import Reading, Statistic
-from tests.engines.tables import EDGES, PRINTERS, Bench, F, N, arrow, call, col, value_of
+from tests.engines.tables import EDGES, PRINTERS, Bench, F, N, arrow, call, col, sides, value_of
 
 NAMES = sorted(ELEMENTARY)
 PAIRS = ("log", "power", "atan2")
@@ -124,7 +124,7 @@ def test_mutants_are_noticed(monkeypatch: pytest.MonkeyPatch, slip: str, number:
         assert engine.read(asked) != memory.read(asked)
 
 
-@pytest.mark.parametrize("bench", [PRINTERS], indirect=True, ids=["printers"])
+@pytest.mark.parametrize("bench", sides(PRINTERS), indirect=True)
 def test_functions_of_functions_are_total(bench: Bench) -> None:
     bench.load([{"id": i, "a0": v, "a1": v} for i, v in enumerate(EDGES[F])], {"id": N, "a0": F, "a1": F})
     for outer in NAMES:

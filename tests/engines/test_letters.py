@@ -12,7 +12,7 @@ from discreet.engines.duckdb.dialect import _SETTLED, DIALECT
 from discreet.engines.sql.dialect import _shared
 from discreet.plan.expressions.evaluation import evaluate
 from discreet.plan.expressions.letter_case import LOWER, UPPER, lower_case, upper_case
-from tests.engines.tables import PRINTERS, Bench, N, T, call, col, value_of
+from tests.engines.tables import PRINTERS, Bench, N, T, call, col, sides, value_of
 
 FUNCTIONS = ("upper_case", "lower_case")
 POINTS = [point for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
@@ -39,7 +39,7 @@ def agree(bench: Bench, texts: list[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bench", [PRINTERS], indirect=True, ids=["printers"])
+@pytest.mark.parametrize("bench", sides(PRINTERS), indirect=True)
 def test_every_code_point_is_in_the_same_case_on_every_engine(bench: Bench) -> None:
     agree(bench, chunks())
 

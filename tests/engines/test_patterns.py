@@ -8,7 +8,7 @@ from hypothesis import given
 from discreet.engines import DuckDB, Memory
 from discreet.plan.expressions.pattern_grammar import LARGEST, MOST_TIMES, PatternError, parse
 from discreet.plan.expressions.patterns import grouped, groups, size, ungrouped, written
-from tests.engines.tables import PRINTERS, B, Bench, N, T, arrow, call, col, lit, value_of
+from tests.engines.tables import PRINTERS, B, Bench, N, T, arrow, call, col, lit, sides, value_of
 from tests.plan.test_patterns import TEXTS, patterns
 
 ROWS = [{"id": i, "a": text} for i, text in enumerate([*TEXTS, None, "🤦🏼‍♂️x", "\u2028a", "a\r\nb"])]
@@ -36,7 +36,7 @@ def test_engines_agree_on_every_pattern(both: tuple[Memory, DuckDB], pattern: st
         assert engine.read(value_of(expression)) == memory.read(value_of(expression)), pattern
 
 
-@pytest.mark.parametrize("bench", [PRINTERS], indirect=True, ids=["printers"])
+@pytest.mark.parametrize("bench", sides(PRINTERS), indirect=True)
 def test_the_largest_patterns_are_compiled(bench: Bench) -> None:
     """Nothing that the grammar takes is too much for an engine: sets of many ranges, and long repetitions."""
     bench.load(ROWS, COLUMNS)

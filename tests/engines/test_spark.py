@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from discreet.curator import Curator
@@ -30,7 +29,8 @@ from discreet.plan.model.types import Type
 from discreet.privacy import Budget
 from tests.engines import raw_parquet
 from tests.engines.raw import Specimen
-from tests.engines.tables import EDGES, B, D, F, N, Rows, S, T, arrow, bounding, call, col, lit, witnesses
+from tests.engines.spark_tables import parquet
+from tests.engines.tables import EDGES, B, D, F, N, Rows, S, T, bounding, call, col, lit, witnesses
 from tests.engines.test_functions import SHORT, arguments, calls, signatures
 from tests.engines.test_ids import PEOPLE, spellings
 
@@ -43,14 +43,6 @@ CANARY = "ZZ-CANARY-7"
 def spark(spark_session: Any) -> Iterator[Spark]:
     with Spark(spark_session) as engine:
         yield engine
-
-
-def parquet(rows: Rows, columns: Mapping[str, Type], folder: Path, *, files: int = 1) -> list[Path]:
-    """The rows in so many files."""
-    paths = [folder / f"{len(list(folder.iterdir()))}-{place}.parquet" for place in range(files)]
-    for place, path in enumerate(paths):
-        pq.write_table(arrow(rows[place::files], columns), path)
-    return paths
 
 
 def both(spark: Spark, rows: Rows, columns: Mapping[str, Type], folder: Path, name: str = "t") -> Memory:
