@@ -93,7 +93,7 @@ def all_kinds() -> set[str]:
 
 # ---------------------------------------------------------------------------------------------------- kinds of readings
 
-GRID = {"exponent": -2, "low": -10, "high": 41}
+GRID: dict[str, Any] = {"exponent": -2, "low": -10, "high": 41}
 A, B = col("a", N), col("b", T)
 WHOLE = {"row_number", "rank", "dense_rank", "count", "count_values", "count_distinct"}
 PEOPLE = Table("t", "u")

@@ -83,6 +83,18 @@ def read_as(name: str, stored: Type, declared: Type) -> Expression:
     return expression
 
 
+def check_columns(table: str, stored: Mapping[str, Type], declared: Mapping[str, Type], *, hint: str) -> None:
+    """Refuses declared columns that a table does not have, or that cannot be read as their types.
+
+    Raises:
+        InvalidParameter: naming the column; the hint says which columns are readable.
+    """
+    for column, kind in declared.items():
+        if column not in stored:
+            raise InvalidParameter("column", column, f"to be a readable column of {table!r}", hint)
+        read_as(column, stored[column], kind)
+
+
 class Engine(ABC):
     """Tables and exact reads of them.
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from discreet.engines.row_choice import BUCKET, COMMON, WHITE, P, Range
-from discreet.engines.sql.dialect import Dialect, Template, Templates, moved_days, moved_months
+from discreet.engines.sql.dialect import Dialect, Template, Templates, moved_days, moved_months, struct_extremes
 from discreet.plan.expressions.functions import LONGEST_TEXT
 from discreet.plan.model.types import Type
 
@@ -193,9 +193,9 @@ def _normalised_id() -> str:
 
 # -------------------------------------------------------------------------------------------------------------- dialect
 
-_KNOWN = "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN struct_pack(a := {1}, b := {0}) END"
-_PLACED = "CASE WHEN {{1}} IS NOT NULL THEN struct_pack(a := {{1}}, n := {{0}} IS {0}NULL, b := {{0}}) END"
-_SMALLEST, _LARGEST = "struct_extract(MIN({0}), 'b')", "struct_extract(MAX({0}), 'b')"
+
+def _struct(**parts: str) -> str:
+    return f"struct_pack({', '.join(f'{name} := {sql}' for name, sql in parts.items())})"
 
 
 class DuckDBDialect(Dialect):
@@ -229,22 +229,15 @@ class DuckDBDialect(Dialect):
     }
     normalised_id = _normalised_id()
     is_id = _is_id()
-    by_code_points = "{0}"
     finite = "CASE WHEN isfinite({0}) THEN {0} END"
     nearest = "CAST(floor({0}) AS BIGINT) + CAST({0} - floor({0}) >= CAST('0.5' AS DOUBLE) AS BIGINT)"
     quotient = "{0} // {1}"
     shifted = "{0} >> {1}"
     bucket_bit = f"CAST(1 AS BIGINT) << ({{0}} >> {BUCKET.bit_length() - 1})"
-    bits = "bit_or({0})"
     bit_count = "CAST(bit_count({0}) AS BIGINT)"
     ordered_list = "list({0} ORDER BY {1})"
     run = "unnest(range({0}, {1} + 1))"
-    extremes: ClassVar[Mapping[str, tuple[tuple[str, ...], str]]] = {
-        "arg_min": ((_KNOWN,), _SMALLEST),
-        "arg_max": ((_KNOWN,), _LARGEST),
-        "first": ((_PLACED.format(""),), _SMALLEST),
-        "last": ((_PLACED.format("NOT "),), _LARGEST),
-    }
+    extremes = struct_extremes(_struct, "struct_extract({0}, 'b')")
 
     def narrow(self, sql: str) -> str:
         """Writes a HUGEINT as a BIGINT, NULL if that does not hold it."""

@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 
 from discreet import check
-from discreet.engines.base import Engine, read_as, stoppable
+from discreet.engines.base import Engine, check_columns, stoppable
 from discreet.engines.duckdb.dialect import DIALECT, ID_FUNCTION
 from discreet.engines.duckdb.sources import PACKED, Column, Csv, Frame, Source, source_of
 from discreet.engines.duckdb.tables import FATAL, Readable, described, fetched, hardened, paths_of, put
@@ -104,10 +104,7 @@ class DuckDB(Engine):
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
         kind = source_of(source)
         known = described(kind)
-        for column, declared in columns.items():
-            if column not in known:
-                raise InvalidParameter("column", column, f"to be a readable column of {name!r}", _UNREADABLE)
-            read_as(column, known[column].type, declared)
+        check_columns(name, {column: each.type for column, each in known.items()}, columns, hint=_UNREADABLE)
         with self._lock:
             self._tables[name] = _Table(kind, {column: known[column] for column in columns})
             if self._open is not None:  # the open database is locked; the next question opens another

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from discreet.engines.postgres.doubles import DOUBLE, DOUBLES, number, scaled
 from discreet.engines.postgres.posix_patterns import translated
 from discreet.engines.row_choice import BUCKET, WHITE_SPACE, P, unassigned
-from discreet.engines.sql.dialect import Dialect, Template, Templates, moved_days, moved_months
+from discreet.engines.sql.dialect import Dialect, Extremes, Template, Templates, moved_days, moved_months
 from discreet.plan.expressions.evaluation import DAY_NAMES, INT_HIGH, INT_LOW, MONTH_NAMES
 from discreet.plan.expressions.functions import LONGEST_TEXT
 from discreet.plan.expressions.letter_case import LOWER, UPPER
@@ -232,17 +232,15 @@ class PostgresDialect(Dialect):
     }
     normalised_id = _normalised_id()
     is_id = f"btrim({{0}}, '{WHITE_SPACE}') <> ''"
-    by_code_points = "{0}"
     finite = f"CASE WHEN {{0}} > {number(float('-inf'))} AND {{0}} < {number(float('inf'))} THEN {{0}} END"
     nearest = f"CAST(floor({{0}}) AS bigint) + CASE WHEN {{0}} - floor({{0}}) >= {number(0.5)} THEN 1 ELSE 0 END"
     quotient = "div({0}, {1})"
     shifted = "({0} >> CAST({1} AS integer))"
     bucket_bit = f"(CAST(1 AS bigint) << CAST({{0}} >> {BUCKET.bit_length() - 1} AS integer))"
-    bits = "bit_or({0})"
     bit_count = "bit_count(CAST({0} AS bit(64)))"
     ordered_list = "array_agg({0} ORDER BY {1})"
     run = "generate_series({0}, {1})"
-    extremes: ClassVar[Mapping[str, tuple[tuple[str, ...], str]]] = {
+    extremes: ClassVar[Extremes] = {
         "arg_min": (_BOTH, f"(array_agg({{0}} ORDER BY {{1}}, {{0}}) {_KNOWN})[1]"),
         "arg_max": (_BOTH, f"(array_agg({{0}} ORDER BY {{1}} DESC, {{0}} DESC) {_KNOWN})[1]"),
         "first": (_BOTH, f"(array_agg({{0}} ORDER BY {{1}}, {{0}} NULLS LAST) {_PLACED})[1]"),

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from discreet import check
-from discreet.engines.base import Engine, read_as, stoppable
+from discreet.engines.base import Engine, check_columns, stoppable
 from discreet.engines.postgres.dialect import DIALECT
 from discreet.engines.postgres.posix_patterns import CERTAINLY, UNCERTAIN, is_certain
 from discreet.engines.postgres.sessions import Sessions, fetched
@@ -103,10 +103,7 @@ class Postgres(Engine):
 
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
         found = self._described(source)
-        for column, declared in columns.items():
-            if column not in found.columns:
-                raise InvalidParameter("column", column, f"to be a readable column of {name!r}", _UNREADABLE)
-            read_as(column, found.columns[column][0], declared)
+        check_columns(name, {column: kind for column, (kind, _) in found.columns.items()}, columns, hint=_UNREADABLE)
         self._tables[name] = found
 
     def _described(self, source: Any) -> Described:

@@ -2,8 +2,9 @@
 
 Only the forms that Spark writes in its own way stand here; the others are those of `engines.sql.dialect`. Where Spark
 raises an error in ANSI mode (overflow, casts, a zero divisor, an index), the form asks before it computes, or has a
-`try_` function that is NULL then. Java's regular expressions try one way after another: only patterns are given to
-them that have few ways, all others to a function in Python.
+`try_` function that is NULL then. One limit is Spark's own: windows, and with them bounded contributions, hold the rows
+of one unit in an array whose places have 32 bits, and a unit with more of them fails. Java's regular expressions try
+one way after another: only patterns are given to them that have few ways, all others to a function in Python.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, ClassVar
 
 from discreet.engines.row_choice import BUCKET, COMMON, WHITE, P, Range
 from discreet.engines.spark.java_patterns import found_quickly, like
-from discreet.engines.sql.dialect import Dialect, Template, Templates, moved_days, moved_months
+from discreet.engines.sql.dialect import Dialect, Template, Templates, moved_days, moved_months, struct_extremes
 from discreet.errors import InvalidParameter
 from discreet.plan.expressions.evaluation import DAY_NAMES, MONTH_NAMES
 from discreet.plan.expressions.functions import LONGEST_TEXT
@@ -244,9 +245,10 @@ def _normalised_id() -> str:
 
 # -------------------------------------------------------------------------------------------------------------- dialect
 
-_KNOWN = "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN named_struct('a', {1}, 'b', {0}) END"
-_PLACED = "CASE WHEN {{1}} IS NOT NULL THEN named_struct('a', {{1}}, 'n', {{0}} IS {0}NULL, 'b', {{0}}) END"
-_SMALLEST, _LARGEST = "MIN({0}).b", "MAX({0}).b"
+
+def _struct(**parts: str) -> str:
+    listed = ", ".join(f"'{name}', {sql}" for name, sql in parts.items())
+    return f"named_struct({listed})"
 
 
 class SparkDialect(Dialect):
@@ -283,22 +285,15 @@ class SparkDialect(Dialect):
     }
     normalised_id = _normalised_id()
     is_id = _is_id()
-    by_code_points = "{0}"
     finite = "CASE WHEN abs({0}) < CAST('Infinity' AS DOUBLE) THEN {0} END"  # NaN is above all numbers
     nearest = "floor({0}) + CASE WHEN {0} - floor({0}) >= 0.5D THEN 1L ELSE 0L END"
     quotient = "{0} DIV {1}"
     shifted = "shiftright({0}, {1})"
     bucket_bit = f"shiftleft(1L, CAST(shiftright({{0}}, {BUCKET.bit_length() - 1}) AS INT))"
-    bits = "bit_or({0})"
     bit_count = "CAST(bit_count({0}) AS BIGINT)"
     ordered_list = "transform(array_sort(collect_list(named_struct('a', {1}, 'b', {0}))), s -> s.b)"
     run = "explode(sequence({0}, {1}))"
-    extremes: ClassVar[Mapping[str, tuple[tuple[str, ...], str]]] = {
-        "arg_min": ((_KNOWN,), _SMALLEST),
-        "arg_max": ((_KNOWN,), _LARGEST),
-        "first": ((_PLACED.format(""),), _SMALLEST),
-        "last": ((_PLACED.format("NOT "),), _LARGEST),
-    }
+    extremes = struct_extremes(_struct, "{0}.b")
 
     def quoted(self, name: str) -> str:
         """Writes a declared name as an identifier, such as `a``b`.

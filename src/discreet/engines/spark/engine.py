@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from discreet import check
-from discreet.engines.base import Engine, read_as, stoppable
+from discreet.engines.base import Engine, check_columns, stoppable
 from discreet.engines.spark import python_functions, session
 from discreet.engines.spark.dialect import DIALECT
 from discreet.engines.spark.sources import Column, Described, described, origins_of, source_of
@@ -84,10 +84,7 @@ class Spark(Engine):
 
     def _attach(self, name: str, source: Any, columns: Mapping[str, Type]) -> None:
         found = self._described(source)
-        for column, declared in columns.items():
-            if column not in found.columns:
-                raise InvalidParameter("column", column, f"to be a readable column of {name!r}", _UNREADABLE)
-            read_as(column, found.columns[column].type, declared)
+        check_columns(name, {column: each.type for column, each in found.columns.items()}, columns, hint=_UNREADABLE)
         chosen = {column: found.columns[column] for column in columns}
         table = _told_nothing(lambda: self._view(found, chosen))
         with self._lock:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -67,6 +67,31 @@ def _moved(sql: str, place: str, last: int, wide: str) -> Template:
     return Template(f"CASE WHEN CAST({place} AS {wide}) + {{1}} BETWEEN 0 AND {last} THEN {held} END", repeats=(0, 1))
 
 
+Extremes = Mapping[str, tuple[tuple[str, ...], str]]
+"""For each kind of extreme terms of a value {0} and what it is ordered by {1}, and the aggregate of the terms."""
+
+
+def struct_extremes(struct: Callable[..., str], part: str) -> Extremes:
+    """Returns the extremes of a database that has structs, and compares them part by part.
+
+    Args:
+        struct: writes a struct with parts of these names.
+        part: the part b of a struct {0}.
+    """
+    known = f"CASE WHEN {{0}} IS NOT NULL AND {{1}} IS NOT NULL THEN {struct(a='{1}', b='{0}')} END"
+    first, last = (
+        f"CASE WHEN {{1}} IS NOT NULL THEN {struct(a='{1}', n=f'{{0}} IS {word}', b='{0}')} END"
+        for word in ("NULL", "NOT NULL")
+    )
+    smallest, largest = (part.replace("{0}", f"{extreme}({{0}})") for extreme in ("MIN", "MAX"))
+    return {
+        "arg_min": ((known,), smallest),
+        "arg_max": ((known,), largest),
+        "first": ((first,), smallest),
+        "last": ((last,), largest),
+    }
+
+
 Templates = Mapping[str | tuple[str, Type], Template]
 """Templates by function, or by function and the type of its first argument, which is looked up first."""
 
@@ -116,7 +141,7 @@ class Dialect(ABC):
     is_id: ClassVar[str]
     """Whether a TEXT is an id."""
 
-    by_code_points: ClassVar[str]
+    by_code_points: ClassVar[str] = "{0}"
     """A TEXT as it is sorted by its code points."""
 
     finite: ClassVar[str]
@@ -134,7 +159,7 @@ class Dialect(ABC):
     bucket_bit: ClassVar[str]
     """An INT with the one bit that stands for the bucket of a rank."""
 
-    bits: ClassVar[str]
+    bits: ClassVar[str] = "bit_or({0})"
     """An aggregate: all bits that are set in one of the rows."""
 
     bit_count: ClassVar[str]
@@ -146,7 +171,7 @@ class Dialect(ABC):
     run: ClassVar[str]
     """A row for each whole number from one to another."""
 
-    extremes: ClassVar[Mapping[str, tuple[tuple[str, ...], str]]]
+    extremes: ClassVar[Extremes]
     """For each kind of extreme terms of a value {0} and what it is ordered by {1}, and the aggregate of the terms.
 
     Of *first* and *last* the value may be NULL; of rows that are equal in the order, one with a value comes first.
