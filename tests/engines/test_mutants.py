@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -10,13 +11,15 @@ import pytest
 from discreet.engines import DuckDB, Memory
 from discreet.engines.row_choice import BUCKET, P, Salt
 from discreet.engines.sql import contribution_bounds as module
-from discreet.engines.sql.contribution_bounds import Bounded, BoundedRows
+from discreet.engines.sql.contribution_bounds import Bounded, BoundedRows, PlacedRows
+from discreet.engines.sql.dialect import Strategy
 from discreet.engines.sql.one_sort import OneSort
 from discreet.plan.model.readings import Groups
 from tests.engines.tables import N, arrow, bounding, col, otherwise_bounded
 from tests.engines.test_bounding import COLUMNS, assert_moved, crowd, reading
 
 ASKED = reading(bounding(3, 2), keys=(col("a", N),))
+UNCOUNTED = replace(ASKED, statistics=tuple(asked for asked in ASKED.statistics if asked.kind != "units"))
 
 
 def a_ceiling_one_bucket_too_low(patch: pytest.MonkeyPatch) -> None:
@@ -105,12 +108,14 @@ def groups_of_equal_rank_in_no_order(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(BoundedRows, "ordered_keys", lambda _: iter(()))
 
 
-def written(method: str, old: str, new: str) -> Callable[[pytest.MonkeyPatch], None]:
-    """A mistake in what one sort prints."""
-    honest: Callable[..., str] = getattr(OneSort, method)
+def written(
+    method: str, old: str, new: str, by: type[OneSort | PlacedRows] = OneSort
+) -> Callable[[pytest.MonkeyPatch], None]:
+    """A mistake in what a strategy prints."""
+    honest: Callable[..., str] = getattr(by, method)
 
     def mutate(patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(OneSort, method, lambda self, *columns: honest(self, *columns).replace(old, new))
+        patch.setattr(by, method, lambda self, *given, **options: honest(self, *given, **options).replace(old, new))
 
     return mutate
 
@@ -129,16 +134,40 @@ SORTED = {
     "each row a unit": written("sql", "CASE WHEN moved < n THEN 1 END", "1"),
 }
 
+PLACED = {
+    "groups of equal rank in no order": groups_of_equal_rank_in_no_order,
+    "rows unordered": rows_unordered,
+    "rank, not dense": written("table", "DENSE_RANK()", "RANK()", PlacedRows),
+    "rows counted up to their own": written("table", module.ALIKE, "ROWS UNBOUNDED PRECEDING", PlacedRows),
+    "NULL after all terms": written("_picked", "NULL THEN 0 ELSE 1", "NULL THEN 1 ELSE 0", PlacedRows),
+    "NULL after all keys": written("table", "k0 NULLS FIRST", "k0 NULLS LAST", PlacedRows),
+    "one group too many": written("table", "d <= 3", "d <= 4", PlacedRows),
+    "one group too few": written("table", "d <= 3", "d < 3", PlacedRows),
+    "one row too many": written("_picked", "n - 2", "n - 3", PlacedRows),
+    "one row too few": written("_picked", "n - 2", "n - 1", PlacedRows),
+    "groups of few rows left out": written("_kept", "n <= 2", "n < 2", PlacedRows),
+    "groups of few rows twice": written("_kept", "n > 2", "n >= 2", PlacedRows),
+    "each row a unit": written("_kept", "CASE WHEN moved < n THEN 1 END", "1", PlacedRows),
+}
+
 
 @pytest.mark.parametrize("mistake", SORTED)
 def test_the_referee_notices_in_one_sort(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
-    right, engine = sorted_rightly()
+    (_, right), engine = sorted_rightly("one_sort")
     SORTED[mistake](monkeypatch)
     assert engine.read(ASKED) != right
 
 
+@pytest.mark.parametrize("mistake", PLACED)
+def test_the_referee_notices_in_a_sort_of_groups(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+    """Where units are counted, and where they are not: then few rows are passed on as they are."""
+    rights, engine = sorted_rightly("group_sort")
+    PLACED[mistake](monkeypatch)
+    assert [engine.read(asked) for asked in (UNCOUNTED, ASKED)] != rights
+
+
 @cache
-def sorted_rightly() -> tuple[Groups, DuckDB]:
+def sorted_rightly(strategy: Strategy) -> tuple[list[Groups], DuckDB]:
     """Groups whose ranks are equal, one of them of NULL, and values that are missing; the honest statement is right."""
     keys = (None, 0, P, -P, 2 * P, 1, 2, 3)
     values = [None if i % 4 == 0 else i % 9 - 2.0 for i in range(150)]
@@ -148,8 +177,8 @@ def sorted_rightly() -> tuple[Groups, DuckDB]:
     memory, engine = Memory(), DuckDB(threads=1)
     memory.register("t", rows, COLUMNS)
     engine.register("t", arrow(rows, COLUMNS), COLUMNS)
-    right = memory.read(ASKED)
-    assert engine.read(ASKED) == right
-    (other,) = (other for other in otherwise_bounded(engine) if other.dialect.strategy == "one_sort")
-    assert other.read(ASKED) == right
-    return right, other
+    rights = [memory.read(asked) for asked in (UNCOUNTED, ASKED)]
+    assert engine.read(ASKED) == rights[1]
+    (other,) = (other for other in otherwise_bounded(engine) if other.dialect.strategy == strategy)
+    assert [other.read(asked) for asked in (UNCOUNTED, ASKED)] == rights
+    return rights, other

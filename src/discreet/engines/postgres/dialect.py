@@ -210,7 +210,7 @@ class PostgresDialect(Dialect):
         Type.DATE: "date",
         Type.TIMESTAMP: "timestamp",
     }
-    strategy = "one_sort"
+    strategy = "group_sort"
     wide = "numeric"
     narrow_repeats = True
     folds: ClassVar[Mapping[str | tuple[str, Type], str]] = {
@@ -276,6 +276,10 @@ class PostgresDialect(Dialect):
             order = ' COLLATE "C"' if kind is Type.TEXT else ""
             columns.append(f"unnest(CAST({name} AS {self.types[kind]}[])){order} AS p{i}")
         return f"SELECT {', '.join(columns)}"
+
+    def looked_up(self, table: str, keys: Sequence[str]) -> str:
+        """Tells PostgreSQL that keys differ: it would take a list for many equal ones, and hash all rows instead."""
+        return f"SELECT DISTINCT ON ({', '.join(keys)}) * FROM ({table}) AS listed"
 
     def same(self, one: str, other: str) -> str:
         """Writes that two values are equal, NULL being like NULL: of arrays that is so, and they can be hashed."""

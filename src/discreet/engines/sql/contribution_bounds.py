@@ -36,6 +36,9 @@ from discreet.plan.model.nodes import UNIT, Column, Value
 from discreet.plan.model.readings import Bounding
 from discreet.plan.model.types import Type
 
+ALIKE = "RANGE BETWEEN CURRENT ROW AND CURRENT ROW"
+"""The frame of a window that holds the rows in the same place; ranks do not depend on frames."""
+
 _SMALL = 1 << 24  # a limit of rows by which every place can be multiplied
 _PLACES = 32  # bits that tell public groups apart
 _LADDER = 16  # the largest limit of groups for which ceilings are worth their price
@@ -130,8 +133,7 @@ class BoundedRows:
 
     def rows_alike(self, unit: str) -> str:
         """Prints for each row how many rows n its unit has in its group."""
-        order = f"PARTITION BY {unit} ORDER BY {self.group_order()}"
-        return f"COUNT(*) OVER ({order} RANGE BETWEEN CURRENT ROW AND CURRENT ROW) AS n"
+        return f"COUNT(*) OVER (PARTITION BY {unit} ORDER BY {self.group_order()} {ALIKE}) AS n"
 
     def moved(self, place: str) -> str:
         """A place's number times the limit of rows, plus the rank, of n rows: modulo n it tells whether the row stays.
@@ -207,8 +209,9 @@ class _PublicGroups:
         numbers = [(salt.of_keys(keys) << _PLACES) + place for place, keys in enumerate(known)]
         kinds, self._dialect = [kind for _, kind in parts.keys], parts.dialect
         self._lists = [[keys[i] for keys in known] for i in range(len(kinds))]
-        self._table = parts.dialect.public_table([*self._lists, numbers], [*kinds, Type.INT], parts.printer.parameters)
         self._keys, self._number = [f"p{i}" for i in range(len(kinds))], f"p{len(kinds)}"
+        listed = parts.dialect.public_table([*self._lists, numbers], [*kinds, Type.INT], parts.printer.parameters)
+        self._table = parts.dialect.looked_up(listed, self._keys)
 
     place = f"g & {(1 << _PLACES) - 1}"
     """Where a group comes among those of equal rank."""
@@ -262,6 +265,63 @@ class Rank:
         return places
 
 
+class PlacedRows:
+    """The table `placed` of rows of units v in the groups that are kept, and which of them stay.
+
+    Args:
+        rows: the rows that are bounded.
+    """
+
+    def __init__(self, rows: BoundedRows) -> None:
+        self._rows, self._parts, self._limits = rows, rows.parts, rows.limits
+        self.names = [*rows.k, *rows.carried]
+
+    def table(self, ranked: str) -> str:
+        """Prints `placed` from a table of rows with v and r; the windows are alike, and found at once."""
+        over = f"OVER (PARTITION BY v ORDER BY {self._rows.group_order()} {ALIKE})"
+        windows = [f"DENSE_RANK() {over} AS d", f"COUNT(*) {over} AS n"]
+        placed = select("v", *self.names, "r", *windows, source=ranked)
+        within = f"d <= {self._limits.groups}" if self._parts.keys else ""
+        return select("v", *self.names, "r", "n", source=nested(placed), where=within)
+
+    def totals(self, others: str = "") -> str:
+        """Prints what the rows kept add up to; where units are counted, the first row of each pair is told by f."""
+        parts, k, told = self._parts, self._rows.k, self._parts.counts_units and self._limits.rows > 1
+        units = "COUNT(f) AS a1" if told else "COUNT(*) AS a1"
+        return select(
+            *(*k, "COUNT(*) AS a0", units, *parts.aggregates(parts.t)),
+            source=self._rows.with_terms(nested(self._kept(others, told=told)), [*k, *(["f"] if told else [])]),
+            group=k,
+            having="" if parts.keys else "COUNT(*) > 0",
+        )
+
+    def kept(self, others: str = "") -> str:
+        """Prints a query for keys and terms of the rows kept; rows without v of another table are all among them."""
+        columns, k = self._parts.columns, self._rows.k
+        found = select(*k, *columns, source=self._rows.with_terms(nested(self._kept(others)), k))
+        return self._rows.with_keys(found, columns)
+
+    def _kept(self, others: str, *, told: bool = False) -> str:
+        rows, first = self._limits.rows, ["1 AS f"] if told else []
+        own = [select(*self.names, *first, source=others, where="v IS NULL")] if others else []
+        if told:
+            own.append(self._picked(["CASE WHEN moved < n THEN 1 END AS f"], ""))
+        else:
+            own.append(select(*self.names, source="placed", where=f"n <= {rows}"))
+            own.append(self._picked([], f"n > {rows}"))
+        return " UNION ALL ".join(own)
+
+    def _picked(self, columns: list[str], where: str) -> str:
+        """Rows of pairs with too many; `moved` is below n for the first one that stays of each pair."""
+        rows = nested(select("v", *self.names, "r", "n", source="placed", where=where))
+        pair = ", ".join(["v", *self._rows.k])
+        place = f"ROW_NUMBER() OVER (PARTITION BY {pair} ORDER BY {self._rows.order()}) - 1 AS place"
+        termed = self._rows.with_terms(rows, ["v", *self.names, "r", "n"])
+        found = select(*self.names, "r", "n", place, source=termed)
+        moved = nested(select(*self.names, "n", f"{self._rows.moved('place')} AS moved", source=nested(found)))
+        return select(*self.names, *columns, source=moved, where=f"moved % n >= n - {self._limits.rows}")
+
+
 class Bounded:
     """The common table expressions and the query over them.
 
@@ -273,7 +333,7 @@ class Bounded:
     def __init__(self, parts: Parts, bounding: Bounding) -> None:
         self._rows = BoundedRows(parts, bounding)
         self._parts, self._limits, self._kind = parts, bounding, self._rows.kind
-        self._k, self._rank = self._rows.k, self._rows.rank
+        self._k, self._rank, self._placing = self._rows.k, self._rows.rank, PlacedRows(self._rows)
         self._ceiled = bool(parts.keys) and bounding.groups <= _LADDER
 
     def sql(self) -> str:
@@ -384,22 +444,9 @@ class Bounded:
         return self._rank.of(self._rank.number("v"), source, columns)
 
     def _placed(self) -> str:
-        names = ["v", *self._k, *self._rows.carried]
-        rows = nested(select(*names, *self._marks[1:], source="below", where="v IS NOT NULL"))
-        place = f"DENSE_RANK() OVER (PARTITION BY v ORDER BY {self._rows.group_order()}) AS d"
-        placed = select(*names, "r", place, self._rows.rows_alike("v"), source=self._ranked(rows, names))
-        within = f"d <= {self._limits.groups}" if self._parts.keys else ""
-        return select(*names, "r", "n", source=nested(placed), where=within)
-
-    def _picked(self, columns: list[str], where: str) -> str:
-        """Rows of pairs with too many; `moved` is below n for the first one that stays of each pair."""
-        own = [*self._k, *self._rows.carried]
-        rows = nested(select("v", *own, "r", "n", source="placed", where=where))
-        pair = ", ".join(["v", *self._k])
-        place = f"ROW_NUMBER() OVER (PARTITION BY {pair} ORDER BY {self._rows.order()}) - 1 AS place"
-        found = select(*own, "r", "n", place, source=self._rows.with_terms(rows, ["v", *own, "r", "n"]))
-        moved = nested(select(*own, "n", f"{self._rows.moved('place')} AS moved", source=nested(found)))
-        return select(*own, *columns, source=moved, where=f"moved % n >= n - {self._limits.rows}")
+        names = self._placing.names
+        rows = nested(select("v", *names, *self._marks[1:], source="below", where="v IS NOT NULL"))
+        return self._placing.table(self._ranked(rows, ["v", *names]))
 
     def _result(self) -> str:
         parts = self._parts
@@ -412,16 +459,7 @@ class Bounded:
         return self._rows.with_keys(found, columns)
 
     def _totals(self) -> str:
-        """What the rows kept add up to; where units are counted, the first row of each pair is told by f."""
-        parts, told = self._parts, self._parts.counts_units and self._limits.rows > 1
-        units = "COUNT(f) AS a1" if told else "COUNT(*) AS a1"
-        having = "" if parts.keys else "COUNT(*) > 0"
-        return select(
-            *(*self._k, "COUNT(*) AS a0", units, *parts.aggregates(parts.t)),
-            source=self._rows.with_terms(nested(self._kept(told=told)), [*self._k, *(["f"] if told else [])]),
-            group=self._k,
-            having=having,
-        )
+        return self._placing.totals(others="below")
 
     def _counts(self) -> str:
         """Rows and units where there are no terms: pairs of v and a group instead of their rows."""
@@ -441,14 +479,4 @@ class Bounded:
 
     def kept(self) -> str:
         """Prints a query for keys and terms of the rows kept."""
-        columns = self._parts.columns
-        found = select(*self._k, *columns, source=self._rows.with_terms(nested(self._kept()), self._k))
-        return self._rows.with_keys(found, columns)
-
-    def _kept(self, *, told: bool = False) -> str:
-        names, rows = [*self._k, *self._rows.carried], self._limits.rows
-        if told:
-            first = self._picked(["CASE WHEN moved < n THEN 1 END AS f"], "")
-            return f"{select(*names, '1 AS f', source='below', where='v IS NULL')} UNION ALL {first}"
-        own = (select(*names, source="below", where="v IS NULL"), select(*names, source="placed", where=f"n <= {rows}"))
-        return " UNION ALL ".join([*own, self._picked([], f"n > {rows}")])
+        return self._placing.kept(others="below")

@@ -42,8 +42,8 @@ class Template:
     gridded: bool = False
 
 
-Strategy = Literal["suspects", "one_sort"]
-"""How contributions are bounded: with work only where limits may bind (`contribution_bounds`), or by one sort."""
+Strategy = Literal["suspects", "one_sort", "group_sort"]
+"""How contributions are bounded: with work only where limits may bind (`contribution_bounds`), or by sorting."""
 
 
 def moved_days(sql: str, *, place: str, wide: str) -> Template:
@@ -262,6 +262,16 @@ class Dialect(ABC):
     @abstractmethod
     def public_table(self, lists: Sequence[list[Any]], kinds: Sequence[Type], parameters: dict[str, Any]) -> str:
         """Writes a query for a table of public values, which travel beside the text; its columns are p0, p1, ..."""
+
+    def looked_up(self, table: str, keys: Sequence[str]) -> str:
+        """Writes a query for a public table again, no two rows of which agree in the keys: that it is short to search.
+
+        Args:
+            table: the query.
+            keys: the names of its keys.
+        """
+        del keys
+        return table
 
     def cast(self, sql: str, kind: Type) -> str:
         """Writes a conversion that never fails."""

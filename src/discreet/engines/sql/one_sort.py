@@ -1,13 +1,20 @@
-"""Bounded contributions by one sort: every row is placed within its unit, and those in the first places stay.
+"""Bounded contributions by sorting: every row is placed within its unit, and those in the first places stay.
+
+By one sort (`OneSort`):
 
     base       rows with a unit, and keys that count, with the rank r of their group
     placed     the same in the order of (unit, rank, key, terms), with the place of the group in its unit, and the row's
                place among the n rows of its unit and group
     kept       those that `row_choice` keeps
 
+By a sort of the groups (`GroupSort`), where a database keeps what is computed once:
+
+    placed     rows of base in the groups that are kept, in the order of (unit, rank, key), with n
+    kept       those that are not too many, and of others those that `row_choice` keeps, which only they are sorted for
+
 Where nothing but rows and units is counted, one row for each unit and group is placed instead.
 
-Its cost does not depend on who is near a limit. On databases that sort well and look up badly it is the better way
+Their cost does not depend on who is near a limit. On databases that sort well and look up badly they are the better way
 (`Dialect.strategy`); where limits bind nobody, `contribution_bounds` is, on those that look up well.
 """
 
@@ -15,7 +22,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discreet.engines.sql.contribution_bounds import BoundedRows
+from discreet.engines.sql.contribution_bounds import BoundedRows, PlacedRows
 from discreet.engines.sql.printer import Parts, nested, select
 from discreet.plan.model.readings import Bounding
 from discreet.plan.model.types import Type
@@ -70,10 +77,10 @@ class OneSort:
         """
         rows, dialect = self._rows, self._parts.dialect
         names = [*rows.k, *rows.carried]
-        base = select("b.u", *(f"b.{name}" for name in names), source="base AS b", where="".join(rows.known))
-        ranked = rows.rank.of(rows.rank.number("u"), nested(base), ["u", *names])
         over = f"OVER (PARTITION BY u ORDER BY {rows.group_order()}"
-        groups = select("u", *names, "r", f"DENSE_RANK() {over}) AS d", f"RANK() {over}) AS q", source=ranked)
+        groups = select(
+            "u", *names, "r", f"DENSE_RANK() {over}) AS d", f"RANK() {over}) AS q", source=_ranked(rows, "u")
+        )
         within = f"d <= {self._limits.groups}" if self._parts.keys else ""
         kept = select("u", *names, "r", "q", source=nested(groups), where=within)
         place = dialect.cast(f"ROW_NUMBER() {over}, {rows.order()}) - q", Type.INT)
@@ -92,3 +99,40 @@ class OneSort:
         place = f"ROW_NUMBER() OVER (PARTITION BY u ORDER BY {rows.group_order()}) AS d"
         placed = select(*rows.k, "n", place, source=ranked)
         return select(*rows.k, "n", source=nested(placed), where=f"d <= {self._limits.groups}")
+
+
+class GroupSort:
+    """The common table expressions of rows in kept groups, and the query over them.
+
+    Args:
+        parts: the reading's; whom a count of joined sides suspects does not matter here.
+        bounding: its limits.
+    """
+
+    def __init__(self, parts: Parts, bounding: Bounding) -> None:
+        self._rows, self._pairs = BoundedRows(replace(parts, heavy=None), bounding), OneSort(parts, bounding)
+        self._parts, self._placing = self._rows.parts, PlacedRows(self._rows)
+
+    def sql(self) -> str:
+        """Prints the whole statement."""
+        if not self._parts.terms:
+            return self._pairs.sql()
+        found = self._rows.with_keys(self._placing.totals(), ["a0", "a1", *self._parts.a])
+        return f"{self.tables()} {found}"
+
+    def tables(self) -> str:
+        """Prints the common table expressions."""
+        placed = self._placing.table(_ranked(self._rows, "v"))
+        return f"{self._pairs.tables()}, placed {self._parts.dialect.once} ({placed})"
+
+    def kept(self) -> str:
+        """Prints a query for keys and terms of the rows kept."""
+        return self._placing.kept()
+
+
+def _ranked(rows: BoundedRows, unit: str) -> str:
+    """A table of rows with their unit, under this name, and the rank r of their group."""
+    names = [*rows.k, *rows.carried]
+    own = [f"b.u AS {unit}", *(f"b.{name}" for name in names)]
+    base = select(*own, source="base AS b", where="".join(rows.known))
+    return rows.rank.of(rows.rank.number(unit), nested(base), [unit, *names])

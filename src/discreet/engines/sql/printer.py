@@ -127,7 +127,7 @@ class Printer:
 
     def _over(self, source: str, above: _Layers, beside: Sequence[str] = ()) -> str:
         for carried, made in reversed(above):
-            columns = [*beside, *carried, *(f"{sql} AS {alias}" for alias, sql in made.items())]
+            columns = [*dict.fromkeys([*beside, *carried]), *(f"{sql} AS {alias}" for alias, sql in made.items())]
             source = self.dialect.derived(f"SELECT {', '.join(columns)} FROM {source}")
         return source
 

@@ -13,7 +13,7 @@ from typing import Any
 from discreet.engines.sql.contribution_bounds import Bounded, BoundedRows
 from discreet.engines.sql.dialect import Dialect, Strategy
 from discreet.engines.sql.join_bounds import heavy
-from discreet.engines.sql.one_sort import OneSort
+from discreet.engines.sql.one_sort import GroupSort, OneSort
 from discreet.engines.sql.printer import Parts, Printer, Term, TermKind, grid_steps, nested, select
 from discreet.engines.sql.relations import RelationPrinter, StoredTable
 from discreet.errors import InternalError
@@ -101,10 +101,14 @@ def _only(parts: Parts, only: Only, rows: str) -> str:
     return f"{rows} JOIN {nested(select('DISTINCT *', source=nested(cells)), 'q')} ON {on}"
 
 
-_STRATEGIES: Mapping[Strategy, type[Bounded | OneSort]] = {"suspects": Bounded, "one_sort": OneSort}
+_STRATEGIES: Mapping[Strategy, type[Bounded | OneSort | GroupSort]] = {
+    "suspects": Bounded,
+    "one_sort": OneSort,
+    "group_sort": GroupSort,
+}
 
 
-def _bounded(parts: Parts, bounding: Bounding) -> Bounded | OneSort:
+def _bounded(parts: Parts, bounding: Bounding) -> Bounded | OneSort | GroupSort:
     """The reading's bounded rows, found as the dialect finds them best."""
     return _STRATEGIES[parts.dialect.strategy](parts, bounding)
 
