@@ -101,6 +101,19 @@ class ServerTable:
         return cls(server=server, schema=schema, table=table) if point else cls(server=server, table=name)
 
 
+COPY = r"""psql ADDRESS -c "\copy (SELECT * FROM TABLE) TO 'FILE.csv' WITH (FORMAT csv, HEADER)" """.rstrip()
+"""The command that copies a table of a server to a file."""
+
+
+def check_is_file(path: object, name: str = "source") -> None:
+    """Refuses the address of a server where a file is wanted; it is not repeated, for there may be a password in it.
+
+    >>> check_is_file("visits.csv")
+    """
+    if str(path).startswith(("postgres:/", "postgresql:/")):  # with one slash as a path
+        raise InvalidParameter(name, "an address", "to be a file", f"Copy the rows to one first: {COPY}")
+
+
 def shown(url: str) -> str:
     """Returns an address to be shown: without user, password and parameters.
 

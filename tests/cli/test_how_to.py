@@ -100,16 +100,47 @@ def server(postgres_server: PostgresServer) -> PostgresServer:
     return postgres_server
 
 
-def test_from_a_file_to_a_server(folder: Path, server: PostgresServer) -> None:
-    here = {"db.example": f"127.0.0.1:{server.port}", "discreet_reader": "how_to_reader", "/clinic": "/how_to"}
-    reader = Follower((DOCS / "scaling.md").read_text(encoding="utf-8"), {**here, "DATABASE clinic": "DATABASE how_to"})
+def on_a_server(server: PostgresServer, name: str) -> Follower:
+    """Somebody who has followed the page up to a table of a server; the database is called by that name."""
+    here = {"db.example": f"127.0.0.1:{server.port}", "discreet_reader": f"{name}_reader"}
+    here |= {"/clinic": f"/{name}", "DATABASE clinic": f"DATABASE {name}"}
+    reader = Follower((DOCS / "scaling.md").read_text(encoding="utf-8"), here)
     reader.follow("The file")
     reader.follow("PostgreSQL")
-    assert len(reader.answers) == 3
+    return reader
+
+
+def test_from_a_file_to_a_server(folder: Path, server: PostgresServer) -> None:
+    reader = on_a_server(server, "how_to")
     assert ["free" in answer for answer in reader.answers] == [False, True, False]
     assert "engine = " in (folder / "discreet.toml").read_text()
     again = run("ask", "SELECT COUNT(*) AS n FROM visits", "--epsilon", "0.5")  # with the engine at the top of the file
     assert again.code == 0, again
+    assert run("audit", "visits").code == 2
+    secret = server.url("ana:secret", "how_to/visits")
+    for command in (("check", secret), ("attack", "uniqueness", secret, "--on", "age")):
+        refused = run(*command)
+        assert refused.code == 2
+        assert "psql" in refused.error["Hint"]
+        assert "secret" not in f"{refused}"
+
+
+@pytest.mark.slow
+def test_what_needs_a_file_says_how_to_get_one(folder: Path, server: PostgresServer) -> None:
+    """And what it says is done."""
+    on_a_server(server, "audited")
+    database = server.url("audited_reader", "audited")
+    asked = ("--sql", "SELECT COUNT(*) AS n FROM visits", "--neighbours", "2", "--rows", "60")
+    refused = run("audit", "visits", *asked)
+    assert refused.code == 2
+    told = refused.error["Hint"].partition("From PostgreSQL: ")[2]
+    columns = "patient_id, ward, age, charge, day"
+    copy = told.replace("ADDRESS", database).replace("FILE", "copy").replace("* FROM TABLE", f"{columns} FROM visits")
+    subprocess.run(shlex.split(copy), check=True, capture_output=True)
+    lines = [line for line in (folder / "discreet.toml").read_text().splitlines() if not line.startswith("engine")]
+    (folder / "audit.toml").write_text(re.sub("(?m)^source = .*$", 'source = "copy.csv"', "\n".join(lines)))
+    audited = run("audit", "visits", *asked, "--config", "audit.toml")
+    assert audited.code == 0, audited
 
 
 def test_from_a_ledger_file_to_one_that_machines_share(folder: Path, server: PostgresServer) -> None:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from discreet import check
 from discreet.errors import InvalidParameter
 from discreet.lazy import nw
+from discreet.server_address import check_is_file
 
 Column = NDArray[Any]
 Columns = dict[str, Column]
@@ -98,6 +99,7 @@ def _rows(table: Sequence[Mapping[str, Any]]) -> Columns:
 
 
 def _file(path: Path) -> Columns:
+    check_is_file(path, "table")
     if not path.is_file():
         raise InvalidParameter("table", str(path), "to be an existing file", "Name a CSV or a Parquet file.")
     if path.suffix.lower() in (".parquet", ".pq"):

@@ -18,7 +18,7 @@ from discreet.audit.queries.units import ids_of
 from discreet.curator import Curator
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.config.enrolment import check_sources, register
-from discreet.curator.config.toml_file import FILE, Config, Table, load
+from discreet.curator.config.toml_file import FILE, Config, PublicTable, Table, load
 from discreet.curator.observation import schemas_of
 from discreet.engines.duckdb.copies import copy_of
 from discreet.engines.duckdb.engine import DuckDB
@@ -28,6 +28,7 @@ from discreet.plan.model.schema import ColumnSchema, TableSchema
 from discreet.plan.model.types import Type
 from discreet.privacy import ZCDP, ApproxDP, Budget, Loss
 from discreet.progress import stage
+from discreet.server_address import COPY
 
 MOST = 2
 """Columns of a kind that are asked about, so that a wide table is not asked for ever."""
@@ -144,6 +145,8 @@ def protected(
     questions = [sql] if isinstance(sql, str) else list(sql)
     chosen = _chosen(declared, table, asked=bool(questions))
     tables = [each for each in declared.tables if each.account == chosen.account]
+    for each in (*tables, *declared.public):
+        _check_is_file(each)
     factory = _factory(declared, tables)
     stage("Copying tables")
     whole = {each.name: copy_of(str(each.source), each.declared.get("types")).changed() for each in tables}
@@ -167,6 +170,16 @@ def _chosen(config: Config, name: str | None, *, asked: bool) -> Table:
     if found is None:
         raise UnknownTable(str(name), known)
     return found
+
+
+def _check_is_file(table: Table | PublicTable) -> None:
+    """An audit makes many tables that differ in a person's rows: it does that here, and never on a server."""
+    if isinstance(table.source, str):
+        hint = (
+            "The same questions get the same numbers from a file: copy the rows to one, declare it by the same name, "
+            f"with types, in another discreet.toml, and name that with --config. From PostgreSQL: {COPY}"
+        )
+        raise InvalidParameter("table", table.name, "to be read from a file, to be audited", hint)
 
 
 def _factory(config: Config, tables: Sequence[Table]) -> Callable[[Mapping[str, Any]], Curator]:

@@ -25,6 +25,7 @@ from discreet.engines.duckdb.dialect import DIALECT
 from discreet.errors import InvalidParameter
 from discreet.lazy import nw
 from discreet.plan.model.types import Type
+from discreet.server_address import check_is_file
 
 PARQUET, CSV = (".parquet", ".pq"), (".csv", ".tsv", ".txt")
 PACKED = ".gz"  # after one of CSV
@@ -101,6 +102,7 @@ def source_of(given: Any) -> Source:
 
 def existing(path: str | Path) -> Path:
     """Returns the file itself: links followed, no pattern, no address."""
+    check_is_file(path)
     resolved = Path(str(path).replace("\0", "*")).resolve()
     if _GLOB & set(str(resolved)) or not resolved.is_file():
         raise InvalidParameter("source", str(path), "to be an existing file", "Name one file, without patterns.")
