@@ -79,12 +79,22 @@ class PostgresServer:
             raise
 
     def _make(self) -> None:
-        if os.geteuid() == 0:
-            user = pwd.getpwnam(_unprivileged())
-            os.chown(self.folder, user.pw_uid, user.pw_gid)
+        self._own()
         self._run("initdb", "--no-sync", "--no-locale", "--encoding=UTF8", "--auth=trust", f"--username={SUPERUSER}")
         access = f"host all +{WITH_PASSWORD} all scram-sha-256\nlocal all all trust\nhost all all 127.0.0.1/32 trust\n"
         (self.folder / "data/pg_hba.conf").write_text(access)
+        self._start_somewhere()
+        with self.superuser() as connection:
+            connection.execute(f"CREATE ROLE {WITH_PASSWORD}")
+
+    def _own(self) -> None:
+        """Gives the folder to whom the server runs as."""
+        if os.geteuid() == 0:
+            user = pwd.getpwnam(_unprivileged())
+            os.chown(self.folder, user.pw_uid, user.pw_gid)
+
+    def _start_somewhere(self) -> None:
+        """Starts the server on a free port."""
         for attempt in range(5):
             self.port = _free_port()
             try:
@@ -93,8 +103,6 @@ class PostgresServer:
             except subprocess.CalledProcessError:  # somebody else took the port
                 if attempt == 4:
                     raise
-        with self.superuser() as connection:
-            connection.execute(f"CREATE ROLE {WITH_PASSWORD}")
 
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run(

@@ -61,8 +61,8 @@ class Follower:
                 out = told.out
                 self.answers += [out] if arguments[0] == "ask" else []
             else:
-                assert program == "psql"
-                stop = ["-q", "-v", "ON_ERROR_STOP=1"]
+                assert program in ("psql", "pg_dump", "pg_restore")
+                stop = ["-q", "-v", "ON_ERROR_STOP=1"] if program == "psql" else []
                 subprocess.run([program, *stop, *arguments], input=out, text=True, check=True, capture_output=True)
 
 
@@ -149,6 +149,7 @@ def test_from_a_ledger_file_to_one_that_machines_share(folder: Path, server: Pos
     names |= {"roles ledger ": "roles how_to_ledger --owner how_to_ledger_owner "}
     Follower((DOCS / "scaling.md").read_text(encoding="utf-8"), {}).follow("The file")
     head = run("verify").out.splitlines()[-1]
+    names |= {"/restored": "/how_to_restored", "DATABASE restored": "DATABASE how_to_restored", "SEQ:HASH": head}
     page = Follower((DOCS / "shared_ledger.md").read_text(encoding="utf-8"), names)
     page.follow("Roles")
     page.follow("Moving a ledger file there")
@@ -157,7 +158,9 @@ def test_from_a_ledger_file_to_one_that_machines_share(folder: Path, server: Pos
     copied = run("ledger", "copy", server.url("how_to_auditors", "how_to_ledger"), "copy.ledger")
     assert copied.code == 0
     assert int(copied.out.splitlines()[-1].partition(":")[0]) > int(head.partition(":")[0])
-    assert len(list(folder.glob("*.ledger"))) == 2
+    page.follow("Backups")
+    assert "how_to_restored" in (folder / "discreet.toml").read_text()
+    assert run("ask", "SELECT COUNT(*) AS n FROM visits", "--epsilon", "0.5").out.count("free") == 1
 
 
 @pytest.mark.slow

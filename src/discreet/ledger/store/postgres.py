@@ -296,7 +296,7 @@ class PostgresStore(Store):
 
     def _flush(self, head: Head) -> bool:
         """Commits with waiting; tells whether what shall be durable was there, so that it is now."""
-        with self._connections.borrowed() as connection:
+        with self._connections.borrowed() as connection, self._connections.uninterrupted(connection):
             row = connection.execute(self._flushed, (head.sequence, self._connections.waits)).fetchone()
             return bool(row[0] == head.hash)
 

@@ -108,6 +108,18 @@ class Connections:
         finally:
             self.give_back(connection)
 
+    @contextmanager
+    def uninterrupted(self, connection: Any) -> Iterator[None]:
+        """Takes a warning for a failure: a wait for standbys that somebody cancels ends with one, and with success."""
+        warnings: list[Any] = []
+        connection.add_notice_handler(warnings.append)
+        try:
+            yield
+        finally:
+            connection.remove_notice_handler(warnings.append)
+        if warnings:
+            raise self._psycopg.OperationalError("the wait for a standby was cancelled")
+
     def close(self) -> None:
         """Closes all spare connections."""
         with suppress(IndexError):
