@@ -142,7 +142,7 @@ def until(found: Callable[[], Any]) -> Any:
 
 def asked(server: PostgresServer, sql: str) -> Any:
     with server.superuser() as connection:
-        return connection.execute(sql).fetchone()[0]  # type: ignore[index] # of one row
+        return connection.execute(sql).fetchone()[0]
 
 
 def either(primary: PostgresServer, standby: PostgresServer, database: str) -> str:

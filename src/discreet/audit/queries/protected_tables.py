@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from discreet import check
@@ -18,7 +19,7 @@ from discreet.audit.queries.units import ids_of
 from discreet.curator import Curator
 from discreet.curator.catalog.declarations import Terms
 from discreet.curator.config.enrolment import check_sources, register
-from discreet.curator.config.toml_file import FILE, Config, PublicTable, Table, load
+from discreet.curator.config.toml_file import FILE, Config, Table, load
 from discreet.curator.observation import schemas_of
 from discreet.engines.duckdb.copies import copy_of
 from discreet.engines.duckdb.engine import DuckDB
@@ -145,8 +146,8 @@ def protected(
     questions = [sql] if isinstance(sql, str) else list(sql)
     chosen = _chosen(declared, table, asked=bool(questions))
     tables = [each for each in declared.tables if each.account == chosen.account]
-    for each in (*tables, *declared.public):
-        _check_is_file(each)
+    for name, source in [(each.name, each.source) for each in tables] + [(p.name, p.source) for p in declared.public]:
+        _check_is_file(name, source)
     factory = _factory(declared, tables)
     stage("Copying tables")
     whole = {each.name: copy_of(str(each.source), each.declared.get("types")).changed() for each in tables}
@@ -172,14 +173,14 @@ def _chosen(config: Config, name: str | None, *, asked: bool) -> Table:
     return found
 
 
-def _check_is_file(table: Table | PublicTable) -> None:
+def _check_is_file(name: str, source: Path | str) -> None:
     """An audit makes many tables that differ in a person's rows: it does that here, and never on a server."""
-    if isinstance(table.source, str):
+    if isinstance(source, str):
         hint = (
             "The same questions get the same numbers from a file: copy the rows to one, declare it by the same name, "
             f"with types, in another discreet.toml, and name that with --config. From PostgreSQL: {COPY}"
         )
-        raise InvalidParameter("table", table.name, "to be read from a file, to be audited", hint)
+        raise InvalidParameter("table", name, "to be read from a file, to be audited", hint)
 
 
 def _factory(config: Config, tables: Sequence[Table]) -> Callable[[Mapping[str, Any]], Curator]:
