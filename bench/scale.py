@@ -2,13 +2,15 @@
 
 The question is COUNT and AVG by 1,000 groups, at most 3 groups and 1 row for each user; a user owns ten rows, so that
 the limits bind nearly everybody. Beside it COUNT(DISTINCT user) and AVG by group, as anybody would ask. Times are those
-of the processors, of a server with all of its workers, the least of several runs in turn. Last, what a row costs in the
+of the processors, of a server with all of its workers and of Spark with its own processes, the least of several runs in
+turn. Last, what a row costs in the
 largest table beside the smallest: one, if the cost is linear.
 
-The targets are those for 10,000,000 rows and more. PostgreSQL is a server of our own in a temporary folder; a database
+The targets are those for 10,000,000 rows and more. PostgreSQL is a server of our own in a temporary folder, Spark runs
+on two threads of this machine, and compiles what it runs while it runs it: its first rounds do not count. A database
 that is not installed is left out.
 
-    python bench/scale.py [duckdb,postgres, default all] [rows, ..., default 1000000]
+    python bench/scale.py [duckdb,postgres,spark, default all] [rows, ..., default 1000000]
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from discreet.plan.model.types import Type
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the server that tests start
 
 REPEATS = 3
+WARM = {"spark": 2}  # rounds before times count
 THREADS = 2
 USER_ROWS, GROUPS = 10, 1_000
 COLUMNS = {"u": Type.INT, "g": Type.INT, "x": Type.FLOAT}
@@ -112,6 +115,27 @@ def on_postgres(path: Path) -> Iterator[Database]:
         server.close()
 
 
+@contextmanager
+def on_spark(path: Path) -> Iterator[Database]:
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
+
+    from discreet.engines.spark.engine import Spark  # noqa: PLC0415
+
+    settings = {"spark.driver.memory": "6g", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    builder = SparkSession.builder.master(f"local[{THREADS}]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    try:
+        with Spark(session) as engine:
+            engine.register("t", path, COLUMNS)
+            sql = PLAIN.format(f"parquet.`{path}`")
+            clock = process_clock(session.sparkContext._gateway.proc.pid)
+            yield Database(engine, lambda: session.sql(sql).toArrow(), clock, Fraction(3, 2))
+    finally:
+        session.stop()
+
+
 def as_text(path: Path) -> Iterator[str]:
     """The rows of a file as lines with tabs."""
     with duckdb.connect(config={"threads": 1}) as connection:
@@ -120,35 +144,46 @@ def as_text(path: Path) -> Iterator[str]:
             yield "".join(f"{line}\n" for (line,) in some)
 
 
-DATABASES = {"duckdb": on_duckdb, "postgres": on_postgres}
+DATABASES = {"duckdb": on_duckdb, "postgres": on_postgres, "spark": on_spark}
+EXTRAS = {"duckdb": "duckdb", "postgres": "psycopg", "spark": "pyspark"}
 
 
 def is_installed(database: str) -> bool:
-    return database == "duckdb" or find_spec(f"discreet.engines.{database}") is not None
+    return find_spec(EXTRAS[database]) is not None
+
+
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def process_clock(pid: int) -> Callable[[], float]:
+    """The processor time of a process, and of those that it has waited for."""
+    return lambda: sum(map(int, process_numbers(pid)[11:15])) / TICK
 
 
 def server_clock(server: int) -> Callable[[], float]:
     """The processor time of a server: of its processes that are there, and of those that it has waited for."""
-    tick = os.sysconf("SC_CLK_TCK")
-
-    def numbers(pid: str) -> list[str]:
-        try:
-            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:  # which has ended meanwhile
-            return ["0"] * 20
 
     def clock() -> float:
-        found = {pid: numbers(pid) for pid in filter(str.isdigit, os.listdir("/proc"))}
-        own = [stat for pid, stat in found.items() if pid == str(server) or stat[1] == str(server)]
-        ended = numbers(str(server))[13:15]
-        return (sum(int(stat[11]) + int(stat[12]) for stat in own) + sum(map(int, ended))) / tick
+        found = [process_numbers(pid) for pid in filter(str.isdigit, os.listdir("/proc"))]
+        own = [sum(map(int, stat[11:13])) for stat in found if stat[1] == str(server)]
+        return sum(own) / TICK + process_clock(server)()
 
     return clock
 
 
-def least(database: Database, works: Sequence[Callable[[], object]]) -> list[float]:
+def process_numbers(pid: int | str) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # which has ended meanwhile
+        return ["0"] * 20
+
+
+def least(database: Database, works: Sequence[Callable[[], object]], warm: int) -> list[float]:
     """Seconds of each work, run in turn: a busy machine disturbs all alike."""
     best = [math.inf] * len(works)
+    for _ in range(warm):
+        for work in works:
+            work()
     for _ in range(REPEATS):
         for place, work in enumerate(works):
             start = database.clock()
@@ -164,7 +199,7 @@ def measured(name: str, rows: int, folder: Path) -> list[Row]:
     with DATABASES[name](path) as database:
         asked = questions()
         works = [lambda reading=reading: database.engine.read(reading) for reading in asked.values()]
-        plain, *ours = least(database, [database.plain, *works])
+        plain, *ours = least(database, [database.plain, *works], WARM.get(name, 0))
         return [
             Row(f"{name}, {rows:,} rows, {what}", seconds, plain, database.target)
             for what, seconds in zip(asked, ours, strict=True)

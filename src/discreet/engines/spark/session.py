@@ -31,6 +31,7 @@ SETTINGS = {
     "spark.sql.groupByOrdinal": "true",
     # It spoils plans with an EXISTS over columns of the same origin (SPARK-39887, SPARK-46640 were others of its kind).
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases",
+    "spark.sql.optimizer.windowGroupLimitThreshold": "-1",  # else all rows are sorted before they are exchanged as well
     "spark.sql.parquet.binaryAsString": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",  # others fail on days of long ago
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
@@ -43,7 +44,7 @@ SETTINGS = {
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
     "spark.sql.variable.substitute": "false",
 }
-"""What SQL means depends on these; every setting of an older behaviour has its default."""
+"""What SQL means depends on these, but for the optimizer's; every setting of an older behaviour has its default."""
 
 _LEGACY = "spark.sql.legacy."
 _NANOSECONDS = f"{_LEGACY}parquet.nanosAsLong"
