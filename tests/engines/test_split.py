@@ -64,6 +64,14 @@ def test_every_engine_counts_the_same(bench: Bench, rows: list[dict[str, Any]], 
     try_all(LIMITS, check_cells)
 
 
+def test_a_constant_is_counted_without_keys(bench: Bench) -> None:
+    """Rows have nothing to carry then, neither keys nor what the argument is computed from."""
+    bench.load(table(13, 150, 11), COLUMNS)
+    constant = dataclasses.replace(SPLIT, argument=lit(2.5, F))
+    for limits in ((1, 1), (2, 2)):
+        assert len(counts(bench.agreed(reading(constant, bounding(*limits), keys=()), among=PRINTERS))) == 1
+
+
 def test_coarse_and_fine_are_of_the_same_rows(bench: Bench) -> None:
     bench.load([*table(13, 150, 11), *crowd()[:400]], COLUMNS)
     try_all(LIMITS, lambda limits: check_blocks(bench, limits))
