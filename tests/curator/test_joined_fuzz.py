@@ -190,6 +190,23 @@ def test_postgres_agrees_whatever_the_order_of_rows(start: int, postgres_tables:
                 assert is_absent(reading) or postgres.read(reading) == groups
 
 
+@pytest.mark.slow
+def test_neighbours_on_postgres_differ_by_noise_alone(postgres_tables: PostgresTables) -> None:
+    """Whole questions, as on the referee: status, charge, shape, and how far one person moves each input of noise."""
+    made: list[Watched] = []
+
+    def engine() -> Watched:
+        made.append(Watched(PostgresOfRows(postgres_tables)))
+        return made[-1]
+
+    found: list[Seen] = []
+    for world, questions in places(range(30_000, 30_060)):
+        found += judged(world, questions, engine)
+        while made:
+            made.pop().close()
+    assert sum(seen.status == "answered" for seen in found) > len(found) // 2
+
+
 # ------------------------------------------------------------------------------------------------------------- mutants
 
 
