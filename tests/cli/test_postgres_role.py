@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,18 @@ def test_declared_tables_and_their_declared_columns(tmp_path: Path, monkeypatch:
     assert "ALTER ROLE \"discreet_reader\" SET statement_timeout = '7s';" in found
     assert "ALTER ROLE \"discreet_reader\" SET log_min_error_statement = 'panic';" in found
     assert lines("--seconds", "7", "--no-create") == [line for line in found if "CREATE ROLE" not in line]
+
+
+def test_a_few_types_are_of_a_few_columns_and_ids_are_among_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    toml = TOML.replace("visits.csv", f"{CLINIC}/visits").replace('patient_id = "text", ward = "text", ', "")
+    write(tmp_path, toml)
+    listed = '("age", "charge", "patient_id", "ward")'
+    assert f'GRANT SELECT {listed} ON "public"."visits" TO "discreet_reader";' in lines()
+    write(tmp_path, re.sub("(?m)^types = .*$", "", toml))
+    assert 'GRANT SELECT ON "public"."visits" TO "discreet_reader";' in lines()
 
 
 def test_named_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.declarations import HERE, ConfigFile
-from discreet.curator.config.toml_file import Config, load
+from discreet.curator.config.toml_file import Config, Table, load
 from discreet.engines.postgres.roles import ROLE, role_statements
 from discreet.errors import InvalidParameter
 from discreet.postgres_url import is_postgres
@@ -46,13 +46,21 @@ def postgres_role(
 
 
 def _on_servers(config: Config) -> list[tuple[ServerTable, Sequence[str]]]:
-    """Returns the declared tables of PostgreSQL servers, and of each the columns whose types are declared."""
-    declared = [(str(table.source), table.declared.get("types")) for table in config.tables]
-    declared += [(str(table.source), table.types) for table in config.public]
+    """Returns the declared tables of PostgreSQL servers, and of each with declared types the columns that are named."""
+    declared = [(str(table.source), _columns(table)) for table in config.tables]
+    declared += [(str(table.source), tuple(table.types or ())) for table in config.public]
     found: list[tuple[ServerTable, Sequence[str]]] = []
-    for source, types in declared:
+    for source, columns in declared:
         if is_postgres(source):
-            found.append((ServerTable.of(source), tuple(types or ())))
+            found.append((ServerTable.of(source), columns))
         elif is_postgres(config.engine):
-            found.append((ServerTable.within(ServerAddress.of(str(config.engine)), source), tuple(types or ())))
+            found.append((ServerTable.within(ServerAddress.of(str(config.engine)), source), columns))
     return found
+
+
+def _columns(table: Table) -> tuple[str, ...]:
+    """The columns that a table's declarations name; none, for all, where it declares no types."""
+    types = table.declared.get("types")
+    ids = (table.unit.partition("->")[0].strip(),) if isinstance(table.unit, str) else table.unit or ()
+    others = (*ids, *table.declared.get("bounds", ()), *table.declared.get("keys", ()))
+    return tuple(dict.fromkeys((*types, *others))) if types else ()
