@@ -19,7 +19,7 @@ REUSE   := MALLOC_MMAP_THRESHOLD_=268435456 MALLOC_TRIM_THRESHOLD_=536870912 MAL
 # What one worker has compiled the others read, and every program that a test starts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow lint style types quick slow bench clean
+.PHONY: demo test test-slow test-shadow lint style types quick slow bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.run
@@ -31,6 +31,14 @@ test: style
 
 test-slow: style
 	+@$(MAKE) -j2 --no-print-directory types slow
+
+# Tests of questions, in which every reading of the referee is another engine's, too (tests/shadow.py).
+SHADOWED := $(addprefix tests/curator/test_,$(addsuffix .py,first_last groupings histograms marks modes owners \
+  private_limits private_owners public ranges row_joins shapes three_values times unions weighted_groups windows))
+
+test-shadow: $(VENV)/.dev
+	$(SINGLE) $(REUSE) DISCREET_SHADOW=postgres $(PYTEST) -m "not slow" tests/curator tests/corpus
+	$(SINGLE) $(REUSE) DISCREET_SHADOW=spark $(PYTEST) -m "not slow" $(SHADOWED)
 
 lint: style types
 

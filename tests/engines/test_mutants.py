@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -166,14 +167,20 @@ def test_the_referee_notices_in_a_sort_of_groups(monkeypatch: pytest.MonkeyPatch
     assert [engine.read(asked) for asked in (UNCOUNTED, ASKED)] != rights
 
 
-@cache
-def sorted_rightly(strategy: Strategy) -> tuple[list[Groups], DuckDB]:
-    """Groups whose ranks are equal, one of them of NULL, and values that are missing; the honest statement is right."""
+def of_equal_rank() -> list[dict[str, Any]]:
+    """Rows of groups whose ranks are equal, one of them of NULL, and values that are missing."""
     keys = (None, 0, P, -P, 2 * P, 1, 2, 3)
     values = [None if i % 4 == 0 else i % 9 - 2.0 for i in range(150)]
     rows = [{"u": f"{i % 6}", "a": keys[i * i % 7 % (2 + i % 6)], "x": x} for i, x in enumerate(values)]
     like_null = Salt(bounding().salt).null
     rows += [{"u": f"{unit}", "a": a, "x": unit / 2} for unit in range(6, 40) for a in (None, like_null, 7, unit)]
+    return rows
+
+
+@cache
+def sorted_rightly(strategy: Strategy) -> tuple[list[Groups], DuckDB]:
+    """What is right of them; the honest statement is."""
+    rows = of_equal_rank()
     memory, engine = Memory(), DuckDB(threads=1)
     memory.register("t", rows, COLUMNS)
     engine.register("t", arrow(rows, COLUMNS), COLUMNS)

@@ -20,7 +20,7 @@ def memory() -> Memory:
 
 
 def test_both_are_asked() -> None:
-    with shadowed(DuckDB(threads=1), arrow) as shadow:
+    with DuckDB(threads=1) as engine, shadowed(engine, arrow) as shadow:
         assert memory().read(READING) == {("a",): (2,), (None,): (1,)}
     assert shadow.read == 1
     memory().read(READING)
@@ -28,11 +28,11 @@ def test_both_are_asked() -> None:
 
 
 def test_a_table_that_changes_is_seen() -> None:
-    with shadowed(DuckDB(threads=1), arrow):
-        engine = memory()
-        engine.read(READING)
-        engine.register("t", ROWS[:1], {"ward": T})
-        assert engine.read(READING) == {("a",): (1,)}
+    with DuckDB(threads=1) as engine, shadowed(engine, arrow):
+        referee = memory()
+        referee.read(READING)
+        referee.register("t", ROWS[:1], {"ward": T})
+        assert referee.read(READING) == {("a",): (1,)}
 
 
 def test_a_difference_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,5 +40,17 @@ def test_a_difference_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         return {("a",): (3,)}
 
     monkeypatch.setattr(DuckDB, "read", wrong)
-    with shadowed(DuckDB(threads=1), arrow), pytest.raises(AssertionError, match="in another way"):
+    with (
+        DuckDB(threads=1) as engine,
+        shadowed(engine, arrow),
+        pytest.raises(AssertionError, match="in another way"),
+    ):
         memory().read(READING)
+
+
+def test_a_costly_engine_is_asked_for_the_first_readings_of_a_test() -> None:
+    with DuckDB(threads=1) as engine, shadowed(engine, arrow, most=2) as shadow:
+        referee = memory()
+        for _ in range(3):
+            referee.read(READING)
+    assert shadow.read == 2

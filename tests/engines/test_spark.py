@@ -6,6 +6,7 @@ import datetime as dt
 import itertools
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from discreet.curator import Curator
 from discreet.engines import Memory
+from discreet.engines.by_source import engine_at
 from discreet.engines.row_choice import WHITE_SPACE
 from discreet.engines.spark import engine as spark_engine
 from discreet.engines.spark import session as sessions
@@ -221,6 +223,9 @@ def test_tables_of_the_catalog(spark: Spark, spark_session: Any) -> None:
         assert spark.schema_of(CatalogTable("kept")) == {"id": N, "name": T}
         spark.register("t", CatalogTable("default.kept"), {"id": N})
         assert spark.read(Reading(table="t", statistics=(ROWS,))) == {(): (5,)}
+        with Curator.for_tests(engine=engine_at("local[1]"), bits=SeededBits(7)) as curator:
+            curator.protect("default.kept", name="kept", unit="name", budget=Budget(epsilon=3))
+            assert len(list(curator.ask("SELECT COUNT(*) FROM kept", epsilon=1))) == 1
         for wrong in ("seen", "written", "absent", "parquet.`/etc`", "a; DROP TABLE kept"):
             with pytest.raises(InvalidParameter):
                 spark.register("t", CatalogTable(wrong), {"id": N})
@@ -349,6 +354,16 @@ def test_what_is_no_session_is_refused() -> None:
             Spark(wrong).register("t", CatalogTable("t"), {"id": N})
     with pytest.raises(InvalidParameter):
         Spark(deadline=0)
+
+
+def test_a_driver_that_another_thread_started_is_left_running(spark_session: Any) -> None:
+    def ask() -> dict[str, Type]:
+        with Spark("local[1]") as engine:
+            return engine.schema_of(spark_session.range(2))
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(ask).result() == {"id": N}
+    assert spark_session.range(2).count() == 2
 
 
 def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

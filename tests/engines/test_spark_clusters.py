@@ -35,6 +35,7 @@ CANARY = "ZZ-CANARY-7"
 
 _ASK = """
 import json, sys
+from discreet.engines.by_source import by_source
 from discreet.engines.spark.engine import Spark
 from discreet.errors import QueryFailed
 from discreet.engines.spark import engine as module
@@ -76,6 +77,12 @@ with Spark(sys.argv[1], deadline=200) as engine:
         answers["stopped"] = str(failed)
     module.translated, engine._deadline = usual, 200
     answers["again"] = sorted(map(list, engine.read(reading).items()))
+    engine._open.sql(f"CREATE SCHEMA clinic LOCATION '{sys.argv[2]}.clinic'")
+    frame.write.saveAsTable("clinic.visits")
+    is_local = sys.argv[1].startswith("local")  # whose tables have no address of their own
+    with engine if is_local else by_source() as other:
+        other.register("t", "clinic.visits" if is_local else f"{sys.argv[1]}/clinic.visits", columns)
+        answers["catalog"] = sorted(map(list, other.read(reading).items()))
 print(json.dumps(answers))
 """
 
@@ -101,13 +108,14 @@ def ask(address: str, folder: Path, **environment: str) -> dict[str, Any]:
     )
     *printed, last = run.stdout.splitlines() or [""]
     assert run.returncode == 0, run.stderr[-3000:]
-    assert CANARY not in "".join(printed) + run.stderr
+    told = "".join(printed) + run.stderr
+    assert not [word for word in (CANARY, "SELECT", "discreet_", "CAST(") if word in told]
     found: dict[str, Any] = json.loads(last)
     return found
 
 
 def check(found: dict[str, Any], expected: list[Any]) -> None:
-    assert found["path"] == found["frame"] == found["again"] == expected
+    assert found["path"] == found["frame"] == found["again"] == found["catalog"] == expected
     assert found["failed"] == found["stopped"]
     assert CANARY not in found["failed"]
 

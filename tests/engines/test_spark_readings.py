@@ -159,8 +159,7 @@ def renamed(letter: str, **others: Expression) -> Select:
 def joins() -> list[Reading]:
     """People's rows joined, matched, marked and put together; public rows; rows that are units of their own."""
     here, there = renamed("l"), renamed("r")
-    on = ((col("la", N), col("ra", N)),)
-    outer = Join(left=here, right=there, on=on, outer=True)
+    outer = Join(left=here, right=there, on=((col("la", N), col("rc", N)),), outer=True)
     public = Join(left=outer, right=Table("p", None), on=((col("lb", T), col("c", T)),))
     matched = Matched(source=here, other=there, on=((col("lb", T), col("rb", T)),))
     missing = Matched(source=matched, other=there, on=((col("la", N), col("rc", N)),), negated=True)

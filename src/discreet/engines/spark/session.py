@@ -78,13 +78,13 @@ def opened(given: Any) -> tuple[Any, bool]:
             return _ready(sessions.builder.remote(given).create()), True
         if given is not None and not isinstance(given, str):
             return _ready(_new(given)), False
-        running = sessions.getActiveSession()
-        if running is None:
+        context = load("pyspark", "Spark").SparkContext._active_spark_context  # whichever thread has started it
+        if context is None:
             return _ready(_started(sessions.builder, given).newSession()), True
-        if given is not None and running.sparkContext.master != given:
+        if given is not None and context.master != given:
             hint = "Pass that session, or stop it first: a process has one driver."
             raise InvalidParameter("session", given, "to be the cluster of the session that is running", hint)
-        return _ready(running.newSession()), False
+        return _ready(sessions.builder.getOrCreate().newSession()), False
 
 
 def _started(builder: Any, master: str | None) -> Any:
