@@ -26,6 +26,7 @@ from discreet.engines import Memory
 from discreet.plan.model.nodes import Column
 from discreet.plan.model.readings import Bounding, Reading, Statistic
 from discreet.plan.model.types import Type
+from tests.postgres_server import absent
 from tests.spark_session import check_spark
 
 pytestmark = pytest.mark.slow
@@ -189,7 +190,7 @@ def test_a_standalone_cluster(tmp_path: Path, expected: list[Any]) -> None:
 def test_spark_connect(tmp_path: Path, expected: list[Any]) -> None:
     check_spark()
     if find_spec("grpc") is None or find_spec("grpc_status") is None:
-        pytest.skip('Spark Connect needs pip install "pyspark[connect]"')
+        absent('Spark Connect needs pip install "pyspark[connect]"')
     port = free_port()
     server = ["org.apache.spark.deploy.SparkSubmit", "--master", "local[1]"]
     server += ["--conf", f"spark.connect.grpc.binding.port={port}", "--conf", "spark.ui.enabled=false"]
