@@ -91,5 +91,6 @@ def other_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 @pytest.fixture(autouse=bool(NAME))
 def shadow_of_the_referee(request: pytest.FixtureRequest) -> Iterator[None]:
     """The other engine beside the referees of each test, if one is asked for."""
-    with shadowed(*request.getfixturevalue("other_engine"), MOST.get(NAME, math.inf)):
+    engine, give = request.getfixturevalue("other_engine")
+    with shadowed(engine, give, MOST.get(NAME, math.inf)):
         yield

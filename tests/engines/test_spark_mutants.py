@@ -13,7 +13,7 @@ import pytest
 from discreet.engines import Memory
 from discreet.engines.spark import engine as spark_engine
 from discreet.engines.sql.dialect import Template
-from discreet.engines.sql.statement import Statement
+from discreet.engines.sql.statement import Statement, translated
 from discreet.errors import QueryFailed
 from discreet.plan.model.nodes import Expression
 from discreet.plan.model.readings import Groups, Reading, Statistic
@@ -171,10 +171,8 @@ def people(spark: SparkOfRows) -> Memory:
 
 
 def instead(old: str, new: str) -> Callable[..., Statement]:
-    honest = spark_engine.translated
-
     def written(*arguments: Any) -> Statement:
-        made = honest(*arguments)
+        made = translated(*arguments)
         assert old in made.sql, f"{old} is not in {made.sql}"
         return replace(made, sql=made.sql.replace(old, new))
 
