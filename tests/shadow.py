@@ -2,8 +2,8 @@
 
 With DISCREET_SHADOW=postgres (or spark, or any other name of `tests.engines.tables`) in the environment, whatever a
 test has the referee read is read by that engine, too, from the same rows, and a difference fails the test. Tests of
-mutants are skipped: most of them are of the referee, with which no other engine is to agree then. Spark, of which each
-statement costs half a second, is asked for the first few readings of each test.
+mutants are skipped: most of them are of the referee, with which no other engine is to agree then. Engines that take
+their time over each statement are asked for the first readings of each test.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from discreet.plan.model.relations import tables
 from tests.engines.tables import POSTGRES, SPARK, Give, bench_of
 
 NAME = os.environ.get("DISCREET_SHADOW", "")
-MOST = {SPARK: 8}  # readings of one test
+MOST = {SPARK: 8, POSTGRES: 100}  # readings of one test; those of brute force are thousands
 
 
 class Shadow:
