@@ -23,13 +23,14 @@ from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.sources import Column, Csv, FileTable, Frame, Parquet, Source, columns_of
 from discreet.errors import InvalidParameter
 
-_HARDENED = {
+_HARDENED: dict[str, Any] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
     "python_enable_replacements": False,
     "enable_external_file_cache": False,  # a file that changes under a view is read as it is
     "preserve_insertion_order": False,
+    "disabled_optimizers": "cte_filter_pusher",  # what one of our tables is split by would be asked of all rows before
 }
 _DESCRIBERS: dict[int, duckdb.DuckDBPyConnection] = {}  # by process
 _ROWS_AT_ONCE = 10_000  # handed over between two moments at which a read can be stopped

@@ -259,7 +259,11 @@ class Rank:
         """Each key's number times its factor, one of them below 2^60 and the others below 2^30."""
         places = []
         for i, kind in enumerate(keys):
-            whole = f"coalesce({self._dialect.rank_numbers[kind].format(f'k{i}')}, {self._salt.null})"
+            number, key, null = self._dialect.rank_numbers[kind], f"k{i}", self._salt.null
+            if kind is Type.INT:  # below P, which NULL's number is; a database may know that the column has no NULL
+                whole = number.format(f"coalesce({key}, {null})")
+            else:
+                whole = f"coalesce({number.format(key)}, {null})"
             place = f"{whole} * {self._salt.factor(i)}"
             places.append(f"({place}) % {P}" if i else place)
         return places
