@@ -268,6 +268,7 @@ class SparkDialect(Dialect):
         Type.TIMESTAMP: "TIMESTAMP_NTZ",
     }
     strategy = "one_sort"
+    together = "/*+ REPARTITION({0}) */ "
     wide = "DECIMAL(38,0)"
     marker = ":"
     once = inline = "AS"

@@ -31,7 +31,6 @@ SETTINGS = {
     "spark.sql.groupByOrdinal": "true",
     # It spoils plans with an EXISTS over columns of the same origin (SPARK-39887, SPARK-46640 were others of its kind).
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases",
-    "spark.sql.optimizer.windowGroupLimitThreshold": "-1",  # else all rows are sorted before they are exchanged as well
     "spark.sql.parquet.binaryAsString": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",  # others fail on days of long ago
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",

@@ -180,6 +180,9 @@ class Dialect(ABC):
     strategy: Strategy = "suspects"
     """How it bounds contributions best."""
 
+    together: ClassVar[str] = ""
+    """What stands after SELECT for rows that are exchanged between machines once, so that those with equal {0} meet."""
+
     once: ClassVar[str] = "AS MATERIALIZED"
     """Introduces a common table expression that is computed once."""
 

@@ -73,7 +73,8 @@ class OneSort:
     def _placed(self) -> str:
         """All windows are of one partition, and their orders begin alike: one sort serves them all.
 
-        A database can leave a unit at its last group that is kept, where a condition on that stands beside the window.
+        A database can leave a unit at its last group that is kept, where a condition on that stands beside the window;
+        one of several machines would sort before the exchange as well, if rows did not come together before.
         """
         rows, dialect = self._rows, self._parts.dialect
         names = [*rows.k, *rows.carried]
@@ -92,7 +93,9 @@ class OneSort:
     def _kept_pairs(self) -> str:
         """One row for each unit and each of its groups that are kept, with the number of its rows."""
         rows, own = self._rows, ["b.u", *(f"b.{name}" for name in self._rows.k)]
-        pairs = select(*own, "COUNT(*) AS n", source="base AS b", where="".join(rows.known), group=own)
+        hint = self._parts.dialect.together.format("u") if self._parts.keys else ""  # else they meet by their group
+        columns = [f"{hint}b.u", *own[1:], "COUNT(*) AS n"]
+        pairs = select(*columns, source="base AS b", where="".join(rows.known), group=own)
         if not self._parts.keys:
             return pairs
         ranked = rows.rank.of(rows.rank.number("u"), nested(pairs), ["u", *rows.k, "n"])
@@ -133,6 +136,6 @@ class GroupSort:
 def _ranked(rows: BoundedRows, unit: str) -> str:
     """A table of rows with their unit, under this name, and the rank r of their group."""
     names = [*rows.k, *rows.carried]
-    own = [f"b.u AS {unit}", *(f"b.{name}" for name in names)]
+    own = [f"{rows.parts.dialect.together.format(unit)}b.u AS {unit}", *(f"b.{name}" for name in names)]
     base = select(*own, source="base AS b", where="".join(rows.known))
     return rows.rank.of(rows.rank.number(unit), nested(base), [unit, *names])
