@@ -16,6 +16,7 @@ from tests.postgres_server import absent
 QUICK = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "3g",  # the plan of one question about several tables takes hundreds of megabytes
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.log.level": "OFF",
     "spark.sql.adaptive.enabled": "false",
