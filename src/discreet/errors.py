@@ -181,6 +181,40 @@ class StreamError(DiscreetError):
         super().__init__(f"{reason}." + (f" {hint}" if hint else ""))
 
 
+class ServiceError(DiscreetError):
+    """A service cannot take a request as it came; nothing was spent for it.
+
+    Attributes:
+        retry_after: after how many seconds it may be worth another try; 0 if trying again changes nothing.
+    """
+
+    def __init__(self, reason: str, hint: str = "", *, retry_after: int = 0) -> None:
+        self.reason, self.hint, self.retry_after = reason, hint, retry_after
+        super().__init__(f"{reason}." + (f" {hint}" if hint else ""))
+
+
+class NotAuthenticated(ServiceError):
+    """Nobody, or nobody who is known: why is not said."""
+
+    def __init__(self) -> None:
+        super().__init__("A valid key or session is needed", "Sign in again, or ask a steward for a key.")
+
+
+class TooManyRequests(ServiceError):
+    """A caller asks more, or faster, than they may."""
+
+
+class ServiceUnavailable(ServiceError):
+    """The service is full, is stopping, or cannot rely on its book."""
+
+
+class UnknownJob(ServiceError):
+    """The caller has no such job."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such job of yours", "Jobs are kept for a while after they end, and not for ever.")
+
+
 class RandomnessUnavailable(DiscreetError):
     """There are no random bytes to rely on: none came, they repeat, or they never end a draw. Nothing is released."""
 

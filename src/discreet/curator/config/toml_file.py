@@ -6,7 +6,7 @@ import datetime as dt
 import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
@@ -82,6 +82,8 @@ class Config:
     projects: tuple[Project, ...] = ()
     today: dt.date | None = None
     engine: str | None = None
+    service: Mapping[str, Any] = field(default_factory=dict)
+    """The table [service] as it was written; the service reads it."""
 
 
 def load(path: str | os.PathLike[str]) -> Config:
@@ -143,6 +145,7 @@ def parse(text: str, folder: Path) -> Config:
         projects=projects,
         today=fields.get("today"),
         engine=fields.get("engine"),
+        service=fields.get("service", {}),
     )
 
 
@@ -336,6 +339,7 @@ _TOP: Mapping[str, Read] = {
     **dict.fromkeys(("ledger", "engine"), _text),
     "today": _day,
     **dict.fromkeys(("tables", "public", "budgets", "analysts", "projects"), _tables),
+    "service": _mapping,
 }
 _AMOUNTS: Mapping[str, Read] = dict.fromkeys(("epsilon", "delta", "rho"), _amount)
 _TABLE: Mapping[str, Read] = {

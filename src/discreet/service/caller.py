@@ -1,0 +1,87 @@
+"""Who calls: a proven name, a role, and what it may do; front ends get callers from `identity` and pass them on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from discreet.errors import NotPermitted
+
+
+class ServiceRole(Enum):
+    """What somebody is for the service; caps and appointments on accounts are in the book."""
+
+    OWNER = "owner"
+    """Runs the service: everything, and makes stewards."""
+
+    STEWARD = "steward"
+    """Protects tables, gives budgets and keys, looks at history; may ask, and pays like everybody."""
+
+    ANALYST = "analyst"
+    """Asks."""
+
+    AUDITOR = "auditor"
+    """Reads the book and verifies it; asks nothing."""
+
+
+class Permission(Enum):
+    """What a route or a command of the wire needs."""
+
+    SEE_TABLES = "see tables"
+    PLAN = "plan questions"
+    ASK = "ask questions"
+    SEE_OWN = "see their own budget, history and certificates"
+    SEE_ALL = "see everybody's budgets and history"
+    VERIFY = "verify the book and export its head"
+    STEWARD = "act as a steward"
+    MANAGE_PEOPLE = "manage people and keys"
+    PROTECT = "protect tables"
+    ATTACK = "run the attack lab"
+
+
+_EVERYBODY = {Permission.SEE_TABLES, Permission.SEE_OWN}
+_ASKING = _EVERYBODY | {Permission.PLAN, Permission.ASK}
+_ALL = frozenset(Permission)
+PERMISSIONS: Mapping[ServiceRole, frozenset[Permission]] = {
+    ServiceRole.OWNER: _ALL,
+    ServiceRole.STEWARD: _ALL,  # who makes whom is decided in `identity`: a steward makes no steward
+    ServiceRole.ANALYST: frozenset(_ASKING),
+    ServiceRole.AUDITOR: frozenset(_EVERYBODY | {Permission.SEE_ALL, Permission.VERIFY}),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Somebody who has proven who they are, for one request.
+
+    Attributes:
+        name: whose budget is charged, as the book calls them.
+        role: what they are.
+        credential: the public id of the key or session that was shown; it is what limits count, and logs may name it.
+        tables: which tables the key is for; None for all.
+        project: the project that the key is bound to, "" for none: then a request may name one.
+    """
+
+    name: str
+    role: ServiceRole
+    credential: str
+    tables: frozenset[str] | None = None
+    project: str = ""
+
+    def may(self, permission: Permission) -> bool:
+        """Tells whether their role has a permission."""
+        return permission in PERMISSIONS[self.role]
+
+    def require(self, permission: Permission) -> None:
+        """Lets pass whoever has a permission.
+
+        Raises:
+            NotPermitted: for everybody else.
+        """
+        if not self.may(permission):
+            raise NotPermitted(self.name, permission.value, f"The role {self.role.value!r} does not allow it.")
+
+    def sees(self, table: str) -> bool:
+        """Tells whether a table is within what the key is for."""
+        return self.tables is None or table in self.tables

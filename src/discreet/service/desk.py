@@ -1,0 +1,129 @@
+"""What front ends ask of the process that owns the book: work for a caller, and its outcome as a JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+from discreet.service.caller import Caller, Permission
+
+Document = dict[str, Any]
+"""Plain JSON; `curator.documents` writes and reads those of answers, explanations and errors."""
+
+
+class Operation(Enum):
+    """What workers do; each is the curator's method of that name, and takes its arguments as JSON."""
+
+    ASK = "ask"
+    ASK_MANY = "ask_many"
+    PROFILE = "profile"
+    FIT = "fit"
+    EXPLAIN = "explain"
+    REHEARSE = "rehearse"
+    CHOOSE_EPSILON = "choose_epsilon"
+    PLAN_FIT = "plan_fit"
+    INSPECT = "inspect"
+    """Looks into a file before it is protected: what `discreet check` does; for stewards' eyes."""
+    PROTECT = "protect"
+    ATTACK = "attack"
+
+    @property
+    def charges(self) -> bool:
+        """Tells whether it spends: then its outcome leaves at a tick, and a killed one uses a failure credit."""
+        return self in (Operation.ASK, Operation.ASK_MANY, Operation.PROFILE, Operation.FIT)
+
+    @property
+    def permission(self) -> Permission:
+        """Returns what a caller needs for it."""
+        return _PERMISSIONS.get(self, Permission.PLAN)
+
+
+_PERMISSIONS = {
+    **dict.fromkeys((Operation.ASK, Operation.ASK_MANY, Operation.PROFILE, Operation.FIT), Permission.ASK),
+    **dict.fromkeys((Operation.INSPECT, Operation.PROTECT), Permission.PROTECT),
+    Operation.ATTACK: Permission.ATTACK,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """One request.
+
+    Attributes:
+        operation: what to do.
+        arguments: of the curator's method, as JSON; never `analyst`, `key` or `project`, which the owner fixes.
+        key: the caller's idempotency key: equal work under an equal key is done and charged once.
+        project: whose cap it counts against, too.
+    """
+
+    operation: Operation
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    key: str | None = None
+    project: str = ""
+
+
+class JobState(Enum):
+    """Where a job is; the last three are ends."""
+
+    QUEUED, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
+
+    @property
+    def ended(self) -> bool:
+        """Tells whether nothing more will happen."""
+        return self not in (JobState.QUEUED, JobState.RUNNING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStatus:
+    """A job at one moment, as far as its caller may know.
+
+    Attributes:
+        stage: the name of the stage that runs; it changes at ticks only.
+        document: the result, once it is done.
+        error: the document of an error, once it has failed.
+    """
+
+    id: str
+    operation: Operation
+    state: JobState
+    stage: str = ""
+    document: Document | None = None
+    error: Document | None = None
+
+
+class Desk(Protocol):
+    """Takes work of callers whose permission was checked, and knows the public facts about tables."""
+
+    async def perform(self, caller: Caller, work: Work) -> Document:
+        """Does work, and returns its document when it may leave.
+
+        Raises:
+            DiscreetError: as the curator would, nothing being spent unless it is a `QueryFailed`; `TooManyRequests` and
+                `ServiceUnavailable` if the queues are full.
+        """
+
+    def begin(self, caller: Caller, work: Work) -> JobStatus:
+        """Starts work that is waited for elsewhere; raises as `perform` does for what is wrong at once."""
+
+    def job(self, caller: Caller, job: str) -> JobStatus:
+        """Returns a job of the caller's own.
+
+        Raises:
+            UnknownJob: for all others, as if there were none.
+        """
+
+    def follow(self, caller: Caller, job: str) -> AsyncIterator[JobStatus]:
+        """Yields a job now and after each change, until it has ended."""
+
+    def cancel(self, caller: Caller, job: str) -> JobStatus:
+        """Stops a job; what was charged stays charged."""
+
+    def tables(self, caller: Caller) -> list[Document]:
+        """Returns the public facts about all tables that the caller may see, protected and public ones.
+
+        Of each: ``name``, ``protected``, ``account``, ``unit`` (a sentence), ``neighbours``, ``version``,
+        ``max_groups``, ``max_rows``, and ``columns``: each a ``name``, a ``type`` (int, float, text, bool, date,
+        timestamp), ``bounds`` ([low, high] or null) and ``keys`` (a list or null).
+        """

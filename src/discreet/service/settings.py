@@ -1,0 +1,149 @@
+"""The table [service] of discreet.toml: where to listen, how much anybody may use, and how long anything may take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from discreet import check
+from discreet.errors import InvalidParameter
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a service runs.
+
+    Attributes:
+        folder: of discreet.toml; other paths are relative to it.
+        host: the address to listen on; beyond loopback it needs TLS, or a proxy that has it.
+        port: of the API and the page.
+        pg_port: of the PostgreSQL wire; None for none.
+        metrics_port: of metrics and durations, on loopback, for stewards; None for none.
+        hosts: names by which browsers may call the service; all others are refused, against DNS rebinding.
+        tls_certificate, tls_key: files; both or none.
+        behind_proxy: whether a proxy on this machine ends TLS and is trusted to name the client.
+        identities: the database of people, keys and sessions.
+        workers: processes that answer; one more is kept in reserve.
+        planners: processes that explain and rehearse.
+        queue: requests that may wait for workers, of everybody; `queue_per_caller` of one.
+        deadline: seconds for a question from its admission until it is killed.
+        planning_deadline: seconds for planning, of which explain and rehearse are all.
+        fit_deadline: seconds for training, profiles, attacks and files.
+        tick: seconds; what is charged leaves at admission + tick x 2^k.
+        hold_slots: whether a worker stays busy until its answer leaves.
+        memory: bytes that a worker may use, of which DuckDB gets a part.
+        questions_per_worker: after which a worker is replaced.
+        least_epsilon: that a question may ask for: it bounds how many entries a budget can make.
+        questions_per_day, requests_per_minute: of one key.
+        roots: folders from which stewards may protect files.
+        uploads: the folder of uploaded files; `upload_bytes` of one, `uploads_bytes` of all.
+        oidc: a provider to sign in with: issuer, client_id, client_secret_file; empty for none.
+    """
+
+    folder: Path = Path()
+    host: str = "127.0.0.1"
+    port: int = 8642
+    pg_port: int | None = None
+    metrics_port: int | None = None
+    hosts: tuple[str, ...] = LOOPBACK
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    behind_proxy: bool = False
+    identities: Path = Path("discreet.identities")
+    workers: int = 2
+    planners: int = 1
+    queue: int = 64
+    queue_per_caller: int = 16
+    deadline: float = 60.0
+    planning_deadline: float = 5.0
+    fit_deadline: float = 600.0
+    tick: float = 0.25
+    hold_slots: bool = False
+    memory: int = 2 << 30
+    questions_per_worker: int = 200
+    least_epsilon: Fraction = Fraction(1, 1000)
+    questions_per_day: int = 2000
+    requests_per_minute: int = 600
+    roots: tuple[Path, ...] = ()
+    uploads: Path = Path("uploads")
+    upload_bytes: int = 1 << 30
+    uploads_bytes: int = 8 << 30
+    oidc: Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("workers", "planners", "queue", "queue_per_caller", "questions_per_worker"):
+            check.integer(at_least=1, **{f"service.{name}": getattr(self, name)})
+        for name in ("questions_per_day", "requests_per_minute", "memory", "upload_bytes", "uploads_bytes"):
+            check.integer(at_least=1, **{f"service.{name}": getattr(self, name)})
+        for name in ("deadline", "planning_deadline", "fit_deadline", "tick", "least_epsilon"):
+            check.positive(**{f"service.{name}": getattr(self, name)})
+        if self.tick > self.deadline:
+            hint = "With tick = deadline nothing but answered or failed can be told from the time."
+            raise InvalidParameter("service.tick", self.tick, f"at most deadline={self.deadline}", hint)
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise InvalidParameter("service.tls_key", self.tls_key, "to come with tls_certificate", "Give both files.")
+        if self.host not in LOOPBACK and not (self.tls_certificate or self.behind_proxy):
+            hint = "Give tls_certificate and tls_key, or put a proxy with TLS before it and say behind_proxy = true."
+            raise InvalidParameter("service.host", self.host, "to be loopback without TLS", hint)
+
+    @property
+    def secure(self) -> bool:
+        """Tells whether browsers come over TLS: then cookies are for TLS only."""
+        return self.tls_certificate is not None or self.behind_proxy
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any], folder: Path) -> Settings:
+        """Returns the settings of a table [service].
+
+        Raises:
+            InvalidParameter: naming the key that is unknown or does not fit.
+
+        >>> Settings.read({"port": 9000, "deadline": 30}, Path("/srv")).identities
+        PosixPath('/srv/discreet.identities')
+        """
+        known = {each.name: each for each in fields(cls) if each.name != "folder"}
+        for name in given:
+            if name not in known:
+                hint = f"Known: {', '.join(known)}."
+                raise InvalidParameter(f"service.{name}", given[name], "to be a setting of the service", hint)
+        made = {name: _read(f"service.{name}", value, str(known[name].type), folder) for name, value in given.items()}
+        made.setdefault("identities", folder / "discreet.identities")
+        made.setdefault("uploads", folder / "uploads")
+        return cls(folder=folder, **made)
+
+
+def _read(place: str, value: Any, kind: str, folder: Path) -> Any:
+    """A value of TOML as the kind that a field has."""
+    if kind.startswith("tuple"):
+        inner = kind.removeprefix("tuple[").partition(",")[0]
+        parts = _of_kind(place, value, list, 'a list, like ["a", "b"]')
+        return tuple(_read(f"{place}[{i}]", each, inner, folder) for i, each in enumerate(parts))
+    if kind.startswith("Path"):
+        return folder / _of_kind(place, value, str, "a path in quotes")
+    return _READERS[kind.partition(" ")[0].partition("[")[0]](place, value)
+
+
+def _of_kind(place: str, value: Any, kind: type, words: str) -> Any:
+    if not isinstance(value, kind):
+        raise InvalidParameter(place, value, f"to be {words}", "See docs/serving.md for an example.")
+    return value
+
+
+def _texts(place: str, value: Any) -> dict[str, str]:
+    given = _of_kind(place, value, dict, "a table")
+    return {name: _of_kind(f"{place}.{name}", text, str, "a text") for name, text in given.items()}
+
+
+_READERS: Mapping[str, Callable[[str, Any], Any]] = {
+    "str": lambda place, value: _of_kind(place, value, str, "a text in quotes"),
+    "bool": lambda place, value: _of_kind(place, value, bool, "true or false"),
+    "int": lambda place, value: check.integer(**{place: value}),
+    "float": lambda place, value: float(check.rational(**{place: value})),
+    "Fraction": lambda place, value: check.rational(**{place: value}),
+    "Mapping": _texts,
+}
