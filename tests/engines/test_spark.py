@@ -80,9 +80,10 @@ def check_edges(spark: Spark, kinds: Sequence[Type], folder: Path) -> None:
 KINDS = sorted({arguments(signature) for _, signature in signatures()}, key=str)
 
 
-def test_every_function_on_every_edge(spark: Spark, tmp_path: Path) -> None:
-    for kinds in KINDS:
-        check_edges(spark, kinds, tmp_path)
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: "-".join(kind.value for kind in kinds))
+def test_every_function_on_every_edge(spark: Spark, kinds: Sequence[Type], tmp_path: Path) -> None:
+    check_edges(spark, kinds, tmp_path)
 
 
 def people(count: int) -> list[dict[str, Any]]:
