@@ -43,7 +43,7 @@ async def refused(made: ServiceDesk, caller: Caller, work: Work) -> DiscreetErro
     return found.value
 
 
-def test_a_day_at_the_desk(folder: Path) -> None:
+def test_a_day_at_the_desk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def day() -> None:
         async with desk(folder) as (made, book):
             assert [facts["name"] for facts in made.tables(ANA)] == ["staff", "visits"]
@@ -59,6 +59,10 @@ def test_a_day_at_the_desk(folder: Path) -> None:
             alike = [made.perform(ANA, ask(epsilon="0.2", key="same")) for _ in range(5)]
             assert len({str(found["rows"]) for found in await asyncio.gather(*alike)}) == 1
             book.verify()
+            assert made.ready
+            monkeypatch.setattr(type(book), "stopped", property(lambda _: True))  # a commit failed
+            assert isinstance(await refused(made, ANA, ask(key="k")), ServiceUnavailable)  # not even what is stored
+            assert not made.ready
         assert kinds_of(folder).count("charge") == 3
 
     run(day())
@@ -141,19 +145,6 @@ def check_nothing_lost(book: Book, answer: dict[str, Any]) -> None:
     else:
         assert answer["error"] is QueryFailed
         assert book.balance("visits", analyst="ana").failures == 1
-
-
-def test_a_book_that_cannot_be_relied_on_answers_nobody(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a failed commit, not even what is stored is given, until a restart."""
-
-    async def broken() -> None:
-        async with desk(folder) as (made, book):
-            await made.perform(ANA, ask(key="k"))
-            monkeypatch.setattr(type(book), "stopped", property(lambda _: True))
-            assert isinstance(await refused(made, ANA, ask(key="k")), ServiceUnavailable)
-            assert not made.ready
-
-    run(broken())
 
 
 @pytest.mark.slow

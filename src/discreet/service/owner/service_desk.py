@@ -25,6 +25,7 @@ from discreet.noise import system_bits
 from discreet.service.caller import Caller
 from discreet.service.desk import Document, JobStatus, Operation, Work
 from discreet.service.owner.book_door import BookDoor
+from discreet.service.owner.child_process import Nursery
 from discreet.service.owner.declared_tables import DeclaredTables
 from discreet.service.owner.lane import Lane
 from discreet.service.owner.release_times import release_time
@@ -63,6 +64,7 @@ class ServiceDesk:
         self._book, self._settings, self._config = book, settings, config
         self._declared = DeclaredTables(settings.folder / "discreet.tables.json")
         self._ledger = ThreadPoolExecutor(_THREADS, thread_name_prefix="ledger")
+        self._nursery = Nursery()
         self._facts: list[Document] = []
         self._jobs: dict[str, Running] = {}
         self._by_key: dict[tuple[str, str], Running] = {}
@@ -124,6 +126,7 @@ class ServiceDesk:
             pool.close()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace)
+        self._nursery.close()
         self._ledger.shutdown(wait=True)
 
     @property
@@ -147,7 +150,7 @@ class ServiceDesk:
             config=self._config, memory=chosen.memory, seconds=seconds, tables=self._declared.read(), steward=steward
         )
         door = BookDoor(self._book, analyst=OWNER, steward=steward)
-        return await asyncio.wait_for(WorkerProcess.start(start, door, self._ledger), _STARTING)
+        return await asyncio.wait_for(WorkerProcess.start(self._nursery, start, door, self._ledger), _STARTING)
 
     async def _start_for_steward(self) -> WorkerProcess:
         return await self._start(steward=True)

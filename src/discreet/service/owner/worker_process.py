@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import Executor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +13,8 @@ from discreet.curator.documents.error_documents import error_document, read_erro
 from discreet.errors import DiscreetError, InternalError
 from discreet.service.desk import Document
 from discreet.service.owner.book_door import BookDoor
+from discreet.service.owner.child_process import Child, Nursery
 from discreet.service.worker.messages import LENGTH, MOST, packed, parsed
-
-_PRIVATE = ("DISCREET_KEY",)  # variables that no worker needs
 
 
 class WorkerLost(Exception):
@@ -66,7 +61,7 @@ class WorkerProcess:
         served: how many requests it has had.
     """
 
-    process: subprocess.Popen[bytes]
+    process: Child
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     ledger: Executor
@@ -74,10 +69,11 @@ class WorkerProcess:
     served: int = 0
 
     @classmethod
-    async def start(cls, start: WorkerStart, door: BookDoor, ledger: Executor) -> WorkerProcess:
+    async def start(cls, nursery: Nursery, start: WorkerStart, door: BookDoor, ledger: Executor) -> WorkerProcess:
         """Starts a worker, and returns it once it can be asked.
 
         Args:
+            nursery: where it comes from.
             start: what it is told.
             door: by which it reads the book while it starts.
             ledger: threads in which the book is used.
@@ -87,13 +83,8 @@ class WorkerProcess:
             WorkerLost: if it dies.
         """
         ours, theirs = socket.socketpair()
-        environment = {name: value for name, value in os.environ.items() if name not in _PRIVATE}
-        command = [sys.executable, "-m", "discreet.service.worker", str(theirs.fileno())]
-        quiet: Any = subprocess.DEVNULL
-        process = subprocess.Popen(  # noqa: S603 - our own program, and nothing of a caller's
-            command, pass_fds=[theirs.fileno()], stdin=quiet, stdout=quiet, stderr=quiet, env=environment
-        )
-        theirs.close()
+        with theirs:
+            process = await asyncio.get_running_loop().run_in_executor(ledger, nursery.fork, theirs)
         reader, writer = await asyncio.open_connection(sock=ours)
         worker = cls(process, reader, writer, ledger)
         try:
@@ -130,14 +121,12 @@ class WorkerProcess:
     @property
     def alive(self) -> bool:
         """Tells whether the process runs."""
-        return self.process.poll() is None
+        return self.process.alive
 
     def kill(self) -> None:
-        """Kills it, and waits for the kernel to have done so: a killed process needs no time of its own."""
+        """Kills it, at once and for good."""
         self.writer.close()
-        with suppress(OSError):
-            self.process.kill()
-        self.process.wait()
+        self.process.kill()
 
     def _send(self, message: dict[str, Any]) -> None:
         self.writer.write(packed(message))

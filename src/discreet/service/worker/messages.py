@@ -13,6 +13,8 @@ MOST = 256 << 20
 """Bytes of the longest message."""
 
 LENGTH = struct.Struct(">I")
+PID = struct.Struct(">I")
+"""What a nursery says of a worker that it has forked."""
 
 
 def packed(message: dict[str, Any]) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from discreet.attacks import uniqueness
 from discreet.curator.curator import Curator
 from discreet.curator.documents import (
     answer_document,
@@ -21,6 +20,7 @@ from discreet.curator.inspection.file_check import WARNING, ColumnCheck, check_f
 from discreet.curator.inspection.proposed_config import table_name
 from discreet.curator.served import source_of, table_facts
 from discreet.errors import InvalidParameter
+from discreet.lazy import load
 from discreet.plan.model.schema import Limits
 from discreet.privacy import Budget
 from discreet.service.desk import Document, Operation
@@ -137,6 +137,7 @@ def _inspected(name: str, column: ColumnCheck) -> Document:
 def _attack(curator: Curator, taken: _Taken, _: Who) -> Document:
     """How many people are alone with what others may know of them, in the table as it is; for the steward's eyes."""
     quasi = taken.needed("columns", list)
+    uniqueness = load("discreet.attacks.linkage.uniqueness", "An attack").uniqueness  # few workers need it
     found = uniqueness(source_of(curator, taken.needed("table")), [str(column) for column in quasi])
     return {
         "kind": "finding",
