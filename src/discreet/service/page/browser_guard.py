@@ -14,17 +14,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.service.settings import Settings
 
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-        "base-uri 'none'",
-    )
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 
 HEADERS = {
@@ -95,5 +87,6 @@ def host_name(header: str) -> str:
     if not colon or header.endswith("]"):
         name, port = header, "0"
     bare = name[1:-1] if name.startswith("[") and name.endswith("]") else name
-    fits = port.isascii() and port.isdigit() and all(c.isalnum() or c in ".-" or (c == ":" and bare != name) for c in bare)
-    return bare.lower() if fits and bare.isascii() else ""
+    letters = ".-:" if bare != name else ".-"
+    fits = header.isascii() and port.isdigit() and all(c.isalnum() or c in letters for c in bare)
+    return bare.lower() if fits else ""

@@ -117,7 +117,7 @@ def listed(settings: Settings, most: int = 200) -> list[str]:
     return found
 
 
-# --------------------------------------------------------------------------------------------------------------- uploads
+# ---------------------------------------------------------------------------------------------------- uploads
 
 
 async def store_upload(name: str, parts: AsyncIterator[bytes], settings: Settings) -> FileSource:

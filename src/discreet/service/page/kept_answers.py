@@ -1,6 +1,6 @@
 """Answers that somebody has just got, kept for a while so that they can be exported: what was released stays released.
 
-Nothing is asked again for a download, and nobody gets another's answer: it is found by its caller's name and its number.
+Nothing is asked again for a download, and nobody gets another's answer: it is found by its caller's name and number.
 """
 
 from __future__ import annotations

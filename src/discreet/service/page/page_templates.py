@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
+from fractions import Fraction
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
@@ -11,11 +13,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from discreet.report.display import amount, printable
+from discreet.report.display import amount, percent, printable
 from discreet.report.html import Html
 from discreet.report.render import Scheme, config
 from discreet.service.caller import Permission
 
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 ASSETS = ("htmx.js", "editor.js", "charts.js", "page.js", "page.css", "mark.svg")
 """All that is served beside pages."""
 
@@ -30,6 +33,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"shown": shown, "picture": picture, "moment": moment, "json": json_text, "amount": amount}
+    made.filters |= {"first_question": first_question, "confidence": confidence}
     made.globals |= {
         "asset": asset_address,
         "may": Permission,
@@ -69,6 +73,25 @@ def picture(drawn: Html | None) -> Markup:
     if not isinstance(drawn, Html):
         raise TypeError("Only markup of report.html is put in as it is.")
     return Markup(drawn)  # noqa: S704 - it escapes all that it is given
+
+
+def first_question(table: str) -> str:
+    """Returns a question to begin with.
+
+    >>> first_question("visits"), first_question("Visits 2026")
+    ('SELECT COUNT(*) AS n FROM visits', 'SELECT COUNT(*) AS n FROM "Visits 2026"')
+    """
+    quoted = table if _PLAIN.fullmatch(table) else '"' + table.replace('"', '""') + '"'
+    return f"SELECT COUNT(*) AS n FROM {quoted}"  # noqa: S608 - a draft in an editor, which nobody runs
+
+
+def confidence(text: str) -> str:
+    """Returns an exact confidence in percent.
+
+    >>> confidence("0.95")
+    '95 %'
+    """
+    return percent(Fraction(text))
 
 
 def json_text(value: Any) -> str:

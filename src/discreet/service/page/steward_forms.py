@@ -1,4 +1,4 @@
-"""What stewards write into forms: budgets, and what is declared about a table, with a warning for all that is missing."""
+"""What stewards write into forms: budgets, and declarations about a table, with a warning for all that is missing."""
 
 from __future__ import annotations
 

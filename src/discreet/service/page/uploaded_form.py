@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from email.message import Message
+from typing import Any
 
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import MultipartCallbacks
 from starlette.requests import Request
 
 from discreet.errors import InvalidParameter
@@ -56,7 +56,7 @@ class UploadedForm:
         boundary = told.get_boundary("")
         if told.get_content_type() != "multipart/form-data" or not boundary:
             raise InvalidParameter("form", told.get_content_type(), "to be multipart/form-data", _HINT)
-        callbacks: MultipartCallbacks = {
+        callbacks: Any = {
             "on_part_begin": self._on_part,
             "on_header_field": lambda data, start, end: self._on_header(0, data[start:end]),
             "on_header_value": lambda data, start, end: self._on_header(1, data[start:end]),

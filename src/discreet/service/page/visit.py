@@ -27,6 +27,7 @@ from discreet.service.settings import Settings
 
 MOST_FORM = 1 << 20  # bytes of a form; files come another way
 MOST_FIELDS = 4000
+OUR_FAULT = "Something went wrong here, and it is our fault. Nothing more was spent than the book says."
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"
 _LOG = logging.getLogger("discreet.service.page")
 
@@ -132,6 +133,8 @@ class PageRoute:
             return await self.handler(visit)
         except DiscreetError as error:
             return refused(visit, error)
+        except Exception as error:  # noqa: BLE001 - what it says may hold a question or a key, so only its kind is told
+            return refused(visit, InternalError(type(error).__name__))
 
 
 async def _with_form(visit: Visit) -> Visit:
@@ -175,7 +178,7 @@ async def read_body(request: Request, most: int) -> bytes:
     return b"".join(parts)
 
 
-# ------------------------------------------------------------------------------------------------------------- responses
+# ---------------------------------------------------------------------------------------------------- responses
 
 
 def rendered(site: Site, request: Request, template: str, status: int = 200, **context: Any) -> Response:
@@ -198,10 +201,16 @@ def to_sign_in(request: Request) -> Response:
 
 
 def refused(visit: Visit, error: DiscreetError) -> Response:
-    """Returns an error as a page, or as a piece of one; our own faults are not told."""
-    shown = InternalError("Something went wrong here.") if isinstance(error, InternalError) else error
+    """Returns an error as a page, or as a piece of one, and writes one line without secrets; our faults are not told."""
+    own = isinstance(error, InternalError)
+    shown = OUR_FAULT if own else str(error)
     kind, status = type(error).__name__, status_of(error)
-    _LOG.info("refused %s", json.dumps({"route": visit.request.method, "error": kind, "by": visit.caller.credential}))
+    line = {"method": visit.request.method, "error": kind, "status": status, "by": visit.caller.credential}
+    _LOG.log(
+        logging.ERROR if own else logging.INFO,
+        "page refused %s",
+        json.dumps(line | ({"why": str(error)} if own else {})),
+    )
     context: Mapping[str, Any] = {"error": shown, "kind": kind, "partial": visit.partial}
     response = visit.page("fragments/error.html" if visit.partial else "error.html", status, **context)
     wait = getattr(error, "retry_after", 0)

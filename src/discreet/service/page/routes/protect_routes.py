@@ -1,8 +1,9 @@
-"""Protecting a table: a file is chosen, a worker looks into it, a steward declares what is known, a worker protects it."""
+"""Protecting a table: a file is chosen, a worker looks into it, and a steward declares what is known about it."""
 
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from starlette.responses import Response
 
@@ -13,7 +14,6 @@ from discreet.service.page.file_sources import FileSource, from_path, listed, re
 from discreet.service.page.steward_forms import TYPES, Declaration, declaration, inspected
 from discreet.service.page.uploaded_form import UploadedForm
 from discreet.service.page.visit import CSRF_FIELD, CSRF_HEADER, PageRoute, Visit, require_token, status_of, to
-from urllib.parse import urlencode
 
 
 async def choose_file(visit: Visit) -> Response:

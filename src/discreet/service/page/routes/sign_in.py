@@ -5,13 +5,14 @@ Opening a link uses nothing up, so that a preview of it in a mail program does n
 
 from __future__ import annotations
 
+from urllib.parse import parse_qsl
+
 from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
 from starlette.responses import Response
 
 from discreet.errors import InvalidParameter, NotAuthenticated, TooManyRequests
 from discreet.service.page.visit import Site, Visit, read_body, rendered, to
-from urllib.parse import parse_qsl
 
 MOST_BODY = 4096
 _SECONDS = 12 * 3600
@@ -64,7 +65,7 @@ def _session(site: Site, form: ImmutableMultiDict[str, str], before: str | None)
 
 
 def _failed(site: Site, request: Request, aim: str, why: str, status: int) -> Response:
-    return rendered(site, request, "sign_in.html", status, token="", aim=aim, failed=why)  # noqa: S106 - none is given
+    return rendered(site, request, "sign_in.html", status, token="", aim=aim, failed=why)
 
 
 async def sign_out(visit: Visit) -> Response:
@@ -78,9 +79,9 @@ async def sign_out(visit: Visit) -> Response:
 
 
 def local(aim: str) -> str:
-    """Returns where to go after signing in: a page of ours, whatever a link says.
+    r"""Returns where to go after signing in: a page of ours, whatever a link says.
 
-    >>> local("/ask"), local("//evil.example"), local("https://evil.example"), local("/\\\\evil.example")
+    >>> local("/ask"), local("//evil.example"), local("https://evil.example"), local("/\\evil.example")
     ('/ask', '/', '/', '/')
     """
     safe = aim.startswith("/") and aim[1:2] not in ("/", "\\") and aim.isprintable() and "\\" not in aim

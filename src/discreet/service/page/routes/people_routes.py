@@ -64,7 +64,9 @@ async def make_link(visit: Visit) -> Response:
     token = visit.site.identities.make_link(visit.caller, name)
     scheme = "https" if visit.site.settings.secure else "http"
     text = f"{scheme}://{visit.request.headers['host']}/sign-in?token={token}"
-    return _shown(visit, Secret(title=f"A sign-in link for {name}.", text=text, hint="It works once, for some minutes."))
+    return _shown(
+        visit, Secret(title=f"A sign-in link for {name}.", text=text, hint="It works once, for some minutes.")
+    )
 
 
 async def disable(visit: Visit) -> Response:
@@ -96,7 +98,9 @@ async def make_key(visit: Visit) -> Response:
 async def rotate_key(visit: Visit) -> Response:
     """Replaces a key, and shows the new one once."""
     key, text = visit.site.identities.rotate_key(visit.caller, visit.text("key"))
-    return _shown(visit, Secret(title=f"Key {key}, in place of {visit.text('key')}.", text=text, hint="The old one ended."))
+    return _shown(
+        visit, Secret(title=f"Key {key}, in place of {visit.text('key')}.", text=text, hint="The old one ended.")
+    )
 
 
 async def revoke_key(visit: Visit) -> Response:

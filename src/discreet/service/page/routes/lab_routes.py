@@ -12,6 +12,7 @@ from discreet.report.charts import Spec
 from discreet.report.finding import Finding
 from discreet.service.caller import Permission
 from discreet.service.desk import Document, Operation
+from discreet.service.page.page_templates import first_question
 from discreet.service.page.steward_forms import whole_number
 from discreet.service.page.visit import PageRoute, Visit, status_of
 
@@ -42,9 +43,7 @@ async def choose_epsilon(visit: Visit) -> Response:
 
 
 def _first(tables: list[Document]) -> str:
-    protected = [one["name"] for one in tables if one["protected"]]
-    quoted = protected[0].replace('"', '""') if protected else ""
-    return f'SELECT COUNT(*) AS n FROM "{quoted}"' if quoted else ""
+    return next((first_question(one["name"]) for one in tables if one["protected"]), "")
 
 
 def _candidates(visit: Visit) -> Document:

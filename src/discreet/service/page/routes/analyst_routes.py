@@ -7,7 +7,14 @@ from typing import Any
 
 from starlette.responses import Response
 
-from discreet.errors import DiscreetError, InvalidParameter, QueryFailed, TooManyRequests, UnknownTable, UnsupportedQuery
+from discreet.errors import (
+    DiscreetError,
+    InvalidParameter,
+    QueryFailed,
+    TooManyRequests,
+    UnknownTable,
+    UnsupportedQuery,
+)
 from discreet.noise.tokens import token
 from discreet.service.caller import Permission
 from discreet.service.desk import Document, Operation
@@ -70,7 +77,7 @@ def _arguments(visit: Visit) -> Document:
 
 
 async def explain(visit: Visit) -> Response:
-    """Shows what a draft would cost and how wrong its answer would be; it costs nothing, and a refusal is no failure."""
+    """Shows what a draft would cost and how wrong its answer would be; that is free, and a refusal is no failure."""
     found, error = None, None
     if visit.text("question"):
         try:
