@@ -2,7 +2,8 @@
 
 A browser has a random token in a cookie; the database has its hash. The token of a session is made at sign-in and never
 taken from the browser, so that nobody can be given one beforehand. The CSRF token of a session follows from its token:
-whoever can send the cookie without reading it cannot compute it, and the database does not hold it.
+whoever can send the cookie without reading it cannot compute it, and the database does not hold it. A session that was
+begun with a key is for what the key is for, and ends with it: its public id names the key.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from dataclasses import dataclass
 from discreet.errors import NotAuthenticated
 from discreet.noise.tokens import token
 from discreet.service.caller import Caller, ServiceRole
-from discreet.service.identity.access_keys import hashed
+from discreet.service.identity.access_keys import find_by_id, hashed
 from discreet.service.identity.identity_database import IdentityDatabase
 
 SESSION = "session:"
 """How the credential of a session begins; limits count the person then, who may sign in as often as they like."""
 
+_KEY_MARK = "@"  # between a session's own id and that of its key
 _STEP = 60.0  # seconds between two notes that a session is in use
 _FOUND = "SELECT s.*, p.role, p.disabled FROM sessions s JOIN people p ON p.name = s.person WHERE s.hash = ?"
 
@@ -85,13 +87,15 @@ def take_link(connection: sqlite3.Connection, text: object, now: float) -> str:
     return str(row["person"])
 
 
-def insert_session(connection: sqlite3.Connection, person: str, limits: SessionLimits, now: float) -> str:
-    """Begins a session.
+def insert_session(
+    connection: sqlite3.Connection, person: str, limits: SessionLimits, now: float, *, key: str = ""
+) -> str:
+    """Begins a session, perhaps one that a key has proven and that ends with it.
 
     Returns:
         Its token, for the cookie.
     """
-    text, public = token(), token(16)
+    text, public = token(), token(16) + (f"{_KEY_MARK}{key}" if key else "")
     connection.execute("DELETE FROM sessions WHERE expires <= ? OR used <= ?", (now, now - limits.idle))
     connection.execute(
         "DELETE FROM sessions WHERE person = ? AND hash NOT IN "
@@ -117,4 +121,14 @@ def find_session(database: IdentityDatabase, text: object, limits: SessionLimits
     if now - row["used"] >= _STEP:
         with database.counting() as connection:
             connection.execute("UPDATE sessions SET used = ? WHERE hash = ?", (now, mark))
-    return Caller(name=row["person"], role=ServiceRole(row["role"]), credential=f"{SESSION}{row['id']}")
+    return _caller(database, row, now)
+
+
+def _caller(database: IdentityDatabase, row: sqlite3.Row, now: float) -> Caller | None:
+    """Who has a session: within the scope of the key that began it, and no longer than that may be used."""
+    _, began, key_id = row["id"].partition(_KEY_MARK)
+    key = find_by_id(database, key_id, now) if began else None
+    if began and (key is None or key.person != row["person"]):
+        return None
+    scope = {} if key is None else {"tables": key.tables, "project": key.project}
+    return Caller(name=row["person"], role=ServiceRole(row["role"]), credential=f"{SESSION}{row['id']}", **scope)

@@ -150,6 +150,19 @@ class Identities:
             browser_sessions.end_session(connection, replaces)
             return browser_sessions.insert_session(connection, person, self._limits, self.clock())
 
+    def sign_in_with_key(self, text: object, *, replaces: object = None) -> str:
+        """Begins a session with a key: for what the key is for, and until it ends.
+
+        Raises:
+            NotAuthenticated: if the key does not prove anybody.
+        """
+        caller = self.authenticate_key(text)
+        with self.database.acting() as connection:
+            browser_sessions.end_session(connection, replaces)
+            return browser_sessions.insert_session(
+                connection, caller.name, self._limits, self.clock(), key=caller.credential
+            )
+
     def sign_in_known(self, name: str, *, replaces: object = None) -> str:
         """Begins a session of somebody whom a provider of identities has proven; nobody is made by signing in.
 
