@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from discreet.cli import output
-from discreet.cli.output import csv_text, json_text
+from discreet.cli.output import json_text
+from discreet.report.csv_text import csv_text
 from tests.cases import every
 from tests.cli.clinic import CSV, TOML, run, write
 
@@ -91,7 +91,7 @@ def test_json_says_every_text_exactly(text: str) -> None:
 @pytest.mark.parametrize("mistake", ["_FORMULA", "_NUMBER"])
 def test_mistakes_are_noticed(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
     wrong = {"_FORMULA": re.compile("[=+@]"), "_NUMBER": re.compile("[+-].*")}[mistake]
-    monkeypatch.setattr(output, mistake, wrong)
+    monkeypatch.setattr(f"discreet.report.csv_text.{mistake}", wrong)
     with pytest.raises(AssertionError):
         check_cells([cell for text in FORMULAS for cell in read(csv_text(["k"], [{"k": text}]))[1]])
 

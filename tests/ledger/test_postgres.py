@@ -57,6 +57,9 @@ def run_sql(place: str, *statements: str, user: str = "postgres") -> list[Any]:
         return cursor.fetchall() if cursor.description else []
 
 
+ABOUT = "SELECT obj_description(to_regnamespace(current_schema()), 'pg_namespace')"
+
+
 def schema_of(place: str) -> str:
     return without(place, "schema")[1]["schema"]
 
@@ -478,6 +481,36 @@ def test_a_book_that_grew_younger_is_noticed(place: str) -> None:
         assert fresh.frozen
     with Book(place) as fresh, pytest.raises(LedgerError, match="read-only"):
         fresh.charge("patients", TENTH)
+
+
+# ---------------------------------------------------------------------------------------------------- earlier versions
+
+
+def test_an_old_book_becomes_a_new_one_with_its_first_act_of_a_service(place: str) -> None:
+    schema = schema_of(place)
+    opened(place).close()
+    run_sql(place, postgres_tables.version_sql(schema, 1))
+    with Book(place) as book:
+        book.charge("patients", TENTH)
+        assert run_sql(place, ABOUT)[0][0].endswith("version 1")
+        book.stewardship.record("make key", about="ana")
+        book.verify()
+    assert run_sql(place, ABOUT)[0][0].endswith("version 2")
+
+
+def test_a_role_that_may_not_raise_the_version_says_what_the_owner_runs(granted: str) -> None:
+    schema = schema_of(granted)
+    run_sql(granted, postgres_tables.version_sql(schema, 1), user="owning")
+    with Book(granted.replace("postgres@", "keeping@")) as book:
+        head = book.head()
+        with pytest.raises(
+            LedgerError, match=f"owner runs: COMMENT ON SCHEMA {schema} IS 'discreet ledger, version 2'"
+        ):
+            book.stewardship.record("make key", about="ana")
+        assert book.head() == head
+        run_sql(granted, postgres_tables.version_sql(schema, 2), user="owning")
+        book.stewardship.record("make key", about="ana")
+        book.verify()
 
 
 # ------------------------------------------------------------------------------------------------ from place to place

@@ -207,6 +207,7 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "amend": lambda content: f"to {_budget(content)}",
     "renew": lambda content: f"with {_budget(content)}",
     "appoint": lambda content: f"{content['name']} as {content['role']}",
+    "service": lambda content: " ".join(filter(None, (content["act"], content.get("key"), "of", content["about"]))),
     "charge": lambda content: _question(content["question"]),
     "claim": lambda content: f"entry {content['charge']}, to run it again",
     "interrupt": lambda content: f"of entry {content['charge']}, whose charge stays",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +12,13 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.declarations import HERE, ConfigFile
-from discreet.cli.output import Csv, Form, Html, Json, csv_text, form, json_text, stages, write_page
+from discreet.cli.output import Csv, Form, Html, Json, form, json_text, stages, write_page
 from discreet.curator.asking import choices
 from discreet.curator.asking.answer import Answer
 from discreet.curator.asking.choices import CANDIDATES, Choices
 from discreet.curator.asking.planner import RequestedLimits
 from discreet.curator.curator import Curator
+from discreet.curator.documents.json_values import write_value
 from discreet.errors import InvalidParameter
 from discreet.ledger import OWNER
 from discreet.ledger.serialization import write_loss
@@ -26,6 +26,7 @@ from discreet.measurement.profile.coverage import Coverage
 from discreet.noise import system_bits
 from discreet.plan.model.schema import Limits
 from discreet.report import page
+from discreet.report.csv_text import csv_text
 from discreet.sql.parameters import Parameters
 from discreet.sql.tokens import statements
 
@@ -406,9 +407,8 @@ def _covered(found: Coverage) -> dict[str, float | None]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, dt.date):
-        return value.isoformat()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    """A cell as documents have it, but for what is not finite: that is null here."""
+    return None if isinstance(value, float) and not math.isfinite(value) else write_value(value)
 
 
 def _choices_json(told: Choices) -> str:

@@ -10,11 +10,12 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.output import Csv, Form, Json, csv_text, form, json_text, say
+from discreet.cli.output import Csv, Form, Json, form, json_text, say
 from discreet.errors import InvalidParameter
 from discreet.local.oracles.frequencies import Frequencies
 from discreet.local.permanent_response import PermanentResponse
 from discreet.local.survey import Survey
+from discreet.report.csv_text import csv_text
 
 app = typer.Typer(
     name="survey",

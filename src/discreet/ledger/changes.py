@@ -257,7 +257,7 @@ def _resume(states: States, _entry: Entry) -> None:
 
 
 def _nothing(_states: States, _entry: Entry) -> None:
-    """An answer changes no balance."""
+    """An answer changes no balance, nor does what a service did to people and keys."""
 
 
 _CHANGES: dict[str, Callable[[States, Entry], None]] = {
@@ -274,6 +274,7 @@ _CHANGES: dict[str, Callable[[States, Entry], None]] = {
     "open": _open,
     "renew": _renew,
     "resume": _resume,
+    "service": _nothing,
     "unlock": _unlock,
 }
 """The kinds of entries; a name is never changed, removed or given to another meaning."""

@@ -19,6 +19,7 @@ GENESIS = "0" * 64
 """What stands before the first entry."""
 
 _new = tuple.__new__  # makes a named tuple without the function around it
+_ABOUT = {"appoint": "name", "service": "about"}  # where an act on somebody names them
 _HEAD = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})")
 
 
@@ -69,7 +70,7 @@ class Entry(NamedTuple):
         if (
             analyst is not None
             and analyst != self.who
-            and not (self.kind == "appoint" and self.content["name"] == analyst)
+            and not (self.kind in _ABOUT and self.content[_ABOUT[self.kind]] == analyst)
         ):
             return False
         return project is None or self.content.get("project") == project

@@ -19,7 +19,7 @@ from discreet.ledger import changes, policy
 from discreet.ledger.account import Account, Balance, Role, same_currency
 from discreet.ledger.journal import Journal
 from discreet.ledger.serialization import name, parsed, text, write_loss
-from discreet.ledger.store.base import Transaction
+from discreet.ledger.store.base import VERSIONS, Transaction
 from discreet.ledger.tallies import rules
 from discreet.noise import system_bits
 from discreet.privacy import Loss, Neighbours, Unit
@@ -237,6 +237,27 @@ class Stewardship:
             policy.require_steward(rows, account, steward, "allot to projects")
             body = {"cap": write_loss(cap), "note": why, "project": called}
             changes.apply(rows, rows.add("allot", body, who=steward, account=account))
+
+    def record(self, act: str, *, about: str, by: str = policy.OWNER, facts: Mapping[str, str] | None = None) -> None:
+        """Writes down what a service did to people and keys; it changes no account.
+
+        Args:
+            act: what was done, such as "revoke key".
+            about: to whom.
+            by: who did it: a steward, or the person.
+            facts: what else may be told, such as the public id of a key; never a secret.
+
+        Raises:
+            NotPermitted: if somebody else than a steward acts on others.
+        """
+        person, steward = name(about=about), name(by=by)
+        told = {name(fact=key): name(**{key: value}) for key, value in (facts or {}).items()}
+        with self._journal.acting() as rows:
+            if person != steward:
+                policy.require_steward(rows, "", steward, act)
+            rows.require_version(VERSIONS["service"])
+            body = {**told, "about": person, "act": name(act=act)}
+            changes.apply(rows, rows.add("service", body, who=steward))
 
     def unlock(self, account: str, *, by: str = policy.OWNER, note: str = "") -> None:
         """Gives everybody's failure credits on an account back."""

@@ -65,6 +65,15 @@ Place = tuple[str, str]
 """Scope and name of a state."""
 
 
+VERSION = 2
+"""Of what books hold, in a file or on a server. A book of an earlier version becomes one of this version with the first
+entry that the earlier code does not know, so that the earlier code refuses the book and does not take it for altered;
+until then both can use it."""
+
+VERSIONS = {"service": 2}
+"""Since which version a kind of entry exists; all others are as old as the book."""
+
+
 Places = Callable[[], Sequence[Place]]
 """Tells places, if anybody needs to know."""
 
@@ -102,6 +111,10 @@ class Transaction(ABC):
     @abstractmethod
     def append(self, entry: Entry) -> None:
         """Adds an entry; a second one with the same place, key or charge is refused."""
+
+    @abstractmethod
+    def require_version(self, version: int) -> None:
+        """Makes the book one of this version at least, together with what is written in the transaction."""
 
     @abstractmethod
     def entry(self, sequence: int) -> Entry | None:

@@ -11,7 +11,7 @@ from typing import cast
 from discreet.errors import LedgerError
 from discreet.lazy import load
 from discreet.ledger.entry import Head
-from discreet.ledger.store.base import Store, Transaction
+from discreet.ledger.store.base import VERSIONS, Store, Transaction
 from discreet.ledger.store.sqlite import SqliteStore
 from discreet.postgres_url import is_postgres
 
@@ -81,6 +81,8 @@ def _fill(rows: Transaction, into: Transaction) -> None:
     if into.tail().sequence:
         raise LedgerError("There is already a book where the copy shall be", "Name another place.")
     for entry in rows.entries():
+        if entry.kind in VERSIONS:
+            into.require_version(VERSIONS[entry.kind])
         into.append(entry)
     for answer in rows.answers():
         into.add_answer(*answer)

@@ -51,6 +51,7 @@ _FLUSHED = (  # a transaction of its own, whose commit is waited for since it wr
     "SELECT (SELECT hash FROM {schema}.entries WHERE sequence = %s), set_config('synchronous_commit', %s, true), "
     "pg_logical_emit_message(true, 'discreet', '')"
 )
+_COMMENT = "SELECT obj_description(to_regnamespace(?), 'pg_namespace')"
 _ABOUT = "SELECT to_regnamespace(%s) IS NOT NULL, obj_description(to_regnamespace(%s), 'pg_namespace')"
 
 
@@ -97,6 +98,15 @@ class PostgresTransaction(SqlTransaction):
         while rows := self._ask(page, (after, *values)).fetchall():
             yield from rows
             after = rows[-1][0]
+
+    def require_version(self, version: int) -> None:
+        """See `Transaction.require_version`; only the owner of the tables may."""
+        (about,) = self._ask(_COMMENT, (self._schema,)).fetchone()
+        if postgres_tables.version(about) < version:
+            statement = postgres_tables.version_sql(self._schema, version)
+            hint = f"Its owner runs: {statement};"
+            with self._connections.rights_to(f"make the ledger one of version {version}", hint):
+                self.send((statement, ()))
 
     def check(self) -> None:
         """See `Transaction.check`."""

@@ -155,12 +155,12 @@ class Connections:
         return self._psycopg.Error  # type: ignore[no-any-return]
 
     @contextmanager
-    def rights_to(self, act: str) -> Iterator[None]:
-        """Says what a role lacks the rights for."""
+    def rights_to(self, act: str, hint: str = "") -> Iterator[None]:
+        """Says what a role lacks the rights for, and who can help."""
         try:
             yield
         except self._psycopg.errors.InsufficientPrivilege:
-            hint = "The owner of the ledger runs what `discreet ledger sql` prints: see docs/shared_ledger.md."
+            hint = hint or "The owner of the ledger runs what `discreet ledger sql` prints: see docs/shared_ledger.md."
             raise LedgerError(f"The role may not {act}", hint) from None
 
     @contextmanager

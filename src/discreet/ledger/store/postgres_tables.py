@@ -1,4 +1,4 @@
-"""The tables of a ledger on PostgreSQL, version 1, what keeps them append-only, and what each role is granted.
+"""The tables of a ledger on PostgreSQL, what keeps them append-only, and what each role is granted.
 
 They are those of a ledger file, in a schema of their own. Triggers refuse to change or delete entries and answers, to
 delete states and to empty any table, whoever tries; and an entry is taken only at the end, with the hash that follows
@@ -15,11 +15,11 @@ import re
 from typing import Any
 
 from discreet.errors import InvalidParameter, LedgerError, LedgerTampered
+from discreet.ledger.store.base import VERSION
 
 SCHEMA = "discreet"
 """Where the tables are unless the address names another schema."""
 
-VERSION = 1
 _ABOUT = "discreet ledger, version "
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _TABLES = ("entries", "states", "answers")
@@ -96,7 +96,7 @@ def tables_sql(schema: str = SCHEMA) -> str:
     CREATE SCHEMA discreet;
     COMMENT ON SCHEMA discreet
     """
-    statements = [f"CREATE SCHEMA {schema}", f"COMMENT ON SCHEMA {schema} IS '{_ABOUT}{VERSION}'"]
+    statements = [f"CREATE SCHEMA {schema}", version_sql(schema, VERSION)]
     statements += [_table(schema, table) for table in _TABLES]
     statements += [
         f"CREATE UNIQUE INDEX entries_by_key ON {schema}.entries (who, key) WHERE key <> ''",
@@ -111,6 +111,15 @@ def tables_sql(schema: str = SCHEMA) -> str:
     ]
     statements += [_trigger(schema, name, *told) for name, told in _TRIGGERS.items()]
     return "".join(f"{statement};\n" for statement in statements)
+
+
+def version_sql(schema: str, number: int) -> str:
+    """Returns the statement that makes a ledger one of a version.
+
+    >>> version_sql("discreet", 2)
+    "COMMENT ON SCHEMA discreet IS 'discreet ledger, version 2'"
+    """
+    return f"COMMENT ON SCHEMA {schema} IS '{_ABOUT}{int(number)}'"
 
 
 def grants_sql(writer: str, *, schema: str = SCHEMA, only_read: bool = False) -> str:

@@ -18,8 +18,8 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from discreet.errors import LedgerError, LedgerTampered
-from discreet.ledger.store.base import DEAF, Deferral, Places, Store, Transaction
-from discreet.ledger.store.sqlite_tables import APPLICATION, STATEMENTS, VERSION, check_statements
+from discreet.ledger.store.base import DEAF, VERSION, Deferral, Places, Store, Transaction
+from discreet.ledger.store.sqlite_tables import APPLICATION, STATEMENTS, check_statements
 from discreet.ledger.store.transaction import Remembered, SqlTransaction
 
 MEMORY = ":memory:"
@@ -53,6 +53,12 @@ class SqliteTransaction(SqlTransaction):
                 yield row
         except sqlite3.DatabaseError:
             raise LedgerTampered(last + 1, "cannot be read") from None
+
+    def require_version(self, version: int) -> None:
+        """See `Transaction.require_version`; the number is in the file's header, and part of the transaction."""
+        (found,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if found < version:
+            self._connection.execute(f"PRAGMA user_version={int(version)}")
 
     def check(self) -> None:
         """See `Transaction.check`."""

@@ -1,8 +1,9 @@
-"""The tables of a ledger file, version 1, and what keeps them append-only.
+"""The tables of a ledger file, and what keeps them append-only.
 
 `entries` is the book: only its end can be written. `states` is what the entries amount to, so that a charge need not
 add them all up; verifying does. `answers` holds the bytes that were sent, whose digests are in the entries. Triggers
-keep them append-only. Nothing here changes within a version: a file written by version 1 is read by every later one.
+keep them append-only. They are the same in versions 1 and 2, which differ in the kinds of entries that a book may hold
+(`store.base`): a file written by version 1 is read by every later one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import sqlite3
 
 from discreet.errors import LedgerTampered
 
-VERSION = 1
 APPLICATION = 0x44495343  # "DISC", in the header of every ledger file
 
 _ENTRIES = """CREATE TABLE entries (

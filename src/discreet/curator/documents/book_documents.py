@@ -1,0 +1,67 @@
+"""Balances and entries of the book as documents, and back."""
+
+from __future__ import annotations
+
+from discreet.curator.documents.json_values import (
+    Document,
+    Given,
+    read_any_loss,
+    read_remaining,
+    read_some_loss,
+    reader,
+    write_loss_text,
+    write_remaining,
+)
+from discreet.ledger import Balance, Entry
+
+
+def balance_document(balance: Balance) -> Document:
+    """Returns the figures of an account, or of somebody on it."""
+    return {
+        "kind": "balance",
+        "total": write_loss_text(balance.total),
+        "spent": write_loss_text(balance.spent),
+        "remaining": write_remaining(balance.remaining),
+        "lifetime": write_loss_text(balance.lifetime),
+        "period": balance.period,
+        "failures": balance.failures,
+        "stopped": list(balance.stopped),
+        "locked": balance.locked,
+        "facts": dict(balance.facts),
+    }
+
+
+@reader("account's balance")
+def read_balance(document: Given) -> Balance:
+    """Returns the balance of a document.
+
+    Raises:
+        InvalidParameter: if it is the document of nothing of the kind.
+    """
+    return Balance(
+        total=read_some_loss(document["total"]),
+        spent=read_any_loss(document["spent"]),
+        remaining=read_remaining(document["remaining"]),
+        lifetime=read_any_loss(document["lifetime"]),
+        period=int(document["period"]),
+        failures=int(document["failures"]),
+        stopped=tuple(map(str, document["stopped"])),
+    )
+
+
+def entry_document(entry: Entry) -> Document:
+    """Returns an entry of the book for those who may see it: never with the salt of an account.
+
+    Its "body" is the text that is hashed, or of an "open" entry that text without the salt.
+    """
+    return {"entry": entry.kind, **{name: part for name, part in entry.shown._asdict().items() if name != "kind"}}
+
+
+@reader("entry")
+def read_entry(document: Given) -> Entry:
+    """Returns the entry of a document.
+
+    Raises:
+        InvalidParameter: if it is the document of none.
+    """
+    return Entry(**{name: document["entry" if name == "kind" else name] for name in Entry._fields})

@@ -1,0 +1,155 @@
+"""Errors as documents, and back: the same class, with the same message and the same fields.
+
+What is no error of this library is told as an `InternalError` without its message, which could hold anything.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import singledispatch
+from typing import Any
+
+from discreet import errors
+from discreet.curator.documents.json_values import (
+    Document,
+    Given,
+    read_event,
+    read_float,
+    read_remaining,
+    read_some_loss,
+    reader,
+    write_event,
+    write_remaining,
+    write_value,
+)
+from discreet.errors import DiscreetError, InternalError
+from discreet.ledger import Remaining
+from discreet.ledger.serialization import NAMES, write_loss
+from discreet.privacy import Loss
+from discreet.privacy.events import Event
+
+OUR_FAULT = "Something went wrong that should not have; nothing is said about why."
+"""The message of every error that is none of this library's own."""
+
+_CLASSES: Mapping[str, type[DiscreetError]] = {
+    name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, DiscreetError)
+}
+_FIELD = re.compile(r"[a-z][a-z_]*")
+_LONGEST = 120  # characters of a value that is told by its text
+_LARGEST = 10**40  # from here on a whole number is told by its text: printing larger ones can fail
+_OWN = frozenset(("error", "message", "hint", "notes", "request_id"))
+
+
+def error_document(error: BaseException) -> Document:
+    """Returns an error: the name of its class as "error", "message", "hint", and the fields of its class.
+
+    >>> error_document(errors.UnknownTable("vists", ["visits"]))["hint"]
+    "Did you mean 'visits'?"
+    >>> error_document(KeyError("a secret"))["error"]
+    'InternalError'
+    """
+    if type(error).__name__ not in _CLASSES or type(error) is InternalError:
+        error = InternalError(OUR_FAULT)
+    fields = {name: _write(value) for name, value in vars(error).items() if not name.startswith("_")}
+    notes = list(getattr(error, "__notes__", ()))
+    return {"error": type(error).__name__, "message": str(error), "hint": "", **fields} | (
+        {"notes": notes} if notes else {}
+    )
+
+
+@reader("error")
+def read_error(document: Given) -> DiscreetError:
+    """Returns the error of a document, which may be raised; one of a class that is not known is a `ServiceError`.
+
+    Raises:
+        InvalidParameter: if it is the document of none.
+    """
+    kind = _CLASSES.get(document["error"], errors.ServiceError)
+    error = kind.__new__(kind)
+    error.args = (str(document["message"]),)
+    error.__dict__["hint"] = str(document["hint"])
+    for name, value in document.items():
+        if name not in _OWN and _FIELD.fullmatch(name):
+            error.__dict__[name] = _read(value)
+    if isinstance(error, errors.MissingExtra):
+        error.name, error.msg = document["module"], str(document["message"])  # where the interpreter keeps them
+    for note in document.get("notes", ()):
+        error.add_note(str(note))
+    return error
+
+
+@singledispatch
+def _write(value: object) -> Any:
+    """Returns a field as JSON; amounts, losses and events keep what they are, and all else is told by its text."""
+    return {"text": _short(value)}
+
+
+@_write.register(bool | str | None)
+def _(value: bool | str | None) -> Any:
+    return value
+
+
+@_write.register
+def _(value: float) -> Any:
+    return value if math.isfinite(value) else {"text": _short(value), "float": write_value(value)}
+
+
+@_write.register
+def _(value: int) -> Any:
+    return value if abs(value) < _LARGEST else {"text": _short(value)}
+
+
+@_write.register(tuple | list)
+def _(value: tuple[Any, ...] | list[Any]) -> Any:
+    return [_write(each) for each in value]
+
+
+@_write.register
+def _(value: Remaining) -> Any:
+    return write_remaining(value)
+
+
+@_write.register
+def _(value: Loss) -> Any:
+    return {"text": _short(value), **(write_loss(value) if type(value) in NAMES else {})}
+
+
+@_write.register
+def _(value: Event) -> Any:
+    return {"text": _short(value), "event": write_event(value)}
+
+
+@_write.register
+def _(value: Fraction) -> Any:
+    return {"text": _short(value), "ratio": str(value)}
+
+
+def _read(written: Any) -> Any:
+    if isinstance(written, list):
+        return tuple(_read(each) for each in written)
+    if not isinstance(written, Mapping):
+        return written
+    return next((read(written) for name, read in _READERS.items() if name in written), None)
+
+
+_READERS: Mapping[str, Callable[[Given], Any]] = {
+    "largest_epsilon": read_remaining,  # before what it has beside it
+    "epsilon": read_some_loss,
+    "rho": read_some_loss,
+    "event": lambda written: read_event(written["event"]),
+    "float": lambda written: read_float(written["float"]),
+    "ratio": lambda written: Fraction(written["ratio"]),
+    "text": lambda written: str(written["text"]),
+}
+"""How an object is read that has a field of that name."""
+
+
+def _short(value: object) -> str:
+    try:
+        text = str(value)
+    except ValueError:  # an integer beyond the interpreter's limit for printing
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."

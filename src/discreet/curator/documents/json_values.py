@@ -1,0 +1,154 @@
+"""What documents are made of: cells, amounts, losses and events as JSON and back.
+
+Amounts are exact texts, days and moments are in ISO 8601, and what is not finite is "Infinity" or "-Infinity", since
+JSON has no such number.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import wraps
+from typing import Any, TypeVar
+
+from discreet.errors import InvalidParameter
+from discreet.ledger import Remaining
+from discreet.ledger.serialization import read_loss, write_loss
+from discreet.measurement.profile.sizes import Figure
+from discreet.plan.model.nodes import Value
+from discreet.privacy import Loss, events
+
+Document = dict[str, Any]
+"""Plain JSON: dictionaries with texts as keys, lists, texts, numbers, truth values and null."""
+
+Given = Mapping[str, Any]
+Made = TypeVar("Made")
+
+_ISO_DAY = len("2026-03-01")
+_NOT_FINITE = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
+_MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # of a reader of what is no document
+
+
+def reader(kind: str) -> Callable[[Callable[[Given], Made]], Callable[[Given], Made]]:
+    """Decorates a function that reads a document, so that it refuses whatever is none with one error.
+
+    Args:
+        kind: what it reads, as "answer".
+    """
+
+    def decorated(read: Callable[[Given], Made]) -> Callable[[Given], Made]:
+        @wraps(read)
+        def guarded(document: Given) -> Made:
+            try:
+                return read(document)
+            except _MALFORMED:
+                hint = "It was changed on its way, or written by another version of this library."
+                raise InvalidParameter("document", "this one", f"to be that of an {kind}", hint) from None
+
+        return guarded
+
+    return decorated
+
+
+def write_value(value: Value) -> Any:
+    """Returns a cell, an end of an interval or another plain value as JSON.
+
+    >>> write_value(dt.date(2026, 3, 1)), write_value(-math.inf), write_value(2**70), write_value("a")
+    ('2026-03-01', '-Infinity', 1180591620717411303424, 'a')
+    """
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        return _NOT_FINITE[str(value)]
+    return value
+
+
+def read_value(kind: str, written: Any) -> Value:
+    """Returns the cell that `write_value` wrote, in a column of a type.
+
+    >>> read_value("timestamp", "2026-03-01T12:00:00"), read_value("float", "Infinity"), read_value("text", "Infinity")
+    (datetime.datetime(2026, 3, 1, 12, 0), inf, 'Infinity')
+    """
+    found: Value = written
+    if written is None or not isinstance(written, str) or kind == "text":
+        return found
+    if kind in ("date", "timestamp"):
+        return dt.date.fromisoformat(written) if len(written) == _ISO_DAY else dt.datetime.fromisoformat(written)
+    return read_float(written)
+
+
+def read_float(written: Any) -> float:
+    """Returns a number that `write_value` wrote; it may be infinite.
+
+    Raises:
+        ValueError: if it is a text of any other kind.
+    """
+    if isinstance(written, str) and written not in _NOT_FINITE.values():
+        raise ValueError(written)
+    return float(written)
+
+
+def write_amount(amount: Fraction) -> str:
+    """Returns an exact amount: in decimals where it has some, else as a ratio.
+
+    >>> write_amount(Fraction(19, 20)), write_amount(Fraction(1, 3)), write_amount(Fraction(3))
+    ('0.95', '1/3', '3')
+    """
+    for text in (str(amount), f"{float(amount)!r}"):
+        if "/" not in text and "e" not in text and Fraction(text) == amount:
+            return text
+    return str(amount)
+
+
+def write_loss_text(loss: Loss | None) -> Document | None:
+    """Returns a loss as its exact amounts, and as it is printed.
+
+    >>> from discreet.privacy import Budget
+    >>> write_loss_text(Budget(epsilon="0.1"))
+    {'text': 'epsilon=0.1', 'epsilon': '1/10'}
+    """
+    return None if loss is None else {"text": str(loss), **write_loss(loss)}
+
+
+def read_some_loss(written: Given) -> Loss:
+    """Returns the loss that `write_loss_text` wrote."""
+    return read_loss({name: text for name, text in written.items() if name in ("epsilon", "rho", "delta")})
+
+
+def read_any_loss(written: Given | None) -> Loss | None:
+    """Returns the loss that `write_loss_text` wrote, or None for none."""
+    return None if written is None else read_some_loss(written)
+
+
+def write_remaining(left: Remaining) -> Document:
+    """Returns what is left: a loss, and in "largest_epsilon" the largest pure question that is still possible."""
+    return {"text": str(left.loss), **write_loss(left.loss), "largest_epsilon": write_amount(left.epsilon)}
+
+
+def read_remaining(written: Given) -> Remaining:
+    """Returns what `write_remaining` wrote."""
+    return Remaining(read_some_loss(written), Fraction(written["largest_epsilon"]))
+
+
+def write_event(event: events.Event) -> Document:
+    """Returns an event as its own JSON has it, which never changes its meaning."""
+    made: Document = json.loads(events.to_json(event))
+    return made
+
+
+def read_event(written: Given) -> events.Event:
+    """Returns the event that `write_event` wrote."""
+    return events.from_json(json.dumps(written))
+
+
+def write_figure(found: Figure | None) -> list[Any] | None:
+    """Returns an estimate with the ends of its interval: value, low, high."""
+    return None if found is None else [write_value(part) for part in (found.value, found.low, found.high)]
+
+
+def read_figure(written: list[Any] | None) -> Figure | None:
+    """Returns what `write_figure` wrote."""
+    return None if written is None else Figure(*map(read_float, written))

@@ -1,0 +1,357 @@
+"""Who is known: people, their keys and sessions, and the proof of each.
+
+Formal guarantee: `authenticate_key`, `authenticate_session` and `caller_of_key` return a caller only while the key or
+session has neither expired nor been revoked and its person is not disabled, as the database says at that call; whoever
+shows anything else gets one error, which does not say why. Acts that give rights are in the book before they take
+effect; acts that take rights away take effect first, so that a book that cannot be written keeps nobody in.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from discreet.errors import InvalidParameter, NotAuthenticated, NotPermitted
+from discreet.ledger import OWNER
+from discreet.noise.tokens import random_bytes
+from discreet.service.caller import Caller, Permission, ServiceRole
+from discreet.service.identity import access_keys, browser_sessions, people, scram
+from discreet.service.identity.access_keys import AccessKey, Scope
+from discreet.service.identity.browser_sessions import SessionLimits
+from discreet.service.identity.identity_database import IdentityDatabase
+from discreet.service.identity.people import Person, Recorder
+
+_SALTS = "salts"
+_SALT_SECRET_BYTES = 32
+
+
+class Identities:
+    """People, keys, sessions and sign-in links, in a database of their own.
+
+    Args:
+        path: the file, made with mode 0600 if there is none; ":memory:" for play.
+        record: writes acts on people and keys into the book.
+        limits: how long sessions and links last.
+        clock: seconds since 1970.
+
+    Raises:
+        ServiceUnavailable: if the file cannot be used.
+
+    >>> identities = Identities(":memory:")
+    >>> key_id, text = identities.make_key(identities.local, "ana", ServiceRole.ANALYST, tables=["visits"])
+    >>> identities.authenticate_key(text).name
+    'ana'
+    >>> identities.revoke_key(identities.local, key_id)
+    >>> identities.authenticate_key(text)
+    Traceback (most recent call last):
+    discreet.errors.NotAuthenticated: A valid key or session is needed. Sign in again, or ask a steward for a key.
+    """
+
+    local = people.LOCAL
+    """Whoever starts the service on the machine that holds its files."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        record: Recorder = people.unrecorded,
+        limits: SessionLimits = SessionLimits(),  # noqa: B008 - frozen
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.database = IdentityDatabase(path)
+        self.clock = clock
+        self._record, self._limits = record, limits
+        with self.database.acting() as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO people VALUES (?,?,?,?,NULL)",
+                (OWNER, people.folded(OWNER), ServiceRole.OWNER.value, clock()),
+            )
+            connection.execute("INSERT OR IGNORE INTO secrets VALUES (?,?)", (_SALTS, random_bytes(_SALT_SECRET_BYTES)))
+        self._salts: bytes = self.database.rows("SELECT value FROM secrets WHERE name = ?", _SALTS)[0]["value"]
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self.database.close()
+
+    # ----------------------------------------------------------------------------------------------------- proving
+
+    def authenticate_key(self, text: object) -> Caller:
+        """Returns who shows a key.
+
+        Raises:
+            NotAuthenticated: if it is malformed, unknown, expired, revoked, or its person is disabled; all alike.
+        """
+        return _proven(access_keys.find(self.database, text, self.clock()))
+
+    def caller_of_key(self, key_id: str) -> Caller:
+        """Returns who has a key that was proven before, such as at the beginning of a connection.
+
+        Raises:
+            NotAuthenticated: if it has expired since, was revoked or replaced, or its person was disabled.
+        """
+        return _proven(access_keys.find_by_id(self.database, key_id, self.clock()))
+
+    def scram_verifier(self, user: str) -> list[scram.Verifier]:
+        """Returns what proves the keys of a name, for `scram.Exchange`; at least one, whoever is asked for."""
+        salt = scram.salt_for(user, self._salts)
+        found = access_keys.verifiers(self.database, user, salt, scram.ITERATIONS, self.clock())
+        return found or [scram.Verifier.of_nobody(salt)]
+
+    def authenticate_session(self, token: object) -> tuple[Caller, str]:
+        """Returns who has a session, and the token that its forms must show.
+
+        Raises:
+            NotAuthenticated: if there is no such session, it was idle or lasted too long, or its person is disabled.
+        """
+        caller = browser_sessions.find_session(self.database, token, self._limits, self.clock())
+        if caller is None or not isinstance(token, str):
+            raise NotAuthenticated
+        return caller, browser_sessions.csrf_of(token)
+
+    def require_csrf(self, token: str, shown: object) -> None:
+        """Lets pass a form that shows its session's token.
+
+        Raises:
+            NotPermitted: for all others.
+        """
+        if not browser_sessions.same_csrf(token, shown):
+            raise NotPermitted("this page", "send a form", "Reload the page and send it again.")
+
+    # ---------------------------------------------------------------------------------------------------- sessions
+
+    def make_link(self, by: Caller, name: str) -> str:
+        """Makes a sign-in link for somebody, which works once.
+
+        Returns:
+            Its token, shown once.
+
+        Raises:
+            NotPermitted: if `by` may not manage them.
+            InvalidParameter: if nobody has that name.
+        """
+        person = self._person(by, name, "make a sign-in link")
+        self._record("make sign-in link", by=by.name, about=person.name)
+        with self.database.acting() as connection:
+            return browser_sessions.insert_link(connection, person.name, self._limits, self.clock())
+
+    def sign_in(self, link: object, *, replaces: object = None) -> str:
+        """Begins a session with a link, which is used up; the session that a browser had before ends.
+
+        Returns:
+            The token of the new session, for a cookie.
+
+        Raises:
+            NotAuthenticated: if the link is unknown, used or late.
+        """
+        with self.database.acting() as connection:
+            person = browser_sessions.take_link(connection, link, self.clock())
+            browser_sessions.end_session(connection, replaces)
+            return browser_sessions.insert_session(connection, person, self._limits, self.clock())
+
+    def sign_in_known(self, name: str, *, replaces: object = None) -> str:
+        """Begins a session of somebody whom a provider of identities has proven; nobody is made by signing in.
+
+        Raises:
+            NotAuthenticated: if nobody has that name, or they are disabled.
+        """
+        with self.database.acting() as connection:
+            row = connection.execute("SELECT 1 FROM people WHERE name = ? AND disabled IS NULL", (name,)).fetchone()
+            if row is None:
+                raise NotAuthenticated
+            browser_sessions.end_session(connection, replaces)
+            return browser_sessions.insert_session(connection, name, self._limits, self.clock())
+
+    def sign_out(self, token: object) -> None:
+        """Ends a session."""
+        with self.database.acting() as connection:
+            browser_sessions.end_session(connection, token)
+
+    # ------------------------------------------------------------------------------------------------------ people
+
+    def people(self, by: Caller) -> list[Person]:
+        """Returns everybody, in the order of their names.
+
+        Raises:
+            NotPermitted: if `by` manages nobody.
+        """
+        by.require(Permission.MANAGE_PEOPLE)
+        return [Person.of(row) for row in self.database.rows("SELECT * FROM people ORDER BY name")]
+
+    def make_person(self, by: Caller, name: str, role: ServiceRole) -> Person:
+        """Makes somebody known; they can do nothing before they have a key or a link.
+
+        Raises:
+            NotPermitted: if `by` may not make that role.
+            InvalidParameter: if the name is taken, reserved or none.
+        """
+        called = people.checked(name, role)
+        people.require_managing(by, "", role, "make somebody")
+        if self.database.row("SELECT 1 FROM people WHERE folded = ?", people.folded(called)) is not None:
+            raise InvalidParameter("name", called, "not to be taken", "Somebody has that name, or one like it.")
+        self._record("make person", by=by.name, about=called, role=role)
+        made = Person(name=called, role=role, created=self.clock())
+        with self.database.acting() as connection:
+            self._insert(connection, made)
+        return made
+
+    def _insert(self, connection: sqlite3.Connection, person: Person) -> None:
+        values = (person.name, people.folded(person.name), person.role.value, person.created)
+        try:
+            connection.execute("INSERT INTO people VALUES (?,?,?,?,NULL)", values)
+        except sqlite3.IntegrityError:  # somebody else was faster
+            raise InvalidParameter("name", person.name, "not to be taken", "Choose another name.") from None
+
+    def disable_person(self, by: Caller, name: str) -> None:
+        """Ends all that somebody has: keys, sessions, links; their name and history stay.
+
+        Raises:
+            NotPermitted: if `by` may not manage them, or it is the owner.
+        """
+        person = self._person(by, name, "disable somebody", alive=False)
+        if person.role is ServiceRole.OWNER:
+            raise NotPermitted(by.name, "disable the owner", "Revoke the owner's keys instead.")
+        now = self.clock()
+        with self.database.acting() as connection:
+            connection.execute("UPDATE people SET disabled = ? WHERE name = ? AND disabled IS NULL", (now, name))
+            connection.execute("UPDATE keys SET revoked = ? WHERE person = ? AND revoked IS NULL", (now, name))
+            connection.execute("DELETE FROM sessions WHERE person = ?", (name,))
+            connection.execute("DELETE FROM links WHERE person = ?", (name,))
+        self._record("disable person", by=by.name, about=name)
+
+    def enable_person(self, by: Caller, name: str) -> None:
+        """Lets somebody in again, with keys and links to be made anew."""
+        person = self._person(by, name, "enable somebody", alive=False)
+        self._record("enable person", by=by.name, about=person.name)
+        with self.database.acting() as connection:
+            connection.execute("UPDATE people SET disabled = NULL WHERE name = ?", (person.name,))
+
+    def end_sessions(self, by: Caller, name: str) -> None:
+        """Ends all sessions and links of somebody, who may be oneself."""
+        if by.name != name:
+            self._person(by, name, "end sessions", alive=False)
+        with self.database.acting() as connection:
+            connection.execute("DELETE FROM sessions WHERE person = ?", (name,))
+            connection.execute("DELETE FROM links WHERE person = ?", (name,))
+        self._record("end sessions", by=by.name, about=name)
+
+    def _person(self, by: Caller, name: str, act: str, *, alive: bool = True) -> Person:
+        """Somebody whom `by` manages."""
+        by.require(Permission.MANAGE_PEOPLE)
+        row = self.database.row("SELECT * FROM people WHERE name = ?", name)
+        if row is None:
+            raise InvalidParameter("name", name, "to be known", "Make the person first.")
+        person = Person.of(row)
+        people.require_managing(by, person.name, person.role, act)
+        if alive and person.disabled is not None:
+            raise InvalidParameter("name", name, "not to be disabled", "Enable them first.")
+        return person
+
+    # -------------------------------------------------------------------------------------------------------- keys
+
+    def keys(self, by: Caller) -> list[AccessKey]:
+        """Returns all keys, in use or not, oldest first; of those who manage nobody, their own."""
+        return access_keys.every(self.database, None if by.may(Permission.MANAGE_PEOPLE) else by.name)
+
+    def make_key(
+        self,
+        by: Caller,
+        name: str,
+        role: ServiceRole | None = None,
+        *,
+        tables: Iterable[str] | None = None,
+        project: str = "",
+        expires_days: int = 90,
+        note: str = "",
+    ) -> tuple[str, str]:
+        """Makes a key for somebody, who is made known if they are not and a role is given.
+
+        Args:
+            by: who makes it.
+            name: for whom.
+            role: theirs; None if they are known.
+            tables: which tables it is for; None for all.
+            project: that its questions count against; "" for none.
+            expires_days: until it ends.
+            note: what it is for, on one line.
+
+        Returns:
+            Its public id, and the key as it is shown, once.
+
+        Raises:
+            NotPermitted: if `by` may not manage them.
+            InvalidParameter: if the name, the role or something else does not fit.
+        """
+        now = self.clock()
+        scope, expires = Scope.of(tables, project, note), access_keys.expiry(expires_days, now)
+        by.require(Permission.MANAGE_PEOPLE)
+        people.require_whole(by, "make keys")
+        if role is not None and self.database.row("SELECT 1 FROM people WHERE name = ?", name) is None:
+            self.make_person(by, name, role)
+        person = self._person(by, name, "make keys")
+        if role is not None and role is not person.role:
+            raise InvalidParameter("role", role.value, f"to be {person.role.value!r}, theirs", "Leave it out.")
+        text = access_keys.new_text(access_keys.new_id())
+        self._record("make key", by=by.name, about=name, key=access_keys.id_of(text))
+        salt = scram.salt_for(name, self._salts)
+        with self.database.acting() as connection:
+            access_keys.insert(connection, text, salt, person=name, scope=scope, now=now, expires=expires)
+        return access_keys.id_of(text), text
+
+    def revoke_key(self, by: Caller, key_id: str) -> None:
+        """Ends a key at once, for whoever uses it now as well.
+
+        Raises:
+            NotPermitted: if `by` may not, or there is no such key.
+        """
+        key = self._key(by, key_id, "revoke this key")
+        with self.database.acting() as connection:
+            access_keys.revoke(connection, key.id, self.clock())
+        self._record("revoke key", by=by.name, about=key.person, key=key.id)
+
+    def rotate_key(self, by: Caller, key_id: str, *, expires_days: int | None = None) -> tuple[str, str]:
+        """Replaces a key by one of the same person and scope, and ends it at once; caps and history are the person's.
+
+        Args:
+            by: whoever manages the person, or the person.
+            key_id: of a key in use.
+            expires_days: until the new one ends, for those who manage keys; None for when the old one would have.
+
+        Returns:
+            The new public id, and the new key as it is shown, once.
+
+        Raises:
+            NotPermitted: if `by` may not, or there is no such key.
+            InvalidParameter: if the key has ended.
+        """
+        key, now = self._key(by, key_id, "rotate this key"), self.clock()
+        if access_keys.find_by_id(self.database, key.id, now) is None:
+            raise InvalidParameter("key", key.id, "to be in use", "Make a new key.")
+        if expires_days is not None:
+            by.require(Permission.MANAGE_PEOPLE)
+        expires = key.expires if expires_days is None else access_keys.expiry(expires_days, now)
+        text = access_keys.new_text(access_keys.next_id(key.id))
+        self._record("rotate key", by=by.name, about=key.person, key=key.id)
+        scope = Scope(tables=key.tables, project=key.project, note=key.note)
+        salt = scram.salt_for(key.person, self._salts)
+        with self.database.acting() as connection:
+            access_keys.revoke(connection, key.id, now)
+            access_keys.insert(connection, text, salt, person=key.person, scope=scope, now=now, expires=expires)
+        return access_keys.id_of(text), text
+
+    def _key(self, by: Caller, key_id: str, act: str) -> AccessKey:
+        """A key that `by` may act on: whether others exist is not said."""
+        key = access_keys.known(self.database, key_id)
+        own = key is not None and by.name == key.person
+        if key is None or not (own or (by.may(Permission.MANAGE_PEOPLE) and people.manages(by, key.person, key.role))):
+            raise NotPermitted(by.name, act, "Look for its id among your keys.")
+        if by.credential != key.id:
+            people.require_whole(by, act)
+        return key
+
+
+def _proven(key: AccessKey | None) -> Caller:
+    if key is None:
+        raise NotAuthenticated
+    return key.caller

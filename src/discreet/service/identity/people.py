@@ -1,0 +1,115 @@
+"""People: their names, and who may make and manage whom."""
+
+from __future__ import annotations
+
+import sqlite3
+import unicodedata
+from dataclasses import dataclass
+from typing import Protocol
+
+from discreet.errors import InvalidParameter, NotPermitted
+from discreet.ledger import OWNER
+from discreet.ledger.serialization import name as checked_name
+from discreet.service.caller import Caller, Permission, ServiceRole
+
+LOCAL = Caller(name=OWNER, role=ServiceRole.OWNER, credential="local")
+"""Whoever starts the service on the machine that holds the files."""
+
+_MAKES = {
+    ServiceRole.OWNER: (ServiceRole.STEWARD, ServiceRole.AUDITOR, ServiceRole.ANALYST),
+    ServiceRole.STEWARD: (ServiceRole.AUDITOR, ServiceRole.ANALYST),
+}
+"""Whom each role makes, and whose keys it manages beside its own."""
+
+
+class Recorder(Protocol):
+    """Writes what was done to people and keys into the book; `Acts.record` does."""
+
+    def __call__(self, act: str, *, by: str, about: str, key: str = "", role: ServiceRole | None = None) -> None:
+        """Writes one act.
+
+        Args:
+            act: what was done, such as "make key".
+            by: who did it.
+            about: to whom.
+            key: the public id of a key; never a secret.
+            role: of a new person.
+        """
+
+
+def unrecorded(act: str, *, by: str, about: str, key: str = "", role: ServiceRole | None = None) -> None:
+    """Writes nothing; for tests and play."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Somebody who may be given keys.
+
+    Attributes:
+        created, disabled: seconds since 1970; None if they are not disabled.
+    """
+
+    name: str
+    role: ServiceRole
+    created: float
+    disabled: float | None = None
+
+    @classmethod
+    def of(cls, row: sqlite3.Row) -> Person:
+        """Returns the person of a row."""
+        role = ServiceRole(row["role"])
+        return cls(name=row["name"], role=role, created=row["created"], disabled=row["disabled"])
+
+
+def folded(name: str) -> str:
+    r"""Returns what two names share that a reader could take for one another by case or compatible letters.
+
+    >>> folded("Owner") == folded("owner") == folded("\uff4fwner")
+    True
+    """
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+def checked(name: object, role: ServiceRole) -> str:
+    """Returns the name of a new person.
+
+    Raises:
+        InvalidParameter: if it is no name of the book's, or the reserved one of the owner for somebody else.
+
+    >>> checked("Owner", ServiceRole.ANALYST)
+    Traceback (most recent call last):
+    discreet.errors.InvalidParameter: Expected name='Owner' not to be that of the owner. Choose another name.
+    """
+    called = checked_name(name=name)
+    if role is ServiceRole.OWNER and called != OWNER:
+        raise InvalidParameter("role", role.value, f"to be that of {OWNER!r} only", "Make a steward instead.")
+    if role is not ServiceRole.OWNER and folded(called) == OWNER:
+        raise InvalidParameter("name", called, "not to be that of the owner", "Choose another name.")
+    return called
+
+
+def require_whole(by: Caller, act: str) -> None:
+    """Refuses a credential that is for some tables or one project: it would make one that is for more.
+
+    Raises:
+        NotPermitted: if it is.
+    """
+    if by.tables is not None or by.project:
+        raise NotPermitted(by.name, act, "This key is for some tables or one project. Use another, or the page.")
+
+
+def require_managing(by: Caller, name: str, role: ServiceRole, act: str) -> None:
+    """Lets pass who may make somebody, or act on their keys.
+
+    Raises:
+        NotPermitted: for everybody else, and for keys of a narrow scope.
+    """
+    by.require(Permission.MANAGE_PEOPLE)
+    require_whole(by, act)
+    if not manages(by, name, role):
+        raise NotPermitted(by.name, f"{act} for the role {role.value!r}", "The owner can.")
+
+
+def manages(by: Caller, name: str, role: ServiceRole) -> bool:
+    """Tells whether somebody may act on the keys of a person: their own, or those of whom their role makes."""
+    return by.name == name or role in _MAKES.get(by.role, ())

@@ -1,0 +1,193 @@
+"""How often anybody may ask: buckets in memory for each minute, counts in the database for each day.
+
+Limits count requests and nothing else, so that they tell nothing about data. A bucket holds as many requests as a
+minute allows, and is filled at that rate. Counts of the day survive a restart, and a rotated key keeps its count; a
+person's sessions share one.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from discreet.errors import TooManyRequests
+from discreet.service.caller import Caller
+from discreet.service.identity.access_keys import lineage
+from discreet.service.identity.browser_sessions import SESSION
+from discreet.service.identity.identities import Identities
+
+MOST_BUCKETS = 10_000
+"""Of a kind in memory; the one that was used longest ago is forgotten, and starts full again."""
+
+EVERYBODY = "everybody"
+
+
+@dataclass(slots=True)
+class _Bucket:
+    level: float
+    at: float
+
+
+class Buckets:
+    """Token buckets by name, of which only so many are kept.
+
+    Args:
+        size: how many are taken at once at most.
+        per_second: how many come back.
+        clock: seconds; one that goes back gives nothing.
+    """
+
+    def __init__(self, size: float, per_second: float, clock: Callable[[], float], *, most: int = MOST_BUCKETS) -> None:
+        self._size, self._rate, self._clock, self._most = size, per_second, clock, most
+        self._kept: OrderedDict[str, _Bucket] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def wait(self, name: str) -> float:
+        """Returns the seconds until one may be taken; 0 if at once."""
+        with self._lock:
+            return self._wait(self._filled(name))
+
+    def take(self, name: str) -> float:
+        """Takes one, unless there is none.
+
+        Returns:
+            0, or the seconds until there is one.
+        """
+        with self._lock:
+            bucket = self._filled(name)
+            missing = self._wait(bucket)
+            if not missing:
+                bucket.level -= 1
+            return missing
+
+    def _wait(self, bucket: _Bucket) -> float:
+        return 0.0 if bucket.level >= 1 else (1 - bucket.level) / self._rate
+
+    def _filled(self, name: str) -> _Bucket:
+        now = self._clock()
+        bucket = self._kept.setdefault(name, _Bucket(self._size, now))
+        self._kept.move_to_end(name)
+        if len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+        bucket.level = min(self._size, bucket.level + max(0.0, now - bucket.at) * self._rate)
+        bucket.at = now
+        return bucket
+
+
+class RateLimits:
+    """What one credential, one address and all strangers together may try.
+
+    Args:
+        identities: whose database keeps the counts of the day.
+        requests_per_minute, questions_per_day: of one key, or of one person's sessions.
+        failures_per_minute: sign-ins that fail, of one address.
+        all_failures_per_minute: of everybody; whoever proves who they are is never refused for it.
+    """
+
+    def __init__(
+        self,
+        identities: Identities,
+        *,
+        requests_per_minute: int = 600,
+        questions_per_day: int = 2000,
+        failures_per_minute: int = 20,
+        all_failures_per_minute: int = 1000,
+    ) -> None:
+        clock = identities.clock
+        self._database, self._clock, self._per_day = identities.database, clock, questions_per_day
+        self._requests = Buckets(requests_per_minute, requests_per_minute / 60, clock)
+        self._failures = Buckets(failures_per_minute, failures_per_minute / 60, clock)
+        self._everybody = Buckets(all_failures_per_minute, all_failures_per_minute / 60, clock)
+
+    def admit(self, caller: Caller, charging: bool) -> None:
+        """Counts a request, and a question of the day if it may be charged.
+
+        Raises:
+            TooManyRequests: if the caller has had as many as they may.
+        """
+        who = counted(caller)
+        _refuse(self._requests.take(who), "Too many requests with this key or by this person")
+        if charging:
+            self._count_question(who)
+
+    def questions_left(self, caller: Caller) -> int:
+        """Returns how many questions a caller may still ask today."""
+        row = self._database.row(
+            "SELECT questions FROM counts WHERE day = ? AND credential = ?", self._today(), counted(caller)
+        )
+        return max(0, self._per_day - (row["questions"] if row is not None else 0))
+
+    def _count_question(self, who: str) -> None:
+        today = self._today()
+        with self._database.counting() as connection:
+            connection.execute("DELETE FROM counts WHERE day < ?", (today,))
+            changed = connection.execute(
+                "INSERT INTO counts VALUES (?,?,1) ON CONFLICT (day, credential) DO UPDATE "
+                "SET questions = questions + 1 WHERE questions < ?",
+                (today, who, self._per_day),
+            ).rowcount
+        if not changed:
+            _refuse(self._until_tomorrow(), f"All {self._per_day} questions of the day are asked")
+
+    def _today(self) -> str:
+        return datetime.fromtimestamp(self._clock(), UTC).date().isoformat()
+
+    def _until_tomorrow(self) -> float:
+        now = datetime.fromtimestamp(self._clock(), UTC)
+        tomorrow = datetime.combine(now.date() + timedelta(days=1), datetime.min.time(), UTC)
+        return (tomorrow - now).total_seconds()
+
+    # ---------------------------------------------------------------------------------------------------- strangers
+
+    def admit_stranger(self, address: str) -> None:
+        """Lets an address show a key or a link, before it is looked at.
+
+        Raises:
+            TooManyRequests: if too many from there have failed.
+        """
+        _refuse(self._failures.wait(network(address)), "Too many failed sign-ins from this address")
+
+    def note_failure(self, address: str) -> None:
+        """Counts a sign-in that failed.
+
+        Raises:
+            TooManyRequests: if too many have, from there or from everywhere; instead of what would be raised else.
+        """
+        reason = "Too many failed sign-ins"
+        _refuse(self._failures.take(network(address)), f"{reason} from this address")
+        _refuse(self._everybody.take(EVERYBODY), reason)
+
+
+def counted(caller: Caller) -> str:
+    """Returns what limits count of a caller: a key with those that replaced it, or all sessions of a person."""
+    if caller.credential.startswith(SESSION):
+        return f"{SESSION}{caller.name}"
+    return lineage(caller.credential)
+
+
+def network(address: str) -> str:
+    """Returns whom an address stands for: itself, or the network of 64 bits that one customer has in IPv6.
+
+    >>> network("192.0.2.7"), network("2001:db8::1:2"), network("::ffff:192.0.2.7"), network("a pipe")
+    ('192.0.2.7', '2001:db8::/64', '192.0.2.7', 'unknown')
+    """
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return "unknown"
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False))
+
+
+def _refuse(seconds: float, reason: str) -> None:
+    if seconds > 0:
+        raise TooManyRequests(reason, "Wait, and ask less often.", retry_after=max(1, math.ceil(seconds)))

@@ -1,0 +1,255 @@
+"""What a curator gives goes through JSON text and comes back as it was."""
+
+import datetime as dt
+import json
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from discreet.curator import Answer, Curator
+from discreet.curator.documents import (
+    answer_document,
+    answers_document,
+    balance_document,
+    choices_document,
+    entry_document,
+    explanation_document,
+    fit_plan_document,
+    learner_document,
+    model_document,
+    profile_document,
+    read_answer,
+    read_answers,
+    read_balance,
+    read_choices,
+    read_entry,
+    read_fit_plan,
+    read_learner,
+    read_model,
+)
+from discreet.curator.documents.json_values import Document, read_value, write_value
+from discreet.engines import Memory
+from discreet.errors import InvalidParameter
+from discreet.learn import LogisticRegression
+from discreet.noise import SeededBits
+from discreet.privacy import Budget
+from tests.curator.clinic import DECLARED, visits
+
+QUESTIONS = [
+    "SELECT COUNT(*) AS n FROM visits",
+    "SELECT ward, COUNT(*) AS n, AVG(charge) AS mean FROM visits GROUP BY ward",
+    "SELECT ward, SUM(charge) AS total FROM visits GROUP BY ROLLUP (ward)",
+    "SELECT MEDIAN(age) AS m FROM visits",
+    "SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind HAVING COUNT(*) > 100000",
+    "SELECT COUNT(*) > 10 AS many, COUNT(*) AS n FROM visits",
+]
+
+
+def clinic(bits: SeededBits, **more: Any) -> Curator:
+    curator = Curator.for_tests(engine=Memory(), bits=bits)
+    declared = {**DECLARED, "unit": "patient", "max_rows": 3, "max_groups": 2, **more}
+    curator.protect(visits(3, 60), name="visits", budget=Budget(epsilon=50, delta="1e-6"), **declared)
+    return curator
+
+
+def sent(document: Document) -> Any:
+    """The document on the other side: nothing but JSON gets there."""
+    return json.loads(json.dumps(document, allow_nan=False))
+
+
+def types(document: Document) -> dict[str, str]:
+    return {each["name"]: each["type"] for each in document["columns"]}
+
+
+def check_alike(answer: Answer, other: Answer) -> None:
+    for field in ("columns", "records", "cost", "remaining", "event", "replayed", "notes", "confidence", "private"):
+        assert getattr(answer, field) == getattr(other, field), field
+    for field in ("scope", "whole", "coverage", "totals", "descriptions"):
+        assert getattr(answer, field) == getattr(other, field), field
+    assert str(answer) == str(other)
+    assert answer._repr_html_() == other._repr_html_()
+    assert answer.to_arrow().equals(other.to_arrow(), check_metadata=True)
+    assert answer.to_pandas().equals(other.to_pandas())
+    for one, same in zip(answer.records, other.records, strict=True):
+        assert [type(cell) for cell in one.values()] == [type(cell) for cell in same.values()]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_answers_come_back(question: str, bits: SeededBits) -> None:
+    with clinic(bits) as curator:
+        answer = curator.ask(question, epsilon="0.7", delta="1e-9", confidence="0.9")
+    check_alike(answer, read_answer(sent(answer_document(answer))))
+
+
+def test_a_profiled_answer_comes_back_with_its_coverage(bits: SeededBits) -> None:
+    with clinic(bits) as curator:
+        answer = curator.ask(QUESTIONS[1], epsilon=1, profile=1)
+        assert answer.coverage
+        again = curator.ask(f"{QUESTIONS[1]} LIMIT 1", epsilon=1)
+    for each in (answer, again):
+        check_alike(each, read_answer(sent(answer_document(each))))
+
+
+def test_answers_of_one_charge_come_back(bits: SeededBits) -> None:
+    with clinic(bits) as curator:
+        answers = curator.ask_many(QUESTIONS[:2], epsilon=1)
+    for one, other in zip(answers, read_answers(sent(answers_document(answers))), strict=True):
+        check_alike(one, other)
+
+
+def test_types_are_those_of_the_question(bits: SeededBits) -> None:
+    with clinic(bits) as curator:
+        told = [
+            {c["name"]: c["type"] for c in answer_document(curator.ask(q, epsilon=1))["columns"]} for q in QUESTIONS
+        ]
+        planned = {
+            c["name"]: c["type"] for c in explanation_document(curator.explain(QUESTIONS[4], epsilon=1))["columns"]
+        }
+    assert told[0] == {"n": "int", "n_low": "int", "n_high": "int"}
+    assert told[1] | {"ward": "text"} == told[1]
+    assert told[1]["mean"] == told[1]["mean_low"] == "float"
+    assert told[4] == planned == {"kind": "text", "n": "int", "n_low": "int", "n_high": "int"}  # of no rows at all
+    assert told[5]["many"] == "bool"
+
+
+def test_an_answer_that_was_read_cannot_be_adjusted(bits: SeededBits) -> None:
+    with clinic(bits) as curator:
+        read = read_answer(sent(answer_document(curator.ask(QUESTIONS[0], epsilon=1))))
+    with pytest.raises(InvalidParameter) as refused:
+        read.adjusted()
+    assert refused.value.name == "answer"
+
+
+def test_a_receipt_travels_with_its_answer(bits: SeededBits) -> None:
+    with clinic(bits) as curator:
+        answer = curator.ask(QUESTIONS[0], epsilon=1)
+    assert answer_document(answer, receipt={"sequence": 3, "hash": "ab"})["receipt"] == {"sequence": 3, "hash": "ab"}
+    assert answer_document(answer)["receipt"] is None
+
+
+CELLS: list[tuple[str, Any]] = [
+    ("int", 2**80),
+    ("float", 0.1),
+    ("float", 5e-324),
+    ("float", math.inf),
+    ("float", -math.inf),
+    ("int", math.inf),
+    ("text", "Infinity"),
+    ("text", "2026-03-01"),
+    ("text", "\x00\ud800\U0001f600"),
+    ("date", dt.date(2026, 3, 1)),
+    ("date", dt.date.max),
+    ("timestamp", dt.datetime.max),
+    ("timestamp", dt.datetime(2026, 3, 1)),
+    ("bool", False),
+    ("text", None),
+    ("date", None),
+]
+
+
+@pytest.mark.parametrize(("kind", "value"), CELLS)
+def test_cells_come_back(kind: str, value: Any) -> None:
+    read = read_value(kind, json.loads(json.dumps(write_value(value), allow_nan=False)))
+    assert read == value
+    assert type(read) is type(value)
+
+
+@pytest.mark.parametrize("written", ["1e5", "nan ", "inf", "x"])
+def test_no_other_text_is_a_number(written: str) -> None:
+    with pytest.raises(ValueError, match=written):
+        read_value("float", written)
+
+
+def test_what_is_told_before_anything_is_spent(bits: SeededBits) -> None:
+    with clinic(bits) as curator:
+        told = curator.explain(QUESTIONS[1], epsilon=1)
+        choices = curator.choose_epsilon(QUESTIONS[1], ["0.1", 1])
+    document = sent(explanation_document(told))
+    assert document["text"] == str(told)
+    assert document["errors"].keys() == told.errors.keys()
+    assert document["free"] is document["refusal"] is None
+    assert document["cost"]["epsilon"] == "1/1"
+    assert read_choices(sent(choices_document(choices))) == choices
+
+
+def test_an_explanation_says_what_is_free_and_what_is_refused(bits: SeededBits) -> None:
+    with clinic(bits) as curator:
+        curator.ask(QUESTIONS[0], epsilon=1)
+        free = explanation_document(curator.explain(QUESTIONS[0], epsilon=1))
+        refused = explanation_document(curator.explain(QUESTIONS[0], epsilon=1000))
+    assert free["free"]
+    assert "1000" in refused["refusal"]
+
+
+@pytest.mark.parametrize("unit", ["patient", None])
+def test_profiles_are_told(unit: str | None, bits: SeededBits) -> None:
+    with clinic(bits, unit=unit, **({} if unit else {"max_rows": 1, "max_groups": 1})) as curator:
+        profile = curator.profile("visits", epsilon=1)
+    document = sent(profile_document(profile))
+    assert document["text"] == str(profile)
+    assert document["people"][1] <= document["people"][0]
+    assert set(document["values"]) == {"age", "charge"}
+    assert (document["rows_per_person"] is None) is (unit is None)
+
+
+def test_balances_and_entries_come_back(bits: SeededBits) -> None:
+    with clinic(bits) as curator:
+        curator.ask(QUESTIONS[0], epsilon=1, key="a word")
+        balance, entries = curator.budget("visits"), curator.history("visits")
+    assert read_balance(sent(balance_document(balance))) == balance
+    assert [read_entry(sent(entry_document(each))) for each in entries] == [each.shown for each in entries]
+
+
+def test_no_entry_tells_the_salt(bits: SeededBits) -> None:
+    with clinic(bits) as curator:
+        curator._book.history("visits")
+        opened = next(each for each in curator._book.history("visits") if each.kind == "open")
+    assert "salt" not in json.dumps(entry_document(opened))
+
+
+def test_a_model_comes_back(bits: SeededBits) -> None:
+    learner = LogisticRegression(epsilon=2)
+    rows, target = "SELECT age, charge, ward FROM visits", "ward"
+    with clinic(bits) as curator:
+        plan = curator.plan_fit(learner, rows, target=target)
+        model = curator.fit(learner, rows, target=target)
+    again = read_model(sent(model_document(model)))
+    assert (again.predict([[5, 5.0]]) == model.predict([[5, 5.0]])).all()
+    for name in ("columns_", "cost_", "remaining_", "replayed_", "notes_", "private_", "event_"):
+        assert getattr(again, name) == getattr(model, name)
+    read = read_fit_plan(sent(fit_plan_document(plan)))
+    assert str(read) == str(plan)
+    assert read.event == plan.event
+
+
+def test_a_learner_is_named_and_made() -> None:
+    made = read_learner(**sent(learner_document(LogisticRegression(epsilon="0.3"))))
+    assert type(made) is LogisticRegression
+    assert Fraction(made.epsilon) == Fraction("0.3")
+    assert read_learner("LogisticRegression", {"epsilon": 0.5}).epsilon == 0.5
+
+
+def test_a_parameter_that_a_learner_has_not_is_refused() -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        read_learner("LogisticRegression", {"epsilom": 0.5})
+    assert (refused.value.name, refused.value.value) == ("parameters", "epsilom")
+
+
+@pytest.mark.parametrize("name", ["os.system", "Learner", "", "__init__"])
+def test_nothing_else_is_a_learner(name: str) -> None:
+    with pytest.raises(InvalidParameter):
+        read_learner(name, {})
+
+
+def test_what_is_no_document_is_refused(bits: SeededBits) -> None:
+    with clinic(bits) as curator:
+        whole = sent(answer_document(curator.ask(QUESTIONS[0], epsilon=1)))
+    for name in whole.keys() - {"kind", "scope", "receipt"}:
+        broken: list[Any] = [{**whole, name: "no"}] if name not in ("replayed", "private", "notes", "whole") else []
+        missing = {key: value for key, value in whole.items() if key != name}
+        for each in (missing, *broken):
+            with pytest.raises(InvalidParameter) as refused:
+                read_answer(each)
+            assert refused.value.name == "document"
