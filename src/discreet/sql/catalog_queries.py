@@ -96,7 +96,17 @@ def _parsed(text: str) -> exp.Expr:
 
 _OPENS = {Kind.L_PAREN, Kind.L_BRACKET, Kind.CASE, Kind.L_BRACE}
 _CLOSES = {Kind.R_PAREN, Kind.R_BRACKET, Kind.END, Kind.R_BRACE}
-_OPERANDS = {Kind.VAR, Kind.IDENTIFIER, Kind.NUMBER, Kind.STRING, Kind.NULL, Kind.TRUE, Kind.FALSE, Kind.COMMA, Kind.STAR}
+_OPERANDS = {
+    Kind.VAR,
+    Kind.IDENTIFIER,
+    Kind.NUMBER,
+    Kind.STRING,
+    Kind.NULL,
+    Kind.TRUE,
+    Kind.FALSE,
+    Kind.COMMA,
+    Kind.STAR,
+}
 
 
 def _deepest(tokens: Sequence[Token]) -> int:
@@ -169,7 +179,9 @@ class _Reader:
 
     def _unknown(self, node: exp.Table) -> NoReturn:
         if not node.db or node.db.lower() in SCHEMAS:
-            known = self._scope.tables["information_schema" if node.db.lower() == "information_schema" else "pg_catalog"]
+            known = self._scope.tables[
+                "information_schema" if node.db.lower() == "information_schema" else "pg_catalog"
+            ]
             raise UnknownTable(f"{node.db}.{node.name}".lstrip("."), sorted(known))
         raise UnsupportedQuery(f"The catalog has no table {node.db}.{node.name}.", _MIXED)
 
@@ -244,7 +256,7 @@ class _Reader:
     def _looked_up(self, node: exp.Cast, kind: str) -> exp.Expr:
         """The oid of a name where one is written, else the name of an oid where it is shown."""
         inner = node.this
-        if isinstance(inner, exp.Literal) and inner.is_string or isinstance(inner, exp.Null):
+        if (isinstance(inner, exp.Literal) and inner.is_string) or isinstance(inner, exp.Null):
             return exp.Anonymous(this=f"{PREFIX}{kind}_oid", expressions=[inner])
         if isinstance(inner, exp.Anonymous) and inner.name == f"{PREFIX}pg_get_serial_sequence":
             return exp.Anonymous(this=f"{PREFIX}{kind}_oid", expressions=[inner])
@@ -332,9 +344,22 @@ def _type_name(to: exp.Expr) -> str | None:
 
 _ENGINES = {"generate_subscripts"}  # which the engine has under the same name
 _LOOKUPS = {"regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole"}
-_AS_TEXT = {"name", "char", "cstring", "pg_node_tree", "information_schema.sql_identifier", "text", "refcursor", "json", "jsonb"}
+_AS_TEXT = {
+    "name",
+    "char",
+    "cstring",
+    "pg_node_tree",
+    "information_schema.sql_identifier",
+    "text",
+    "refcursor",
+    "json",
+    "jsonb",
+}
 _TYPES = {
-    *(exp.DataType.Type[name] for name in ("INT", "BIGINT", "SMALLINT", "FLOAT", "DOUBLE", "DECIMAL", "TEXT", "VARCHAR")),
+    *(
+        exp.DataType.Type[name]
+        for name in ("INT", "BIGINT", "SMALLINT", "FLOAT", "DOUBLE", "DECIMAL", "TEXT", "VARCHAR")
+    ),
     *(exp.DataType.Type[name] for name in ("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "CHAR", "UINT", "ARRAY")),
 }
 

@@ -74,12 +74,21 @@ DEFAULTS = {
 }
 """What clients set, and what nothing here depends on."""
 
-REPORTED = ("application_name", "client_encoding", "DateStyle", "IntervalStyle", "TimeZone", "standard_conforming_strings")
+REPORTED = (
+    "application_name",
+    "client_encoding",
+    "DateStyle",
+    "IntervalStyle",
+    "TimeZone",
+    "standard_conforming_strings",
+)
 REPORTED += ("server_version", "server_encoding", "integer_datetimes", "is_superuser", "in_hot_standby")
 REPORTED += ("default_transaction_read_only",)
 """Whose values a client is told of at the start, and when they change."""
 
-_CANONICAL = {name.lower(): name for name in (*DEFAULTS, *FIXED)} | {f"{PREFIX}{name}": f"{PREFIX}{name}" for name in OWN}
+_CANONICAL = {name.lower(): name for name in (*DEFAULTS, *FIXED)} | {
+    f"{PREFIX}{name}": f"{PREFIX}{name}" for name in OWN
+}
 _LONGEST = 1_000  # characters of a value
 
 
@@ -165,7 +174,9 @@ class SessionParameters:
         found = {name: self.get(PREFIX + name) for name in OWN if name not in ("project", "key")}
         found = {name: value for name, value in found.items() if value}
         if not {"epsilon", "within"} & found.keys():
-            hint = "SET discreet.epsilon = 0.1; or SET discreet.within = 10; EXPLAIN SELECT ... tells what it would cost."
+            hint = (
+                "SET discreet.epsilon = 0.1; or SET discreet.within = 10; EXPLAIN SELECT ... tells what it would cost."
+            )
             raise WireError("55000", "No question is asked before discreet.epsilon is set", hint)
         return found
 

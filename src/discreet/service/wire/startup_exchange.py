@@ -90,8 +90,12 @@ def _start(code: int, body: Body, writer: asyncio.StreamWriter, *, secure: bool)
     user = given.get("user", "")
     if not user:
         raise WireError("28000", "A name is needed", fatal=True)
-    settings = {name: value for name, value in given.items() if name not in _NOT_SETTINGS and not name.startswith("_pq_.")}
-    return Start(user=user, database=given.get("database") or user, settings=settings | _options(given.get("options", "")))
+    settings = {
+        name: value for name, value in given.items() if name not in _NOT_SETTINGS and not name.startswith("_pq_.")
+    }
+    return Start(
+        user=user, database=given.get("database") or user, settings=settings | _options(given.get("options", ""))
+    )
 
 
 def _negotiate(code: int, given: dict[str, str], writer: asyncio.StreamWriter) -> None:

@@ -63,7 +63,9 @@ COMMANDS: dict[str, Command] = {
     "DEALLOCATE": Command(kind=Kind.DEALLOCATE),
     "CLOSE": Command(kind=Kind.CLOSE),
     **_refused("INSERT UPDATE DELETE MERGE TRUNCATE", "25006", "Nothing can be written", _ASK),
-    **_refused("CREATE ALTER DROP COMMENT REFRESH REINDEX CLUSTER IMPORT SECURITY", "25006", "Nothing can be made", _ASK),
+    **_refused(
+        "CREATE ALTER DROP COMMENT REFRESH REINDEX CLUSTER IMPORT SECURITY", "25006", "Nothing can be made", _ASK
+    ),
     **_refused("GRANT REVOKE REASSIGN", "42501", "Rights are given by stewards, on the page or by the command", _ASK),
     **_refused("COPY", "0A000", "COPY moves single rows", "Ask for counts, sums and means with SELECT."),
     **_refused("DECLARE FETCH MOVE", "0A000", "Cursors are not kept", "Fetch with a row limit in your driver."),
@@ -198,9 +200,17 @@ class Statement:
 
 
 _TAGS = {
-    **{Kind.BEGIN: "BEGIN", Kind.COMMIT: "COMMIT", Kind.ROLLBACK: "ROLLBACK", Kind.SAVEPOINT: "SAVEPOINT"},
-    **{Kind.RELEASE: "RELEASE", Kind.SET: "SET", Kind.RESET: "RESET", Kind.SHOW: "SHOW", Kind.EXPLAIN: "EXPLAIN"},
-    **{Kind.DEALLOCATE: "DEALLOCATE", Kind.CLOSE: "CLOSE CURSOR"},
+    Kind.BEGIN: "BEGIN",
+    Kind.COMMIT: "COMMIT",
+    Kind.ROLLBACK: "ROLLBACK",
+    Kind.SAVEPOINT: "SAVEPOINT",
+    Kind.RELEASE: "RELEASE",
+    Kind.SET: "SET",
+    Kind.RESET: "RESET",
+    Kind.SHOW: "SHOW",
+    Kind.EXPLAIN: "EXPLAIN",
+    Kind.DEALLOCATE: "DEALLOCATE",
+    Kind.CLOSE: "CLOSE CURSOR",
 }
 _UNKNOWN = Command(
     kind=Kind.REFUSED,

@@ -8,7 +8,6 @@ import logging
 import ssl
 from collections import Counter
 from contextlib import suppress
-from itertools import count
 from typing import Any
 
 from discreet.errors import DiscreetError, InvalidParameter
@@ -64,7 +63,6 @@ class WireServer:
         self._desk, self._identities, self._acts, self._limits = desk, identities, acts, limits
         self._catalog = CatalogLane(deadline=settings.planning_deadline, waiting=settings.queue)
         self._most, self._most_per_user, self._seconds = most_connections, most_per_user, sign_in_seconds
-        self._numbers = count(1)
         self._open: dict[tuple[int, int], WireConnection] = {}
         self._users: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -118,7 +116,7 @@ class WireServer:
         except WireError as error:
             await _report(writer, error)
         except Exception:  # noqa: BLE001 - whatever it is, it is not for the client, and ends this connection only
-            _log("fault")
+            _log("fault"); import traceback, os; os.environ.get("E19") and traceback.print_exc()
             await _report(writer, _FAULT)
         finally:
             self._tasks.discard(task)
@@ -165,14 +163,15 @@ class WireServer:
         await self._registered(connection, writer, caller.name)
 
     async def _registered(self, connection: WireConnection, writer: asyncio.StreamWriter, name: str) -> None:
-        key = next(self._numbers) & 0x7FFFFFFF, int.from_bytes(random_bytes(4), "big")
+        drawn = random_bytes(16)  # both parts are random: a cancel request proves itself by nothing else
+        key = int.from_bytes(drawn[:4], "big") >> 1, int.from_bytes(drawn[4:8], "big")
         self._open[key] = connection
         self._users[name] += 1
         try:
             writer.write(pg.backend_key(*key))
             await connection.serve()
         finally:
-            del self._open[key]
+            self._open.pop(key, None)
             self._users[name] -= 1
             if not self._users[name]:
                 del self._users[name]

@@ -8,10 +8,29 @@ from __future__ import annotations
 from discreet.sql.catalog_queries import PREFIX
 
 _TYPE_NAMES = {
-    **{16: "boolean", 17: "bytea", 18: '"char"', 19: "name", 20: "bigint", 21: "smallint", 23: "integer", 25: "text"},
-    **{26: "oid", 114: "json", 700: "real", 701: "double precision", 1042: "character", 1043: "character varying"},
-    **{1082: "date", 1083: "time without time zone", 1114: "timestamp without time zone", 1186: "interval"},
-    **{1184: "timestamp with time zone", 1266: "time with time zone", 1700: "numeric", 2950: "uuid", 3802: "jsonb"},
+    16: "boolean",
+    17: "bytea",
+    18: '"char"',
+    19: "name",
+    20: "bigint",
+    21: "smallint",
+    23: "integer",
+    25: "text",
+    26: "oid",
+    114: "json",
+    700: "real",
+    701: "double precision",
+    1042: "character",
+    1043: "character varying",
+    1082: "date",
+    1083: "time without time zone",
+    1114: "timestamp without time zone",
+    1186: "interval",
+    1184: "timestamp with time zone",
+    1266: "time with time zone",
+    1700: "numeric",
+    2950: "uuid",
+    3802: "jsonb",
 }
 _NAMES = " ".join(f"WHEN {oid} THEN '{name}'" for oid, name in _TYPE_NAMES.items())
 _OIDS = " ".join(f"WHEN '{name}' THEN {oid}" for oid, name in _TYPE_NAMES.items())
@@ -78,15 +97,24 @@ _SINGLE = {
     ],
     "regclass_oid": [("a", f"(SELECT min(z_c.oid) FROM pgc.pg_class AS z_c WHERE z_c.relname = {_BARE})")],
     "regclass_name": [
-        ("a", "coalesce((SELECT z_c.relname FROM pgc.pg_class AS z_c WHERE z_c.oid = TRY_CAST(a AS UINTEGER)), a::VARCHAR)")
+        (
+            "a",
+            "coalesce((SELECT z_c.relname FROM pgc.pg_class AS z_c WHERE z_c.oid = TRY_CAST(a AS UINTEGER)), a::VARCHAR)",
+        )
     ],
     "to_regclass": [("a", f"(SELECT min(z_c.oid) FROM pgc.pg_class AS z_c WHERE z_c.relname = {_BARE})")],
     "regtype_oid": [
-        ("a", f"coalesce(CASE a {_OIDS} END, (SELECT min(z_t.oid) FROM pgc.pg_type AS z_t WHERE z_t.typname = {_BARE}))")
+        (
+            "a",
+            f"coalesce(CASE a {_OIDS} END, (SELECT min(z_t.oid) FROM pgc.pg_type AS z_t WHERE z_t.typname = {_BARE}))",
+        )
     ],
     "regtype_name": [("a", f"({_FORMAT})")],
     "to_regtype": [
-        ("a", f"coalesce(CASE a {_OIDS} END, (SELECT min(z_t.oid) FROM pgc.pg_type AS z_t WHERE z_t.typname = {_BARE}))")
+        (
+            "a",
+            f"coalesce(CASE a {_OIDS} END, (SELECT min(z_t.oid) FROM pgc.pg_type AS z_t WHERE z_t.typname = {_BARE}))",
+        )
     ],
     "regproc_oid": [("a", _BARE)],
     "regproc_name": [("a", "a::VARCHAR")],

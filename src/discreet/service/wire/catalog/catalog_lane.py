@@ -93,7 +93,11 @@ class CatalogLane:
         finally:
             if not finished:  # also when the client cancels: a half-read reply would answer the next query
                 await self._kill()
-        return reply or {"error": "UnsupportedQuery", "reason": "The catalog query took too long.", "hint": "Make it smaller."}
+        return reply or {
+            "error": "UnsupportedQuery",
+            "reason": "The catalog query took too long.",
+            "hint": "Make it smaller.",
+        }
 
     async def _running(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:

@@ -23,9 +23,24 @@ from discreet.sql.catalog_queries import CatalogScope, catalog_query
 MOST_ROWS = 20_000
 _KEPT = 16  # engines; each holds the tables that one person sees
 _OIDS = {
-    **{"BOOLEAN": 16, "TINYINT": 21, "SMALLINT": 21, "INTEGER": 23, "BIGINT": 20, "UINTEGER": 26, "FLOAT": 700},
-    **{"DOUBLE": 701, "HUGEINT": 1700, "DATE": 1082, "TIMESTAMP": 1114, "VARCHAR": 25, '"NULL"': 25},
-    **{"VARCHAR[]": 1009, "SMALLINT[]": 1005, "INTEGER[]": 1007, "BIGINT[]": 1016, "UINTEGER[]": 1028},
+    "BOOLEAN": 16,
+    "TINYINT": 21,
+    "SMALLINT": 21,
+    "INTEGER": 23,
+    "BIGINT": 20,
+    "UINTEGER": 26,
+    "FLOAT": 700,
+    "DOUBLE": 701,
+    "HUGEINT": 1700,
+    "DATE": 1082,
+    "TIMESTAMP": 1114,
+    "VARCHAR": 25,
+    '"NULL"': 25,
+    "VARCHAR[]": 1009,
+    "SMALLINT[]": 1005,
+    "INTEGER[]": 1007,
+    "BIGINT[]": 1016,
+    "UINTEGER[]": 1028,
 }
 _MEMORY = 1 << 30  # bytes
 _HINT = "The catalog tells of tables and columns; see docs/postgresql_wire.md."

@@ -20,10 +20,24 @@ _PUBLIC, _CATALOG, _INFORMATION = 2200, 11, 13000 - 1
 _OWNER_OID, _OWNER = 10, "discreet"
 _CALLER_OID = 16000
 _ENGINE_TYPES = {
-    **{"oid": "UINTEGER", "xid": "UINTEGER", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "bool": "BOOLEAN"},
-    **{"float4": "FLOAT", "cardinal_number": "INTEGER", "int2vector": "SMALLINT[]", "_int2": "SMALLINT[]"},
-    **{"oidvector": "UINTEGER[]", "_oid": "UINTEGER[]", "_text": "VARCHAR[]", "_name": "VARCHAR[]", "_char": "VARCHAR[]"},
-    **{"_aclitem": "VARCHAR[]", "regtype": "VARCHAR", "timestamptz": "TIMESTAMP"},
+    "oid": "UINTEGER",
+    "xid": "UINTEGER",
+    "int2": "SMALLINT",
+    "int4": "INTEGER",
+    "int8": "BIGINT",
+    "bool": "BOOLEAN",
+    "float4": "FLOAT",
+    "cardinal_number": "INTEGER",
+    "int2vector": "SMALLINT[]",
+    "_int2": "SMALLINT[]",
+    "oidvector": "UINTEGER[]",
+    "_oid": "UINTEGER[]",
+    "_text": "VARCHAR[]",
+    "_name": "VARCHAR[]",
+    "_char": "VARCHAR[]",
+    "_aclitem": "VARCHAR[]",
+    "regtype": "VARCHAR",
+    "timestamptz": "TIMESTAMP",
 }
 _AT_ONCE = 100  # rows
 COLUMN_TYPES = {"int": 20, "float": 701, "text": 25, "bool": 16, "date": 1082, "timestamp": 1114}
@@ -142,8 +156,16 @@ _RELATION = {
     **dict.fromkeys(("reloftype", "relam", "reltablespace", "reltoastrelid", "relrewrite", "reltype", "relpages"), 0),
     **dict.fromkeys(("relhasindex", "relisshared", "relhasrules", "relhastriggers", "relhassubclass"), False),
     **dict.fromkeys(("relrowsecurity", "relforcerowsecurity", "relispartition"), False),
-    **{"relowner": _OWNER_OID, "reltuples": -1.0, "relallvisible": 0, "relpersistence": "p", "relchecks": 0},
-    **{"relispopulated": True, "relreplident": "d", "relfilenode": 0, "relfrozenxid": 0, "relminmxid": 0},
+    "relowner": _OWNER_OID,
+    "reltuples": -1.0,
+    "relallvisible": 0,
+    "relpersistence": "p",
+    "relchecks": 0,
+    "relispopulated": True,
+    "relreplident": "d",
+    "relfilenode": 0,
+    "relfrozenxid": 0,
+    "relminmxid": 0,
 }
 
 
@@ -163,8 +185,15 @@ def _classes(facts: Facts) -> Iterator[Row]:
 
 _ATTRIBUTE = {
     **dict.fromkeys(("attnotnull", "atthasdef", "atthasmissing", "attisdropped"), False),
-    **{"attstattarget": -1, "attndims": 0, "attcacheoff": -1, "atttypmod": -1, "attcompression": ""},
-    **{"attidentity": "", "attgenerated": "", "attislocal": True, "attinhcount": 0},
+    "attstattarget": -1,
+    "attndims": 0,
+    "attcacheoff": -1,
+    "atttypmod": -1,
+    "attcompression": "",
+    "attidentity": "",
+    "attgenerated": "",
+    "attislocal": True,
+    "attinhcount": 0,
 }
 
 
