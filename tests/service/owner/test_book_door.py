@@ -59,7 +59,7 @@ def test_planning_cannot_charge(book: Book) -> None:
 
 def test_an_account_for_which_nobody_was_appointed_answers_nobody(book: Book) -> None:
     for method, told in (("admit", {"account": "staff"}), ("charge", {**CHARGE, "account": "staff"})):
-        with pytest.raises(NotPermitted, match="nobody was appointed"):
+        with pytest.raises(NotPermitted, match="No analysts are appointed"):
             door(book).serve(method, told)
     assert BookDoor(book, analyst="owner").serve("admit", {"account": "staff"})
 

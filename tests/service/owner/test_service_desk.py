@@ -161,6 +161,8 @@ def test_a_table_is_protected_while_others_are_served(folder: Path) -> None:
             await made.perform(STELLA, Work(operation=Operation.PROTECT, arguments=with_budget))
             assert "beds" in [facts["name"] for facts in made.tables(STELLA)]
             assert [entry.who for entry in book.history("beds") if entry.kind == "open"] == ["stella"]
+            assert isinstance(await refused(made, STELLA, ask("SELECT COUNT(*) AS n FROM beds")), NotPermitted)
+            book.stewardship.appoint("ana", "analyst", account="beds")
             answer = await made.perform(STELLA, ask("SELECT COUNT(*) AS n FROM beds"))
             assert len(answer["rows"]) == 1
         async with desk(folder) as (made, _):  # it is there after a restart

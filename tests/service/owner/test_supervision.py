@@ -103,10 +103,12 @@ async def refused(_: BookDoor, __: asyncio.Event) -> dict[str, Any]:
 
 def test_an_answer_whose_storage_was_acknowledged() -> None:
     found, reusable, book, worker = outcome(answered)
-    assert found == {"n": 1}
+    assert found["n"] == 1
     assert reusable
     assert not worker.killed
     assert kinds(book)[-2:] == ["charge", "answer"]
+    (charge,) = [entry for entry in book.history() if entry.kind == "charge"]
+    assert found["receipt"] == {"sequence": charge.sequence, "hash": charge.hash}
 
 
 def test_a_refusal_costs_nothing_and_keeps_the_worker() -> None:

@@ -23,7 +23,7 @@ SESSION = "session:"
 
 _KEY_MARK = "@"  # between a session's own id and that of its key
 _STEP = 60.0  # seconds between two notes that a session is in use
-_FOUND = "SELECT s.*, p.role, p.disabled FROM sessions s JOIN people p ON p.name = s.person WHERE s.hash = ?"
+_SESSIONS = "SELECT s.*, p.role, p.disabled FROM sessions s JOIN people p ON p.name = s.person"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,13 +115,23 @@ def end_session(connection: sqlite3.Connection, text: object) -> None:
 def find_session(database: IdentityDatabase, text: object, limits: SessionLimits, now: float) -> Caller | None:
     """Returns who a session's token stands for, if it may be used now, and notes the use."""
     mark = hashed(text if isinstance(text, str) else "")
-    row = database.row(_FOUND, mark)
-    if row is None or row["disabled"] is not None or now >= row["expires"] or now >= row["used"] + limits.idle:
+    row = database.row(f"{_SESSIONS} WHERE s.hash = ?", mark)
+    if row is None or not _lasts(row, limits, now):
         return None
     if now - row["used"] >= _STEP:
         with database.counting() as connection:
             connection.execute("UPDATE sessions SET used = ? WHERE hash = ?", (now, mark))
     return _caller(database, row, now)
+
+
+def is_alive(database: IdentityDatabase, credential: str, limits: SessionLimits, now: float) -> bool:
+    """Tells whether the session of a credential may still be used; that is no use of it."""
+    row = database.row(f"{_SESSIONS} WHERE s.id = ?", credential.removeprefix(SESSION))
+    return row is not None and _lasts(row, limits, now) and _caller(database, row, now) is not None
+
+
+def _lasts(row: sqlite3.Row, limits: SessionLimits, now: float) -> bool:
+    return bool(row["disabled"] is None and now < row["expires"] and now < row["used"] + limits.idle)
 
 
 def _caller(database: IdentityDatabase, row: sqlite3.Row, now: float) -> Caller | None:

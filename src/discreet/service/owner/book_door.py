@@ -13,11 +13,12 @@ from typing import Any
 
 from discreet.curator.documents.book_documents import balance_document
 from discreet.curator.documents.error_documents import error_document
-from discreet.errors import InternalError, LedgerError, NotPermitted
+from discreet.errors import InternalError, LedgerError
 from discreet.ledger import OWNER, Book, Receipt
 from discreet.ledger.serialization import read_loss, read_unit
 from discreet.ledger.stewardship import Origin
 from discreet.privacy import events
+from discreet.service.admission import require_listed
 from discreet.service.worker.book_messages import read_cap, write_cap, write_receipt, write_stored
 
 CLAIM_WAIT = 0.005
@@ -117,15 +118,7 @@ class BookDoor:
 
     def admit(self, account: str) -> str:
         """Lets pass who may ask; an account for which nobody was appointed is the owner's alone."""
-        state = self._book.admit(account, self._analyst, self._project)
-        if not state.listed and self._analyst != OWNER and not self._is_steward(account):
-            hint = "A steward appoints analysts for this account first."
-            raise NotPermitted(self._analyst, f"ask on account {account!r}, for which nobody was appointed", hint)
-        return state.write()
-
-    def _is_steward(self, account: str) -> bool:
-        found = self._book.role(account, self._analyst)
-        return found is not None and found.value == "steward"
+        return require_listed(self._book, self._analyst, account, self._project).write()
 
     def is_charged(self) -> bool:
         """Tells whether the request's key was charged before."""

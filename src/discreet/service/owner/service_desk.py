@@ -22,6 +22,7 @@ from discreet.errors import (
 )
 from discreet.ledger import OWNER, Book
 from discreet.noise import system_bits
+from discreet.service.admission import check_least
 from discreet.service.caller import Caller
 from discreet.service.desk import Document, JobStatus, Operation, Work
 from discreet.service.owner.book_door import BookDoor
@@ -237,6 +238,8 @@ class ServiceDesk:
         if self._stopping:
             raise ServiceUnavailable("The service is stopping", "Ask again later.", retry_after=10)
         self._require_book()
+        if work.operation.charges:
+            check_least(work.arguments, self._settings.least_epsilon)
         if caller.project and work.project not in ("", caller.project):
             hint = f"The key is for project {caller.project!r}."
             raise NotPermitted(caller.name, "spend for another project with this key", hint)

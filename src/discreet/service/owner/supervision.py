@@ -61,7 +61,14 @@ class Supervised:
         left = await loop.run_in_executor(self.ledger, lambda: self.door.close(failed=not stopped()))
         if left or said is None:
             return self._lost(left=left, stopped=stopped()), False
+        if isinstance(said, dict):
+            said = {**said, "receipt": self._receipt()}
         return said, not isinstance(said, QueryFailed | InternalError)
+
+    def _receipt(self) -> Document | None:
+        """Where the charge is in the book, for a certificate; nothing for what was free."""
+        charges = self.door.charges
+        return {"sequence": charges[0].sequence, "hash": charges[0].hash} if charges else None
 
     async def _watched(self, talk: asyncio.Task[Document]) -> None:
         """Waits for the end, for the deadline of planning if nothing is charged by then, for the deadline."""
