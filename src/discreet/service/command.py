@@ -6,19 +6,22 @@ import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote, urlsplit
 
 import typer
 from rich.console import Console
 
 from discreet.curator.config.toml_file import FILE, load
+from discreet.lazy import load
 from discreet.ledger import OWNER
 from discreet.service import clinic
 from discreet.service.caller import ServiceRole
 from discreet.service.identity import Identities
-from discreet.service.server import Started, run
 from discreet.service.settings import Settings
+
+if TYPE_CHECKING:
+    from discreet.service.server import Started
 
 _HERE, _FOLDER = Path(FILE), Path("discreet-clinic")
 
@@ -55,7 +58,8 @@ def serve(
         if not as_json:
             _show(told)
 
-    asyncio.run(run(file, settings, announce))
+    server = load("discreet.service.server", "Serving")
+    asyncio.run(server.run(file, settings, announce))
 
 
 def _told(started: Started, *, demo: bool, link: bool) -> dict[str, str]:
