@@ -210,7 +210,7 @@ class Acts:
         if not caller.may(Permission.ASK):
             return False
         try:
-            require_listed(self._book, caller, account)
+            require_listed(self._book, caller.name, account)
         except NotPermitted:
             return False
         return True

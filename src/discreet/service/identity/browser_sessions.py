@@ -2,7 +2,8 @@
 
 A browser has a random token in a cookie; the database has its hash. The token of a session is made at sign-in and never
 taken from the browser, so that nobody can be given one beforehand. The CSRF token of a session follows from its token:
-whoever can send the cookie without reading it cannot compute it, and the database does not hold it.
+whoever can send the cookie without reading it cannot compute it, and the database does not hold it. A session that was
+begun with a key is for what the key is for, and ends with it: its public id names the key.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from dataclasses import dataclass
 from discreet.errors import NotAuthenticated
 from discreet.noise.tokens import token
 from discreet.service.caller import Caller, ServiceRole
-from discreet.service.identity.access_keys import hashed
+from discreet.service.identity.access_keys import find_by_id, hashed
 from discreet.service.identity.identity_database import IdentityDatabase
 
 SESSION = "session:"
 """How the credential of a session begins; limits count the person then, who may sign in as often as they like."""
 
+_KEY_MARK = "@"  # between a session's own id and that of its key
 _STEP = 60.0  # seconds between two notes that a session is in use
-_FOUND = "SELECT s.*, p.role, p.disabled FROM sessions s JOIN people p ON p.name = s.person WHERE s.hash = ?"
+_SESSIONS = "SELECT s.*, p.role, p.disabled FROM sessions s JOIN people p ON p.name = s.person"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +87,15 @@ def take_link(connection: sqlite3.Connection, text: object, now: float) -> str:
     return str(row["person"])
 
 
-def insert_session(connection: sqlite3.Connection, person: str, limits: SessionLimits, now: float) -> str:
-    """Begins a session.
+def insert_session(
+    connection: sqlite3.Connection, person: str, limits: SessionLimits, now: float, *, key: str = ""
+) -> str:
+    """Begins a session, perhaps one that a key has proven and that ends with it.
 
     Returns:
         Its token, for the cookie.
     """
-    text, public = token(), token(16)
+    text, public = token(), token(16) + (f"{_KEY_MARK}{key}" if key else "")
     connection.execute("DELETE FROM sessions WHERE expires <= ? OR used <= ?", (now, now - limits.idle))
     connection.execute(
         "DELETE FROM sessions WHERE person = ? AND hash NOT IN "
@@ -111,10 +115,30 @@ def end_session(connection: sqlite3.Connection, text: object) -> None:
 def find_session(database: IdentityDatabase, text: object, limits: SessionLimits, now: float) -> Caller | None:
     """Returns who a session's token stands for, if it may be used now, and notes the use."""
     mark = hashed(text if isinstance(text, str) else "")
-    row = database.row(_FOUND, mark)
-    if row is None or row["disabled"] is not None or now >= row["expires"] or now >= row["used"] + limits.idle:
+    row = database.row(f"{_SESSIONS} WHERE s.hash = ?", mark)
+    if row is None or not _lasts(row, limits, now):
         return None
     if now - row["used"] >= _STEP:
         with database.counting() as connection:
             connection.execute("UPDATE sessions SET used = ? WHERE hash = ?", (now, mark))
-    return Caller(name=row["person"], role=ServiceRole(row["role"]), credential=f"{SESSION}{row['id']}")
+    return _caller(database, row, now)
+
+
+def is_alive(database: IdentityDatabase, credential: str, limits: SessionLimits, now: float) -> bool:
+    """Tells whether the session of a credential may still be used; that is no use of it."""
+    row = database.row(f"{_SESSIONS} WHERE s.id = ?", credential.removeprefix(SESSION))
+    return row is not None and _lasts(row, limits, now) and _caller(database, row, now) is not None
+
+
+def _lasts(row: sqlite3.Row, limits: SessionLimits, now: float) -> bool:
+    return bool(row["disabled"] is None and now < row["expires"] and now < row["used"] + limits.idle)
+
+
+def _caller(database: IdentityDatabase, row: sqlite3.Row, now: float) -> Caller | None:
+    """Who has a session: within the scope of the key that began it, and no longer than that may be used."""
+    _, began, key_id = row["id"].partition(_KEY_MARK)
+    key = find_by_id(database, key_id, now) if began else None
+    if began and (key is None or key.person != row["person"]):
+        return None
+    scope = {} if key is None else {"tables": key.tables, "project": key.project}
+    return Caller(name=row["person"], role=ServiceRole(row["role"]), credential=f"{SESSION}{row['id']}", **scope)

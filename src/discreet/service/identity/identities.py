@@ -93,6 +93,13 @@ class Identities:
         """
         return _proven(access_keys.find_by_id(self.database, key_id, self.clock()))
 
+    def is_valid(self, caller: Caller) -> bool:
+        """Tells whether what a caller has shown is still valid: for requests that take long."""
+        now = self.clock()
+        if caller.credential.startswith(browser_sessions.SESSION):
+            return browser_sessions.is_alive(self.database, caller.credential, self._limits, now)
+        return access_keys.find_by_id(self.database, caller.credential, now) is not None
+
     def scram_verifier(self, user: str) -> list[scram.Verifier]:
         """Returns what proves the keys of a name, for `scram.Exchange`; at least one, whoever is asked for."""
         salt = scram.salt_for(user, self._salts)
@@ -149,6 +156,19 @@ class Identities:
             person = browser_sessions.take_link(connection, link, self.clock())
             browser_sessions.end_session(connection, replaces)
             return browser_sessions.insert_session(connection, person, self._limits, self.clock())
+
+    def sign_in_with_key(self, text: object, *, replaces: object = None) -> str:
+        """Begins a session with a key: for what the key is for, and until it ends.
+
+        Raises:
+            NotAuthenticated: if the key does not prove anybody.
+        """
+        caller = self.authenticate_key(text)
+        with self.database.acting() as connection:
+            browser_sessions.end_session(connection, replaces)
+            return browser_sessions.insert_session(
+                connection, caller.name, self._limits, self.clock(), key=caller.credential
+            )
 
     def sign_in_known(self, name: str, *, replaces: object = None) -> str:
         """Begins a session of somebody whom a provider of identities has proven; nobody is made by signing in.

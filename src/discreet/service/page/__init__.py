@@ -1,0 +1,103 @@
+"""The page: rendered on the server, small, and without network; every piece of it escapes what it shows.
+
+`create_page` puts it together. `browser_guard` stands before everything, `visit` is one request of somebody who may
+make it, `routes` has the pages, and templates and scripts lie beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from discreet.service.caller import Permission
+from discreet.service.desk import Desk
+from discreet.service.page.browser_guard import BrowserGuard
+from discreet.service.page.page_templates import ASSETS, asset, environment
+from discreet.service.page.routes import analyst_routes, book_routes, lab_routes, people_routes, protect_routes, sign_in
+from discreet.service.page.visit import PageRoute, Site, rendered
+from discreet.service.settings import Settings
+
+NAVIGATION = (
+    ("Ask", "/ask", Permission.ASK),
+    ("Tables", "/tables", Permission.SEE_TABLES),
+    ("What is left", "/budget", Permission.ASK),
+    ("Accounts", "/overview", Permission.SEE_ALL),
+    ("People", "/people", Permission.MANAGE_PEOPLE),
+    ("Protect", "/protect", Permission.PROTECT),
+    ("Choose epsilon", "/choose-epsilon", Permission.PLAN),
+    ("Attack lab", "/attack", Permission.ATTACK),
+    ("History", "/history", Permission.SEE_OWN),
+    ("Verify", "/verify", Permission.VERIFY),
+)
+ROUTES: tuple[PageRoute, ...] = (
+    *analyst_routes.ROUTES,
+    *book_routes.ROUTES,
+    *people_routes.ROUTES,
+    *protect_routes.ROUTES,
+    *lab_routes.ROUTES,
+    PageRoute(method="POST", path="/sign-out", permission=Permission.SEE_TABLES, handler=sign_in.sign_out),
+)
+"""All pages that need somebody signed in, each with the permission it needs."""
+
+_KINDS = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
+_KEPT = "public, max-age=31536000, immutable"
+"""Of assets: their addresses change with their content."""
+
+
+def create_page(desk: Desk, identities: Any, acts: Any, limits: Any, settings: Settings) -> BrowserGuard:
+    """Returns the page as an application to be mounted at the root of a server.
+
+    Args:
+        desk: does the work.
+        identities: prove who calls.
+        acts: read the book, and are stewards' acts, for callers.
+        limits: count requests.
+        settings: of the service.
+    """
+    templates = environment()
+    templates.globals["navigation"] = NAVIGATION
+    site = Site(desk=desk, identities=identities, acts=acts, limits=limits, settings=settings, templates=templates)
+    routes = [Route(each.path, _endpoint(site, each), methods=[each.method]) for each in ROUTES]
+    routes += [
+        Route("/sign-in", _open(site, sign_in.show_sign_in), methods=["GET"]),
+        Route("/sign-in", _open(site, sign_in.sign_in), methods=["POST"]),
+        Route("/assets/{name}", _asset, methods=["GET"]),
+    ]
+    pages = Starlette(routes=routes, exception_handlers={HTTPException: _missing(site)})
+    return BrowserGuard(pages, settings)
+
+
+def _endpoint(site: Site, route: PageRoute) -> Callable[[Request], Awaitable[Response]]:
+    async def answered(request: Request) -> Response:
+        return await route.answer(site, request)
+
+    return answered
+
+
+def _open(site: Site, work: Callable[[Site, Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    async def answered(request: Request) -> Response:
+        return await work(site, request)
+
+    return answered
+
+
+async def _asset(request: Request) -> Response:
+    """Serves one of a fixed list of files: a name is never a path."""
+    name = request.path_params["name"]
+    if name not in ASSETS:
+        raise HTTPException(404)
+    return Response(asset(name), media_type=_KINDS[name.rpartition(".")[2]], headers={"cache-control": _KEPT})
+
+
+def _missing(site: Site) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def answered(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        return rendered(site, request, "missing.html", status)
+
+    return answered

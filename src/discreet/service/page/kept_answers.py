@@ -1,0 +1,57 @@
+"""Answers that somebody has just got, kept for a while so that they can be exported: what was released stays released.
+
+Nothing is asked again for a download, and nobody gets another's answer: it is found by its caller's name and number.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from itertools import count
+
+from discreet.service.desk import Document
+
+MOST = 512
+"""Answers of everybody; the oldest go first."""
+MOST_OF_ONE = 16
+MOST_CELLS = 200_000
+"""Of one answer; a larger one is exported through the API."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """An answer and what was asked."""
+
+    question: str
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswers:
+    """The last answers of every caller.
+
+    >>> kept = KeptAnswers()
+    >>> number = kept.add("ana", Kept(question="SELECT 1", document={"rows": []}))
+    >>> kept.find("ana", number).question, kept.find("ben", number)
+    ('SELECT 1', None)
+    """
+
+    _kept: OrderedDict[tuple[str, int], Kept] = field(default_factory=OrderedDict)
+    _numbers: count[int] = field(default_factory=lambda: count(1))
+
+    def add(self, who: str, answer: Kept) -> int:
+        """Keeps an answer, and returns its number; 0 if it is too large to be kept."""
+        if len(answer.document.get("rows", ())) * len(answer.document.get("columns", ())) > MOST_CELLS:
+            return 0
+        number = next(self._numbers)
+        self._kept[who, number] = answer
+        own = [place for place in self._kept if place[0] == who]
+        for place in own[:-MOST_OF_ONE]:
+            del self._kept[place]
+        while len(self._kept) > MOST:
+            self._kept.popitem(last=False)
+        return number
+
+    def find(self, who: str, number: int) -> Kept | None:
+        """Returns an answer of somebody's own; None for all others, and for those that have gone."""
+        return self._kept.get((who, number))

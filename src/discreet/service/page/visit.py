@@ -1,0 +1,242 @@
+"""One request of a browser: who makes it, what it may do, what it sends, and how it is answered.
+
+Every route names the permission it needs, in a table that tests walk through. A session is looked up for every request,
+so that one that has expired or was revoked ends with the next click.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from hmac import compare_digest
+from typing import Any
+from urllib.parse import parse_qsl, quote
+
+from jinja2 import Environment
+from starlette.datastructures import ImmutableMultiDict
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from discreet.errors import DiscreetError, InternalError, InvalidParameter, NotAuthenticated, NotPermitted
+from discreet.service.caller import Caller, Permission
+from discreet.service.desk import Desk, Document, Operation, Work
+from discreet.service.page.kept_answers import KeptAnswers
+from discreet.service.settings import Settings
+
+MOST_FORM = 1 << 20  # bytes of a form; files come another way
+MOST_FIELDS = 4000
+OUR_FAULT = "Something went wrong here, and it is our fault. Nothing more was spent than the book says."
+CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"
+_LOG = logging.getLogger("discreet.service.page")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """All that pages are made from."""
+
+    desk: Desk
+    identities: Any
+    acts: Any
+    limits: Any
+    settings: Settings
+    templates: Environment
+    answers: KeptAnswers = field(default_factory=KeptAnswers)
+
+    @property
+    def cookie(self) -> str:
+        """The name of the session's cookie; its prefix makes browsers refuse one that another host has set."""
+        return "__Host-discreet" if self.settings.secure else "discreet-session"
+
+    def session(self, request: Request) -> tuple[Caller, str]:
+        """Returns who a request's cookie stands for, and the token that their forms carry.
+
+        Raises:
+            NotAuthenticated: if there is no such session, or there is none any more.
+        """
+        token = request.cookies.get(self.cookie)
+        if not token:
+            raise NotAuthenticated
+        caller, csrf = self.identities.authenticate_session(token)
+        return caller, csrf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """A request of somebody who may make it, with the fields of its form."""
+
+    site: Site
+    request: Request
+    caller: Caller
+    csrf: str
+    form: ImmutableMultiDict[str, str]
+
+    @property
+    def partial(self) -> bool:
+        """Whether htmx asks for a piece of a page."""
+        return self.request.headers.get("hx-request") == "true"
+
+    def page(self, template: str, status: int = 200, **context: Any) -> Response:
+        """Returns a page, or a piece of one."""
+        return rendered(self.site, self.request, template, status, caller=self.caller, csrf=self.csrf, **context)
+
+    def text(self, name: str, default: str = "") -> str:
+        """Returns a field of the form without the spaces around it, or the default if it is empty."""
+        return self.form.get(name, "").strip() or default
+
+    def texts(self, name: str) -> list[str]:
+        """Returns all values of a field that are not empty."""
+        return [value.strip() for value in self.form.getlist(name) if value.strip()]
+
+    def asked(self, name: str, default: str = "") -> str:
+        """Returns a part of the address's query."""
+        return self.request.query_params.get(name, default).strip()
+
+    async def perform(self, operation: Operation, key: str | None = None, **arguments: Any) -> Document:
+        """Has work done for whoever visits; arguments that are None are left out."""
+        self.caller.require(operation.permission)
+        if operation.charges:
+            self.site.limits.admit(self.caller, charging=True)
+        given = {name: value for name, value in arguments.items() if value is not None}
+        project = self.caller.project or self.text("project")
+        return await self.site.desk.perform(
+            self.caller, Work(operation=operation, arguments=given, key=key, project=project)
+        )
+
+
+Handler = Callable[[Visit], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRoute:
+    """A page: its address, its method, what it needs and who answers; `streams` if it reads the body itself."""
+
+    method: str
+    path: str
+    permission: Permission
+    handler: Handler
+    streams: bool = False
+
+    async def answer(self, site: Site, request: Request) -> Response:
+        """Answers a request of somebody who is signed in and may make it; errors become pages."""
+        try:
+            caller, csrf = site.session(request)
+        except NotAuthenticated:
+            return to_sign_in(request)
+        visit = Visit(site=site, request=request, caller=caller, csrf=csrf, form=ImmutableMultiDict())
+        try:
+            site.limits.admit(caller, charging=False)
+            caller.require(self.permission)
+            if self.method == "POST" and not self.streams:
+                visit = await _with_form(visit)
+            return await self.handler(visit)
+        except DiscreetError as error:
+            return refused(visit, error)
+        except Exception as error:  # noqa: BLE001 - what it says may hold a question or a key, so only its kind is told
+            return refused(visit, InternalError(type(error).__name__))
+
+
+async def _with_form(visit: Visit) -> Visit:
+    """Returns the visit with its form, whose token is the session's.
+
+    Raises:
+        NotPermitted: if it is not.
+    """
+    body = await read_body(visit.request, MOST_FORM)
+    try:
+        pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict")
+    except (UnicodeDecodeError, ValueError):
+        raise InvalidParameter("form", "this one", "to be UTF-8 text", "Send it from the page.") from None
+    form = ImmutableMultiDict(pairs)
+    require_token(visit, visit.request.headers.get(CSRF_HEADER) or form.get(CSRF_FIELD, ""))
+    return Visit(site=visit.site, request=visit.request, caller=visit.caller, csrf=visit.csrf, form=form)
+
+
+def require_token(visit: Visit, token: str) -> None:
+    """Lets pass a form of this session's.
+
+    Raises:
+        NotPermitted: for all others.
+    """
+    if not compare_digest(token.encode(), visit.csrf.encode()):
+        raise NotPermitted(visit.caller.name, "send this form", "Load the page again: its token is not this session's.")
+
+
+async def read_body(request: Request, most: int) -> bytes:
+    """Returns the body of a request, if it is not too long.
+
+    Raises:
+        InvalidParameter: as soon as it is.
+    """
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise InvalidParameter("form", f"more than {most} bytes", f"at most {most} bytes", "Send less at once.")
+        parts.append(part)
+    return b"".join(parts)
+
+
+# ---------------------------------------------------------------------------------------------------- responses
+
+
+def rendered(site: Site, request: Request, template: str, status: int = 200, **context: Any) -> Response:
+    """Returns a template with what every page knows."""
+    known = {"path": request.url.path, "caller": None, "csrf": "", "settings": site.settings, "partial": False}
+    return HTMLResponse(site.templates.get_template(template).render({**known, **context}), status)
+
+
+def to(place: str) -> Response:
+    """Sends the browser elsewhere after a form."""
+    return RedirectResponse(place, 303)
+
+
+def to_sign_in(request: Request) -> Response:
+    """Sends somebody who is not signed in to where they can; htmx follows its own header only."""
+    if request.headers.get("hx-request") == "true":
+        return Response(status_code=401, headers={"hx-redirect": "/sign-in"})
+    aim = request.url.path if request.method == "GET" else "/"
+    return RedirectResponse(f"/sign-in?next={quote(aim)}", 303)
+
+
+def refused(visit: Visit, error: DiscreetError) -> Response:
+    """Returns an error as a page, or as a piece of one, and writes one line without secrets; our faults are not told."""
+    own = isinstance(error, InternalError)
+    shown = OUR_FAULT if own else str(error)
+    kind, status = type(error).__name__, status_of(error)
+    line = {"method": visit.request.method, "error": kind, "status": status, "by": visit.caller.credential}
+    _LOG.log(
+        logging.ERROR if own else logging.INFO,
+        "page refused %s",
+        json.dumps(line | ({"why": str(error)} if own else {})),
+    )
+    context: Mapping[str, Any] = {"error": shown, "kind": kind, "partial": visit.partial}
+    response = visit.page("fragments/error.html" if visit.partial else "error.html", status, **context)
+    wait = getattr(error, "retry_after", 0)
+    if wait:
+        response.headers["retry-after"] = str(wait)
+    return response
+
+
+_STATUS = {
+    "NotAuthenticated": 401,
+    "InsufficientBudget": 402,
+    "NotPermitted": 403,
+    "UnknownTable": 404,
+    "UnknownJob": 404,
+    "NotFound": 404,
+    "KeyConflict": 409,
+    "AccountLocked": 423,
+    "TooManyRequests": 429,
+    "QueryFailed": 503,
+    "LedgerError": 503,
+    "LedgerTampered": 503,
+    "ServiceUnavailable": 503,
+    "InternalError": 500,
+}
+
+
+def status_of(error: DiscreetError) -> int:
+    """Returns the HTTP status of an error: of its own class, or of the nearest above it; else it is a bad request."""
+    return next((_STATUS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _STATUS), 422)

@@ -1,0 +1,223 @@
+"""A small clinic behind a desk without workers: a real curator and a real book in this process, and browsers to visit."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from discreet.attacks import uniqueness
+from discreet.curator import Curator
+from discreet.curator.documents import answer_document, choices_document, explanation_document
+from discreet.curator.inspection.file_check import check_file
+from discreet.curator.inspection.proposed_config import table_name
+from discreet.demo import clinic
+from discreet.errors import UnknownJob
+from discreet.noise import SeededBits
+from discreet.privacy import Budget
+from discreet.service.caller import Caller, ServiceRole
+from discreet.service.desk import Document, JobStatus, Operation, Work
+from discreet.service.identity import Identities, RateLimits
+from discreet.service.page import create_page
+from discreet.service.page.browser_guard import BrowserGuard
+from discreet.service.settings import Settings
+
+HOST = "localhost:8642"
+ORIGIN = f"http://{HOST}"
+
+
+@dataclass
+class FakeDesk:
+    """Does all work at once, in this process; `done` is what it was asked for."""
+
+    curator: Curator
+    facts: list[Document]
+    sources: dict[str, Any]
+    done: list[tuple[Caller, Work]] = field(default_factory=list)
+    failing: Exception | None = None
+
+    async def perform(self, caller: Caller, work: Work) -> Document:
+        self.done.append((caller, work))
+        if self.failing is not None:
+            raise self.failing
+        return self._perform(caller, work, dict(work.arguments))
+
+    def _perform(self, caller: Caller, work: Work, given: dict[str, Any]) -> Document:
+        question = given.pop("sql", "")
+        match work.operation:
+            case Operation.ASK:
+                answer = self.curator.ask(question, analyst=caller.name, key=work.key, project=work.project, **given)
+                return answer_document(answer, receipt=self._receipt(caller))
+            case Operation.EXPLAIN:
+                told = self.curator.explain(question, analyst=caller.name, project=work.project, **given)
+                return explanation_document(told)
+            case Operation.REHEARSE:
+                return answer_document(self.curator.rehearse(question, analyst=caller.name, **given))
+            case Operation.CHOOSE_EPSILON:
+                return choices_document(self.curator.choose_epsilon(question, analyst=caller.name, **given))
+            case Operation.INSPECT:
+                return _inspected(given["path"])
+            case Operation.PROTECT:
+                return self._protect(given)
+            case _:
+                found = uniqueness(self.sources[given["table"]], given["columns"])
+                names = ("attack", "goal", "success", "baseline", "targets")
+                return {name: getattr(found, name) for name in names} | {"summary": found.summary(), "text": str(found)}
+
+    def _receipt(self, caller: Caller) -> Document:
+        mine = [entry for entry in self.curator.entries() if entry.kind == "charge" and entry.who == caller.name]
+        return {"sequence": mine[-1].sequence, "hash": mine[-1].hash}
+
+    def _protect(self, given: dict[str, Any]) -> Document:
+        path, budget = given.pop("path"), given.pop("budget", None)
+        bounds = {name: tuple(ends) for name, ends in given.pop("bounds", {}).items()}
+        self.curator.protect(path, budget=None if budget is None else Budget(**budget), bounds=bounds, **given)
+        columns = {name: kind for name, kind in given["types"].items()}
+        self.facts.append(table_facts(given["name"], columns, account=given.get("account") or given["name"]))
+        self.sources[given["name"]] = path
+        return {"kind": "protected", "table": given["name"]}
+
+    def begin(self, caller: Caller, work: Work) -> JobStatus:
+        raise UnknownJob
+
+    def job(self, caller: Caller, job: str) -> JobStatus:
+        raise UnknownJob
+
+    def cancel(self, caller: Caller, job: str) -> JobStatus:
+        raise UnknownJob
+
+    def follow(self, caller: Caller, job: str) -> AsyncIterator[JobStatus]:
+        raise UnknownJob
+
+    def tables(self, caller: Caller) -> list[Document]:
+        return [facts for facts in self.facts if caller.sees(facts["name"])]
+
+
+def _inspected(path: str) -> Document:
+    found = check_file(path)
+    columns = [{"name": name, "type": column.proposal.type.value} for name, column in found.columns.items()]
+    return {"name": table_name(found.path), "unit": found.unit, "remarks": list(found.remarks), "columns": columns}
+
+
+def table_facts(name: str, columns: dict[str, str], *, account: str, **more: Any) -> Document:
+    bounds, keys = more.get("bounds", {}), more.get("keys", {})
+    return {
+        "name": name,
+        "protected": True,
+        "account": account,
+        "unit": more.get("unit", "Each row is one person."),
+        "neighbours": "add_remove",
+        "version": "",
+        "max_groups": 2,
+        "max_rows": 2,
+        "columns": [
+            {"name": column, "type": kind, "bounds": bounds.get(column), "keys": keys.get(column)}
+            for column, kind in columns.items()
+        ],
+    }
+
+
+BOUNDS = {"age": [0, 120], "days": [0, 10], "charge": [0, 2000]}
+KEYS = {"ward": list(clinic.WARDS)}
+
+
+@dataclass
+class Clinic:
+    """Everything behind the page, and the page."""
+
+    folder: Path
+    settings: Settings
+    curator: Curator
+    desk: FakeDesk
+    identities: Identities
+    acts: Any
+    app: BrowserGuard
+
+    def browser(self, name: str | None = None, **settings: Any) -> Browser:
+        """Returns a browser in which somebody is signed in, or nobody."""
+        client = TestClient(self.app, base_url=ORIGIN, follow_redirects=False, **settings)
+        browser = Browser(client=client, clinic=self)
+        if name is not None:
+            link = self.identities.make_link(self.identities.local, name)
+            response = client.post("/sign-in", data={"token": link}, headers={"origin": ORIGIN})
+            assert response.status_code == 303
+        return browser
+
+
+@dataclass
+class Browser:
+    """Sends what a browser sends with a form of ours."""
+
+    client: TestClient
+    clinic: Clinic
+
+    @property
+    def csrf(self) -> str:
+        token = self.client.cookies.get("discreet-session", "")
+        return self.clinic.identities.authenticate_session(token)[1] if token else ""
+
+    def get(self, path: str, **more: Any) -> Any:
+        return self.client.get(path, **more)
+
+    def post(self, path: str, data: dict[str, Any] | None = None, **more: Any) -> Any:
+        headers = {"origin": ORIGIN, **more.pop("headers", {})}
+        return self.client.post(path, data={"csrf": self.csrf, **(data or {})}, headers=headers, **more)
+
+    def htmx(self, path: str, data: dict[str, Any] | None = None, **more: Any) -> Any:
+        headers = {"hx-request": "true", "x-csrf-token": self.csrf}
+        return self.client.post(path, data=data or {}, headers={"origin": ORIGIN, **headers}, **more)
+
+
+PEOPLE = {
+    "sue": ServiceRole.STEWARD,
+    "ana": ServiceRole.ANALYST,
+    "ben": ServiceRole.ANALYST,
+    "ada": ServiceRole.AUDITOR,
+}
+
+
+@contextmanager
+def clinic_at(folder: Path, patients: int = 60, **settings: Any) -> Iterator[Clinic]:
+    """Opens a page on a clinic of so many patients."""
+    roots, uploads = folder / "data", folder / "uploads"
+    roots.mkdir()
+    rows = clinic.visits(patients)
+    clinic.write(roots / "visits.csv", rows)
+    curator = Curator.for_tests(folder / "book.ledger", bits=SeededBits(7))
+    given = {"types": dict(clinic.TYPES), "bounds": {name: tuple(ends) for name, ends in BOUNDS.items()}, "keys": KEYS}
+    budget = Budget(epsilon=3, delta="1e-6")
+    curator.protect(
+        roots / "visits.csv",
+        name="visits",
+        unit="patient",
+        account="patients",
+        budget=budget,
+        max_groups=2,
+        max_rows=2,
+        **given,
+    )
+    facts = table_facts("visits", dict(clinic.TYPES), account="patients", bounds=BOUNDS, keys=KEYS, unit="One patient.")
+    desk = FakeDesk(curator=curator, facts=[facts], sources={"visits": roots / "visits.csv"})
+    identities = Identities(folder / "identities")
+    for name, role in PEOPLE.items():
+        identities.make_person(identities.local, name, role)
+    curator.appoint("sue", "steward")
+    curator.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=2, delta="1e-6"))
+    used = replace(Settings(folder=folder, roots=(roots,), uploads=uploads), **settings)
+    acts = acts_of(curator, identities)
+    app = create_page(desk, identities, acts, RateLimits(identities, requests_per_minute=10_000), used)
+    try:
+        yield Clinic(folder, used, curator, desk, identities, acts, app)
+    finally:
+        identities.close()
+        curator.close()
+
+
+def acts_of(curator: Curator, identities: Identities) -> Any:
+    from tests.service.page.fake_acts import FakeActs
+
+    return FakeActs(curator._book)
