@@ -12,7 +12,7 @@ from discreet.service.caller import ServiceRole
 from tests.service.api.offices import HOST, office
 
 MADE = office()
-SCHEMA = schemathesis.openapi.from_asgi("/v1/openapi.json", MADE.app, base_url=f"http://{HOST}")
+SCHEMA = schemathesis.openapi.from_asgi("/v1/openapi.json", MADE.app, headers={"Host": HOST})
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from discreet.errors import ServiceUnavailable
+from discreet.service.acts import Acts
 from discreet.service.api import account_routes, job_routes, member_routes, question_routes
 from discreet.service.api.error_responses import install, json_response
 from discreet.service.api.http_guard import HttpGuard
@@ -18,9 +19,6 @@ from discreet.service.api.route_access import Limits, Offices
 from discreet.service.desk import Desk
 from discreet.service.identity import Identities
 from discreet.service.settings import Settings
-
-if TYPE_CHECKING:
-    from discreet.service.acts import Acts
 
 VERSION = "1"
 _SCHEME = {"type": "http", "scheme": "bearer", "description": "A key of the service: dk_..._..., in no other place."}

@@ -29,6 +29,7 @@ STATUS: Mapping[type[BaseException], int] = {
     errors.NotPermitted: 403,
     errors.UnknownTable: 404,
     errors.UnknownJob: 404,
+    errors.UnknownEntry: 404,
     errors.KeyConflict: 409,
     errors.StreamError: 409,
     errors.InvalidParameter: 422,

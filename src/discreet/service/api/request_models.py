@@ -5,6 +5,7 @@ Who asks is who has the key. Amounts are numbers or texts such as "1/3", kept ex
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Annotated, Any, Literal
 
@@ -81,8 +82,9 @@ class Request(Model):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the curator's method takes; what was not given is left out."""
-        made: dict[str, Any] = self.model_dump(mode="python", exclude_unset=True, exclude={"project", "wait"})
+        """What the curator's method takes, in plain JSON; what was not given is left out."""
+        given = self.model_dump(mode="python", exclude_unset=True, exclude={"project", "wait"})
+        made: dict[str, Any] = json.loads(json.dumps(given))  # numbers of no class of our own
         return made
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, Header
 from fastapi.routing import APIRoute
@@ -18,14 +18,12 @@ from starlette.responses import Response
 from discreet.errors import InternalError, NotAuthenticated
 from discreet.ledger.serialization import LONGEST_NAME
 from discreet.ledger.serialization import name as checked_name
+from discreet.service.acts import Acts
 from discreet.service.api.exact_json import ExactRequest
 from discreet.service.caller import Caller, Permission
 from discreet.service.desk import Desk
 from discreet.service.identity import Identities
 from discreet.service.settings import Settings
-
-if TYPE_CHECKING:
-    from discreet.service.acts import Acts
 
 LONGEST_KEY = 200  # characters of an Authorization header's value that are looked at
 
