@@ -201,16 +201,14 @@ def to_sign_in(request: Request) -> Response:
 
 
 def refused(visit: Visit, error: DiscreetError) -> Response:
-    """Returns an error as a page, or as a piece of one, and writes one line without secrets; our faults are not told."""
+    """Returns an error as a page, or as a piece of one, and writes a line without secrets; our faults are not told."""
     own = isinstance(error, InternalError)
     shown = OUR_FAULT if own else str(error)
     kind, status = type(error).__name__, status_of(error)
     line = {"method": visit.request.method, "error": kind, "status": status, "by": visit.caller.credential}
-    _LOG.log(
-        logging.ERROR if own else logging.INFO,
-        "page refused %s",
-        json.dumps(line | ({"why": str(error)} if own else {})),
-    )
+    if own:
+        line["why"] = str(error)
+    _LOG.log(logging.ERROR if own else logging.INFO, "page refused %s", json.dumps(line))
     context: Mapping[str, Any] = {"error": shown, "kind": kind, "partial": visit.partial}
     response = visit.page("fragments/error.html" if visit.partial else "error.html", status, **context)
     wait = getattr(error, "retry_after", 0)
