@@ -58,9 +58,11 @@ class Complaints:
     def watch(self, page: Page, origin: str) -> None:
         page.on("console", lambda said: self.told.append(f"{said.text} {said.location}") if said.type in _BAD else None)
         page.on("pageerror", lambda error: self.told.append(str(error)))
-        page.on(
-            "request", lambda asked: None if asked.url.startswith((origin, "data:")) else self.told.append(asked.url)
-        )
+        page.on("request", lambda asked: self._elsewhere(asked.url, origin))
+
+    def _elsewhere(self, address: str, origin: str) -> None:
+        if not address.startswith((origin, "data:")):
+            self.told.append(f"asked for {address}")
 
 
 @contextmanager

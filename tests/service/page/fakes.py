@@ -41,11 +41,14 @@ class FakeDesk:
     sources: dict[str, Any]
     done: list[tuple[Caller, Work]] = field(default_factory=list)
     failing: Exception | None = None
+    given: Document | None = None
 
     async def perform(self, caller: Caller, work: Work) -> Document:
         self.done.append((caller, work))
         if self.failing is not None:
             raise self.failing
+        if self.given is not None:
+            return self.given
         return self._perform(caller, work, dict(work.arguments))
 
     def _perform(self, caller: Caller, work: Work, given: dict[str, Any]) -> Document:

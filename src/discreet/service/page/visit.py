@@ -20,8 +20,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from discreet.errors import DiscreetError, InternalError, InvalidParameter, NotAuthenticated, NotPermitted
+from discreet.service.acts import Acts
 from discreet.service.caller import Caller, Permission
 from discreet.service.desk import Desk, Document, Operation, Work
+from discreet.service.identity import Identities, RateLimits
 from discreet.service.page.kept_answers import KeptAnswers
 from discreet.service.settings import Settings
 
@@ -37,9 +39,9 @@ class Site:
     """All that pages are made from."""
 
     desk: Desk
-    identities: Any
-    acts: Any
-    limits: Any
+    identities: Identities
+    acts: Acts
+    limits: RateLimits
     settings: Settings
     templates: Environment
     answers: KeptAnswers = field(default_factory=KeptAnswers)
@@ -223,7 +225,7 @@ _STATUS = {
     "NotPermitted": 403,
     "UnknownTable": 404,
     "UnknownJob": 404,
-    "NotFound": 404,
+    "UnknownEntry": 404,
     "KeyConflict": 409,
     "AccountLocked": 423,
     "TooManyRequests": 429,
