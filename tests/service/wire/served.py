@@ -27,8 +27,13 @@ from discreet.service.settings import Settings
 from discreet.service.wire.wire_server import WireServer
 
 TYPES = {
-    **{"patient": "int", "ward": "text", "age": "int", "charge": "float"},
-    **{"day": "date", "at": "timestamp", "urgent": "bool"},
+    "patient": "int",
+    "ward": "text",
+    "age": "int",
+    "charge": "float",
+    "day": "date",
+    "at": "timestamp",
+    "urgent": "bool",
 }
 ROWS = 40
 TOTAL = 100
@@ -99,9 +104,7 @@ class ClinicDesk:
         assert work.operation is Operation.ASK
         if self.held is not None:
             await self.held.wait()
-        return answer_document(
-            self.curator.ask(sql, analyst=caller.name, project=work.project, key=work.key, **given)
-        )
+        return answer_document(self.curator.ask(sql, analyst=caller.name, project=work.project, key=work.key, **given))
 
     def asked(self) -> int:
         """How many questions were asked."""
@@ -125,7 +128,7 @@ class ClinicDesk:
 
     def tables(self, caller: Caller) -> list[Document]:
         """Returns public facts."""
-        columns = [{"name": name, "type": kind, "bounds": None, "keys": None} for name, kind in TYPES.items()]
+        columns: list[Document] = [{"name": name, "type": kind, "bounds": None} for name, kind in TYPES.items()]
         columns[2]["bounds"] = [0, 120]
         facts = {"protected": True, "unit": "one patient", "columns": columns}
         return [{"name": name, **facts} for name in ("staff", "visits") if caller.sees(name)]
@@ -195,8 +198,7 @@ class Served:
 
     def spent(self) -> float:
         """What was charged of both accounts."""
-        left = [self.curator.balance(account).remaining.loss for account in self.curator.accounts()]
-        return sum(TOTAL - float(each.epsilon) for each in left)
+        return sum(TOTAL - float(self.curator.balance(each).remaining.epsilon) for each in self.curator.accounts())
 
     def url(self, name: str = "ann", scheme: str = "postgresql") -> str:
         """An address with the key of somebody as the password."""
@@ -218,7 +220,7 @@ def served(**how: Any) -> Iterator[Served]:
         made.close()
 
 
-# ---------------------------------------------------------------------------------------------------------- a raw client
+# --------------------------------------------------------------------------------------------------------- a raw client
 
 
 def startup(parameters: Mapping[str, str], code: int = 3 << 16) -> bytes:
