@@ -215,6 +215,13 @@ class UnknownJob(ServiceError):
         super().__init__("There is no such job of yours", "Jobs are kept for a while after they end, and not for ever.")
 
 
+class UnknownEntry(ServiceError):
+    """The book has no such entry that the caller may see."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such entry of yours", "Look for its number in your history.")
+
+
 class RandomnessUnavailable(DiscreetError):
     """There are no random bytes to rely on: none came, they repeat, or they never end a draw. Nothing is released."""
 

@@ -22,6 +22,7 @@ from discreet.ledger.store.sqlite import MEMORY
 from discreet.privacy import Loss
 from discreet.privacy.events import Event
 
+_SPENDERS = "member", "project"  # the scopes of states that belong to somebody on an account
 _POLL = 0.01  # seconds between looks for an answer that somebody else is computing
 
 
@@ -348,6 +349,18 @@ class Book:
         with self._journal.reading() as rows:
             known = changes.table(rows, table)
         return None if known is None else str(known["declaration"])
+
+    def spenders(self, account: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Returns the names of all who asked or were appointed on an account, and of its projects."""
+        with self._journal.reading() as rows:
+            found = [(scope, *place.split("\n", 1)) for scope, place, _ in rows.states() if "\n" in place]
+        people, projects = ([who for kind, at, who in found if (kind, at) == (scope, account)] for scope in _SPENDERS)
+        return tuple(people), tuple(projects)
+
+    def outcome(self, charge: int) -> Entry | None:
+        """Returns the entry that says how a charge ended; None while it has not."""
+        with self._journal.reading() as rows:
+            return rows.outcome(charge)
 
     def balance(self, account: str, *, analyst: str | None = None, project: str | None = None) -> Balance:
         """Returns what an account, or one analyst or project on it, may spend, has spent and has left."""

@@ -31,6 +31,7 @@ class Recorded:
     broken: bool = False
 
     def __call__(self, act: str, *, by: str, about: str, key: str = "", role: ServiceRole | None = None) -> None:
+        assert (act == "make person") == (role is not None)
         if self.broken:
             raise OSError("the book cannot be written")
         self.acts.append((act, by, about, key))

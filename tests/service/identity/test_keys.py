@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,11 +26,11 @@ def office() -> Office:
 
 
 def refused(office: Office, text: object) -> bool:
+    """Tells whether a text is no key; the error never says why."""
     try:
         office.identities.authenticate_key(text)
     except NotAuthenticated as error:
-        assert str(error) == str(NotAuthenticated())  # says nothing of why
-        return True
+        return str(error) == str(NotAuthenticated())
     return False
 
 
@@ -52,9 +53,9 @@ def test_a_key_tells_who_it_is_for(office: Office) -> None:
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda text: "",
-        lambda text: None,
-        lambda text: b"dk_",
+        lambda _: "",
+        lambda _: None,
+        lambda _: b"dk_",
         lambda text: text + "0",
         lambda text: text[:-1],
         lambda text: text[:-1] + ("0" if text[-1] != "0" else "1"),
@@ -65,8 +66,8 @@ def test_a_key_tells_who_it_is_for(office: Office) -> None:
         lambda text: f"dk_{'0' * 16}_{text.rpartition('_')[2]}",
         lambda text: f"dk_' OR 1=1 --_{text.rpartition('_')[2]}",
         lambda text: text.split("_")[1],
-        lambda text: "dk_" + "\ud800" * 16 + "_" + "0" * 40,
-        lambda text: "x" * 10_000_000,
+        lambda _: "dk_" + "\ud800" * 16 + "_" + "0" * 40,
+        lambda _: "x" * 10_000_000,
     ],
 )
 def test_nothing_else_is_a_key(office: Office, spoil: Callable[[str], object]) -> None:
@@ -221,8 +222,9 @@ def test_a_key_of_others_is_told_from_none_by_nobody(office: Office) -> None:
 
 
 def test_a_narrow_key_makes_no_wider_one(office: Office) -> None:
-    for scope in ({"tables": ["visits"]}, {"project": "flu"}, {"tables": []}):
-        narrow_id, text = office.identities.make_key(office.owner, "sam", **scope)  # type: ignore[arg-type]
+    scopes: list[dict[str, Any]] = [{"tables": ["visits"]}, {"project": "flu"}, {"tables": []}]
+    for scope in scopes:
+        narrow_id, text = office.identities.make_key(office.owner, "sam", **scope)
         narrow = office.identities.authenticate_key(text)
         for act in (
             lambda by=narrow: office.identities.make_key(by, "sam"),
@@ -348,7 +350,7 @@ def test_a_dump_of_the_database_lets_nobody_in(tmp_path: Path) -> None:
         values = [
             value
             for (table,) in list(connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'"))
-            for row in connection.execute(f"SELECT * FROM {table}")  # noqa: S608 - names of our own
+            for row in connection.execute(f"SELECT * FROM {table}")
             for value in row
         ]
     secrets = [text.rpartition("_")[2] for text in office.texts.values()] + [session, link, csrf]

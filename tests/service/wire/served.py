@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from discreet.curator import Curator
-from discreet.curator.documents import answer_document, balance_document, explanation_document
+from discreet.curator.documents import answer_document, explanation_document
 from discreet.errors import UnknownTable
 from discreet.noise import SeededBits
 from discreet.privacy import Budget
+from discreet.service.acts import Acts
 from discreet.service.caller import Caller, ServiceRole
 from discreet.service.desk import Document, JobStatus, Operation, Work
 from discreet.service.identity.identities import Identities
@@ -134,20 +135,6 @@ class ClinicDesk:
         return [{"name": name, **facts} for name in ("staff", "visits") if caller.sees(name)]
 
 
-@dataclass
-class ClinicActs:
-    """Tells what is left."""
-
-    curator: Curator
-
-    def budgets(self, caller: Caller) -> list[Document]:
-        """Returns the balances of all accounts, for a caller."""
-        return [
-            {"account": account, "analyst": caller.name, "balance": balance_document(self.curator.balance(account))}
-            for account in self.curator.accounts()
-        ]
-
-
 class Served:
     """The wire in a thread of its own.
 
@@ -167,7 +154,7 @@ class Served:
         self._thread.start()
         self.limits = RateLimits(self.identities, requests_per_minute=6000)
         self.server = WireServer(
-            self.desk, self.identities, ClinicActs(self.curator), self.limits, settings or Settings(), **limits
+            self.desk, self.identities, Acts(self.curator._book, self.identities), self.limits, settings or Settings(), **limits
         )
         self.port = self.run(self.server.start("127.0.0.1", 0, tls))
 

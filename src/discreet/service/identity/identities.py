@@ -179,6 +179,11 @@ class Identities:
         by.require(Permission.MANAGE_PEOPLE)
         return [Person.of(row) for row in self.database.rows("SELECT * FROM people ORDER BY name")]
 
+    def role_of(self, name: str) -> ServiceRole | None:
+        """Returns what somebody is; None if nobody has that name."""
+        row = self.database.row("SELECT role FROM people WHERE name = ?", name)
+        return None if row is None else ServiceRole(row["role"])
+
     def make_person(self, by: Caller, name: str, role: ServiceRole) -> Person:
         """Makes somebody known; they can do nothing before they have a key or a link.
 

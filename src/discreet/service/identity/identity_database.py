@@ -113,9 +113,15 @@ class IdentityDatabase:
                     connection.execute("ROLLBACK")
 
     def rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
-        """Returns the rows of a query, as of now: what another process has written is seen."""
-        with self._lock, _translated():
-            return list(self._quick.execute(query, values))
+        """Returns the rows of a query, as of now: what another process has written is seen.
+
+        A value that is no Unicode, as a client can make one up, is in no row.
+        """
+        try:
+            with self._lock, _translated():
+                return list(self._quick.execute(query, values))
+        except UnicodeEncodeError:
+            return []
 
     def row(self, query: str, *values: Any) -> sqlite3.Row | None:
         """Returns the first row of a query, if there is one."""

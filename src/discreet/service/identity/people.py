@@ -23,7 +23,7 @@ _MAKES = {
 
 
 class Recorder(Protocol):
-    """Writes what was done to people and keys into the book; `Acts.record` does."""
+    """Writes what was done to people and keys into the book; `acts.recorder` makes one."""
 
     def __call__(self, act: str, *, by: str, about: str, key: str = "", role: ServiceRole | None = None) -> None:
         """Writes one act.

@@ -58,8 +58,8 @@ class Limits(Protocol):
 class Acts(Protocol):
     """What is needed of the acts on the book."""
 
-    def budgets(self, caller: Caller) -> Any:
-        """Returns what is left of all accounts that the caller may use."""
+    def budgets(self, caller: Caller) -> Sequence[Mapping[str, Any]]:
+        """Returns what is left of all accounts that the caller may see."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,312 @@
+"""The book for callers: what they may read of it, and the acts of stewards, each an entry.
+
+Formal guarantee: an analyst sees their own charges and their own part of an account, and nothing that tells whether
+other entries exist; idempotency keys are shown to nobody. A caller whose key is for some tables sees the accounts of
+these tables. Nobody acts on an account but stewards, under their own name, with a key that is not narrowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from discreet import check
+from discreet.curator.documents import balance_document, entry_document
+from discreet.curator.documents.json_values import write_amount, write_loss_text
+from discreet.errors import InvalidParameter, LedgerTampered, NotPermitted, UnknownEntry
+from discreet.ledger import OWNER, Balance, Book, Entry, Head, Role
+from discreet.service.acts.certificates import certificate
+from discreet.service.admission import read_budget, require_listed
+from discreet.service.caller import Caller, Permission, ServiceRole
+from discreet.service.desk import Document
+from discreet.service.identity import Identities, Recorder
+from discreet.service.identity.people import require_whole
+
+MOST_ENTRIES = 500
+"""Of a page of history."""
+
+_LOOKED_AT = 5000  # entries that one page looks through: the next page goes on, so that none takes long
+_LARGEST = (1 << 62) - 1
+_ON_BOOK = {ServiceRole.STEWARD: Role.STEWARD, ServiceRole.AUDITOR: Role.AUDITOR}
+"""What the book must know of new people; analysts are appointed on accounts, by stewards."""
+
+
+def recorder(book: Book) -> Recorder:
+    """Returns what writes acts on people and keys into a book; for `Identities`."""
+
+    def record(act: str, *, by: str, about: str, key: str = "", role: ServiceRole | None = None) -> None:
+        facts = {**({"key": key} if key else {}), **({} if role is None else {"role": role.value})}
+        book.stewardship.record(act, about=about, by=by, facts=facts)
+        if role in _ON_BOOK:
+            book.stewardship.appoint(about, _ON_BOOK[role], by=by)
+
+    return record
+
+
+class Acts:
+    """Reads a book for callers, and acts on it for stewards.
+
+    Args:
+        book: the one that is charged.
+        identities: who is known.
+    """
+
+    def __init__(self, book: Book, identities: Identities) -> None:
+        self._book, self._identities = book, identities
+
+    # ----------------------------------------------------------------------------------------------------- reading
+
+    def budgets(self, caller: Caller) -> list[Document]:
+        """Returns each account that a caller may see: their own part of it, and everybody's for those who see all.
+
+        Of each: ``account``, ``unit``, ``neighbours``, ``tables``, ``own`` (a balance with ``cap`` and ``spendable``,
+        the largest pure question that cap, project and account leave; null for who may not ask) and, for those who see
+        everybody's, ``listed``, ``balance`` (the account's), ``people`` and ``projects``.
+        """
+        caller.require(Permission.SEE_OWN)
+        tables = self._book.tables()
+        found = []
+        for account in self._visible(caller):
+            attached = sorted(table for table, at in tables.items() if at == account and caller.sees(table))
+            own = self._own(caller, account) if self._may_ask(caller, account) else None
+            if own is not None or caller.may(Permission.SEE_ALL):
+                told = self._book.account(account)
+                known = {"account": account, "unit": str(told.unit), "neighbours": told.neighbours.value}
+                found.append({**known, "tables": attached, "own": own, **self._all(caller, account)})
+        return found
+
+    def balance(self, caller: Caller, account: str) -> Balance:
+        """Returns the figures of an account for those who see all, of their own part for everybody else.
+
+        Raises:
+            NotPermitted: if the caller may not ask on it; whether there is such an account is not said.
+        """
+        if account not in self._visible(caller) or not (
+            caller.may(Permission.SEE_ALL) or self._may_ask(caller, account)
+        ):
+            raise NotPermitted(caller.name, f"see account {account!r}")
+        return self._book.balance(account, analyst=None if caller.may(Permission.SEE_ALL) else caller.name)
+
+    def _own(self, caller: Caller, account: str) -> Document:
+        own, whole = self._book.balance(account, analyst=caller.name), self._book.balance(account)
+        limits = [own.remaining.epsilon, whole.remaining.epsilon]
+        if caller.project:
+            limits.append(self._left_of_project(caller.project, account))
+        cap = self._book.capped(caller.name, account=account)
+        role = self._book.role(account, caller.name)
+        return {
+            **balance_document(own),
+            "name": caller.name,
+            "role": None if role is None else role.value,
+            "cap": write_loss_text(cap),
+            "spendable": write_amount(min(limits)),
+        }
+
+    def _left_of_project(self, project: str, account: str) -> Fraction:
+        """The largest pure question that a project may pay; nothing if it was allotted nothing."""
+        if self._book.allotted(project, account=account) is None:
+            return Fraction(0)
+        return self._book.balance(account, project=project).remaining.epsilon
+
+    def _all(self, caller: Caller, account: str) -> Document:
+        if not caller.may(Permission.SEE_ALL):
+            return {}
+        people, projects = self._book.spenders(account)
+        return {
+            "listed": self._book.admit(account, OWNER).listed,
+            "balance": balance_document(self._book.balance(account)),
+            "people": [self._member(account, who) for who in people],
+            "projects": [self._project(account, project) for project in projects],
+        }
+
+    def _member(self, account: str, who: str) -> Document:
+        role, cap = self._book.role(account, who), self._book.capped(who, account=account)
+        told = {"name": who, "role": None if role is None else role.value, "cap": write_loss_text(cap)}
+        return {**balance_document(self._book.balance(account, analyst=who)), **told}
+
+    def _project(self, account: str, project: str) -> Document:
+        told = {"name": project, "cap": write_loss_text(self._book.allotted(project, account=account))}
+        return {**balance_document(self._book.balance(account, project=project)), **told}
+
+    def history(
+        self,
+        caller: Caller,
+        *,
+        after: int = 0,
+        limit: int = 100,
+        account: str | None = None,
+        analyst: str | None = None,
+    ) -> Document:
+        """Returns a page of entries: an analyst's own charges, or everything for those who see all.
+
+        Args:
+            caller: who looks.
+            after: the last entry to leave out: 0, or ``next`` of the page before.
+            limit: how many at most, up to 500.
+            account: only of this account.
+            analyst: only what this name did, and what was done to it.
+
+        Returns:
+            ``entries``, and ``next``: where the next page goes on, or null at the end of the book.
+        """
+        found, following = self.entries(caller, after=after, limit=limit, account=account, analyst=analyst)
+        return {"entries": [entry_document(entry) for entry in found], "next": following}
+
+    def entries(
+        self,
+        caller: Caller,
+        *,
+        after: int = 0,
+        limit: int = 100,
+        account: str | None = None,
+        analyst: str | None = None,
+    ) -> tuple[list[Entry], int | None]:
+        """Returns what `history` does, as entries."""
+        caller.require(Permission.SEE_OWN)
+        place = check.integer(after=after, at_least=0, at_most=_LARGEST)
+        most = check.integer(limit=limit, at_least=1, at_most=MOST_ENTRIES)
+        read, accounts = self._book.history(account, after=place, limit=_LOOKED_AT), self._visible(caller)
+        found: list[Entry] = []
+        for entry in read:
+            if _sees(caller, entry, accounts) and entry.concerns(analyst):
+                found.append(entry._replace(key=""))
+            if len(found) == most:
+                return found, entry.sequence
+        return found, read[-1].sequence if len(read) == _LOOKED_AT else None
+
+    def entry(self, caller: Caller, sequence: int) -> Entry:
+        """Returns an entry that a caller may see.
+
+        Raises:
+            UnknownEntry: for all others, as if there were none.
+        """
+        caller.require(Permission.SEE_OWN)
+        place = check.integer(sequence=sequence, at_least=1, at_most=_LARGEST)
+        for found in self._book.history(after=place - 1, limit=1):
+            if found.sequence == place and _sees(caller, found, self._visible(caller)):
+                return found._replace(key="")
+        raise UnknownEntry
+
+    def certificate(self, caller: Caller, sequence: int) -> Document:
+        """Returns the certificate of a charge; see `certificates.certificate`.
+
+        Raises:
+            UnknownEntry: if it is no charge that the caller may see.
+        """
+        entry = self.entry(caller, sequence)
+        if entry.kind != "charge":
+            raise UnknownEntry
+        account = self._book.account(entry.account)
+        return certificate(entry, account, self._book.outcome(entry.sequence), self._book.head())
+
+    def _visible(self, caller: Caller) -> frozenset[str]:
+        """The accounts of the tables that a key is for."""
+        if caller.tables is None:
+            return frozenset(self._book.accounts())
+        return frozenset(account for table, account in self._book.tables().items() if caller.sees(table))
+
+    def _may_ask(self, caller: Caller, account: str) -> bool:
+        if not caller.may(Permission.ASK):
+            return False
+        try:
+            require_listed(self._book, caller, account)
+        except NotPermitted:
+            return False
+        return True
+
+    # ----------------------------------------------------------------------------------------------------- trust
+
+    def verify(self, caller: Caller) -> Head:
+        """Walks the whole chain, on a connection of its own; call it in a thread, it may take seconds.
+
+        Raises:
+            LedgerTampered: naming the first entry that does not fit; the book then takes no more charges.
+        """
+        caller.require(Permission.VERIFY)
+        if self._book.in_memory:
+            return self._book.verify()
+        try:
+            with Book(self._book.path, read_only=True) as beside:
+                return beside.verify()
+        except LedgerTampered:
+            return self._book.verify()  # which stops this process from writing, as it should
+
+    def anchor(self, caller: Caller) -> str:
+        """Returns the head of the book, to be kept elsewhere."""
+        caller.require(Permission.VERIFY)
+        return str(self._book.head())
+
+    # -------------------------------------------------------------------------------------------------- stewards
+
+    def amend(self, caller: Caller, account: str, budget: Mapping[str, Any], *, note: str = "") -> Document:
+        """Gives an account another budget; what was spent stays spent."""
+        by = self._steward(caller, "amend accounts", account)
+        return balance_document(
+            self._book.stewardship.amend(account, budget=read_budget(budget), by=by, note=_note(note))
+        )
+
+    def renew(
+        self, caller: Caller, account: str, budget: Mapping[str, Any] | None = None, *, note: str = ""
+    ) -> Document:
+        """Starts a new period of an account with nothing spent."""
+        by = self._steward(caller, "renew accounts", account)
+        given = None if budget is None else read_budget(budget)
+        return balance_document(self._book.stewardship.renew(account, budget=given, by=by, note=_note(note)))
+
+    def unlock(self, caller: Caller, account: str, *, note: str = "") -> Document:
+        """Gives everybody's failure credits on an account back."""
+        by = self._steward(caller, "unlock accounts", account)
+        self._book.stewardship.unlock(account, by=by, note=_note(note))
+        return balance_document(self._book.balance(account))
+
+    def appoint(
+        self, caller: Caller, who: str, role: str, *, account: str = "", cap: Mapping[str, Any] | None = None
+    ) -> Document:
+        """Gives somebody a role on an account, or (account "") on all, and perhaps a cap of their own.
+
+        Raises:
+            InvalidParameter: if nobody of that name is known, or something does not fit.
+            NotPermitted: if a steward appoints a steward, or changes what one is.
+        """
+        by, given = self._steward(caller, "appoint", *filter(None, (account,))), Role(role)
+        known = self._identities.role_of(who)
+        if known is None:
+            raise InvalidParameter("who", who, "to be known", "Make the person first, or a key for them.")
+        of_stewards = given is Role.STEWARD or known is ServiceRole.STEWARD
+        if of_stewards and caller.role is not ServiceRole.OWNER:
+            raise NotPermitted(by, "appoint stewards", "The owner can.")
+        limit = None if cap is None else read_budget(cap, name="cap")
+        self._book.stewardship.appoint(who, given, account=account, cap=limit, by=by)
+        return self._member(account, who) if account else {"name": who, "role": given.value, "cap": None}
+
+    def allot(self, caller: Caller, project: str, *, account: str, cap: Mapping[str, Any], note: str = "") -> Document:
+        """Gives a project a cap on an account."""
+        by = self._steward(caller, "allot to projects", account)
+        limit = read_budget(cap, name="cap")
+        self._book.stewardship.allot(project, account=account, cap=limit, by=by, note=_note(note))
+        return self._project(account, project)
+
+    def _steward(self, caller: Caller, act: str, *accounts: str) -> str:
+        """The name under which a steward acts on accounts that there are."""
+        caller.require(Permission.STEWARD)
+        require_whole(caller, act)
+        for account in accounts:
+            self._book.account(account)
+        return caller.name
+
+
+def _sees(caller: Caller, entry: Entry, accounts: Iterable[str]) -> bool:
+    """Tells whether an entry is a caller's to see: their own charge, or any, within what their key is for."""
+    if caller.tables is not None and entry.account not in accounts:
+        return False
+    if caller.may(Permission.SEE_ALL):
+        return True
+    return entry.kind == "charge" and entry.who == caller.name
+
+
+def _note(note: object) -> str:
+    """A note of one line, or none."""
+    if not isinstance(note, str) or len(note) > 1000 or not note.isprintable():
+        raise InvalidParameter("note", type(note).__name__, "to be a text of one line", "Write up to 1000 characters.")
+    return note

@@ -1,0 +1,90 @@
+"""Certificates: what was promised about one charged question, so that a reader can check it."""
+
+from __future__ import annotations
+
+import json
+
+from discreet.curator.documents.json_values import write_loss_text
+from discreet.ledger import Account, Entry, Head
+from discreet.ledger.serialization import read_loss, write_unit
+from discreet.privacy import ZCDP, ApproxDP, Loss, Neighbours
+from discreet.service.desk import Document
+
+_RELATIONS = {
+    Neighbours.ADD_REMOVE: "one has all rows of one {unit} more than the other",
+    Neighbours.REPLACE: "both have the same number of {unit}s, and the rows of one {unit} differ in any way",
+}
+_HOW = (
+    "Whoever keeps the book shows entry {sequence}: it has this hash, and `discreet verify` with this head as the "
+    "anchor finds the book unaltered up to it."
+)
+
+
+def guarantee(cost: Loss, account: Account) -> str:
+    """Returns what a cost promises, in a sentence.
+
+    >>> from discreet.privacy import PureDP, Unit
+    >>> clinic = Account(
+    ...     name="clinic", unit=Unit("patient", "id"), neighbours=Neighbours.ADD_REMOVE, budget=PureDP(1), salt=b""
+    ... )
+    >>> print(guarantee(PureDP("0.1"), clinic)[:89])
+    For any two databases of which one has all rows of one patient more than the other, every
+    """
+    relation = _RELATIONS[account.neighbours].format(unit=account.unit.name)
+    return f"For any two databases of which {relation}, {_promise(cost)}."
+
+
+def _promise(cost: Loss) -> str:
+    if isinstance(cost, ZCDP):
+        least = f", up to an event of probability {float(cost.delta):g}" if cost.delta else ""
+        return (
+            f"the Renyi divergence of every order a > 1 between the laws of the answer is at most {float(cost.rho):g} a"
+            f"{least} (zero-concentrated differential privacy, {cost})"
+        )
+    promise = f"every set of answers is at most e^{float(getattr(cost, 'epsilon', 0)):g} times as likely under one"
+    promise += " as under the other"
+    if isinstance(cost, ApproxDP) and cost.delta:
+        return f"{promise}, plus {float(cost.delta):g} (approximate differential privacy, {cost})"
+    return f"{promise} (pure differential privacy, {cost})"
+
+
+def certificate(entry: Entry, account: Account, outcome: Entry | None, head: Head) -> Document:
+    """Returns the certificate of a charge.
+
+    Args:
+        entry: the charge.
+        account: that was charged.
+        outcome: how it ended, if it has.
+        head: of the book now: it anchors the charge.
+    """
+    content = entry.content
+    cost = read_loss(content["cost"])
+    return {
+        "kind": "certificate",
+        "account": account.name,
+        "analyst": entry.who,
+        "project": content.get("project", ""),
+        "unit": {"text": str(account.unit), **write_unit(account.unit)},
+        "relation": account.neighbours.value,
+        "event": _parsed(content["event"]),
+        "cost": write_loss_text(cost),
+        "guarantee": guarantee(cost, account),
+        "question": _parsed(content["question"]),
+        "accounts_charged": content["joined"],
+        "sequence": entry.sequence,
+        "hash": entry.hash,
+        "time": entry.time,
+        "outcome": None if outcome is None else _outcome(outcome),
+        "head": {"text": str(head), "sequence": head.sequence, "hash": head.hash},
+        "check": _HOW.format(sequence=entry.sequence),
+    }
+
+
+def _outcome(outcome: Entry) -> Document:
+    """How a charge ended; of an answer, the digest of the bytes that were kept."""
+    told: Document = {"entry": outcome.kind, "sequence": outcome.sequence, "hash": outcome.hash}
+    return {**told, "digest": outcome.content["digest"]} if outcome.kind == "answer" else told
+
+
+def _parsed(text: str) -> object:
+    return json.loads(text)
