@@ -154,7 +154,12 @@ class Served:
         self._thread.start()
         self.limits = RateLimits(self.identities, requests_per_minute=6000)
         self.server = WireServer(
-            self.desk, self.identities, Acts(self.curator._book, self.identities), self.limits, settings or Settings(), **limits
+            self.desk,
+            self.identities,
+            Acts(self.curator._book, self.identities),
+            self.limits,
+            settings or Settings(),
+            **limits,
         )
         self.port = self.run(self.server.start("127.0.0.1", 0, tls))
 
