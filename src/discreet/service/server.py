@@ -26,6 +26,7 @@ from discreet.service.settings import Settings
 from discreet.service.wire.wire_server import WireServer
 
 _LOOK = 0.5  # seconds between looks for keys that were revoked while their requests run
+_BACKLOG = 512  # connections that wait to be accepted
 _GRACE = 5  # seconds for what runs when the service stops
 
 
@@ -135,6 +136,7 @@ def _bound(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen(_BACKLOG)  # from now on nobody is refused, whoever is quicker than the server's own start
     except OSError as error:
         listener.close()
         hint = "Name another with --port, or stop what listens there."
