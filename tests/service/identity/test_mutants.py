@@ -251,7 +251,7 @@ MUTANTS: dict[str, tuple[Any, str, Any, Check]] = {
     "accounts without analysts answer everybody": (
         book_acts,
         "require_listed",
-        lambda book, caller, account: book.admit(account, caller.name),
+        lambda book, analyst, account: book.admit(account, analyst),
         clinic(test_acts.test_analysts_see_nothing_of_others),
     ),
 }

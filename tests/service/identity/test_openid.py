@@ -273,6 +273,19 @@ def test_settings_that_do_not_fit(given: dict[str, str], name: str, tmp_path: Pa
         OpenIdSignIn.of_settings(identities, {"issuer": ISSUER, "client_id": CLIENT}, tmp_path)
 
 
+def test_a_provider_is_asked_about_itself_once_in_a_while() -> None:
+    scene = Scene()
+    asked: list[str] = []
+    honest = scene.service._fetch
+    scene.service._fetch = lambda url, form, headers: (asked.append(url), honest(url, form, headers))[-1]  # type: ignore[func-returns-value]
+    for _ in range(50):
+        scene.service.begin(BACK)
+    assert len(asked) == 1
+    scene.office.clock.now += 300
+    scene.service.begin(BACK)
+    assert len(asked) == 2
+
+
 def test_a_provider_that_is_not_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

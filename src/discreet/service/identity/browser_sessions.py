@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hmac
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from discreet.errors import NotAuthenticated
 from discreet.noise.tokens import token
@@ -41,6 +41,15 @@ class SessionLimits:
     absolute: float = 12 * 3600.0
     link: float = 15 * 60.0
     most: int = 20
+
+
+def key_of_session(credential: str) -> str:
+    """Returns the public id of the key that a session was begun with; "" if there was none.
+
+    >>> key_of_session("session:5e55@3f9a2b1c"), key_of_session("session:5e55")
+    ('3f9a2b1c', '')
+    """
+    return credential.partition(_KEY_MARK)[2]
 
 
 def csrf_of(session: str) -> str:
@@ -136,9 +145,9 @@ def _lasts(row: sqlite3.Row, limits: SessionLimits, now: float) -> bool:
 
 def _caller(database: IdentityDatabase, row: sqlite3.Row, now: float) -> Caller | None:
     """Who has a session: within the scope of the key that began it, and no longer than that may be used."""
-    _, began, key_id = row["id"].partition(_KEY_MARK)
-    key = find_by_id(database, key_id, now) if began else None
-    if began and (key is None or key.person != row["person"]):
+    key_id = key_of_session(row["id"])
+    key = find_by_id(database, key_id, now) if key_id else None
+    if key_id and (key is None or key.person != row["person"]):
         return None
-    scope = {} if key is None else {"tables": key.tables, "project": key.project}
-    return Caller(name=row["person"], role=ServiceRole(row["role"]), credential=f"{SESSION}{row['id']}", **scope)
+    caller = Caller(name=row["person"], role=ServiceRole(row["role"]), credential=f"{SESSION}{row['id']}")
+    return caller if key is None else replace(caller, tables=key.tables, project=key.project)

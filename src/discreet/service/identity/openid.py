@@ -45,6 +45,7 @@ CLAIMS = ("email", "preferred_username")
 _SETTINGS = {"issuer", "client_id", "client_secret_file", "claim"}
 _LASTS = 600.0  # seconds from leaving for the provider until coming back
 _MOST_PENDING = 1000  # attempts at once; the oldest is forgotten
+_KNOWN = 300.0  # seconds for which a provider is not asked about itself again
 _LEEWAY = 60.0  # seconds by which clocks may differ
 _MOST_BYTES = 1 << 20
 _SECONDS = 10.0
@@ -130,6 +131,7 @@ class OpenIdSignIn:
         self._issuer, self._claim = issuer.rstrip("/"), claim
         self._client, self._secret = client_id, client_secret
         self._pending = _Pending(identities.clock)
+        self._known: tuple[Mapping[str, Any], float] = ({}, 0.0)
 
     @classmethod
     def of_settings(cls, identities: Identities, given: Mapping[str, str], folder: Path) -> OpenIdSignIn:
@@ -207,9 +209,13 @@ class OpenIdSignIn:
 
     def _provider(self) -> Mapping[str, Any]:
         """What the provider says about itself; one that calls itself otherwise is refused."""
+        known, until = self._known
+        if self._identities.clock() < until:
+            return known
         told = self._fetch(f"{self._issuer}{_WELL_KNOWN}", None, {})
         if str(told.get("issuer", "")).rstrip("/") != self._issuer:
             raise ServiceUnavailable("The provider of identities is another one than in the settings")
+        self._known = told, self._identities.clock() + _KNOWN
         return told
 
     def _endpoint(self, provider: Mapping[str, Any], name: str) -> str:
