@@ -32,7 +32,7 @@ from _timing import Row, show
 
 from discreet.curator import Curator
 from discreet.ledger import Book
-from discreet.service import clinic
+from discreet.service import demo_clinic
 
 CLIENTS, WORKERS = 32, 2
 DEADLINE = 5.0
@@ -59,7 +59,7 @@ def question(number: int) -> str:
 
 
 def folder_of_clinic(folder: Path) -> Path:
-    config = clinic.make(folder)
+    config = demo_clinic.make(folder)
     text = config.read_text().replace('epsilon = "10"', 'epsilon = "100"').replace('epsilon = "5"', 'epsilon = "100"')
     config.write_text(text + SERVICE)
     return config
@@ -118,11 +118,11 @@ def bare(folder: str, first: int, count: int, signs: tuple[Any, Any, Any]) -> No
     """A curator in a process of its own."""
     ready, go, done = signs
     with Curator.from_config(Path(folder) / "discreet.toml") as curator:
-        curator.ask(question(-1), epsilon=EPSILON, analyst=clinic.ANALYST)
+        curator.ask(question(-1), epsilon=EPSILON, analyst=demo_clinic.ANALYST)
         ready.release()
         go.wait()
         for number in range(first, first + count):
-            curator.ask(question(number), epsilon=EPSILON, analyst=clinic.ANALYST)
+            curator.ask(question(number), epsilon=EPSILON, analyst=demo_clinic.ANALYST)
     done.release()
 
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from discreet.curator.config import toml_file
 from discreet.lazy import load
 from discreet.ledger import OWNER
-from discreet.service import clinic
+from discreet.service import demo_clinic
 from discreet.service.caller import ServiceRole
 from discreet.service.identity import Identities
 from discreet.service.settings import Settings
@@ -47,7 +47,7 @@ def serve(
     as_json: AsJson = False,
 ) -> None:
     """Serve questions over HTTP, on a page and on the PostgreSQL wire, from processes that analysts cannot reach."""
-    file = clinic.make(folder) if demo else config
+    file = demo_clinic.make(folder) if demo else config
     settings = Settings.read(toml_file.load(file).service, file.absolute().parent)
     given = {"port": port, "pg_port": pg, "metrics_port": metrics}
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
@@ -69,10 +69,10 @@ def _told(started: Started, *, demo: bool, link: bool) -> dict[str, str]:
     if link:
         told["link"] = f"{started.url}/sign-in?token={quote(people.make_link(people.local, OWNER))}"
     if demo:
-        told["analyst_key"] = _key(people, clinic.ANALYST, ServiceRole.ANALYST)
-        told["steward_key"] = _key(people, clinic.STEWARD, ServiceRole.STEWARD)
+        told["analyst_key"] = _key(people, demo_clinic.ANALYST, ServiceRole.ANALYST)
+        told["steward_key"] = _key(people, demo_clinic.STEWARD, ServiceRole.STEWARD)
     if started.pg_port is not None:
-        who = f"{clinic.ANALYST}:{told['analyst_key']}@" if demo else ""
+        who = f"{demo_clinic.ANALYST}:{told['analyst_key']}@" if demo else ""
         told["pg"] = f"postgresql://{who}{urlsplit(started.url).hostname}:{started.pg_port}/discreet"
     if started.metrics_port is not None:
         told["metrics"] = f"http://127.0.0.1:{started.metrics_port}/metrics"

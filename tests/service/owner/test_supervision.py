@@ -13,7 +13,7 @@ from discreet.errors import DiscreetError, InsufficientBudget, QueryFailed, Serv
 from discreet.ledger import Book
 from discreet.privacy import events
 from discreet.service.owner.book_door import BookDoor
-from discreet.service.owner.running import Running
+from discreet.service.owner.open_request import OpenRequest
 from discreet.service.owner.supervision import STORED, TOO_COMPLEX, Deadlines, Supervised
 from discreet.service.owner.worker_process import WorkerLost
 from tests.service.owner.clinics import ANA, ask, book_of_ana, kinds
@@ -49,7 +49,7 @@ def outcome(
 
     async def supervised() -> tuple[Any, bool]:
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        running = Running(id="j", caller=ANA, work=ask(), tick=0.01, outcome=future)
+        running = OpenRequest(id="j", caller=ANA, work=ask(), tick=0.01, outcome=future)
         door = BookDoor(book, analyst="ana", spending=True)
         with ThreadPoolExecutor(1) as ledger:
             request = Supervised(worker, door, running, Deadlines(planning=planning, whole=whole), ledger)  # type: ignore[arg-type]

@@ -29,8 +29,8 @@ from discreet.service.owner.book_door import BookDoor
 from discreet.service.owner.child_process import Nursery
 from discreet.service.owner.declared_tables import DeclaredTables
 from discreet.service.owner.lane import Lane
+from discreet.service.owner.open_request import OpenRequest
 from discreet.service.owner.release_times import release_time
-from discreet.service.owner.running import Running
 from discreet.service.owner.supervision import Deadlines, Supervised
 from discreet.service.owner.worker_pool import WorkerPool
 from discreet.service.owner.worker_process import WorkerProcess, WorkerStart
@@ -67,8 +67,8 @@ class ServiceDesk:
         self._ledger = ThreadPoolExecutor(_THREADS, thread_name_prefix="ledger")
         self._nursery = Nursery()
         self._facts: list[Document] = []
-        self._jobs: dict[str, Running] = {}
-        self._by_key: dict[tuple[str, str], Running] = {}
+        self._jobs: dict[str, OpenRequest] = {}
+        self._by_key: dict[tuple[str, str], OpenRequest] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
         lifetime = settings.questions_per_worker
@@ -182,7 +182,7 @@ class ServiceDesk:
             last = status
             await self._news(running)
 
-    async def _news(self, running: Running) -> None:
+    async def _news(self, running: OpenRequest) -> None:
         start = running.admitted
         moment = None if start is None else release_time(start, time.monotonic() + 1e-3, running.tick)
         running.changed.clear()
@@ -210,13 +210,13 @@ class ServiceDesk:
         """See `Desk.tables`."""
         return [facts for facts in self._facts if caller.sees(facts["name"])]
 
-    def _own(self, caller: Caller, job: str) -> Running:
+    def _own(self, caller: Caller, job: str) -> OpenRequest:
         found = self._jobs.get(job)
         if found is None or found.caller.name != caller.name:
             raise UnknownJob
         return found
 
-    def _taken(self, caller: Caller, work: Work) -> Running:
+    def _taken(self, caller: Caller, work: Work) -> OpenRequest:
         """The request, or the equal one under the same key that is at work already."""
         work = self._checked(caller, work)
         place = None if work.key is None else (caller.name, work.key)
@@ -251,7 +251,7 @@ class ServiceDesk:
         if self._book.stopped:
             raise ServiceUnavailable("The book of accounts cannot be relied on", "The owner starts the service again.")
 
-    def _noted(self, caller: Caller, work: Work) -> Running:
+    def _noted(self, caller: Caller, work: Work) -> OpenRequest:
         """A new request, among those that can be looked at; the oldest that ended are forgotten."""
         now = time.monotonic()
         old = [job for job, each in self._jobs.items() if each.ended is not None and now - each.ended > _KEPT]
@@ -260,11 +260,11 @@ class ServiceDesk:
             del self._jobs[job]
         outcome: asyncio.Future[Document] = asyncio.get_running_loop().create_future()
         name = f"{system_bits().integer(128):032x}"
-        running = Running(id=name, caller=caller, work=work, tick=self._settings.tick, outcome=outcome)
+        running = OpenRequest(id=name, caller=caller, work=work, tick=self._settings.tick, outcome=outcome)
         self._jobs[name] = running
         return running
 
-    async def _run(self, running: Running, before: asyncio.Future[Document] | None) -> None:
+    async def _run(self, running: OpenRequest, before: asyncio.Future[Document] | None) -> None:
         """Does a request from its turn to its outcome."""
         found: Document | DiscreetError
         try:
@@ -282,7 +282,7 @@ class ServiceDesk:
             del self._by_key[place]
         running.finish(found)
 
-    async def _done(self, running: Running) -> Document:
+    async def _done(self, running: OpenRequest) -> Document:
         way, work = self._ways[running.work.operation], running.work
         door = BookDoor(
             self._book,
@@ -308,14 +308,14 @@ class ServiceDesk:
         return found
 
     async def _supervised(
-        self, way: _Way, worker: WorkerProcess, door: BookDoor, running: Running
+        self, way: _Way, worker: WorkerProcess, door: BookDoor, running: OpenRequest
     ) -> Document | DiscreetError:
         request = Supervised(worker, door, running, way.deadlines, self._ledger)
         found, reusable = await request.ended(lambda: running.cancelled or self._stopping)
         (way.pool.give_back if reusable else way.pool.discard)(worker)
         return found
 
-    async def _until_release(self, door: BookDoor, running: Running) -> None:
+    async def _until_release(self, door: BookDoor, running: OpenRequest) -> None:
         """What was charged leaves at a tick; what was not depends on nothing private, and leaves at once."""
         if door.charged and running.admitted is not None:
             moment = release_time(running.admitted, time.monotonic(), self._settings.tick)

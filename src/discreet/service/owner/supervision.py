@@ -11,7 +11,7 @@ from typing import Any
 from discreet.errors import DiscreetError, InternalError, QueryFailed, ServiceUnavailable, UnsupportedQuery
 from discreet.service.desk import Document, Operation
 from discreet.service.owner.book_door import BookDoor
-from discreet.service.owner.running import Running
+from discreet.service.owner.open_request import OpenRequest
 from discreet.service.owner.worker_process import WorkerLost, WorkerProcess
 
 TOO_COMPLEX = "The question is too complex to be planned in time."
@@ -39,7 +39,7 @@ class Supervised:
 
     worker: WorkerProcess
     door: BookDoor
-    running: Running
+    running: OpenRequest
     deadlines: Deadlines
     ledger: Executor
 
@@ -98,7 +98,7 @@ class Supervised:
         return UnsupportedQuery(TOO_COMPLEX, SIMPLER)
 
 
-def _request(running: Running) -> dict[str, Any]:
+def _request(running: OpenRequest) -> dict[str, Any]:
     caller, work = running.caller, running.work
     return {
         "do": work.operation.value,

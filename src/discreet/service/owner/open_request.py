@@ -15,7 +15,7 @@ from discreet.service.owner.release_times import last_release_time
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
-class Running:
+class OpenRequest:
     """One request, from when it is taken until its outcome may be told.
 
     Attributes:
