@@ -1,6 +1,6 @@
 """Every cell of role x route x command of the wire, generated from OpenAPI and from the tables of routes and commands.
 
-A cell has requests that are good for it, so that it gets as far as its role may; `MISSING` names what has none.
+A cell has requests that are good for it, so that it gets as far as its role may; a route without any is an error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.service.whole_service import Connection, Whole
 COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 TRAINED = {
     "learner": "LogisticRegression",
-    "parameters": {"epsilon": 1, "bounds": [[0, 120]], "classes": ["A", "B", "C"]},
+    "parameters": {"epsilon": 1, "bounds": [0, 120], "classes": ["A", "B", "C"]},
     "sql": "SELECT age, ward FROM visits",
     "target": "ward",
 }
@@ -74,7 +74,7 @@ def targets(made: Whole, role: ServiceRole) -> Targets:
         asked = Work(operation=Operation.ASK, arguments={"sql": COUNT, "epsilon": "0.5"})
         job = made.desk.begin(caller, asked).id
         charges = [entry for entry in made.desk.curator.entries() if entry.kind == "charge"]
-        sequence = charges[-1].sequence
+        sequence = charges[-1].sequence if charges else 0
     for each in ("leaver", "goer"):
         known.make_person(known.local, each, ServiceRole.ANALYST)
     ended = [known.make_key(known.local, "goer")[0] for _ in range(4)]
@@ -219,12 +219,13 @@ _STATEMENTS: Mapping[str, Sequence[str]] = {
 def wire_cells() -> Iterator[Cell]:
     """Yields a cell for each command: settings first, since nothing is asked without them."""
     for word in sorted(COMMANDS, key=lambda word: word != "SET"):
+        if word == "SELECT":
+            yield Cell(front="wire", name="extended", permission=Permission.ASK, requests=[(_EXTENDED,)])
         command = COMMANDS[word]
         texts = _STATEMENTS.get(word, [word if command.kind is not Kind.REFUSED else f"{word} visits"])
         catalog = word == "VALUES"
         permission = None if catalog else command.permission
         yield Cell(front="wire", name=word, permission=permission, requests=[(text,) for text in texts])
-    yield Cell(front="wire", name="extended", permission=Permission.ASK, requests=[(_EXTENDED,)])
 
 
 _TEXT = b"SELECT COUNT(*) AS n FROM visits WHERE age > $1\0"
@@ -245,8 +246,8 @@ async def outcomes(made: Whole, role: ServiceRole, only: str = "") -> dict[str, 
     """Returns all bytes that a role gets for each cell, on all front ends; what it may not do changes nothing."""
     about = targets(made, role)
     browser = made.browser(role)
-    connection = Connection(made.wire(), made.keys[role][0])
-    found = {"wire hello": (_HELLO, [await connection.said()])}
+    connection, greeting = await Connection.opened(made.wire(), made.keys[role][0])
+    found = {"wire hello": (_HELLO, [greeting])}
     for cell in (*api_cells(made, about), *page_cells(about), *wire_cells()):
         if only and cell.label not in only.split(", "):
             continue

@@ -51,8 +51,8 @@ def seen() -> Iterator[Seen]:
 
 async def drive(made: Whole) -> None:
     """Sends canaries to all front ends: in questions, in names, in what proves nothing; and lets work fail on them."""
-    browser, connection = made.browser(ANALYST), Connection(made.wire(), made.keys[ANALYST][0])
-    await connection.said()
+    browser = made.browser(ANALYST)
+    connection, _ = await Connection.opened(made.wire(), made.keys[ANALYST][0])
     await connection.send("SET discreet.epsilon = 0.1")
     for failing in (None, RuntimeError(CANARY)):
         made.desk.failing = failing
@@ -65,7 +65,7 @@ async def drive(made: Whole) -> None:
             if failing is None:  # what is none of ours ends a connection
                 await connection.send(sql)
                 await connection.send(f"EXPLAIN {sql}")
-    await connection.send(LITERAL.replace("COUNT(*)", "COUNT(age)"))
+    assert b"CXX000\0" in await connection.send(LITERAL.replace("COUNT(*)", "COUNT(age)"))
     made.desk.failing = None
     await made.call(ANALYST, "GET", f"/v1/tables/{CANARY}", headers={"x-much": CANARY})
     await made.call(ANALYST, "GET", f"/{CANARY}?{CANARY}={CANARY}")

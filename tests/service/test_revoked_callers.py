@@ -14,6 +14,7 @@ from discreet.service.caller import ServiceRole
 from discreet.service.desk import JobState
 from discreet.service.identity import Identities
 from discreet.service.owner.service_desk import ServiceDesk
+from discreet.service.owner.worker_pool import WorkerPool
 from discreet.service.settings import Settings
 from tests.service.owner.clinics import ask
 from tests.service.whole_service import Connection, Whole, whole
@@ -27,8 +28,9 @@ def test_looks_are_less_than_a_second_apart() -> None:
 def test_a_job_stops_with_what_its_caller_has_shown(
     tmp_path: Path, by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No worker is there, so that all jobs go on until somebody stops them."""
+    """No worker is to be had, so that all jobs go on until somebody stops them."""
     monkeypatch.setattr(server, "_LOOK", 0)
+    monkeypatch.setattr(WorkerPool, "take", lambda _: asyncio.get_running_loop().create_future())
     identities = Identities(":memory:")
 
     async def test() -> None:
@@ -66,8 +68,7 @@ async def _looks() -> None:
 
 def test_the_next_statement_of_an_open_connection_is_refused(tmp_path: Path) -> None:
     async def test(made: Whole) -> None:
-        connection = Connection(made.wire(), made.keys[ServiceRole.ANALYST][0])
-        await connection.said()
+        connection, _ = await Connection.opened(made.wire(), made.keys[ServiceRole.ANALYST][0])
         await connection.send("SET discreet.epsilon = 0.1")
         made.identities.revoke_key(made.identities.local, made.keys[ServiceRole.ANALYST][0])
         before, done = made.entries(), len(made.desk.done)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import AsyncMock, patch
 
 import httpx
 import pandas as pd
@@ -38,6 +38,7 @@ from discreet.service.desk import Document, JobState, JobStatus, Operation, Work
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.page import create_page
 from discreet.service.settings import Settings
+from discreet.service.wire import startup_exchange
 from discreet.service.wire.startup_exchange import Start
 from discreet.service.wire.wire_server import WireServer
 from discreet.service.worker import operations
@@ -281,8 +282,8 @@ def _curator(folder: Path, rows: pd.DataFrame, tape: Tape) -> Curator:
         keys={"ward": ["A", "B", "C"]},
         max_rows=2,
     )
-    for name in ("ana", "stella", "otto"):
-        curator.appoint(name, "analyst", account="visits")
+    for name, role in {"ana": "analyst", "stella": "steward", "otto": "analyst"}.items():
+        curator.appoint(name, role, account="visits")
     return observed(curator, engine=engine_of(curator), releaser=tape, salt="neighbours")
 
 
@@ -330,13 +331,23 @@ class Output:
 
 
 class Connection:
-    """A client on the wire that has signed in: sends statements, and gets bytes."""
+    """A client on the wire: sends statements, and gets bytes; `opened` makes one that has signed in."""
 
-    def __init__(self, server: WireServer, key_id: str) -> None:
+    def __init__(self, server: WireServer) -> None:
         self.reader, self.output = asyncio.StreamReader(), Output()
-        start: Any = Start(user="", database="clinic", settings={})
         writer: Any = self.output
-        self.task = asyncio.ensure_future(server._serve(self.reader, writer, start, key_id))
+        self.task = asyncio.ensure_future(server._connected(self.reader, writer))
+
+    @classmethod
+    async def opened(cls, server: WireServer, key_id: str) -> tuple[Connection, bytes]:
+        """A connection of whoever has a key, and what it is greeted with."""
+        begun: Any = AsyncMock(return_value=Start(user="", database="clinic", settings={}))
+        with (
+            patch.object(startup_exchange, "begin", begun),
+            patch.object(startup_exchange, "prove", AsyncMock(return_value=key_id)),
+        ):
+            made = cls(server)
+            return made, await made.said()
 
     async def said(self) -> bytes:
         """All bytes until the server waits for the next message, or has ended."""
