@@ -18,7 +18,7 @@ from discreet.service.caller import Permission, ServiceRole
 from discreet.service.desk import Operation, Work
 from discreet.service.page import ROUTES
 from discreet.service.wire.statement_kinds import COMMANDS, Kind
-from tests.service.whole_service import Connection, Whole
+from tests.service.whole_service import Browser, Connection, Whole
 
 COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 TRAINED = {
@@ -188,9 +188,7 @@ def page_cells(about: Targets) -> Iterator[Cell]:
             path += "?source=root/0/stays.csv"
         sent = forms[route.path] if route.method == "POST" else [None]
         requests = [(route.method, path, form) for form in sent]
-        yield Cell(
-            front="page", name=f"{route.method} {route.path}", permission=route.permission, requests=requests
-        )
+        yield Cell(front="page", name=f"{route.method} {route.path}", permission=route.permission, requests=requests)
 
 
 # ----------------------------------------------------------------------------------------------------------- wire
@@ -245,14 +243,14 @@ _EXTENDED = (
 async def outcomes(made: Whole, role: ServiceRole, only: str = "") -> dict[str, tuple[Cell, list[bytes]]]:
     """Returns all bytes that a role gets for each cell, on all front ends; what it may not do changes nothing."""
     about = targets(made, role)
-    browser = made.browser(role)
     connection, greeting = await Connection.opened(made.wire(), made.keys[role][0])
+    clients = _Clients(role, made.browser(role), connection)
     found = {"wire hello": (_HELLO, [greeting])}
     for cell in (*api_cells(made, about), *page_cells(about), *wire_cells()):
         if only and cell.label not in only.split(", "):
             continue
         before = made.entries(), len(made.desk.done)
-        got = [await _got(made, role, browser, connection, cell.front, request) for request in cell.requests]
+        got = [await _got(made, clients, cell.front, request) for request in cell.requests]
         found[cell.label] = cell, got
         if not allowed(cell, role):
             assert (made.entries(), len(made.desk.done)) == before, cell.label
@@ -278,15 +276,23 @@ ALLOWED = {
 }
 
 
-async def _got(
-    made: Whole, role: ServiceRole, browser: Any, connection: Connection, front: str, request: tuple[Any, ...]
-) -> bytes:
+@dataclass(frozen=True, slots=True)
+class _Clients:
+    """What somebody sends requests with: a key of their role's, a browser, and a connection of the wire."""
+
+    role: ServiceRole
+    browser: Browser
+    connection: Connection
+
+
+async def _got(made: Whole, clients: _Clients, front: str, request: tuple[Any, ...]) -> bytes:
+    browser, connection = clients.browser, clients.connection
     if front == "wire":
         text = request[0]
         return await (connection.send(text) if isinstance(text, str) else connection.exchange(*text))
     method, path, sent = request
     if front == "api":
-        return written(await made.call(role, method, path, json=sent))
+        return written(await made.call(clients.role, method, path, json=sent))
     if path == "/protect/upload":
         files = {"csrf": (None, browser.csrf), "file": ("x.csv", b"a\n1\n")}
         return written(await made.visit(browser, method, path, files=files, headers={"content-type": _MULTIPART}))

@@ -93,7 +93,9 @@ def test_canaries_are_in_no_log_and_in_no_metric(tmp_path: Path, seen: Seen) -> 
 def test_errors_tell_nothing_of_others(tmp_path: Path) -> None:
     async def test(made: Whole) -> None:
         asked = {"sql": LITERAL, "epsilon": "0.1"}
-        assert (await made.call(STEWARD, "POST", "/v1/ask", json=asked, headers={"idempotency-key": "k"})).status_code == 200
+        assert (
+            await made.call(STEWARD, "POST", "/v1/ask", json=asked, headers={"idempotency-key": "k"})
+        ).status_code == 200
         job = (await made.call(STEWARD, "POST", "/v1/ask", json={**asked, "wait": False})).json()["id"]
         charge = next(entry for entry in made.desk.curator.entries() if entry.kind == "charge")
         browser = made.browser(ANALYST)
@@ -120,7 +122,9 @@ def test_errors_tell_nothing_of_others(tmp_path: Path) -> None:
 def test_the_identities_file_holds_no_secret(tmp_path: Path) -> None:
     with whole(tmp_path / "service", [], again=False) as made:
         browser = made.browser(ANALYST)
-        secrets = [text for _, text in made.keys.values()] + made.links + [browser.cookie.partition("=")[2], browser.csrf]
+        secrets = (
+            [text for _, text in made.keys.values()] + made.links + [browser.cookie.partition("=")[2], browser.csrf]
+        )
         secrets += [text.rpartition("_")[2] for _, text in made.keys.values()]
         files = [path for path in (tmp_path / "service").iterdir() if path.name.startswith("identities")]
         stored = b"".join(path.read_bytes() for path in files)
@@ -131,4 +135,6 @@ def test_the_identities_file_holds_no_secret(tmp_path: Path) -> None:
 def _hex(text: str) -> str:
     """The digits of a secret, as bytes would be kept; its text where it is no such number."""
     digits = text.rpartition("_")[2]
-    return digits if len(digits) % 2 == 0 and all(each in "0123456789abcdef" for each in digits) else text.encode().hex()
+    return (
+        digits if len(digits) % 2 == 0 and all(each in "0123456789abcdef" for each in digits) else text.encode().hex()
+    )

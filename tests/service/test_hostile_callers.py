@@ -7,7 +7,6 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,7 +45,13 @@ async def raw(
         sent.append(message)
 
     place, _, query = path.partition("?")
-    scope = {"type": "http", "method": method, "path": place, "raw_path": place.encode(), "query_string": query.encode()}
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": place,
+        "raw_path": place.encode(),
+        "query_string": query.encode(),
+    }
     more = {"headers": headers, "http_version": "1.1", "scheme": "http", "client": ("127.0.0.1", 1), "root_path": ""}
     await made.app({**scope, **more, "server": ("localhost", 8642), "asgi": {"version": "3.0"}}, receive, send)
     told = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
@@ -200,7 +205,10 @@ TRICKS: dict[str, tuple[int, Trick]] = {
     "a key for another table": (404, with_key(of_other_table)),
     "a key in the address": (401, lambda made: made.send("GET", f"/v1/tables?key={made.keys[ANALYST][1]}")),
     "a key in a cookie": (401, lambda made: made.send("GET", "/v1/tables", headers={"cookie": made.keys[ANALYST][1]})),
-    "a session for a key": (401, lambda made: made.send("GET", "/v1/tables", headers={"cookie": made.browser(ANALYST).cookie})),
+    "a session for a key": (
+        401,
+        lambda made: made.send("GET", "/v1/tables", headers={"cookie": made.browser(ANALYST).cookie}),
+    ),
     "a name of a proxy's": (401, get("/v1/tables", None, x_forwarded_user="owner", x_remote_user="owner")),
     "another's job": (404, job_of_another("GET")),
     "another's events": (404, job_of_another("GET", "/events")),

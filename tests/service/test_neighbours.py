@@ -10,13 +10,23 @@ from unittest.mock import patch
 
 import pytest
 
-from discreet.curator.served import source_of
+from discreet.curator.served import source_of, table_facts
 from discreet.errors import InvalidParameter
 from discreet.service.caller import PERMISSIONS, ServiceRole
 from discreet.service.desk import Operation
 from discreet.service.worker import operations
 from tests.service import whole_service
-from tests.service.requests_matrix import ALLOWED, UNPAID, Cell, allowed, api_cells, outcomes, page_cells, status, targets
+from tests.service.requests_matrix import (
+    ALLOWED,
+    UNPAID,
+    Cell,
+    allowed,
+    api_cells,
+    outcomes,
+    page_cells,
+    status,
+    targets,
+)
 from tests.service.whole_service import REMOVED, visits, whole
 
 Found = dict[str, tuple[Cell, list[bytes]]]
@@ -130,7 +140,7 @@ def test_what_is_told_of_exact_rows_is_seen(
     tmp_path: Path, operation: Operation, mutant: Callable[..., Any], cells: str
 ) -> None:
     known, _ = operations._OPERATIONS[operation]
-    with patch.dict(operations._OPERATIONS, {operation: (known, mutant)}):  # type: ignore[arg-type]  # a dict
+    with patch.dict(operations._OPERATIONS, {operation: (known, mutant)}):
         one, other = both(tmp_path, ServiceRole.ANALYST, cells)
     assert differing(one, other) == set(cells.split(", ")) - {"wire SET"}
 
@@ -139,7 +149,7 @@ def test_facts_that_hold_a_count_are_seen(tmp_path: Path) -> None:
     def facts(curator: Any) -> Any:
         return [{**each, "rows": _rows(curator)} for each in honest(curator)]
 
-    honest = whole_service.table_facts
+    honest = table_facts
     with patch.object(whole_service, "table_facts", facts):
         one, other = both(tmp_path, ServiceRole.ANALYST, "api list_tables, api get_table")
     assert differing(one, other) == {"api list_tables", "api get_table"}

@@ -25,9 +25,7 @@ def test_looks_are_less_than_a_second_apart() -> None:
 
 
 @pytest.mark.parametrize("by", ["key", "session", "person"])
-def test_a_job_stops_with_what_its_caller_has_shown(
-    tmp_path: Path, by: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_stops_with_what_its_caller_has_shown(tmp_path: Path, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker is to be had, so that all jobs go on until somebody stops them."""
     monkeypatch.setattr(server, "_LOOK", 0)
     monkeypatch.setattr(WorkerPool, "take", lambda _: asyncio.get_running_loop().create_future())

@@ -141,19 +141,19 @@ class TapedDesk:
             found = operations.perform(part, work.operation, work.arguments, who)
         except DiscreetError:
             raise
-        except Exception as error:  # noqa: BLE001 - what a worker would hide
+        except Exception as error:
             raise InternalError("The service failed. Please report it.") from error
         if work.operation is Operation.PROTECT:
             found.pop("tables")
         return found
 
     def begin(self, caller: Caller, work: Work) -> JobStatus:
-        name, how = f"{len(self.jobs):032x}", {"operation": work.operation}
+        name, operation = f"{len(self.jobs):032x}", work.operation
         try:
             document = _now(self.perform(caller, work))
-            status = JobStatus(id=name, state=JobState.DONE, document=document, **how)
+            status = JobStatus(id=name, operation=operation, state=JobState.DONE, document=document)
         except DiscreetError as error:
-            status = JobStatus(id=name, state=JobState.FAILED, error=error_document(error), **how)
+            status = JobStatus(id=name, operation=operation, state=JobState.FAILED, error=error_document(error))
         self.jobs[name] = caller.name, status
         return status
 
@@ -288,7 +288,9 @@ def _curator(folder: Path, rows: pd.DataFrame, tape: Tape) -> Curator:
 
 
 def _assembled(folder: Path, curator: Curator, chosen: dict[str, Any]) -> Whole:
-    settings = Settings(folder=folder, roots=(folder / "data",), uploads=folder / "uploads", planning_deadline=60, **chosen)
+    settings = Settings(
+        folder=folder, roots=(folder / "data",), uploads=folder / "uploads", planning_deadline=60, **chosen
+    )
     identities = Identities(folder / "identities", record=recorder(curator._book), clock=lambda: float(NOW))
     limits = RateLimits(
         identities,
