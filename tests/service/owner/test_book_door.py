@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
-from discreet.errors import InternalError, LedgerError, NotPermitted
+from discreet.errors import InternalError, InvalidParameter, LedgerError, NotPermitted
 from discreet.ledger import Book, Receipt
 from discreet.privacy import events
 from discreet.service.owner.book_door import BookDoor
@@ -118,3 +120,12 @@ def test_whoever_asks_learns_of_nobody_else(book: Book) -> None:
     assert door(book).serve("role", {"account": "visits", "who": "ben"}) is None
     assert door(book).serve("role", {"account": "visits", "who": "ana"}) == "analyst"
     assert door(book).serve("capped", {"account": "visits", "analyst": "ben"}) == {"epsilon": "1/1"}  # ana's
+
+
+def test_crumbs_are_refused_whatever_the_request_called_them(book: Book) -> None:
+    crumb = events.to_json(events.Pure("0.0001"))
+    mine = door(book, least=Fraction(1, 1000))
+    with pytest.raises(InvalidParameter, match="epsilon"):
+        mine.serve("charge", {**CHARGE, "event": crumb})
+    assert "charge" not in kinds(book)
+    mine.serve("charge", {**CHARGE, "event": events.to_json(events.Pure("0.001"))})
