@@ -9,7 +9,7 @@ import discreet
 from discreet import errors
 from discreet.curator import Answer, Curator
 from discreet.errors import InvalidParameter
-from discreet.learn import LogisticRegression
+from discreet.learn import DecisionTreeClassifier
 from discreet.plan.model.schema import Limits
 from discreet.privacy import ApproxDP, Budget
 from discreet.remote import RemoteCurator
@@ -71,7 +71,7 @@ def test_profiles_and_models_are_followed_as_jobs(ana: RemoteCurator) -> None:
     assert profile.table == "visits"
     assert "Profile of visits" in str(profile)
     assert stages == ["Reading visits", "Adding noise"]
-    learner, rows = LogisticRegression(epsilon=2), "SELECT age, charge, ward FROM visits"
+    learner, rows = DecisionTreeClassifier(epsilon=2), "SELECT age, charge, ward FROM visits"
     assert ana.plan_fit(learner, rows, target="ward").cost == Budget(epsilon=2)
     model = ana.fit(learner, rows, target="ward")
     assert model.predict([[5, 5.0]]).shape == (1,)
