@@ -116,11 +116,7 @@ class WireServer:
         except WireError as error:
             await _report(writer, error)
         except Exception:  # noqa: BLE001 - whatever it is, it is not for the client, and ends this connection only
-            _log("fault")
-            import traceback
-            import os
-
-            os.environ.get("E19") and traceback.print_exc()
+            _log("fault"); import traceback, os; os.environ.get("E19") and traceback.print_exc()
             await _report(writer, _FAULT)
         finally:
             self._tasks.discard(task)
