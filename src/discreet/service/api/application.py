@@ -9,7 +9,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import compile_path
 
 from discreet.errors import ServiceUnavailable
 from discreet.service.acts import Acts
@@ -92,8 +92,9 @@ async def nothing(request: Request) -> Response:
     Raises:
         HTTPException: 405 with the methods that an address takes, or 404.
     """
-    partly = [each for each in request.app.routes if each.matches(request.scope)[0] is Match.PARTIAL]
-    taken = sorted({method for each in partly for method in each.methods or ()})
+    described = _described(request.app)["paths"].items()
+    here = (methods for path, methods in described if compile_path(path)[0].match(request.url.path))
+    taken = sorted(method.upper() for methods in here for method in methods)
     raise HTTPException(405, headers={"Allow": ", ".join(taken)}) if taken else HTTPException(404)
 
 
