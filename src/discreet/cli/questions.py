@@ -28,7 +28,7 @@ from discreet.plan.model.schema import Limits
 from discreet.report import page
 from discreet.report.csv_text import csv_text
 from discreet.sql.parameters import Parameters
-from discreet.sql.tokens import statements
+from discreet.sql.sql_tokens import statements
 
 Question = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, e.g. 'SELECT COUNT(*) AS n FROM visits'.")]
 Questions = Annotated[

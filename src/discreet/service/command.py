@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 import typer
 from rich.console import Console
 
-from discreet.curator.config.toml_file import FILE, load
+from discreet.curator.config import toml_file
 from discreet.lazy import load
 from discreet.ledger import OWNER
 from discreet.service import clinic
@@ -23,7 +23,7 @@ from discreet.service.settings import Settings
 if TYPE_CHECKING:
     from discreet.service.server import Started
 
-_HERE, _FOLDER = Path(FILE), Path("discreet-clinic")
+_HERE, _FOLDER = Path(toml_file.FILE), Path("discreet-clinic")
 
 Config = Annotated[Path, typer.Option("--config", help="The declarations.", dir_okay=False)]
 Demo = Annotated[bool, typer.Option("--demo", help="Make a clinic, with an analyst and a steward, and serve it.")]
@@ -48,7 +48,7 @@ def serve(
 ) -> None:
     """Serve questions over HTTP, on a page and on the PostgreSQL wire, from processes that analysts cannot reach."""
     file = clinic.make(folder) if demo else config
-    settings = Settings.read(load(file).service, file.absolute().parent)
+    settings = Settings.read(toml_file.load(file).service, file.absolute().parent)
     given = {"port": port, "pg_port": pg, "metrics_port": metrics}
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
 

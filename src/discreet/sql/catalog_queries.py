@@ -202,7 +202,8 @@ class _Reader:
     def dot(self, node: exp.Dot) -> exp.Expr:
         """A function without the schema before its name."""
         if isinstance(node.this, exp.Identifier) and node.this.name.lower() in SCHEMAS:
-            return node.expression
+            own: exp.Expr = node.expression
+            return own
         return node
 
     def call(self, node: exp.Anonymous) -> exp.Expr:
@@ -225,7 +226,7 @@ class _Reader:
         """<> ALL ('{a,b}') as a comparison with rows."""
         given = node.expressions[0] if len(node.expressions) == 1 else None
         given = given.this if isinstance(given, exp.Cast) else given
-        if not isinstance(given, exp.Literal) or not re.fullmatch(r"\{[\w ,]*\}", given.name):
+        if not isinstance(given, exp.Literal) or not re.fullmatch(r"\{[\w ,-]*\}", given.name):
             self.refuse("ALL compares with a list of words here.", node)
         words = exp.Array(expressions=[exp.convert(word) for word in given.name[1:-1].split(",")])
         return exp.All(this=exp.Subquery(this=exp.Select(expressions=[exp.Explode(this=words)])))
@@ -271,7 +272,8 @@ class _Reader:
 
     def collate(self, node: exp.Collate) -> exp.Expr:
         """Text has one order."""
-        return node.this
+        own: exp.Expr = node.this
+        return own
 
     def matches(self, node: exp.RegexpLike) -> exp.Expr:
         """The operator ~ finds a pattern anywhere."""
@@ -408,11 +410,14 @@ _REWRITES: dict[type, Callable[[_Reader, Any], exp.Expr]] = {
     exp.ExplodingGenerateSeries: _Reader.series,
 }
 
-_STRUCTURE = """Alias Aliases And Add Any All Array ArrayAgg Between BitwiseAnd Boolean Bracket Case Cast Coalesce Column
-    Concat Count CTE DataType Distinct DPipe Div Dot Is EQ Except Exists Explode Filter From GT GTE Group Having Identifier If
-    ILike In Intersect Join Lateral Length Like Limit Literal LogicalAnd LogicalOr Lower LT LTE Max Min Mod Mul Neg NEQ Not
-    Null Nullif Offset Or Order Ordered Paren ParameterizedAgg Replace RowNumber Select Slice Star StrPosition Sub Subquery
-    Substring Sum Table TableAlias TableColumn Trim Tuple Union Unnest Upper Values Var Where Window WindowSpec With Anonymous
-    Escape GroupConcat GenerateSeries ArrayLength SplitPart Left Right Round Abs Greatest Least TryCast Rank Avg
-    ExplodingGenerateSeries DataTypeParam Struct StructExtract PropertyEQ"""
-_ADMITTED = frozenset(getattr(exp, name) for name in _STRUCTURE.split() if hasattr(exp, name))
+_STRUCTURE = """
+    Alias Aliases And Add Any All Array ArrayAgg Between BitwiseAnd Boolean Bracket Case Cast Coalesce Column
+    Concat Count CTE DataType Distinct DPipe Div Dot Is EQ Except Exists Explode Filter From GT GTE Group Having
+    Identifier If ILike In Intersect Join Lateral Length Like Limit Literal LogicalAnd LogicalOr Lower LT LTE
+    Max Min Mod Mul Neg NEQ Not Null Nullif Offset Or Order Ordered Paren ParameterizedAgg Replace RowNumber
+    Select Slice Star StrPosition Sub Subquery Substring Sum Table TableAlias TableColumn Trim Tuple Union
+    Unnest Upper Values Var Where Window WindowSpec With Anonymous Escape GroupConcat GenerateSeries SplitPart
+    Left Right Round Abs Greatest Least TryCast Rank Avg ExplodingGenerateSeries DataTypeParam Struct
+    StructExtract PropertyEQ
+"""
+_ADMITTED = frozenset(getattr(exp, name) for name in _STRUCTURE.split())

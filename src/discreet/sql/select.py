@@ -40,7 +40,7 @@ from discreet.sql.functions import only, read
 from discreet.sql.parameters import Parameters
 from discreet.sql.refusals import REFUSALS, Refusal, Source
 from discreet.sql.scope import Scope, lookup
-from discreet.sql.tokens import tokens
+from discreet.sql.sql_tokens import tokens
 
 DEEPEST_TREE = 120
 CLAUSES = (

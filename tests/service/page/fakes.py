@@ -1,14 +1,15 @@
-"""A small clinic behind a desk without workers: a real curator and a real book in this process, and browsers to visit."""
+"""A small clinic behind a desk without workers: a real curator and book in this process, and browsers to visit."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from starlette.testclient import TestClient
+import httpx
 
 from discreet.attacks import uniqueness
 from discreet.curator import Curator
@@ -19,8 +20,9 @@ from discreet.demo import clinic
 from discreet.errors import UnknownJob
 from discreet.noise import SeededBits
 from discreet.privacy import Budget
+from discreet.service.acts import Acts, recorder
 from discreet.service.caller import Caller, ServiceRole
-from discreet.service.desk import Document, JobStatus, Operation, Work
+from discreet.service.desk import Document, Operation, Work
 from discreet.service.identity import Identities, RateLimits
 from discreet.service.page import create_page
 from discreet.service.page.browser_guard import BrowserGuard
@@ -39,34 +41,36 @@ class FakeDesk:
     sources: dict[str, Any]
     done: list[tuple[Caller, Work]] = field(default_factory=list)
     failing: Exception | None = None
+    given: Document | None = None
 
     async def perform(self, caller: Caller, work: Work) -> Document:
         self.done.append((caller, work))
         if self.failing is not None:
             raise self.failing
+        if self.given is not None:
+            return self.given
         return self._perform(caller, work, dict(work.arguments))
 
     def _perform(self, caller: Caller, work: Work, given: dict[str, Any]) -> Document:
-        question = given.pop("sql", "")
-        match work.operation:
-            case Operation.ASK:
-                answer = self.curator.ask(question, analyst=caller.name, key=work.key, project=work.project, **given)
-                return answer_document(answer, receipt=self._receipt(caller))
-            case Operation.EXPLAIN:
-                told = self.curator.explain(question, analyst=caller.name, project=work.project, **given)
-                return explanation_document(told)
-            case Operation.REHEARSE:
-                return answer_document(self.curator.rehearse(question, analyst=caller.name, **given))
-            case Operation.CHOOSE_EPSILON:
-                return choices_document(self.curator.choose_epsilon(question, analyst=caller.name, **given))
-            case Operation.INSPECT:
-                return _inspected(given["path"])
-            case Operation.PROTECT:
-                return self._protect(given)
-            case _:
-                found = uniqueness(self.sources[given["table"]], given["columns"])
-                names = ("attack", "goal", "success", "baseline", "targets")
-                return {name: getattr(found, name) for name in names} | {"summary": found.summary(), "text": str(found)}
+        question, who, curator = given.pop("sql", ""), {"analyst": caller.name}, self.curator
+        work_for = who | {"project": work.project}
+        doing: dict[Operation, Callable[[], Document]] = {
+            Operation.ASK: lambda: answer_document(
+                self.curator.ask(question, key=work.key, **work_for, **given), receipt=self._receipt(caller)
+            ),
+            Operation.EXPLAIN: lambda: explanation_document(curator.explain(question, **work_for, **given)),
+            Operation.REHEARSE: lambda: answer_document(curator.rehearse(question, **who, **given)),
+            Operation.CHOOSE_EPSILON: lambda: choices_document(curator.choose_epsilon(question, **who, **given)),
+            Operation.INSPECT: lambda: _inspected(given["path"]),
+            Operation.PROTECT: lambda: self._protect(given),
+            Operation.ATTACK: lambda: self._attack(given),
+        }
+        return doing[work.operation]()
+
+    def _attack(self, given: dict[str, Any]) -> Document:
+        found = uniqueness(self.sources[given["table"]], given["columns"])
+        names = ("attack", "goal", "success", "baseline", "targets")
+        return {name: getattr(found, name) for name in names} | {"summary": found.summary(), "text": str(found)}
 
     def _receipt(self, caller: Caller) -> Document:
         mine = [entry for entry in self.curator.entries() if entry.kind == "charge" and entry.who == caller.name]
@@ -76,22 +80,15 @@ class FakeDesk:
         path, budget = given.pop("path"), given.pop("budget", None)
         bounds = {name: tuple(ends) for name, ends in given.pop("bounds", {}).items()}
         self.curator.protect(path, budget=None if budget is None else Budget(**budget), bounds=bounds, **given)
-        columns = {name: kind for name, kind in given["types"].items()}
+        columns = dict(given["types"])
         self.facts.append(table_facts(given["name"], columns, account=given.get("account") or given["name"]))
         self.sources[given["name"]] = path
         return {"kind": "protected", "table": given["name"]}
 
-    def begin(self, caller: Caller, work: Work) -> JobStatus:
+    def begin(self, *_: Any) -> NoReturn:
         raise UnknownJob
 
-    def job(self, caller: Caller, job: str) -> JobStatus:
-        raise UnknownJob
-
-    def cancel(self, caller: Caller, job: str) -> JobStatus:
-        raise UnknownJob
-
-    def follow(self, caller: Caller, job: str) -> AsyncIterator[JobStatus]:
-        raise UnknownJob
+    job = cancel = follow = begin
 
     def tables(self, caller: Caller) -> list[Document]:
         return [facts for facts in self.facts if caller.sees(facts["name"])]
@@ -134,42 +131,59 @@ class Clinic:
     curator: Curator
     desk: FakeDesk
     identities: Identities
-    acts: Any
+    acts: Acts
     app: BrowserGuard
 
-    def browser(self, name: str | None = None, **settings: Any) -> Browser:
+    def browser(self, name: str | None = None) -> Browser:
         """Returns a browser in which somebody is signed in, or nobody."""
-        client = TestClient(self.app, base_url=ORIGIN, follow_redirects=False, **settings)
-        browser = Browser(client=client, clinic=self)
+        browser = Browser(clinic=self)
         if name is not None:
             link = self.identities.make_link(self.identities.local, name)
-            response = client.post("/sign-in", data={"token": link}, headers={"origin": ORIGIN})
-            assert response.status_code == 303
+            assert browser.send("POST", "/sign-in", data={"token": link}, headers={"origin": ORIGIN}).status_code == 303
         return browser
 
 
 @dataclass
 class Browser:
-    """Sends what a browser sends with a form of ours."""
+    """Sends what a browser sends with a form of ours, and keeps cookies."""
 
-    client: TestClient
     clinic: Clinic
+    cookies: dict[str, str] = field(default_factory=dict)
+
+    def send(self, method: str, path: str, **more: Any) -> httpx.Response:
+        headers = {"host": HOST, **more.pop("headers", {})}
+        if self.cookies:
+            headers.setdefault("cookie", "; ".join(f"{name}={value}" for name, value in self.cookies.items()))
+        response = asyncio.run(self._send(method, path, headers, more))
+        for told in response.headers.get_list("set-cookie"):
+            name, _, rest = told.partition("=")
+            self.cookies[name] = rest.partition(";")[0]
+        return response
+
+    async def _send(self, method: str, path: str, headers: dict[str, str], more: dict[str, Any]) -> httpx.Response:
+        transport = httpx.ASGITransport(self.clinic.app)
+        async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as client:
+            return await client.request(method, path, headers=headers, **more)
 
     @property
     def csrf(self) -> str:
-        token = self.client.cookies.get("discreet-session", "")
+        token = self.cookies.get("discreet-session", "")
         return self.clinic.identities.authenticate_session(token)[1] if token else ""
 
-    def get(self, path: str, **more: Any) -> Any:
-        return self.client.get(path, **more)
+    def get(self, path: str) -> httpx.Response:
+        return self.send("GET", path)
 
-    def post(self, path: str, data: dict[str, Any] | None = None, **more: Any) -> Any:
-        headers = {"origin": ORIGIN, **more.pop("headers", {})}
-        return self.client.post(path, data={"csrf": self.csrf, **(data or {})}, headers=headers, **more)
+    def post(self, path: str, data: dict[str, Any] | None = None, **headers: str) -> httpx.Response:
+        given = {"csrf": self.csrf, **(data or {})}
+        return self.send("POST", path, data=given, headers={"origin": ORIGIN, **headers})
 
-    def htmx(self, path: str, data: dict[str, Any] | None = None, **more: Any) -> Any:
-        headers = {"hx-request": "true", "x-csrf-token": self.csrf}
-        return self.client.post(path, data=data or {}, headers={"origin": ORIGIN, **headers}, **more)
+    def htmx(self, path: str, data: dict[str, Any] | None = None) -> httpx.Response:
+        headers = {"origin": ORIGIN, "hx-request": "true", "x-csrf-token": self.csrf}
+        return self.send("POST", path, data=data or {}, headers=headers)
+
+    def upload(self, name: str, content: bytes, csrf: str | None = None) -> httpx.Response:
+        files: Any = {"csrf": (None, self.csrf if csrf is None else csrf), "file": (name, content)}
+        return self.send("POST", "/protect/upload", files=files, headers={"origin": ORIGIN})
 
 
 PEOPLE = {
@@ -202,22 +216,15 @@ def clinic_at(folder: Path, patients: int = 60, **settings: Any) -> Iterator[Cli
     )
     facts = table_facts("visits", dict(clinic.TYPES), account="patients", bounds=BOUNDS, keys=KEYS, unit="One patient.")
     desk = FakeDesk(curator=curator, facts=[facts], sources={"visits": roots / "visits.csv"})
-    identities = Identities(folder / "identities")
+    identities = Identities(folder / "identities", record=recorder(curator._book))
     for name, role in PEOPLE.items():
         identities.make_person(identities.local, name, role)
-    curator.appoint("sue", "steward")
     curator.appoint("ana", "analyst", account="patients", cap=Budget(epsilon=2, delta="1e-6"))
     used = replace(Settings(folder=folder, roots=(roots,), uploads=uploads), **settings)
-    acts = acts_of(curator, identities)
+    acts = Acts(curator._book, identities)
     app = create_page(desk, identities, acts, RateLimits(identities, requests_per_minute=10_000), used)
     try:
         yield Clinic(folder, used, curator, desk, identities, acts, app)
     finally:
         identities.close()
         curator.close()
-
-
-def acts_of(curator: Curator, identities: Identities) -> Any:
-    from tests.service.page.fake_acts import FakeActs
-
-    return FakeActs(curator._book)

@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from discreet.curator import Curator
-from discreet.curator.documents import answer_document, balance_document, explanation_document
+from discreet.curator.documents import answer_document, explanation_document
 from discreet.errors import UnknownTable
 from discreet.noise import SeededBits
 from discreet.privacy import Budget
+from discreet.service.acts import Acts
 from discreet.service.caller import Caller, ServiceRole
 from discreet.service.desk import Document, JobStatus, Operation, Work
 from discreet.service.identity.identities import Identities
@@ -27,8 +28,13 @@ from discreet.service.settings import Settings
 from discreet.service.wire.wire_server import WireServer
 
 TYPES = {
-    **{"patient": "int", "ward": "text", "age": "int", "charge": "float"},
-    **{"day": "date", "at": "timestamp", "urgent": "bool"},
+    "patient": "int",
+    "ward": "text",
+    "age": "int",
+    "charge": "float",
+    "day": "date",
+    "at": "timestamp",
+    "urgent": "bool",
 }
 ROWS = 40
 TOTAL = 100
@@ -99,9 +105,7 @@ class ClinicDesk:
         assert work.operation is Operation.ASK
         if self.held is not None:
             await self.held.wait()
-        return answer_document(
-            self.curator.ask(sql, analyst=caller.name, project=work.project, key=work.key, **given)
-        )
+        return answer_document(self.curator.ask(sql, analyst=caller.name, project=work.project, key=work.key, **given))
 
     def asked(self) -> int:
         """How many questions were asked."""
@@ -125,24 +129,10 @@ class ClinicDesk:
 
     def tables(self, caller: Caller) -> list[Document]:
         """Returns public facts."""
-        columns = [{"name": name, "type": kind, "bounds": None, "keys": None} for name, kind in TYPES.items()]
+        columns: list[Document] = [{"name": name, "type": kind, "bounds": None} for name, kind in TYPES.items()]
         columns[2]["bounds"] = [0, 120]
         facts = {"protected": True, "unit": "one patient", "columns": columns}
         return [{"name": name, **facts} for name in ("staff", "visits") if caller.sees(name)]
-
-
-@dataclass
-class ClinicActs:
-    """Tells what is left."""
-
-    curator: Curator
-
-    def budgets(self, caller: Caller) -> list[Document]:
-        """Returns the balances of all accounts, for a caller."""
-        return [
-            {"account": account, "analyst": caller.name, "balance": balance_document(self.curator.balance(account))}
-            for account in self.curator.accounts()
-        ]
 
 
 class Served:
@@ -164,7 +154,12 @@ class Served:
         self._thread.start()
         self.limits = RateLimits(self.identities, requests_per_minute=6000)
         self.server = WireServer(
-            self.desk, self.identities, ClinicActs(self.curator), self.limits, settings or Settings(), **limits
+            self.desk,
+            self.identities,
+            Acts(self.curator._book, self.identities),
+            self.limits,
+            settings or Settings(),
+            **limits,
         )
         self.port = self.run(self.server.start("127.0.0.1", 0, tls))
 
@@ -195,8 +190,7 @@ class Served:
 
     def spent(self) -> float:
         """What was charged of both accounts."""
-        left = [self.curator.balance(account).remaining.loss for account in self.curator.accounts()]
-        return sum(TOTAL - float(each.epsilon) for each in left)
+        return sum(TOTAL - float(self.curator.balance(each).remaining.epsilon) for each in self.curator.accounts())
 
     def url(self, name: str = "ann", scheme: str = "postgresql") -> str:
         """An address with the key of somebody as the password."""
@@ -218,7 +212,7 @@ def served(**how: Any) -> Iterator[Served]:
         made.close()
 
 
-# ---------------------------------------------------------------------------------------------------------- a raw client
+# --------------------------------------------------------------------------------------------------------- a raw client
 
 
 def startup(parameters: Mapping[str, str], code: int = 3 << 16) -> bytes:

@@ -175,6 +175,35 @@ class Acts:
                 return found, entry.sequence
         return found, read[-1].sequence if len(read) == _LOOKED_AT else None
 
+    def recent(
+        self,
+        caller: Caller,
+        *,
+        before: int | None = None,
+        limit: int = 100,
+        account: str | None = None,
+        analyst: str | None = None,
+    ) -> list[Entry]:
+        """Returns entries that a caller may see, the newest first, before one of them if it is given.
+
+        Args:
+            caller: who looks.
+            before: the entry to go on from; None to begin with the newest.
+            limit: how many at most.
+            account: only of this account.
+            analyst: only what this name did, and what was done to it.
+        """
+        caller.require(Permission.SEE_OWN)
+        accounts, found = self._visible(caller), list[Entry]()
+        end = self._book.head().sequence + 1 if before is None else check.integer(before=before, at_most=_LARGEST)
+        while end > 1 and len(found) < limit:
+            start = max(0, end - 1 - _LOOKED_AT)
+            read = self._book.history(account, after=start, limit=_LOOKED_AT)
+            seen = [each for each in read if each.sequence < end and _sees(caller, each, accounts)]
+            found += [each._replace(key="") for each in reversed(seen) if each.concerns(analyst)]
+            end = start + 1
+        return found[:limit]
+
     def entry(self, caller: Caller, sequence: int) -> Entry:
         """Returns an entry that a caller may see.
 

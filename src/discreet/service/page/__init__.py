@@ -7,7 +7,6 @@ make it, `routes` has the pages, and templates and scripts lie beside them.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -15,8 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from discreet.service.acts import Acts
 from discreet.service.caller import Permission
 from discreet.service.desk import Desk
+from discreet.service.identity import Identities, RateLimits
 from discreet.service.page.browser_guard import BrowserGuard
 from discreet.service.page.page_templates import ASSETS, asset, environment
 from discreet.service.page.routes import analyst_routes, book_routes, lab_routes, people_routes, protect_routes, sign_in
@@ -50,7 +51,7 @@ _KEPT = "public, max-age=31536000, immutable"
 """Of assets: their addresses change with their content."""
 
 
-def create_page(desk: Desk, identities: Any, acts: Any, limits: Any, settings: Settings) -> BrowserGuard:
+def create_page(desk: Desk, identities: Identities, acts: Acts, limits: RateLimits, settings: Settings) -> BrowserGuard:
     """Returns the page as an application to be mounted at the root of a server.
 
     Args:

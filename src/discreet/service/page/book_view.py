@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.ledger import Account, Balance, Entry
-from discreet.ledger.serialization import NAMES, read_loss
-from discreet.privacy import Loss
+from discreet.ledger import Entry
+from discreet.ledger.serialization import read_loss
 from discreet.report.charts import Spec
+from discreet.service.desk import Document
 from discreet.service.page.burn_down import amount_left, burn_down
 
 MOST_DETAILS = 400
@@ -30,46 +30,50 @@ class AccountView:
     share: float
     facts: dict[str, str]
     stopped: tuple[str, ...]
-    tables: tuple[str, ...] = ()
-    unit: str = ""
-    neighbours: str = ""
+    listed: bool
+    tables: tuple[str, ...]
+    unit: str
+    neighbours: str
 
 
-def account_view(
-    name: str, balance: Balance, tables: Iterable[str] = (), account: Account | None = None
-) -> AccountView:
-    """Returns what is shown of a balance."""
+def account_view(told: Document, balance: Document) -> AccountView:
+    """Returns what is shown of an account: its facts, and its own balance or somebody's."""
     return AccountView(
-        name=name,
-        total=str(balance.total),
-        spent="not bounded" if balance.spent is None else str(balance.spent),
-        remaining=str(balance.remaining),
+        name=told["account"],
+        total=balance["total"]["text"],
+        spent=_text(balance["spent"], "not bounded"),
+        remaining=balance["remaining"]["text"],
         share=spent_share(balance),
-        facts={label.capitalize(): text for label, text in balance.facts.items()},
-        stopped=tuple(who or "names without a role" for who in balance.stopped),
-        tables=tuple(sorted(tables)),
-        unit="" if account is None else str(account.unit),
-        neighbours="" if account is None else account.neighbours.value,
+        facts={label.capitalize(): text for label, text in balance["facts"].items()},
+        stopped=tuple(who or "names without a role" for who in balance["stopped"]),
+        listed=bool(told.get("listed", True)),
+        tables=tuple(told["tables"]),
+        unit=told["unit"],
+        neighbours=told["neighbours"],
     )
 
 
-def main_amount(loss: Loss) -> tuple[str, Fraction]:
+def main_amount(loss: Document) -> tuple[str, Fraction]:
     """Returns the amount by which a budget is mainly counted: its epsilon or rho."""
-    name = NAMES[type(loss)][0]
-    return name, getattr(loss, name)
+    name = "rho" if "rho" in loss else "epsilon"
+    return name, Fraction(loss[name])
 
 
-def spent_share(balance: Balance) -> float:
+def spent_share(balance: Document) -> float:
     """Returns which part of a budget is gone, from 0 to 1."""
-    name, total = main_amount(balance.total)
-    left = getattr(balance.remaining.loss, name, None)
-    return min(1.0, max(0.0, 1 - float(left / total))) if left is not None else 0.0
+    name, total = main_amount(balance["total"])
+    left = balance["remaining"].get(name)
+    return min(1.0, max(0.0, 1 - float(Fraction(left) / total))) if left is not None and total else 0.0
 
 
-def burned(entries: Iterable[Entry], balance: Balance) -> Spec | None:
+def burned(entries: Iterable[Entry], balance: Document) -> Spec | None:
     """Returns the burn-down of a balance, from the entries that made it."""
-    name, total = main_amount(balance.total)
+    name, total = main_amount(balance["total"])
     return burn_down(amount_left(entries, total, name), total, name)
+
+
+def _text(loss: Document | None, none: str) -> str:
+    return none if loss is None else str(loss["text"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +108,7 @@ def entry_line(entry: Entry) -> EntryLine:
 
 def _details(entry: Entry, content: dict[str, Any]) -> str:
     if entry.kind == "charge":
-        return _question(content.get("question"))
+        return question_text(content.get("question"))
     if entry.about:
         return f"of entry {entry.about}"
     told = {name: value for name, value in content.items() if value not in (None, "") and name != "declaration"}
@@ -115,7 +119,7 @@ def _short(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _question(question: Any) -> str:
+def question_text(question: Any) -> str:
     """What was asked, in a few words: the book has a question as a plan, without the text it was written as."""
     try:
         told = json.loads(question) if isinstance(question, str) else question
@@ -139,31 +143,19 @@ class MemberView:
     cap: str
     spent: str
     remaining: str
-    questions: int = 0
+    questions: int
 
 
-def member_view(name: str, role: str, cap: Loss | None, balance: Balance, questions: int = 0) -> MemberView:
+def member_view(told: Document, questions: int = 0) -> MemberView:
     """Returns what is shown of somebody's part of an account."""
     return MemberView(
-        name=name,
-        role=role,
-        cap="none of their own" if cap is None else str(cap),
-        spent="nothing" if balance.spent is None or balance.spent.is_zero else str(balance.spent),
-        remaining=str(balance.remaining),
+        name=told["name"],
+        role=told.get("role") or "none",
+        cap=_text(told["cap"], "none"),
+        spent=_text(told["spent"], "not bounded"),
+        remaining=told["remaining"]["text"],
         questions=questions,
     )
-
-
-def appointed(entries: Iterable[Entry]) -> dict[str, tuple[str, Loss | None]]:
-    """Returns who has which role and cap on an account, by the last appointment of each."""
-    acts = [entry.content for entry in entries if entry.kind == "appoint"]
-    return {act["name"]: (act["role"], None if act["cap"] is None else read_loss(act["cap"])) for act in acts}
-
-
-def allotted(entries: Iterable[Entry]) -> dict[str, Loss]:
-    """Returns the caps of projects on an account."""
-    acts = [entry.content for entry in entries if entry.kind == "allot"]
-    return {act["project"]: read_loss(act["cap"]) for act in acts}
 
 
 def questions_by_person(entries: Sequence[Entry]) -> Counter[str]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from discreet import check
 from discreet.errors import InvalidParameter
-from discreet.privacy import Budget, Loss
 from discreet.service.desk import Document
 from discreet.service.page.visit import Visit
 
@@ -18,29 +17,19 @@ _LARGEST_EPSILON = 10
 _DELTA_HINT = "Groups whose keys are not declared need a delta."
 
 
-def budget(visit: Visit) -> Loss | None:
-    """Returns the budget or cap in a form's epsilon, delta and rho; None if all are empty.
-
-    Raises:
-        InvalidParameter: if they make no budget.
-    """
-    given = amounts(visit)
-    return Budget(**{name: check.rational(**{name: value}) for name, value in given.items()}) if given else None  # type: ignore[call-overload]  # the names decide which
-
-
 def amounts(visit: Visit) -> dict[str, str]:
-    """Returns the amounts that are given, as texts."""
+    """Returns the epsilon, delta and rho that a form gives, as texts."""
     return {name: visit.text(name) for name in ("epsilon", "delta", "rho") if visit.text(name)}
 
 
-def needed_budget(visit: Visit) -> Loss:
-    """Returns the budget in a form.
+def needed_amounts(visit: Visit) -> dict[str, str]:
+    """Returns the amounts of a budget in a form.
 
     Raises:
-        InvalidParameter: if there is none.
+        InvalidParameter: if there are none.
     """
-    found = budget(visit)
-    if found is None:
+    found = amounts(visit)
+    if not found:
         raise InvalidParameter("budget", None, "to be given", "Write an epsilon, an epsilon and a delta, or a rho.")
     return found
 

@@ -20,8 +20,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from discreet.errors import DiscreetError, InternalError, InvalidParameter, NotAuthenticated, NotPermitted
+from discreet.service.acts import Acts
 from discreet.service.caller import Caller, Permission
 from discreet.service.desk import Desk, Document, Operation, Work
+from discreet.service.identity import Identities, RateLimits
 from discreet.service.page.kept_answers import KeptAnswers
 from discreet.service.settings import Settings
 
@@ -37,9 +39,9 @@ class Site:
     """All that pages are made from."""
 
     desk: Desk
-    identities: Any
-    acts: Any
-    limits: Any
+    identities: Identities
+    acts: Acts
+    limits: RateLimits
     settings: Settings
     templates: Environment
     answers: KeptAnswers = field(default_factory=KeptAnswers)
@@ -201,16 +203,14 @@ def to_sign_in(request: Request) -> Response:
 
 
 def refused(visit: Visit, error: DiscreetError) -> Response:
-    """Returns an error as a page, or as a piece of one, and writes one line without secrets; our faults are not told."""
+    """Returns an error as a page, or as a piece of one, and writes a line without secrets; our faults are not told."""
     own = isinstance(error, InternalError)
     shown = OUR_FAULT if own else str(error)
     kind, status = type(error).__name__, status_of(error)
     line = {"method": visit.request.method, "error": kind, "status": status, "by": visit.caller.credential}
-    _LOG.log(
-        logging.ERROR if own else logging.INFO,
-        "page refused %s",
-        json.dumps(line | ({"why": str(error)} if own else {})),
-    )
+    if own:
+        line["why"] = str(error)
+    _LOG.log(logging.ERROR if own else logging.INFO, "page refused %s", json.dumps(line))
     context: Mapping[str, Any] = {"error": shown, "kind": kind, "partial": visit.partial}
     response = visit.page("fragments/error.html" if visit.partial else "error.html", status, **context)
     wait = getattr(error, "retry_after", 0)
@@ -225,7 +225,7 @@ _STATUS = {
     "NotPermitted": 403,
     "UnknownTable": 404,
     "UnknownJob": 404,
-    "NotFound": 404,
+    "UnknownEntry": 404,
     "KeyConflict": 409,
     "AccountLocked": 423,
     "TooManyRequests": 429,

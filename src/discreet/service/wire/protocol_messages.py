@@ -292,8 +292,7 @@ def parameter_description(types: Sequence[int]) -> bytes:
 def data_row(values: Sequence[bytes | None]) -> bytes:
     """Returns a row."""
     parts = [struct.pack("!H", len(values))]
-    for value in values:
-        parts.append(struct.pack("!i", -1) if value is None else struct.pack("!i", len(value)) + value)
+    parts += [struct.pack("!i", -1) if value is None else struct.pack("!i", len(value)) + value for value in values]
     return message(b"D", b"".join(parts))
 
 

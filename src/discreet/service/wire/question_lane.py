@@ -1,7 +1,7 @@
 """Where SELECT and EXPLAIN go: questions to the desk, catalog queries to their own process.
 
-Formal guarantee: `describe` and `explain` never ask, so that they spend nothing; `ask` asks once for each call, and calls
-nothing before the caller's key was looked up again and their limits were counted.
+Formal guarantee: `describe` and `explain` never ask, so that they spend nothing; `ask` asks once for each call, and
+calls nothing before the caller's key was looked up again and their limits were counted.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Limits(Protocol):
 class Acts(Protocol):
     """What is needed of the acts on the book."""
 
-    def budgets(self, caller: Caller) -> Any:
-        """Returns what is left of all accounts that the caller may use."""
+    def budgets(self, caller: Caller) -> Sequence[Mapping[str, Any]]:
+        """Returns what is left of all accounts that the caller may see."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

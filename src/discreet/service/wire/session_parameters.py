@@ -74,7 +74,7 @@ DEFAULTS = {
 }
 """What clients set, and what nothing here depends on."""
 
-REPORTED = (
+REPORTED: tuple[str, ...] = (
     "application_name",
     "client_encoding",
     "DateStyle",
@@ -93,12 +93,12 @@ _LONGEST = 1_000  # characters of a value
 
 
 def _positive(name: str, text: str) -> str:
-    check.positive(**{name: text})
+    check.positive(**{name: text})  # type: ignore[arg-type]  # no setting is called floats
     return text
 
 
 def _portion(name: str, text: str) -> str:
-    check.probability(**{name: text})
+    check.probability(**{name: text})  # type: ignore[arg-type]  # likewise
     return text
 
 

@@ -198,4 +198,4 @@ def peer(writer: asyncio.StreamWriter) -> str:
 
 def is_loopback(address: str) -> bool:
     """Tells whether an address is this machine's own."""
-    return address in LOOPBACK or address.startswith("127.") or address.startswith("::ffff:127.")
+    return address in LOOPBACK or address.startswith(("127.", "::ffff:127."))

@@ -1,7 +1,7 @@
 """What a text asks for: statements are told apart by their words, with a small lexer of our own.
 
-The lexer knows quotes, dollar quotes and comments, and nothing else of SQL: questions are read by the gates of `sql`, in
-a worker, and catalog queries in their own process. A mistake here can only send a text to a lane that refuses it.
+The lexer knows quotes, dollar quotes and comments, and nothing else of SQL: questions are read by the gates of `sql`,
+in a worker, and catalog queries in their own process. A mistake here can only send a text to a lane that refuses it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
+from typing import cast
 
 from discreet.service.caller import Permission
 
@@ -136,10 +138,8 @@ def tokens(text: str) -> Iterator[Token]:
     """
     place = 0
     while place < len(text):
-        found = _PIECE.match(text, place)
-        assert found is not None
-        assert found.lastgroup is not None
-        kind, end = ("dollar" if found["dollar"] else found.lastgroup), found.end()
+        found = cast("re.Match[str]", _PIECE.match(text, place))  # the last alternative takes any character
+        kind, end = "dollar" if found["dollar"] else str(found.lastgroup), found.end()
         if kind == "comment":
             end = _comment_end(text, place)
         elif kind == "dollar":
@@ -251,7 +251,7 @@ def is_catalog(words: Sequence[Token], declared: Collection[str]) -> bool:
     A name of a declared table right after FROM or JOIN makes it a question; else names of the catalog, or the want of
     any table, make it a catalog query.
     """
-    after = [other for each, other in zip(words, words[1:], strict=False) if each.word in ("FROM", "JOIN")]
+    after = [other for each, other in pairwise(words) if each.word in ("FROM", "JOIN")]
     if any(each.name in declared for each in after):
         return False
     names = {each.name for each in words}
@@ -266,7 +266,7 @@ def without_schema(text: str, words: Sequence[Token]) -> str:
     'SELECT 1 FROM        visits'
     """
     made = text
-    for each, dot in zip(words, words[1:], strict=False):
+    for each, dot in pairwise(words):
         if each.name == "public" and dot.text == "." and dot.start == each.start + len(each.text):
             end = dot.start + 1
             made = made[: each.start] + " " * (end - each.start) + made[end:]

@@ -56,7 +56,7 @@ def has_binary(oid: int) -> bool:
 
 
 def _whole(value: Any, column: str) -> int:
-    number = _INFINITIES.get(value, value) if isinstance(value, str) else value
+    number: Any = _INFINITIES.get(value, value) if isinstance(value, str) else value
     if isinstance(number, float) and not math.isfinite(number):
         return _LOWEST if number < 0 else _HIGHEST
     rounded = math.floor if column.endswith("_low") else math.ceil if column.endswith("_high") else round
@@ -105,8 +105,8 @@ def _binary_numeric(value: Decimal) -> bytes:
     if not value.is_finite():
         sign = 0xC000 if value.is_nan() else 0xF000 if value < 0 else 0xD000
         return struct.pack("!hhHH", 0, 0, sign, 0)
-    negative, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
+    negative, digits, power = value.as_tuple()
+    exponent = int(power)
     scale = max(0, -exponent)
     whole = "".join(map(str, digits)) + "0" * max(0, exponent)
     whole = whole.rjust(scale + 1, "0")

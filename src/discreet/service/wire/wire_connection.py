@@ -1,8 +1,8 @@
 """One connection after its sign-in: messages in, rows and reports out.
 
-Formal guarantee: a question is asked only by Query and by the first Execute of a portal; a portal that is executed again
-or further gives the rows that it has. Every message is answered, or the connection ends; nothing that is not ours to say
-is said in a report.
+Formal guarantee: a question is asked only by Query and by the first Execute of a portal; a portal that is executed
+again or further gives the rows that it has. Every message is answered, or the connection ends; a report says nothing
+that is not ours to say.
 """
 
 from __future__ import annotations

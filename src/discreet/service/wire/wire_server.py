@@ -8,7 +8,7 @@ import logging
 import ssl
 from collections import Counter
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.noise.tokens import random_bytes
@@ -68,6 +68,7 @@ class WireServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._tls: ssl.SSLContext | None = None
         self._server: asyncio.Server | None = None
+        self._warming: asyncio.Task[None] | None = None
 
     async def start(self, host: str, port: int, ssl_context: ssl.SSLContext | None = None) -> int:
         """Begins to listen.
@@ -88,6 +89,7 @@ class WireServer:
             raise InvalidParameter("host", host, "to be loopback without TLS", hint)
         self._tls = ssl_context
         self._server = await asyncio.start_server(self._connected, host, port, limit=1 << 16)
+        self._warming = asyncio.create_task(self._catalog.warm())
         return int(self._server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
@@ -98,14 +100,16 @@ class WireServer:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=5)
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.wait([self._warming])
         await self._catalog.close()
 
     # -------------------------------------------------------------------------------------------------- connections
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection from its first byte to its last; nothing it does ends another."""
-        task = asyncio.current_task()
-        assert task is not None
+        task = cast("asyncio.Task[None]", asyncio.current_task())
         self._tasks.add(task)
         try:
             await self._guarded(reader, writer)
@@ -116,7 +120,7 @@ class WireServer:
         except WireError as error:
             await _report(writer, error)
         except Exception:  # noqa: BLE001 - whatever it is, it is not for the client, and ends this connection only
-            _log("fault"); import traceback, os; os.environ.get("E19") and traceback.print_exc()
+            _log("fault")
             await _report(writer, _FAULT)
         finally:
             self._tasks.discard(task)

@@ -17,6 +17,7 @@ from discreet.service.wire.statement_kinds import MOST_STATEMENTS, Kind, Stateme
 _KEPT_CHARGE = "What was charged in this transaction stays charged: ROLLBACK refunds nothing"
 _LATE = "A statement before this one failed: nothing is done until ROLLBACK"
 _MANY = "More than one question in one message"
+_BALANCE = ("account", "of", "remaining", "spendable", "spent", "total")
 _ENDS = (Kind.COMMIT, Kind.ROLLBACK)
 
 
@@ -213,7 +214,7 @@ class WireSession:
         """What is left, a row for each account and cap that the caller may know of."""
         caller = self._lane.caller()
         caller.require(Permission.SEE_OWN)
-        fields = tuple(field_of(each, value_formats.TEXT) for each in ("account", "of", "remaining", "spent", "total"))
+        fields = tuple(field_of(each, value_formats.TEXT) for each in _BALANCE)
         return Result(tag="SHOW", fields=fields, rows=tuple(_balances(self._acts.budgets(caller))))
 
     def _discard(self, statement: Statement) -> Result:
@@ -233,14 +234,16 @@ def _last_name(statement: Statement) -> str:
     return name
 
 
-def _balances(found: Any) -> list[tuple[str, str, str, str, str]]:
-    """Rows of budgets as acts tell them."""
+def _balances(found: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """A row for each account: the caller's own part, and the account's for those who see it."""
     rows = []
     for each in found:
-        balance = each.get("balance", each)
-        told = [_text(balance.get(name)) for name in ("remaining", "spent", "total")]
-        rows.append((str(each.get("account", "")), str(each.get("analyst") or each.get("project") or ""), *told))
-    return [(account, who, left, spent, total) for account, who, left, spent, total in rows]
+        parts = {"": each.get("balance"), str((each.get("own") or {}).get("name", "")): each.get("own")}
+        for who, balance in parts.items():
+            if balance is not None:
+                told = [_text(balance.get(name)) for name in ("remaining", "spendable", "spent", "total")]
+                rows.append((str(each["account"]), who or "everybody", *told))
+    return rows
 
 
 def _text(written: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from asyncio import to_thread
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -12,76 +13,63 @@ from starlette.responses import Response
 
 from discreet.errors import InvalidParameter
 from discreet.ledger import Entry
-from discreet.service.caller import Permission
+from discreet.service.caller import Permission, ServiceRole
+from discreet.service.desk import Document
 from discreet.service.page import book_view
 from discreet.service.page.routes.analyst_routes import attachment
-from discreet.service.page.steward_forms import budget, needed_budget
+from discreet.service.page.steward_forms import amounts, needed_amounts
 from discreet.service.page.visit import PageRoute, Visit, to
 
 ON_A_PAGE = 50
 LATEST = 10
-MOST_ENTRIES = 20_000
+MOST_ENTRIES = 10_000
 """Of one account on its page; older ones are in the history."""
 
 
 async def overview(visit: Visit) -> Response:
     """Shows all accounts."""
-    tables = _tables(visit)
     found = visit.site.acts.budgets(visit.caller)
-    views = [book_view.account_view(name, balance, tables.get(name, ())) for name, balance in found.items()]
-    return visit.page("overview.html", accounts=views)
-
-
-def _tables(visit: Visit) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for table in visit.site.desk.tables(visit.caller):
-        if table["protected"]:
-            found.setdefault(table["account"], []).append(table["name"])
-    return found
+    return visit.page("overview.html", accounts=[book_view.account_view(told, told["balance"]) for told in found])
 
 
 async def account(visit: Visit) -> Response:
     """Shows one account, who may ask on it, and what a steward can do."""
-    context = _account(visit)
     names = []
     if visit.caller.may(Permission.MANAGE_PEOPLE):
         names = [person.name for person in visit.site.identities.people(visit.caller) if not person.disabled]
-    return visit.page("account.html", **context, names=names, done=_DONE.get(visit.asked("done"), ""))
+    done = _DONE.get(visit.asked("done"), "")
+    roles = [("analyst", "analyst"), *([("steward", "steward")] if visit.caller.role is ServiceRole.OWNER else [])]
+    return visit.page("account.html", **_account(visit), names=names, roles=roles, done=done)
 
 
 def _account(visit: Visit) -> dict[str, Any]:
-    name, acts = visit.request.path_params["account"], visit.site.acts
-    balance = acts.budget(visit.caller, name)
-    entries = acts.history(visit.caller, account=name, limit=MOST_ENTRIES)
-    opened = acts.account(visit.caller, name)
+    name = visit.request.path_params["account"]
+    told = next((one for one in visit.site.acts.budgets(visit.caller) if one["account"] == name), None)
+    if told is None:
+        raise InvalidParameter("account", name, "to be one that you may see", "Choose one of the list.")
+    entries = _entries(visit, name, None)
     asked = book_view.questions_by_person(entries)
-    roles = book_view.appointed(entries)
-    members = [
-        book_view.member_view(who, role, cap, acts.budget(visit.caller, name, analyst=who), asked[who])
-        for who, (role, cap) in roles.items()
-    ]
-    strangers = [
-        book_view.member_view(who, "", None, acts.budget(visit.caller, name, analyst=who), asked[who])
-        for who in asked
-        if who not in roles
-    ]
+    people = [book_view.member_view(one, asked[one["name"]]) for one in told["people"]]
     return {
-        "account": book_view.account_view(name, balance, _tables(visit).get(name, ()), opened),
-        "members": members,
-        "askers": [each for each in (*members, *strangers) if each.questions],
-        "projects": [
-            book_view.member_view(project, "", cap, acts.budget(visit.caller, name, project=project))
-            for project, cap in book_view.allotted(entries).items()
-        ],
-        "burned": book_view.burned(entries, balance),
+        "account": book_view.account_view(told, told["balance"]),
+        "members": people,
+        "askers": [each for each in people if each.questions],
+        "projects": [book_view.member_view(one) for one in told["projects"]],
+        "burned": book_view.burned(entries, told["balance"]),
         "latest": [book_view.entry_line(entry) for entry in reversed(entries[-LATEST:])],
         "kinds": Counter(entry.kind for entry in entries),
     }
 
 
+def _entries(visit: Visit, account: str, analyst: str | None) -> list[Entry]:
+    """The newest entries of an account in order, as many as a page looks at."""
+    found: list[Entry] = visit.site.acts.recent(visit.caller, account=account, analyst=analyst, limit=MOST_ENTRIES)
+    return found[::-1]
+
+
 async def report(visit: Visit) -> Response:
     """Shows an account as a report to be printed."""
-    return visit.page("report.html", **_account(visit), head=str(visit.site.acts.anchor(visit.caller)))
+    return visit.page("report.html", **_account(visit), head=visit.site.acts.anchor(visit.caller))
 
 
 # ---------------------------------------------------------------------------------------------------- acts
@@ -100,13 +88,13 @@ def _act(name: str, work: Callable[[Visit, str], object]) -> PageRoute:
 
 
 def _amend(visit: Visit, account: str) -> None:
-    visit.site.acts.amend(visit.caller, account, budget=needed_budget(visit), note=visit.text("note"))
+    visit.site.acts.amend(visit.caller, account, needed_amounts(visit), note=visit.text("note"))
 
 
 def _renew(visit: Visit, account: str) -> None:
     if visit.text("sure") != "yes":
         raise InvalidParameter("sure", "", "to be ticked", "A renewal gives the same people a new budget.")
-    visit.site.acts.renew(visit.caller, account, budget=budget(visit), note=visit.text("note"))
+    visit.site.acts.renew(visit.caller, account, amounts(visit) or None, note=visit.text("note"))
 
 
 def _unlock(visit: Visit, account: str) -> None:
@@ -114,11 +102,12 @@ def _unlock(visit: Visit, account: str) -> None:
 
 
 def _appoint(visit: Visit, account: str) -> None:
-    visit.site.acts.appoint(visit.caller, visit.text("who"), visit.text("role"), account=account, cap=budget(visit))
+    who, role, cap = visit.text("who"), visit.text("role"), amounts(visit) or None
+    visit.site.acts.appoint(visit.caller, who, role, account=account, cap=cap)
 
 
 def _allot(visit: Visit, account: str) -> None:
-    cap, note = needed_budget(visit), visit.text("note")
+    cap, note = needed_amounts(visit), visit.text("note")
     visit.site.acts.allot(visit.caller, visit.text("project"), account=account, cap=cap, note=note)
 
 
@@ -143,7 +132,7 @@ async def history(visit: Visit) -> Response:
         "history.html",
         items=[book_view.entry_line(entry) for entry in found],
         everybody=everybody,
-        names=[(name, name) for name in visit.site.acts.budgets(visit.caller)],
+        names=[(told["account"], told["account"]) for told in visit.site.acts.budgets(visit.caller)],
         account=place,
         who=who,
         older=older,
@@ -155,16 +144,17 @@ def _before(visit: Visit, account: str | None, who: str | None, before: str) -> 
     """A page of entries before one of them, and where the next page begins."""
     given = int(before) if before.isascii() and before.isdigit() and len(before) < 19 else None
     found = visit.site.acts.recent(visit.caller, account=account, analyst=who, before=given, limit=ON_A_PAGE + 1)
-    shown = list(found[:ON_A_PAGE])
-    return shown, shown[-1].sequence if len(found) > ON_A_PAGE else None
+    return found[:ON_A_PAGE], found[ON_A_PAGE - 1].sequence if len(found) > ON_A_PAGE else None
 
 
 async def own_budget(visit: Visit) -> Response:
     """Shows what is left for whoever looks."""
-    acts, own = visit.site.acts, []
-    for name, balance in acts.own_budgets(visit.caller).items():
-        entries = acts.history(visit.caller, account=name, analyst=visit.caller.name, limit=MOST_ENTRIES)
-        own.append({"view": book_view.account_view(name, balance), "burned": book_view.burned(entries, balance)})
+    own = []
+    for told in visit.site.acts.budgets(visit.caller):
+        if told["own"] is not None:
+            entries = _entries(visit, told["account"], visit.caller.name)
+            drawn = book_view.burned(entries, told["own"])
+            own.append({"view": book_view.account_view(told, told["own"]), "burned": drawn})
     return visit.page("budget.html", accounts=own)
 
 
@@ -173,20 +163,22 @@ async def certificate(visit: Visit) -> Response:
     sequence = visit.request.path_params["sequence"]
     found = visit.site.acts.certificate(visit.caller, sequence)
     text = json.dumps(found, indent=1, sort_keys=True)
-    return visit.page("certificate.html", sequence=sequence, facts=_plain_facts(found), text=text)
+    return visit.page("certificate.html", sequence=sequence, facts=_told(found), how=found.get("check", ""), text=text)
 
 
-def _plain_facts(found: dict[str, Any], before: str = "") -> dict[str, str]:
-    """The parts of a certificate by name, those of its parts included; long ones are in the whole text."""
-    told: dict[str, str] = {}
-    for name, value in found.items():
-        if isinstance(value, dict) and "text" in value:
-            told[f"{before}{name}"] = str(value["text"])
-        elif isinstance(value, dict):
-            told |= _plain_facts(value, f"{before}{name}, ") if name not in ("event", "answer") else {}
-        elif isinstance(value, str | int | float | bool) and len(str(value)) <= book_view.MOST_DETAILS:
-            told[f"{before}{name}"] = str(value)
-    return told
+_TOLD = ("guarantee", "account", "unit", "relation", "analyst", "project", "cost", "sequence", "hash", "time")
+
+
+def _told(found: Document) -> dict[str, str]:
+    """The parts of a certificate that people read first; the rest is in the whole text."""
+    told = {name: _text(found.get(name)) for name in _TOLD if found.get(name)}
+    outcome = found.get("outcome")
+    told["outcome"] = "none yet" if outcome is None else f"{outcome['entry']}, entry {outcome['sequence']}"
+    return {**told, "question": book_view.question_text(found.get("question")), "head": _text(found.get("head"))}
+
+
+def _text(part: Any) -> str:
+    return str(part["text"]) if isinstance(part, dict) and "text" in part else str(part)
 
 
 async def export_certificate(visit: Visit) -> Response:
@@ -203,7 +195,7 @@ async def show_verify(visit: Visit) -> Response:
 
 async def verify(visit: Visit) -> Response:
     """Walks the whole book."""
-    return visit.page("verify.html", head=str(visit.site.acts.verify(visit.caller)))
+    return visit.page("verify.html", head=str(await to_thread(visit.site.acts.verify, visit.caller)))
 
 
 async def anchor(visit: Visit) -> Response:

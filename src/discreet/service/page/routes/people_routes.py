@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from discreet.errors import InvalidParameter
 from discreet.service.caller import Permission, ServiceRole
+from discreet.service.identity import Person
 from discreet.service.page.steward_forms import whole_number
 from discreet.service.page.visit import PageRoute, Visit, to
 
@@ -33,16 +34,23 @@ async def people(visit: Visit) -> Response:
 
 def _shown(visit: Visit, secret: Secret | None = None) -> Response:
     identities = visit.site.identities
-    everybody = identities.people(visit.caller)
+    everybody, managed = identities.people(visit.caller), _MADE.get(visit.caller.role, ())
     return visit.page(
         "people.html",
         people=everybody,
         keys=identities.keys(visit.caller),
-        names=[(person.name, person.name) for person in everybody if not person.disabled],
-        roles=[(role, role) for role in _MADE.get(visit.caller.role, ())],
+        names=[(each.name, each.name) for each in everybody if _managed(visit, each)],
+        roles=[(role, role) for role in managed],
+        managed=managed,
         now=identities.clock(),
         secret=secret,
     )
+
+
+def _managed(visit: Visit, person: Person) -> bool:
+    """Whether whoever looks can make keys for somebody; `identity` decides, this leaves out what it refuses."""
+    own = person.name == visit.caller.name
+    return person.disabled is None and (own or person.role.value in _MADE.get(visit.caller.role, ()))
 
 
 async def make_person(visit: Visit) -> Response:

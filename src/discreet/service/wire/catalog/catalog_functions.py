@@ -39,6 +39,12 @@ _FORMAT = f"""CASE WHEN a IS NULL THEN NULL ELSE CASE a {_NAMES} ELSE coalesce(
      ELSE z_t.typname END FROM pgc.pg_type AS z_t WHERE z_t.oid = a), '???') END END"""
 # Tables inside have names that no client gives, lest a column of the client be taken for theirs.
 _BARE = "replace(regexp_replace(a, '^.*[.]', ''), '\"', '')"  # a name without its schema and its quotes
+_CLASS_OID = f"(SELECT min(z_c.oid) FROM pgc.pg_class AS z_c WHERE z_c.relname = {_BARE})"
+_CLASS_NAME = "(SELECT z_c.relname FROM pgc.pg_class AS z_c WHERE z_c.oid = TRY_CAST(a AS UINTEGER))"
+_CLASS_NAME = f"coalesce({_CLASS_NAME}, a::VARCHAR)"
+_TYPE_OID = f"(SELECT min(z_t.oid) FROM pgc.pg_type AS z_t WHERE z_t.typname = {_BARE})"
+_TYPE_OID = f"coalesce(CASE a {_OIDS} END, {_TYPE_OID})"
+_DESCRIBED = "(SELECT z_d.description FROM pgc.pg_description AS z_d WHERE z_d.objoid = a AND z_d.objsubid = {})"
 
 _VISIBLE = "pg_type_is_visible pg_function_is_visible pg_collation_is_visible pg_operator_is_visible"
 _VISIBLE += " pg_opclass_is_visible pg_conversion_is_visible pg_statistics_obj_is_visible pg_ts_config_is_visible"
@@ -89,33 +95,16 @@ _SINGLE = {
     "cardinality": [("a", "len(a)::INTEGER")],
     "_pg_expandarray": [("a", "struct_pack(x := unnest(a), n := generate_subscripts(a, 1))")],
     "obj_description": [
-        ("a, b", "(SELECT z_d.description FROM pgc.pg_description AS z_d WHERE z_d.objoid = a AND z_d.objsubid = 0)"),
-        ("a", "(SELECT z_d.description FROM pgc.pg_description AS z_d WHERE z_d.objoid = a AND z_d.objsubid = 0)"),
+        ("a, b", _DESCRIBED.format("0")),
+        ("a", _DESCRIBED.format("0")),
     ],
-    "col_description": [
-        ("a, b", "(SELECT z_d.description FROM pgc.pg_description AS z_d WHERE z_d.objoid = a AND z_d.objsubid = b)")
-    ],
-    "regclass_oid": [("a", f"(SELECT min(z_c.oid) FROM pgc.pg_class AS z_c WHERE z_c.relname = {_BARE})")],
-    "regclass_name": [
-        (
-            "a",
-            "coalesce((SELECT z_c.relname FROM pgc.pg_class AS z_c WHERE z_c.oid = TRY_CAST(a AS UINTEGER)), a::VARCHAR)",
-        )
-    ],
-    "to_regclass": [("a", f"(SELECT min(z_c.oid) FROM pgc.pg_class AS z_c WHERE z_c.relname = {_BARE})")],
-    "regtype_oid": [
-        (
-            "a",
-            f"coalesce(CASE a {_OIDS} END, (SELECT min(z_t.oid) FROM pgc.pg_type AS z_t WHERE z_t.typname = {_BARE}))",
-        )
-    ],
+    "col_description": [("a, b", _DESCRIBED.format("b"))],
+    "regclass_oid": [("a", _CLASS_OID)],
+    "regclass_name": [("a", _CLASS_NAME)],
+    "to_regclass": [("a", _CLASS_OID)],
+    "regtype_oid": [("a", _TYPE_OID)],
     "regtype_name": [("a", f"({_FORMAT})")],
-    "to_regtype": [
-        (
-            "a",
-            f"coalesce(CASE a {_OIDS} END, (SELECT min(z_t.oid) FROM pgc.pg_type AS z_t WHERE z_t.typname = {_BARE}))",
-        )
-    ],
+    "to_regtype": [("a", _TYPE_OID)],
     "regproc_oid": [("a", _BARE)],
     "regproc_name": [("a", "a::VARCHAR")],
     "regprocedure_oid": [("a", _BARE)],

@@ -15,6 +15,8 @@ from discreet.errors import ServiceUnavailable, UnknownTable, UnsupportedQuery
 
 _PROGRAM = "discreet.service.wire.catalog.catalog_process"
 _LONGEST_REPLY = 1 << 26  # bytes
+_STARTING = 30.0  # seconds
+_LATE = {"error": "UnsupportedQuery", "reason": "The catalog query took too long.", "hint": "Make it smaller."}
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "SYSTEMROOT")
 
 
@@ -75,29 +77,25 @@ class CatalogLane:
         finally:
             self._waiting -= 1
 
+    async def warm(self) -> None:
+        """Starts the process before it is needed."""
+        async with self._turn:
+            await self._running()
+
     async def _exchange(self, query: CatalogQuery) -> dict[str, Any]:
         process = await self._running()
-        assert process.stdin is not None
-        assert process.stdout is not None
         fields = {name: getattr(query, name) for name in CatalogQuery.__slots__}
         finished = False
         try:
             async with asyncio.timeout(self._deadline):
-                process.stdin.write(json.dumps(fields).encode() + b"\n")
-                await process.stdin.drain()
-                line = await process.stdout.readline()
-            reply: dict[str, Any] = json.loads(line) if line else {}
+                reply = await _said(process, fields)
             finished = bool(reply)
         except (TimeoutError, ConnectionError, ValueError):
             reply = {}
         finally:
             if not finished:  # also when the client cancels: a half-read reply would answer the next query
                 await self._kill()
-        return reply or {
-            "error": "UnsupportedQuery",
-            "reason": "The catalog query took too long.",
-            "hint": "Make it smaller.",
-        }
+        return reply or _LATE
 
     async def _running(self) -> asyncio.subprocess.Process:
         if self._process is None or self._process.returncode is not None:
@@ -115,15 +113,10 @@ class CatalogLane:
 
     async def _greet(self, process: asyncio.subprocess.Process) -> None:
         """Waits until the process has loaded what it needs, which does not count against a query's deadline."""
-        assert process.stdin is not None
-        assert process.stdout is not None
-        empty = CatalogQuery(sql="SELECT 1", parameters=(), facts=(), settings={}, user="", database="")
-        fields = {name: getattr(empty, name) for name in CatalogQuery.__slots__}
-        process.stdin.write(json.dumps(fields).encode() + b"\n")
         try:
-            async with asyncio.timeout(30):
-                await process.stdout.readline()
-        except TimeoutError:
+            async with asyncio.timeout(_STARTING):
+                await _said(process, {})
+        except (TimeoutError, ConnectionError, ValueError):
             await self._kill()
             raise ServiceUnavailable("The catalog does not start", "Try again.", retry_after=5) from None
 
@@ -137,6 +130,17 @@ class CatalogLane:
     async def close(self) -> None:
         """Ends the process."""
         await self._kill()
+
+
+async def _said(process: asyncio.subprocess.Process, request: Mapping[str, Any]) -> dict[str, Any]:
+    """What the process says to a request; nothing if it has ended."""
+    if process.stdin is None or process.stdout is None:
+        raise ConnectionError
+    process.stdin.write(json.dumps(request).encode() + b"\n")
+    await process.stdin.drain()
+    line = await process.stdout.readline()
+    found: dict[str, Any] = json.loads(line) if line else {}
+    return found
 
 
 def _read(reply: Mapping[str, Any]) -> CatalogRows:

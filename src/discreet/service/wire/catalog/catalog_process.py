@@ -127,7 +127,9 @@ def serve(source: TextIO, sink: TextIO) -> None:
     """Answers line by line until there is no more."""
     catalogs = Catalogs()
     for line in source:
-        sink.write(json.dumps(catalogs.reply(json.loads(line))) + "\n")
+        request = json.loads(line)
+        reply = catalogs.reply(request) if request else {"ready": True}
+        sink.write(json.dumps(reply) + "\n")
         sink.flush()
 
 

@@ -81,7 +81,7 @@ def database(facts: Facts, *, user: str, name: str) -> duckdb.DuckDBPyConnection
         user: who looks.
         name: what the database is called.
     """
-    limits = {"threads": 1, "memory_limit": "256MB", "max_temp_directory_size": "0B"}
+    limits: dict[str, Any] = {"threads": 1, "memory_limit": "256MB", "max_temp_directory_size": "0B"}
     made = duckdb.connect(":memory:", config={**limits, "enable_external_access": False})
     made.execute("BEGIN")
     for schema, own in SCHEMAS.items():
@@ -111,7 +111,7 @@ def _fill(made: duckdb.DuckDBPyConnection, schema: str, table: str, rows: Iterab
         some = listed[start : start + _AT_ONCE]
         values = [value for row in some for value in row]
         places = ", ".join([place] * len(some))
-        made.execute(f'INSERT INTO {SCHEMAS[schema]}."{table}" VALUES {places}', values)  # noqa: S608 - our own names
+        made.execute(f'INSERT INTO {SCHEMAS[schema]}."{table}" VALUES {places}', values)
 
 
 def _content(facts: Facts, user: str, name: str) -> dict[tuple[str, str], list[Row]]:
@@ -131,7 +131,7 @@ def _content(facts: Facts, user: str, name: str) -> dict[tuple[str, str], list[R
         "pg_tables": [_pg_table(fact) for fact in facts],
         "pg_settings": [{"name": "max_index_keys", "setting": "32"}, {"name": "server_version", "setting": "15.0"}],
     }
-    information = {
+    information: dict[str, list[Row]] = {
         "tables": [_information_table(fact, name) for fact in facts],
         "columns": list(_information_columns(facts, name)),
         "schemata": [_schema(one["nspname"], name) for one in _namespaces()],
@@ -144,7 +144,7 @@ def _content(facts: Facts, user: str, name: str) -> dict[tuple[str, str], list[R
     return placed | {("information_schema", table): rows for table, rows in information.items()}
 
 
-# ------------------------------------------------------------------------------------------------------------ pg_catalog
+# ----------------------------------------------------------------------------------------------------------- pg_catalog
 
 
 def _namespaces() -> Iterator[Row]:
@@ -242,7 +242,7 @@ def _pg_table(fact: Row) -> Row:
     return flags | {"schemaname": "public", "tablename": fact["name"], "tableowner": _OWNER}
 
 
-# ---------------------------------------------------------------------------------------------------- information_schema
+# --------------------------------------------------------------------------------------------------- information_schema
 
 
 def _information_table(fact: Row, name: str) -> Row:
