@@ -28,7 +28,7 @@ Document = dict[str, Any]
 Given = Mapping[str, Any]
 Made = TypeVar("Made")
 
-_TIMES: Mapping[type, str] = {dt.datetime: "timestamp", dt.date: "date"}
+_TIMES: Mapping[type[dt.date], str] = {dt.datetime: "timestamp", dt.date: "date"}
 _ISO_DAY = len("2026-03-01")
 _NOT_FINITE = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # of a reader of what is no document
