@@ -152,7 +152,7 @@ class _Reader:
 
     def admit(self, node: exp.Expr) -> None:
         """Lets listed parts pass."""
-        if type(node) not in _ADMITTED:
+        if type(node) not in _ADMITTED or node.args.get("recursive"):
             self.refuse(f"{type(node).__name__} has no place in a catalog query.", node)
 
     # ---------------------------------------------------------------------------------------------------- rewrites
@@ -226,9 +226,9 @@ class _Reader:
         """<> ALL ('{a,b}') as a comparison with rows."""
         given = node.expressions[0] if len(node.expressions) == 1 else None
         given = given.this if isinstance(given, exp.Cast) else given
-        if not isinstance(given, exp.Literal) or not re.fullmatch(r"\{[\w ,-]*\}", given.name):
+        if not isinstance(given, exp.Literal) or not re.fullmatch(r"\{[\w ,\"-]*\}", given.name):
             self.refuse("ALL compares with a list of words here.", node)
-        words = exp.Array(expressions=[exp.convert(word) for word in given.name[1:-1].split(",")])
+        words = exp.Array(expressions=[exp.convert(word) for word in given.name[1:-1].replace('"', "").split(",")])
         return exp.All(this=exp.Subquery(this=exp.Select(expressions=[exp.Explode(this=words)])))
 
     def setting(self, node: exp.Anonymous) -> exp.Expr:
@@ -242,8 +242,9 @@ class _Reader:
 
     def cast(self, node: exp.Cast) -> exp.Expr:
         """Casts to regclass and its kin look names up; other types are the engine's."""
-        to = node.to
-        kind = _type_name(to)
+        kind, looked_up = _type_name(node.to), _looked_up_kind(node.this)
+        if looked_up is not None and kind in (None, "text", "name") and not _is_number(node.to):
+            return exp.Anonymous(this=f"{PREFIX}{looked_up}_name", expressions=[node.this])
         if kind in _LOOKUPS:
             return self._looked_up(node, kind)
         if kind in _AS_TEXT:
@@ -329,6 +330,17 @@ class _Reader:
         return exp.Anonymous(this="generate_series", expressions=[start, end])
 
 
+def _looked_up_kind(node: exp.Expr) -> str | None:
+    """What kind of name was looked up, if a node does that."""
+    name = node.name if isinstance(node, exp.Anonymous) else ""
+    kind = name.removeprefix(PREFIX).removesuffix("_oid")
+    return kind if name.endswith("_oid") and kind in _LOOKUPS else None
+
+
+def _is_number(to: exp.Expr) -> bool:
+    return isinstance(to, exp.DataType) and to.this in _NUMBERS
+
+
 def _type_name(to: exp.Expr) -> str | None:
     """The name of a type that the engine lacks; None for those that it has."""
     if isinstance(to, exp.ObjectIdentifier):
@@ -357,6 +369,7 @@ _AS_TEXT = {
     "json",
     "jsonb",
 }
+_NUMBERS = {exp.DataType.Type[name] for name in ("INT", "BIGINT", "SMALLINT", "UINT", "DECIMAL")}
 _TYPES = {
     *(
         exp.DataType.Type[name]
