@@ -19,6 +19,7 @@ from sqlglot.tokenizer_core import Token
 from sqlglot.tokenizer_core import TokenType as Kind
 
 from discreet.errors import UnknownTable, UnsupportedQuery
+from discreet.sql.postgres_names import called, type_name
 
 LONGEST = 40_000  # characters
 MOST_TOKENS = 6_000
@@ -64,6 +65,8 @@ def catalog_query(text: str, parameters: Sequence[object], scope: CatalogScope) 
     reader = _Reader(text, tuple(parameters), scope, _named(tree))
     if not isinstance(tree, exp.Query | exp.Values):
         reader.refuse("A catalog query is one SELECT.", tree)
+    for select in list(tree.find_all(exp.Select)):
+        select.set("expressions", [called(each) for each in select.expressions])
     for node in reversed(list(tree.walk(bfs=True))):  # parts before what they are part of
         made = reader.rewritten(node)
         if made is not node:
@@ -242,7 +245,7 @@ class _Reader:
 
     def cast(self, node: exp.Cast) -> exp.Expr:
         """Casts to regclass and its kin look names up; other types are the engine's."""
-        kind, looked_up = _type_name(node.to), _looked_up_kind(node.this)
+        kind, looked_up = type_name(node.to), _looked_up_kind(node.this)
         if looked_up is not None and kind in (None, "text", "name") and not _is_number(node.to):
             return exp.Anonymous(this=f"{PREFIX}{looked_up}_name", expressions=[node.this])
         if kind in _LOOKUPS:
@@ -341,21 +344,6 @@ def _is_number(to: exp.Expr) -> bool:
     return isinstance(to, exp.DataType) and to.this in _NUMBERS
 
 
-def _type_name(to: exp.Expr) -> str | None:
-    """The name of a type that the engine lacks; None for those that it has."""
-    if isinstance(to, exp.ObjectIdentifier):
-        return str(to.this.value).lower() if hasattr(to.this, "value") else str(to.this).lower()
-    if isinstance(to, exp.DataType):
-        if to.this is exp.DataType.Type.USERDEFINED:
-            return str(to.args.get("kind") or "").lower().removeprefix("pg_catalog.").strip('"')
-        if to.this is exp.DataType.Type.NAME:
-            return "name"
-        if to.this in _TYPES:
-            return None
-        return str(to.this.value).lower()
-    return str(to).lower()
-
-
 _ENGINES = {"generate_subscripts"}  # which the engine has under the same name
 _LOOKUPS = {"regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole"}
 _AS_TEXT = {
@@ -370,13 +358,6 @@ _AS_TEXT = {
     "jsonb",
 }
 _NUMBERS = {exp.DataType.Type[name] for name in ("INT", "BIGINT", "SMALLINT", "UINT", "DECIMAL")}
-_TYPES = {
-    *(
-        exp.DataType.Type[name]
-        for name in ("INT", "BIGINT", "SMALLINT", "FLOAT", "DOUBLE", "DECIMAL", "TEXT", "VARCHAR")
-    ),
-    *(exp.DataType.Type[name] for name in ("BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "CHAR", "UINT", "ARRAY")),
-}
 
 _OPERATORS: dict[str, Callable[[exp.Expr, exp.Expr], exp.Expr]] = {
     "~": lambda one, other: exp.Anonymous(this="regexp_matches", expressions=[one, other]),

@@ -95,10 +95,7 @@ def test_columns_are_those_of_postgresql(
     reply = _reply(catalogs, entry)
     names = [str(result.fname(place), "utf-8") for place in range(result.nfields)]  # type: ignore[arg-type]
     shown = [name for name, _ in reply["columns"]]
-    unnamed = {"?column?", "case", "coalesce", "array_to_string", "regclass", "bool"}
-    assert len(shown) == len(names)
-    pairs = [pair for pair in zip(shown, names, strict=True) if pair[1] not in unnamed]
-    assert '"' not in entry["sql"] or all(ours == theirs for ours, theirs in pairs)
+    assert shown == names
     if entry["client"] == "rows":
         theirs = [[result.get_value(i, j) for j in range(result.nfields)] for i in range(result.ntuples)]
         assert [[None if v is None else _text(v) for v in row] for row in reply["rows"]] == [
