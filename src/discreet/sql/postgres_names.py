@@ -39,10 +39,8 @@ def called(node: exp.Expr) -> exp.Expr:
 
 def _output_name(node: exp.Expr) -> str:
     """The name of a column, by the rules of PostgreSQL's FigureColname."""
-    if isinstance(node, exp.Dot):
-        return _output_name(node.expression)
-    if isinstance(node, exp.Paren | exp.Bracket | exp.Window | exp.Collate):
-        return _output_name(node.this)
+    if isinstance(node, exp.Dot | exp.Paren | exp.Bracket | exp.Window | exp.Collate):
+        return _output_name(node.expression if isinstance(node, exp.Dot) else node.this)
     if isinstance(node, exp.Cast):
         return _cast_name(node)
     if isinstance(node, exp.Case):
