@@ -73,7 +73,7 @@ def referee(postgres_server: PostgresServer) -> Iterator[psycopg.Connection[Any]
         kinds = {"int": "bigint", "float": "double precision"}
         for fact in FACTS:
             columns = ", ".join(f"{each['name']} {kinds.get(each['type'], each['type'])}" for each in fact["columns"])  # type: ignore[index]
-            connection.execute(f"CREATE TABLE {fact['name']} ({columns})")  # type: ignore[arg-type]
+            connection.execute(f"CREATE TABLE {fact['name']} ({columns})")
         yield connection
 
 
