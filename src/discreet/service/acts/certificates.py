@@ -27,10 +27,10 @@ def guarantee(cost: Loss, account: Account) -> str:
     >>> clinic = Account(
     ...     name="clinic", unit=Unit("patient", "id"), neighbours=Neighbours.ADD_REMOVE, budget=PureDP(1), salt=b""
     ... )
-    >>> print(guarantee(PureDP("0.1"), clinic)[:106])
-    For any two databases of which one has all rows of one unit more than the other (a unit is a patient (id))
+    >>> print(guarantee(PureDP("0.1"), clinic)[:104])
+    For any two databases of which one has all rows of one unit more than the other (a unit of patient (id))
     """
-    unit = f"a unit is a {account.unit}" if account.unit.columns else "a unit is a row"
+    unit = f"a unit of {account.unit}" if account.unit.columns else "a unit is one row"
     return f"For any two databases of which {_RELATIONS[account.neighbours]} ({unit}), {_promise(cost)}."
 
 
