@@ -36,7 +36,7 @@ def test_hostile_names_and_values_are_text_everywhere(clinic: Clinic) -> None:
     facts = table_facts(HOSTILE, columns, account=HOSTILE, keys={HOSTILE: [HOSTILE]}, unit=HOSTILE)
     clinic.desk.facts.append(facts)
     name = "".join(c for c in HOSTILE if c.isprintable())  # the book refuses control characters in names
-    rows = pa.table({HOSTILE: [HOSTILE], "age": [1]})
+    rows = pa.table({name: [HOSTILE], "age": [1]})
     clinic.curator.protect(rows, name=name, account=name, budget=Budget(epsilon=1))
     clinic.identities.make_person(clinic.identities.local, name, ServiceRole.ANALYST)
     clinic.curator.appoint(name, "analyst", account="patients")
@@ -164,9 +164,9 @@ def test_a_certificate_tells_what_was_promised(clinic: Clinic) -> None:
 
 
 def test_history_is_paged_and_ones_own(clinic: Clinic) -> None:
-    for place in range(60):
-        analyst = "ana" if place % 2 else "owner"
-        clinic.curator.ask(f"SELECT COUNT(*) AS n FROM visits WHERE age > {place}", epsilon="0.01", analyst=analyst)
+    for age in range(60):
+        analyst = "ana" if age % 2 else "owner"
+        clinic.curator.ask(f"SELECT COUNT(*) AS n FROM visits WHERE age > {age}", epsilon="0.01", analyst=analyst)
     first = clinic.browser("ana").get("/history").text
     assert "owner" not in first
     assert first.count("/certificates/") == 30

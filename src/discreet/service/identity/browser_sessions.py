@@ -130,5 +130,10 @@ def _caller(database: IdentityDatabase, row: sqlite3.Row, now: float) -> Caller 
     key = find_by_id(database, key_id, now) if began else None
     if began and (key is None or key.person != row["person"]):
         return None
-    scope = {} if key is None else {"tables": key.tables, "project": key.project}
-    return Caller(name=row["person"], role=ServiceRole(row["role"]), credential=f"{SESSION}{row['id']}", **scope)
+    return Caller(
+        name=row["person"],
+        role=ServiceRole(row["role"]),
+        credential=f"{SESSION}{row['id']}",
+        tables=None if key is None else key.tables,
+        project="" if key is None else key.project,
+    )
