@@ -208,7 +208,6 @@ def clinic_at(folder: Path, patients: int = 60, **settings: Any) -> Iterator[Cli
         "bounds": {name: tuple(ends) for name, ends in BOUNDS.items()},
         "keys": KEYS,
     }
-    given |= {"max_groups": 2, "max_rows": 2}
     budget = Budget(epsilon=3, delta="1e-6")
     curator.protect(
         roots / "visits.csv",
